@@ -25,7 +25,7 @@ const deadRowsDefault = 50;
 const exitCodes = 'Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.';
 
 export const deadCommand = defineCommand('dead', {
-  description: 'List dead letters with reasons, the newest first.',
+  description: 'List dead letters, the newest first, with reasons.',
   flags: (command) =>
     command
       .argument('[sink]', 'name of the sink (default: all)')
@@ -63,7 +63,7 @@ Examples:
 type Ids = number[] | undefined;
 
 export const retryCommand = defineCommand('retry', {
-  description: 'Queue dead letters, so that the receiver delivers the dead letters again.',
+  description: 'Put dead letters back into the queue for another delivery.',
   flags: (command) =>
     command
       .argument('<sink>', 'name of the sink')

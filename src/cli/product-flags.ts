@@ -55,7 +55,7 @@ export function addProductFlags(command: Command, io: Pick<Io, 'nowUs'>): Comman
     .option('--published <when>', 'time of publication (formats as for --sensed)', range)
     .option(
       '--deleted [when]',
-      'search deleted products (with a time: deleted at this time; formats as for --sensed)',
+      'search deleted products (optional: time of deletion; formats as for --sensed)',
       range,
     );
 }

@@ -76,7 +76,7 @@ export function createReconcileOutput(
           ...earlierText(earlier, fetched.earlier),
           ...uncountedTexts([...rows, ...earlier]),
           ...uncoveredText(reports, { toUs, nowUs: nowUs() }),
-          `${requestsText(cost.requests)}, ${seconds} s (${inSeconds(cost.answersMs)} s for the catalogue's answers).`,
+          `${requestsText(cost.requests)}, ${seconds} s (${inSeconds(cost.answersMs)} s waiting for the catalogue).`,
         ];
         stderr.write(`${sentences.join(' ')}\n`);
       }

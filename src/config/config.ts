@@ -237,7 +237,7 @@ function readHealth(reader: Reader) {
   if (listen.port === 0) {
     reader.report(
       'EARSHOT_LISTEN',
-      'EARSHOT_LISTEN has port 0 (any free port): the port of the receiver is not known.',
+      'EARSHOT_LISTEN has port 0 (any free port), but this command needs a fixed port.',
     );
   }
   const credentials = readEndpointCredentials(reader).pairs.at(-1);

@@ -86,7 +86,7 @@ export async function writeCredentialsFile(dataDir: string, pairs: CredentialPai
   } catch (cause) {
     throw new AppError(
       'configuration',
-      `${path} cannot be written (${errorCodeOf(cause)}). Run this command as the user of the receiver, and check the disk.`,
+      `${path} cannot be written (${errorCodeOf(cause)}). Run this command as the user that runs earshot, and check the disk.`,
       { cause },
     );
   }

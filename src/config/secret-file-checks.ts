@@ -46,7 +46,7 @@ function openTo(
 ): Finding[] {
   const open = [...modes].flatMap(([file, mode]) => ((mode & bits) === 0 ? [] : [file]));
   if (open.length === 0) return [];
-  const message = `Every user of this machine may ${access} ${open.join(', ')}.`;
+  const message = `Every user of this machine can ${access} ${open.join(', ')}.`;
   return [{ check, state: 'warn', message, advice: `Run: ${fix} ${open.join(' ')}` }];
 }
 

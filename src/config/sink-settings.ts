@@ -110,7 +110,7 @@ function accessFault(path: string, isSecret: boolean): string | null {
     if (stats.isDirectory()) return `${path} is a directory, not a file.`;
     // Group access is allowed: systemd delivers files that way that only root can read.
     if (isSecret && (stats.mode & 0o007) !== 0) {
-      return `every user of this machine may read ${path}. Run: chmod o= ${path}`;
+      return `every user of this machine can read ${path}. Run: chmod o= ${path}`;
     }
     accessSync(path, constants.R_OK);
     return null;

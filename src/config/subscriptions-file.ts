@@ -71,7 +71,7 @@ const digestSchema = z
   )
   .refine(
     ({ per, areas }) => per === undefined || areas === undefined,
-    'per and areas cannot be combined: remove one of the two fields',
+    "'per' and 'areas' cannot be combined: remove one of the two fields",
   );
 
 const ruleSchemas = {

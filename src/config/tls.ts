@@ -56,7 +56,7 @@ export function readOwnAcme(reader: Reader, agreement: Agreement) {
   if (tls === 'acme' || reader.failed('EARSHOT_TLS')) return readAcme(reader, agreement);
   throw new AppError(
     'configuration',
-    `EARSHOT_TLS is ${tls}: earshot does not manage the certificate. Set EARSHOT_TLS=acme, or renew it with the tool that issued it.`,
+    `EARSHOT_TLS is ${tls}: earshot does not manage the certificate. Set EARSHOT_TLS=acme, or renew the certificate with the tool that issued it.`,
   );
 }
 
@@ -88,14 +88,14 @@ function readAcme(reader: Reader, agreement: Agreement) {
   if (value('EARSHOT_TLS_CERT') !== undefined || value('EARSHOT_TLS_KEY') !== undefined) {
     report(
       'EARSHOT_TLS',
-      'EARSHOT_TLS=acme cannot be combined with EARSHOT_TLS_CERT or EARSHOT_TLS_KEY: remove them, or set EARSHOT_TLS=files.',
+      'EARSHOT_TLS=acme cannot be combined with EARSHOT_TLS_CERT or EARSHOT_TLS_KEY: remove these two, or set EARSHOT_TLS=files.',
     );
   }
   const isAgreed = value('EARSHOT_ACME_AGREE') === 'yes' || agreement === 'asked';
   if (!isAgreed && !failed('EARSHOT_ACME_AGREE')) {
     report(
       'EARSHOT_ACME_AGREE',
-      'EARSHOT_TLS=acme needs your agreement to the terms of service of the authority: read them (`earshot certificate test` prints their URL), then set EARSHOT_ACME_AGREE=yes.',
+      'EARSHOT_TLS=acme needs your agreement to the terms of service of the authority. `earshot certificate test` prints their URL. To agree, set EARSHOT_ACME_AGREE=yes.',
     );
   }
   const keyId = value('EARSHOT_ACME_EAB_KEY_ID');

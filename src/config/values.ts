@@ -105,7 +105,7 @@ export const addressRanges = z.string().transform((text, context) => {
   if (wrong === undefined) return ranges;
   return refuse(
     context,
-    `must be IP addresses or ranges such as 10.0.0.0/8; "${wrong}" is not one`,
+    `must be IP addresses or ranges such as 10.0.0.0/8; "${wrong}" is neither`,
   );
 });
 
@@ -153,7 +153,7 @@ export const kept = z.string().transform((text, context): Retention => {
   }
   const { ageUs, bytes } = minimumLimits;
   if ((found.ageUs ?? ageUs) >= ageUs && (found.bytes ?? bytes) >= bytes) return found;
-  return refuse(context, 'must be at least 1d, or 100MB');
+  return refuse(context, 'must be an age of at least 1d, or a size of at least 100MB');
 });
 
 /** Returns the correct form of `365`, `365 days` or `1y`; null for anything else. */

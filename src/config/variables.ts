@@ -168,7 +168,7 @@ export const variables = {
   EARSHOT_ACME_CA: {
     schema: z.string(),
     description:
-      'PEM file with the root certificates of a private certificate authority. earshot verifies the HTTPS connection to the authority with these certificates, too.',
+      'PEM file with the root certificates of a private certificate authority. For the connection to this authority, earshot trusts these certificates in addition to the public ones.',
     example: './private-authority.pem',
   },
   EARSHOT_ACME_EAB_KEY_ID: {

@@ -121,7 +121,10 @@ const problem = z.object({
   title: z.string(),
   status: z.int(),
   detail: z.string().describe('What happened, why, and what to do next.'),
-  errors: z.array(z.string()).optional().describe('Findings, one per item.'),
+  errors: z
+    .array(z.string())
+    .optional()
+    .describe('Findings about the request, one text for each finding.'),
   requestId: z.string().describe('Id of the request in the log of the receiver.'),
 });
 

@@ -253,7 +253,7 @@ interface GuardOptions {
 }
 
 const hostRefusal =
-  'Without a password, only localhost and the address of the listener are allowed as Host. Use http://localhost, or set EARSHOT_CONSOLE_PASSWORD.';
+  'Without a password, only localhost and the address of the listener are allowed in the Host header. Use http://localhost, or set EARSHOT_CONSOLE_PASSWORD.';
 
 const ownNames = ['localhost', '127.0.0.1', '[::1]'];
 

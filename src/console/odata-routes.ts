@@ -29,7 +29,7 @@ export const odataPaths = [
   { method: 'GET', path: '/Products', summary: 'Products, in the format of the catalogue' },
   { method: 'GET', path: '/Products(<Id>)', summary: 'One product' },
   { method: 'GET', path: '/Products/$count', summary: 'Number of products, as text' },
-  { method: 'POST', path: filterListPath, summary: 'Products that a list names' },
+  { method: 'POST', path: filterListPath, summary: 'Products with the names in the request body' },
   { method: 'GET', path: '/DeletedProducts', summary: 'Deleted products' },
   { method: 'GET', path: '/DeletedProducts(<Id>)', summary: 'One deleted product' },
   {

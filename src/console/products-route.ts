@@ -103,7 +103,7 @@ const parameters = z.strictObject({
     .enum(productOrders)
     .optional()
     .describe(
-      '`received`: order of the first notifications about the products. The default is `received`, or DeletionDate with `deleted=true`. DeletionDate requires `deleted=true`; PublicationDate and ModificationDate exclude `deleted=true`.',
+      '`received`: order of the first notifications about the products. The default is `received`, or DeletionDate with `deleted=true`. DeletionDate requires `deleted=true`; PublicationDate and ModificationDate cannot be combined with `deleted=true`.',
     ),
   direction: z.enum(['asc', 'desc']).default('desc'),
   limit: limitParameter,

@@ -71,7 +71,9 @@ export const coverageSummaryFields = {
     .describe('Comparison of the due hours. With `not-compared`, the counts are not valid.'),
   comparedHours: count,
   unknownHours: count.describe('Number of hours that are due, but not compared.'),
-  pendingHours: count.describe('Number of hours that become due half an hour after their end.'),
+  pendingHours: count.describe(
+    'Number of hours that are not due. An hour is due half an hour after its end.',
+  ),
   complete: share.describe('Share of the expected events that are in the log; null if not known.'),
   told: share.describe('Share of the expected events that were pushed; null if not known.'),
   nextComparisonUs: z

@@ -79,7 +79,10 @@ function parseVariable(cursor: Cursor, kind: AttributeKind): Lambda {
   if (isPath) {
     cursor.warn(
       token,
-      undocumentedForm('The lambda variable is a path.', 'Use a short name: att.'),
+      undocumentedForm(
+        'The lambda variable is a path.',
+        'Use a name without slashes, such as att.',
+      ),
     );
   }
   const hint = `Write any(${shown}:${nameForm} and ${valueForm}).`;

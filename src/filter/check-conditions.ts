@@ -271,7 +271,7 @@ export function checkAttribute(findings: Findings, node: AttributeNode): void {
   const published = attributeKindOf(node.name);
   if (published === undefined) {
     // New attributes appear without notice, so an unknown name is not an error.
-    const message = `Unknown attribute ${quoted(node.name)}. It may be new, or its collection publishes no attributes.`;
+    const message = `Unknown attribute ${quoted(node.name)}. It may be new, or the catalogue lists no attributes for its collection.`;
     const hint = didYouMean(node.name, publishedNames);
     findings.warn(findings.spanOf(node, 'name'), { code: 'unknown-attribute', message, hint });
   }
@@ -299,7 +299,7 @@ function warnKinds(
     findings.warn(span, { code: 'undocumented-attribute-kind', message });
   }
   if (published !== undefined && published !== kind && published !== valueKind) {
-    const message = `${name} is published as ${published}, not as ${kind}. Accepted by earshot; the catalogue may find nothing.`;
+    const message = `In the catalogue, ${name} has the type ${published}, not ${kind}. earshot accepts the condition; the catalogue may find nothing.`;
     const hint = `Write OData.CSC.${published}Attribute in both places.`;
     findings.warn(span, { code: 'attribute-kind', message, hint });
   } else if (valueKind !== kind) {
@@ -324,9 +324,9 @@ function checkValue(
   const written = findings.written(literal);
   const known =
     published === undefined
-      ? `the condition names ${kind}`
-      : `${name} is published as ${published}`;
-  const message = `${quoted(written)} is ${typePhrase[literal.type].is}, but ${known}; it may match nothing.`;
+      ? `the condition has the type ${kind}`
+      : `${name} has the type ${published}`;
+  const message = `${quoted(written)} is ${typePhrase[literal.type].is}, but ${known}; the condition may match nothing.`;
   const hint = quotesHint(literal, published, written);
   findings.warn(findings.spanOf(literal), { code: 'attribute-value', message, hint });
 }
@@ -347,9 +347,10 @@ function warnInexactDate(findings: Findings, literal: Literal): void {
   const us = literalDate(literal);
   // The first and last date of the range.
   if (us === Number.MAX_SAFE_INTEGER || us === Number.MIN_SAFE_INTEGER) {
-    const [where, limit] = us > 0 ? ['after', 'last'] : ['before', 'first'];
-    const message = `Dates ${where} ${formatDateUs(us)} are changed to that date, the ${limit} that earshot can store.`;
-    const hint = 'No product has such a date. Remove the condition, or use a nearer date.';
+    const [outside, limit, inside] =
+      us > 0 ? ['Later', 'last', 'earlier'] : ['Earlier', 'first', 'later'];
+    const message = `The ${limit} date that earshot can store is ${formatDateUs(us)}. ${outside} dates are changed to this date.`;
+    const hint = `No product has such a date. Remove the condition, or use a date that is ${inside}.`;
     findings.warn(span, { code: 'far-date', message, hint });
     return;
   }

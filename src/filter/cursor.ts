@@ -130,7 +130,7 @@ export class Cursor {
   checkSpelling(span: Span, keyword: string): void {
     const written = this.text.slice(span.start, span.end);
     if (written === keyword) return;
-    const message = `\`${written}\` is documented as \`${keyword}\`; the catalogue may refuse another upper or lower case.`;
+    const message = `The documented spelling of \`${written}\` is \`${keyword}\`; the catalogue may distinguish upper and lower case.`;
     this.warn(span, { code: 'capitals', message, hint: `Write \`${keyword}\`.` });
   }
 

@@ -30,7 +30,7 @@ export function readOwnerOnly(path: string): string | null {
     if (cause instanceof AppError) throw cause;
     throw new AppError('configuration', `${path} cannot be read (${errorCodeOf(cause)}).`, {
       advice:
-        'Change the owner of the file to the user of the receiver, and run commands as that user.',
+        'Change the owner of the file to the user that runs earshot, and run commands as that user.',
       cause,
     });
   } finally {
@@ -42,7 +42,7 @@ function refuseOpen(path: string, { mode }: Stats): void {
   if ((mode & 0o077) === 0) return;
   throw new AppError(
     'configuration',
-    `${path} contains a secret, and other users may read or change the file.`,
+    `${path} contains a secret, and other users can read or change the file.`,
     {
       advice: `Run: chmod 600 ${path}`,
     },

@@ -73,7 +73,7 @@ async function* bodyOf(request: HonoRequest): AsyncGenerator<Uint8Array> {
 function bodyAlreadyRead(cause: TypeError): AppError {
   return new AppError(
     'internal',
-    'Other middleware has read the request body directly instead of through c.req, which caches it.',
+    'Other middleware has read the request body directly instead of through c.req, which caches the body.',
     { advice: 'Mount the receiver before that middleware.', cause },
   );
 }

@@ -131,7 +131,7 @@ function unreachable(ms: number, why: string): AppError {
     'unavailable',
     `Too many products have the date ${formatDateUs(ms * 1000)}, ${why}.`,
     {
-      advice: `Compare the time before and after this date, or make the filter of the subscription more specific.`,
+      advice: `Run separate comparisons for the time before and the time after this date, or make the filter of the subscription more specific.`,
     },
   );
 }

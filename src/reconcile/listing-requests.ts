@@ -149,7 +149,7 @@ function causeOf({ facts: { reason, networkCode } }: AppError, status: number | 
 }
 
 function afterLastAttempt(attempts: number, error: AppError): AppError {
-  const message = `${error.message} Failed ${attempts} times in a row.`;
+  const message = `${error.message} ${attempts} attempts in a row failed.`;
   return error.with({ message });
 }
 

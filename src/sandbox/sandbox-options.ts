@@ -136,7 +136,8 @@ function endpointIssue({ endpoint, username, password, subscriptionId }: GivenOp
   const given = [endpoint, username, password].filter((one) => one !== undefined);
   const isOdd = given.length % 3 !== 0 || (subscriptionId !== undefined && given.length === 0);
   if (!isOdd) return null;
-  const message = 'requires username and password; subscriptionId requires all three';
+  const message =
+    'requires username and password; subscriptionId requires endpoint, username and password';
   return { path: ['endpoint'], message };
 }
 

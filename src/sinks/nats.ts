@@ -327,7 +327,7 @@ async function checkStreams(
       state: 'warn',
       message: 'The server accepts the login, but this user cannot list streams.',
       advice:
-        'Nothing to do if this user may only publish. Run `earshot sinks list` to see queued items.',
+        'If this user is only allowed to publish, no action is needed. Run `earshot sinks list` to see queued items.',
     };
   }
 }

@@ -10,7 +10,7 @@ import { databaseFileName, isWritableByAll } from './engine/database.ts';
 import { type DataPlace, diskSpace } from './engine/disk-limit.ts';
 import { openStore, openStoreReader } from './store.ts';
 
-const runAsUser = 'Run this command as the user of the receiver (sudo -u earshot …)';
+const runAsUser = 'Run this command as the user that runs earshot (sudo -u earshot …)';
 
 export interface StoreCheckOptions extends DataPlace {
   nowUs: () => number;
@@ -59,7 +59,7 @@ async function checkDirectory(dataDir: string): Promise<Finding[]> {
     ];
   }
   if (exists && isWritableByAll(place.stats)) {
-    const message = `Every user of this machine may write to ${dataDir}.`;
+    const message = `Every user of this machine can write to ${dataDir}.`;
     return [{ check, state: 'fail', message, advice: `Run: chmod o-w ${dataDir}` }];
   }
   const message = exists
@@ -83,7 +83,7 @@ async function checkOwnerOnly({ dataDir, secretFileNames }: StoreCheckOptions): 
     return [{ check, state: 'pass', message: 'Other users cannot read the files of earshot.' }];
   }
   const state = secrets.length > 0 ? 'fail' : 'warn';
-  const message = `Other users may read ${files.join(', ')}.`;
+  const message = `Other users can read ${files.join(', ')}.`;
   return [{ check, state, message, advice: `Run: chmod 600 ${files.join(' ')}` }];
 }
 
@@ -103,7 +103,7 @@ async function checkFreeSpace(options: StoreCheckOptions): Promise<Finding[]> {
   const message = `${sizeText(freeBytes)} free for ${dataDir}${reserve}.`;
   if (freeBytes >= warningBytes) return [{ check, state: 'pass', message }];
   const advice =
-    'Free some space, remove old notifications with `earshot prune`, or move the data directory. When only the disk reserve is free, notifications are refused, and lost after a few retries.';
+    'Free some space, remove old notifications with `earshot prune`, or move the data directory. When only the disk reserve is free, the receiver refuses notifications. The catalogue drops them after three retries.';
   return [{ check, state: freeBytes < criticalBytes ? 'fail' : 'warn', message, advice }];
 }
 

@@ -152,7 +152,7 @@ function dropExcess(database: Database, waitingMax: number): number {
     database,
     `UPDATE summary_job SET ${setDropped} WHERE id IN
        (SELECT id FROM ${waitingProducts} ORDER BY requested_at_us, id LIMIT @excess)`,
-  ).run({ error: `more than ${waitingMax} were waiting`, excess }).changes;
+  ).run({ error: `more than ${waitingMax} summaries were waiting`, excess }).changes;
 }
 
 function setWaiting(database: Database, which: string, values: object): number {

@@ -62,16 +62,16 @@ export function checkNotRunning(
   if (isBrief && alert === undefined) return notChecked;
   const seen =
     pausedSeenAtUs !== null
-      ? `First seen paused at ${momentText(pausedSeenAtUs)}.`
+      ? `The pause was first seen at ${momentText(pausedSeenAtUs)}.`
       : subscriptionId === null
         ? 'The catalogue has no subscription of this name.'
         : 'A change of the subscription was interrupted.';
   return found({
     severity: 'critical',
-    cause: `The subscription ${name} is not running, although it should: the catalogue pushes nothing.`,
+    cause: `The subscription ${name} is not running, although it should run: the catalogue pushes nothing.`,
     evidence:
       heldBy === 'person' ? [seen, 'A person changed the subscription in the catalogue.'] : [seen],
-    nextStep: `Run \`earshot register\` to make it run${resumesItself ? '. Maintenance has tried; `earshot maintain` prints why it failed' : ''}.`,
+    nextStep: `Run \`earshot register\` to make the subscription run${resumesItself ? '. Maintenance has failed; `earshot maintain` prints the reason' : ''}.`,
   });
 }
 
@@ -94,7 +94,7 @@ export function checkLifetimes(
     willPause
       ? ahead('auto-pause', known.pausesAtUs, pauseAhead, {
           cause: (when) => `The catalogue will pause the subscription ${name} ${when}.`,
-          evidence: 'The catalogue pauses subscriptions without a delivery for 60 days.',
+          evidence: 'The catalogue pauses a subscription after 60 days without a delivery.',
           nextStep: maintenance
             ? `No action is needed if few events are expected: maintenance resumes the subscription automatically. Otherwise check the filter with \`earshot subscriptions show ${name}\`.`
             : `Check the filter with \`earshot subscriptions show ${name}\`. After the pause, run \`earshot maintain\` to resume the subscription.`,
@@ -102,7 +102,7 @@ export function checkLifetimes(
       : checkOf('auto-pause', name, situation).fine,
     ahead('cancellation', known.cancelsAtUs, cancelAhead, {
       cause: (when) => `The catalogue will delete the subscription ${name} ${when}.`,
-      evidence: 'The catalogue deletes subscriptions without a notification for 365 days.',
+      evidence: 'The catalogue deletes a subscription after 365 days without a notification.',
       nextStep: `Run \`earshot subscriptions show ${name}\` to check whether the filter still matches products. Then change or remove the subscription.`,
     }),
   ];
@@ -190,10 +190,10 @@ export function checkUnknown({ name }: Registration, situation: Situation): Chec
     severity: 'warning',
     cause: `Events of the subscription ${name} may be missing: ${countText(open.length)} hours have not been compared with the catalogue.`,
     evidence: [
-      `The oldest of them started at ${momentText(oldestUs)}, ${lengthText(nowUs - oldestUs)} ago.`,
-      `earshot has been running for ${lengthText(nowUs - up.fromUs)}; it compares an hour ${lengthText(settlingUs)} after its end.`,
+      `The oldest of these hours started at ${momentText(oldestUs)}, ${lengthText(nowUs - oldestUs)} ago.`,
+      `earshot has been running for ${lengthText(nowUs - up.fromUs)}; the comparison of an hour is due ${lengthText(settlingUs)} after the end of the hour.`,
     ],
-    nextStep: `Run \`earshot reconcile --since ${isoText(oldestUs)} --until ${isoText(nowUs - (nowUs % hourUs))} --subscription ${name}\` to compare them or see the reason.`,
+    nextStep: `Run \`earshot reconcile --since ${isoText(oldestUs)} --until ${isoText(nowUs - (nowUs % hourUs))} --subscription ${name}\` to compare these hours, or to see why that fails.`,
   });
 }
 

@@ -105,7 +105,7 @@ function findingOf(
     cause: `No push of the subscription ${name} has arrived for ${length}. This is unlikely to be chance.`,
     evidence: [
       `The last notification arrived at ${momentText(lastPushAtUs)}.`,
-      `About ${rounded(expected)} pushes were expected since then; the longest earlier silence had ${rounded(longestSilence)}.`,
+      `About ${rounded(expected)} pushes were expected since then; in the longest earlier silence, about ${rounded(longestSilence)}.`,
       `The probability of such a silence is ${oddsText(odds)}, based on ${rounded(watchedHours / 24)} days of observation.`,
     ],
     nextStep: `Run \`earshot doctor\` to check whether the catalogue can reach this endpoint, and \`earshot subscriptions show ${name}\` to check whether the subscription is still running.`,

@@ -81,10 +81,10 @@ export function checkBacklog(view: SinkView, situation: Active): CheckResult {
     severity: severityOf(unreadUs),
     cause: `Nothing is delivered to the sink ${sink}: a notification received ${lengthText(unreadUs)} ago has not been read for this sink.`,
     evidence: [
-      `The notification was received at ${momentText(unread.receivedAtUs)}; the cursor of the sink has not moved for ${lengthText(unread.unchangedForUs)}.`,
+      `The notification was received at ${momentText(unread.receivedAtUs)}; the position of the sink has not changed for ${lengthText(unread.unchangedForUs)}.`,
     ],
     nextStep:
-      'Find the reason in the log of the receiver, then restart it. `earshot sinks list` shows the position of each sink.',
+      'Find the reason in the log of the receiver, then restart the receiver. `earshot sinks list` shows the position of each sink.',
   });
 }
 
@@ -163,7 +163,7 @@ export function checkRejected(reason: string | null): CheckResult {
     cause: 'The current earshot.config.ts is rejected.',
     evidence: [
       quoted(reason),
-      'A running receiver continues with the last valid version, if it had one since its start.',
+      'A running receiver continues with the last valid version that it has loaded, if there is one.',
     ],
     nextStep:
       'Fix earshot.config.ts; a running receiver reloads it automatically. `earshot doctor` prints each fault.',

@@ -148,7 +148,7 @@ async function settle({ checked, findings }: CheckResult, deps: WatchDeps): Prom
 async function checkAll(deps: WatchDeps, memory: WatchMemory): Promise<CheckResult> {
   const { probes, backups, backupEveryHours: everyHours, nowUs, log } = deps;
   const situation = await readSituation(deps, memory.pushes).catch((error: unknown) => {
-    log.error(errorFields(error), 'watchdog failed to read the store; checking the rest');
+    log.error(errorFields(error), 'watchdog failed to read the store; other checks continue');
     return null;
   });
   const { active, nowUs: now } = situation ?? { active: [], nowUs: nowUs() };

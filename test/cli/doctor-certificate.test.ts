@@ -147,7 +147,7 @@ describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => 
     expect(await finding('owner-only files')).toMatchObject({ state: 'fail' });
     expect(await finding('renewal')).toMatchObject({
       state: 'fail',
-      message: expect.stringMatching(/other users may read or change the file/),
+      message: expect.stringMatching(/other users can read or change the file/),
     });
   });
 });

@@ -51,7 +51,11 @@ describe('earshot replay', () => {
     const no = await expectEnd(earshot('replay --sink bus', { answers: ['no'] }), 1);
     expect(no.err).toContain('Deliver 4 notifications to bus again?');
     expect(await replays()).toEqual([]);
-    await expectEnd(earshot('replay --sink bus --since 210m', { answers: ['y'] }), 0, 'Replay 1');
+    await expectEnd(
+      earshot('replay --sink bus --since 210m', { answers: ['y'] }),
+      0,
+      'Queued replay 1',
+    );
     const since = { sinceUs: nowUs - 3.5 * hourUs, untilUs: null };
     expect(await replays()).toMatchObject([{ id: 1, filter: '', lastPosition: 5, ...since }]);
   });
@@ -140,7 +144,7 @@ describe('earshot replay', () => {
     );
     await fillNames(names);
     const sound = await earshot('replay --sink bus --yes');
-    expect(sound).toMatchObject({ code: 0, err: expect.stringContaining('Replay 1') });
+    expect(sound).toMatchObject({ code: 0, err: expect.stringContaining('Queued replay 1') });
     const faulty = await earshot('replay --sink odd --yes');
     expect(faulty).toMatchObject({
       code: 2,

@@ -152,12 +152,12 @@ it('logs a warning for a secret that every user can read, and for a file that th
   expect(warned).toMatchObject([
     {
       level: 'warn',
-      msg: `Every user of this machine may read or change ${password}.`,
+      msg: `Every user of this machine can read or change ${password}.`,
       advice: `Run: chmod o= ${password}`,
     },
     {
       level: 'warn',
-      msg: `Every user of this machine may change ${config}.`,
+      msg: `Every user of this machine can change ${config}.`,
       advice: `Run: chmod o-w ${config}`,
     },
   ]);

@@ -61,7 +61,7 @@ describe('the credentials file', () => {
     const { dataDir, path } = createDataDir(JSON.stringify({ pairs: [pair] }), mode);
     const error = refusalOf(() => configOf(dataDir));
     expect(error.details).toEqual([
-      `${path} contains a secret, and other users may read or change the file. Run: chmod 600 ${path}`,
+      `${path} contains a secret, and other users can read or change the file. Run: chmod 600 ${path}`,
     ]);
     expect(wholeTextOf(error)).not.toContain(secret);
   });
@@ -263,7 +263,7 @@ describe('a receiver with the credentials file', () => {
         writeFileSync(path, text([second]));
         chmodSync(path, 0o644);
       },
-      /other users may read or change the file\. Run: chmod 600 /,
+      /other users can read or change the file\. Run: chmod 600 /,
     ],
     ['deleted', (path) => rmSync(path), /the file is missing/],
   ])(

@@ -40,7 +40,7 @@ describe('files with secrets', () => {
       {
         check: 'secret files',
         state: 'warn',
-        message: `Every user of this machine may read or change ${path}.`,
+        message: `Every user of this machine can read or change ${path}.`,
         advice: `Run: chmod o= ${path}`,
       },
     ]);
@@ -61,7 +61,7 @@ describe('files with secrets', () => {
       {
         check: 'secret files',
         state: 'warn',
-        message: `Every user of this machine may change ${path}.`,
+        message: `Every user of this machine can change ${path}.`,
         advice: `Run: chmod o-w ${path}`,
       },
     ]);

@@ -236,7 +236,7 @@ describe('a faulty sink', () => {
     );
     expect(sinks).toMatchObject({
       details: [
-        `sinks.a.secretFile: every user of this machine may read ${folder}/open. Run: chmod o= ${folder}/open`,
+        `sinks.a.secretFile: every user of this machine can read ${folder}/open. Run: chmod o= ${folder}/open`,
         'sinks.a.ca: the file does not contain PEM certificates.',
         expect.stringMatching(/^sinks\.b\.secretFile: the file must contain whsec_ and 24 to 64 /),
         expect.stringMatching(/^sinks\.b\.filter: error/),

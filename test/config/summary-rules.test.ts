@@ -119,7 +119,10 @@ describe('a summary rule with faults', () => {
     [{ each: { filter: 1 } }, '.each.filter: must be…'],
     [{ digest: { window: 'month' } }, '.digest.window: use one of hour, day, week'],
     [{ digest: { per: 'tile' } }, '.digest.per: use one of all, collection'],
-    [{ digest: { per: 'all', areas: { x: '' } } }, '.digest: per and areas cannot be combined…'],
+    [
+      { digest: { per: 'all', areas: { x: '' } } },
+      ".digest: 'per' and 'areas' cannot be combined…",
+    ],
     [{ digest: { areas: {} } }, '.digest.areas: add an area…'],
     [{ digest: { areas: manyAreas } }, '.digest.areas: at most 100 areas…'],
     ...['', '  ', 'a\u0007b', 'a\u202eb', 'a'.repeat(61)].map((name): [unknown, string] => [

@@ -87,7 +87,7 @@ describe('a file with a secret', () => {
     expect(() => readOwnerOnly(path)).toThrow(
       expect.objectContaining({
         code: 'configuration',
-        text: `${path} contains a secret, and other users may read or change the file. Run: chmod 600 ${path}`,
+        text: `${path} contains a secret, and other users can read or change the file. Run: chmod 600 ${path}`,
       }),
     );
   });
@@ -98,7 +98,7 @@ describe('a file with a secret', () => {
     symlinkSync('secret', join(folder, 'link'));
     expect(readOwnerOnly(join(folder, 'link'))).toBe('x');
     chmodSync(join(folder, 'secret'), 0o644);
-    expect(() => readOwnerOnly(join(folder, 'link'))).toThrow('other users may read');
+    expect(() => readOwnerOnly(join(folder, 'link'))).toThrow('other users can read');
   });
 
   it('is null when there is none, and a pipe blocks nobody', () => {

@@ -80,7 +80,7 @@ describe('a failed page is retried', () => {
     expect(errorText(error)).toContain('not valid JSON');
     expect(errorText(error)).toContain('Under repair');
     expect(errorText(error)).toMatch(
-      /is unusable: .*\. Failed 8 times in a row\. Retry later, or check EARSHOT_CATALOGUE_URL\. Response: /,
+      /is unusable: .*\. 8 attempts in a row failed\. Retry later, or check EARSHOT_CATALOGUE_URL\. Response: /,
     );
     const waits = walk.startsMs.slice(1).map((ms, index) => ms - (walk.startsMs[index] ?? 0));
     expect(waits).toEqual([750, 1_500, 3_000, 6_000, 12_000, 24_000, 45_000]);
@@ -328,7 +328,7 @@ describe('a retry is reported', () => {
       },
     });
     await expect(walked(walk)).rejects.toMatchObject({
-      text: 'Could not list the created products: the catalogue (catalogue.test) cannot be reached: the connection was refused (ECONNREFUSED). Failed 8 times in a row. Retry later, or check EARSHOT_CATALOGUE_URL.',
+      text: 'Could not list the created products: the catalogue (catalogue.test) cannot be reached: the connection was refused (ECONNREFUSED). 8 attempts in a row failed. Retry later, or check EARSHOT_CATALOGUE_URL.',
     });
     expect(causes).toEqual(
       Array.from({ length: 7 }, () => 'The catalogue does not respond (ECONNREFUSED)'),

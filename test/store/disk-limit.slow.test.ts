@@ -145,7 +145,7 @@ describe.skipIf(!canMount)('a small disk (needs root to mount one)', () => {
     expect(space?.freeBytes).toBeLessThan(space?.reserveBytes ?? 0);
     expect(space?.freeBytes).toBeGreaterThan(2 * mebibyte);
     const indexing = catchUpIndex({ dataDir });
-    await expect(indexing).rejects.toThrow(/^Indexing paused: only .* of disk space is free/);
+    await expect(indexing).rejects.toThrow(/^Indexing is paused: only .* of disk space is free/);
     // The checkpoint into the file worked: the write-ahead log is empty and nothing was lost.
     await store.close();
     expect(existsSync(walOf(dataDir))).toBe(false);
@@ -166,7 +166,7 @@ describe.skipIf(!canMount)('a small disk (needs root to mount one)', () => {
     });
     onTestFinished(() => clearInterval(watching));
     const rebuilding = rebuildIndex(place);
-    await expect(rebuilding).rejects.toThrow(/^Indexing paused/);
+    await expect(rebuilding).rejects.toThrow(/^Indexing is paused/);
     expect(leastBytes).toBeGreaterThanOrEqual(mebibyte);
     disk.free();
     expect(await rebuildIndex(place)).toMatchObject({ indexedPosition: 3_000 });

@@ -22,7 +22,7 @@ describe('a data directory that every user may write to', () => {
       const refusal = {
         code: 'configuration',
         message: expect.stringMatching(
-          /^Every user of this machine may write to the data directory .*Run: chmod o-w /,
+          /^Every user of this machine can write to the data directory .*Run: chmod o-w /,
         ),
       };
       await expect(openStore({ dataDir, nowUs: () => 0 })).rejects.toMatchObject(refusal);

@@ -59,7 +59,7 @@ describe('the data directory', () => {
     chmodSync(parent, 0o700);
     const [finding] = JSON.parse(stdout);
     expect(finding).toMatchObject({ state: 'fail', message: expect.stringMatching(words) });
-    expect(finding.advice).toContain('as the user of the receiver');
+    expect(finding.advice).toContain('as the user that runs earshot');
   });
 });
 
@@ -82,7 +82,7 @@ describe('files that only the owner may read', () => {
       {
         check: 'owner-only files',
         state: 'fail',
-        message: `Other users may read ${path}.`,
+        message: `Other users can read ${path}.`,
         advice: `Run: chmod 600 ${path}`,
       },
     ]);

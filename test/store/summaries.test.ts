@@ -172,7 +172,10 @@ describe('more waiting products than allowed', () => {
     expect(dropped).toBe(2);
     const rows = await collect(summaries.find({ state: 'dropped' }));
     expect(rows.map(({ productId }) => productId)).toEqual(['product-3', 'product-2']);
-    expect(rows[0]).toMatchObject({ error: 'more than 2 were waiting', nextAttemptAtUs: null });
+    expect(rows[0]).toMatchObject({
+      error: 'more than 2 summaries were waiting',
+      nextAttemptAtUs: null,
+    });
     const waiting = await summaries.due({ nowUs: atUs, limit: 9 });
     expect(waiting.map(({ subject }) => subject)).toEqual(['product-1', 'product-4']);
   });

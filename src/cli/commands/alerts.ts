@@ -14,7 +14,7 @@ import { isoTime, painter, wrapText, writeJson, writeOut } from '../output.ts';
 import { alertSenders } from '../start/watchdog.ts';
 
 export const alertsCommand = defineCommand('alerts', {
-  description: 'Show active alerts with cause and advice.',
+  description: 'Show active alerts, each with cause and advice.',
   flags: (command) =>
     command
       .option('--all', 'select all (active and resolved alerts)')
@@ -22,12 +22,12 @@ export const alertsCommand = defineCommand('alerts', {
       .addOption(jsonOption())
       .option('--test', 'send a test alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND'),
   help: `The receiver checks every minute for these problems:
-  - A subscription is silent for unusually long, or is paused.
+  - A subscription is silent for an unusually long time, or is paused.
   - The catalogue will soon pause or delete a subscription.
   - Pushes were lost, events are missing, or a comparison failed.
   - The certificate, the disk, the database, the backup or a sink has a problem.
-The receiver sends active and resolved alerts to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND. This
-command reports unsent alerts on standard error, and warns if no receiver is running.
+The receiver sends each new and each resolved alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND.
+This command reports unsent alerts on standard error, and warns if no receiver is running.
 
 Fields of --json: id, kind, subject, severity, cause, evidence, nextStep, raisedAt, resolvedAt. The
 subject is the affected subscription or sink. resolvedAt is null for an active alert.

@@ -21,7 +21,7 @@ import type { Io } from '../io.ts';
 import { type Column, printJson, printTable, writeForeign, writeOut } from '../output.ts';
 
 export const configCommand = defineCommand('config', {
-  description: 'Print the effective settings with sources, and check the settings.',
+  description: 'Print the effective settings and their sources, and check the settings.',
   flags: (command) => command.addOption(jsonOption()),
   help: `A setting comes from the environment, from .env in the working directory, from the file of a …_FILE
 variable, from --data-dir, or from the default. Secrets are printed as (set). \`earshot start\` does

@@ -57,7 +57,7 @@ delays.
   unknownHours  number of hours that are due, but not compared
   pendingHours  number of hours that are not due yet
   told          share of the expected events that were pushed
-  delays        percentiles in seconds
+  delays        percentiles of the delays between sensing and receipt, in seconds
 
 Exit codes: 0 nothing missing, 1 failed, 2 wrong usage or configuration, 3 events missing.
 

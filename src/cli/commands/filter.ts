@@ -36,7 +36,7 @@ const checkCommand = defineCommand('check', {
   flags: (command) => withFilter(command).addOption(jsonOption()),
   help: `A filter with an error cannot be used. A filter with a warning can be used. A warning reports that
 the filter possibly selects other products than intended, or that the catalogue does not document
-the form.
+this form of filter.
 
 Fields of --json: valid, entity, canonical, findings.
   canonical   filter in a normalized form; null if the filter is invalid
@@ -62,10 +62,11 @@ const explainCommand = defineCommand('explain', {
   help: `Fields of --json: entity, canonical, words, index.
   canonical   filter in a normalized form
   words       explanation as a list of sentences
-  index       narrowedBy, byColumns, byRecords and plan; null without --plan or without an index
-  narrowedBy  index that narrows the search; null if all products are read
-  byColumns   conditions that are checked with the columns of the product index
-  byRecords   conditions that are checked with the records of the products
+  index       narrowedBy, byColumns, byRecords and plan; null without --plan or without a product
+              index
+  narrowedBy  SQLite index and condition that select candidates; null if all products are read
+  byColumns   conditions that need only the columns of the product index
+  byRecords   conditions that also need the footprint or the original record of a product
 
 Exit codes: 0 done, 1 failed, 2 errors in the filter or wrong usage.
 

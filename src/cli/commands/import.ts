@@ -28,8 +28,8 @@ export const importCommand = defineCommand('import', {
       .addOption(jsonOption()),
   help: `The receiver can run meanwhile. Duplicates are stored once, so you can interrupt the command and run
 the command again. Times of receipt are preserved. Quarantined bodies are imported into the
-quarantine. If the other receiver recovered an event that the catalogue pushed to this receiver,
-then the event is a duplicate.
+quarantine. A notification with the source "reconcile" is a duplicate if this receiver has already
+received a push of the same event.
 
 Fields of --json: notifications, stored, duplicates, quarantined. notifications is the number of
 notifications that were read. stored is the number of new notifications.

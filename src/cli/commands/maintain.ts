@@ -29,7 +29,7 @@ command only reports the change. The receiver runs the same maintenance every si
 \`earshot subscriptions history\` lists the changes.
 
 Fields of --json: name, status, did, notes, failure.
-  status   status before the command; gone if the catalogue has deleted the subscription
+  status   status before the maintenance; gone if the catalogue has deleted the subscription
   did      action: resume, recreate, or finish (an interrupted change); null without an action
   failure  error of the action; null without an error
 

@@ -62,8 +62,8 @@ command lists the readers that block the pruning, with advice. To remove an unus
 --forget-reader. The reader of a sink is named sink:<name>.
 
 Fields of --json: notifications, from, until, bytes, quarantined, heldBy, removed.
-  from, until  times of receipt of the first notification to delete and of the first to keep
-  heldBy       name, position and since of each reader that blocks the pruning
+  from, until  times of receipt of the first deleted and the first kept notification
+  heldBy       fields name, position and since of each reader that blocks the pruning
   removed      counts of deleted rows, and released disk space; null with --dry-run
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.

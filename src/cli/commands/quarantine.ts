@@ -54,13 +54,13 @@ Examples:
 });
 
 const showCommand = defineCommand('show', {
-  description: 'Show a quarantined body with the reason and the request headers.',
+  description: 'Show a quarantined body, its request headers and the reason for the quarantine.',
   flags: (command) =>
     command
       .argument('<id>', 'id from `earshot quarantine list`', wholeNumber(1))
       .option('--body', 'print only the original body, byte for byte')
       .addOption(jsonOption()),
-  help: `Fields of --json: all fields of \`earshot quarantine list\`, and headers and bodyBase64.
+  help: `Fields of --json: the fields of \`earshot quarantine list\`, then headers and bodyBase64.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

@@ -58,7 +58,10 @@ export const queryProductsCommand = defineCommand('products', {
     );
     addSpan(command, readTime(io), 'time of the first receipt')
       .addOption(limitOption({ note: `${tableRowsDefault} in tables, otherwise unlimited` }))
-      .option('--after <key>', 'only rows after this row (key, printed after each page)');
+      .option(
+        '--after <key>',
+        'only rows after this row (the key is printed at the end of a page)',
+      );
     return addTableFlags(addOutputForms(command, productForms))
       .option('--summaries', 'add the summary of each product')
       .addOption(
@@ -84,7 +87,7 @@ Fields of --orderby: received, PublicationDate, ModificationDate, ContentDate/St
 ContentDate/End, DeletionDate. received is the time of the first receipt.
 
 Output formats:
-  json, ndjson  records of the catalogue
+  json, ndjson  product records of the catalogue
   ids           one product id per line
   geojson       FeatureCollection (RFC 7946) with the columns of csv as properties
   csv           position productId productName collection platform productType processingLevel
@@ -94,8 +97,8 @@ Output formats:
 Times are ISO 8601 UTC. A download from s3Path or downloadUrl needs an access token.
 
 --summaries adds the summaries. json, ndjson and geojson have the field summary with text, model,
-verified and createdAt. csv has the columns summary, summaryModel and summaryVerified. ids has the
-text after the id and a tab.
+verified and createdAt. csv has the columns summary, summaryModel and summaryVerified. In ids, a tab
+and the text follow each id.
 
 For the fields of --explain with --json, see \`earshot filter explain --help\`.
 

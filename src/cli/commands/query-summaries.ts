@@ -49,7 +49,7 @@ interface QuerySummariesFlags extends OutputFlags<OutputForm> {
 }
 
 export const querySummariesCommand = defineCommand('summaries', {
-  description: 'List summaries with state and text, or with the reason for a missing text.',
+  description: 'List summaries: state and text, or the reason why the text is missing.',
   flags: (command, io) => {
     command
       .addOption(new Option('--kind <kind>', 'kind of summary').choices(summaryKinds))
@@ -77,8 +77,8 @@ collection, area, filter. Times are ISO 8601 UTC.
   verified  false if the facts do not confirm all claims of the text
   error     reason why the model has written no text
   doubts    claims that the facts do not confirm
-For a digest, receivedFrom, receivedUntil, collection, area and filter define which notifications
-are summarized. In CSV, earshot puts an apostrophe before a text that a spreadsheet would read as a
+receivedFrom, receivedUntil, collection, area and filter define which notifications a digest
+summarizes. In CSV, earshot puts an apostrophe before a text that a spreadsheet would read as a
 formula.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.

@@ -54,7 +54,7 @@ export const queryCommand = defineCommand('query', {
       .addOption(
         new Option(
           '--body',
-          'print only the original body, byte for byte (still compressed, if pushed compressed)',
+          'print only the original body, byte for byte (compressed if the push was compressed)',
         ).conflicts(['output', 'json', 'columns', 'wide']),
       )
       .addCommand(queryProductsCommand(io))
@@ -66,8 +66,8 @@ subscriptionId, notificationDate, receivedAt, source, timesSeen. Times are ISO 8
   position   number of the notification in the log
   source     push, or reconcile if the notification was fetched from the catalogue
   timesSeen  number of times that the notification was received
---since and --until compare the time of receipt, or with --time notification the date of the
-notification.
+--since and --until refer to the time of receipt. To use the date of the notification, set
+--time notification.
 In CSV, earshot puts an apostrophe before a text that a spreadsheet would read as a formula. On a
 narrow terminal, the table has fewer columns. The receiver can run meanwhile.
 

@@ -53,12 +53,12 @@ export const reconcileCommand = defineCommand('reconcile', {
     addHiddenAlias(command, '--from <time>', { of: 'since', parse: time });
     return addHiddenAlias(command, '--to <time>', { of: 'until', parse: time });
   },
-  help: `The command queries the catalogue with the filter and the events of each registered subscription.
-Missing events are added to the log with the source "reconcile". You can repeat the command: the log
-contains no duplicates. The receiver runs the same comparison automatically (EARSHOT_RECONCILE).
-The command also fetches events from before the start of the subscription, and counts these events
-separately as earlier events. To continue after an interruption, run the command again within two
-hours.
+  help: `The command queries the catalogue with the filter and the kinds of event of each registered
+subscription. Missing events are added to the log with the source "reconcile". You can repeat the
+command: the log contains no duplicates. The receiver runs the same comparison automatically
+(EARSHOT_RECONCILE). The command also fetches events from before the start of the subscription, and
+counts these events separately as earlier events. To continue after an interruption, run the command
+again within two hours.
 
 The catalogue has only the newest state of a product. Therefore these events cannot be fetched:
   - modifications before the last modification
@@ -72,7 +72,7 @@ missing, unreadable, undecided.
   fetched         number of events that were added to the log
   unreadable      number of records without a valid id or date
   undecided       number of records without a property that the filter needs
-  earlier         fetched and counts of earlier events; the counts have events instead of expected
+  earlier         fetched and counts for earlier events; counts has events instead of expected
 With --dry-run, --json prints one line for each missing event: subscription, event, productId,
 productName, date.
 
@@ -80,7 +80,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 events missing (
 
 Examples:
   $ earshot reconcile --since 10d                 fetch after ten days without a receiver
-  $ earshot reconcile --since 24h --check         check from a monitor
+  $ earshot reconcile --since 24h --check         check from a monitoring program
   $ earshot reconcile --since 3d --subscription alps --dry-run    list missing events`,
   run: runReconcile,
 });

@@ -60,15 +60,15 @@ export const registerCommand = defineCommand('register', {
       .addOption(dryRunOption())
       .option(
         '--check',
-        'exit with code 3 if there is a problem (the account differs; --check changes nothing)',
+        'exit with code 3 if there is a problem (the account differs from the configuration; --check changes nothing)',
       )
       .addOption(jsonOption())
       .addOption(yesOption())
       .option('--skip-probe', 'skip the check of the endpoint')
       .option('--skip-filter-check', 'skip the check of the filters'),
   help: `The command registers the subscriptions of ${subscriptionsFileName}. Without this file, the flags describe
-one subscription. In the first registration, missing flags select created events, all products and
-the status running. In later registrations, missing flags keep the registered values.
+one subscription. The defaults of a new subscription are created events, all products and the status
+running. For a registered subscription, missing flags keep the registered values.
 
 Before the prompt, the command shows the plan, the filter, and the number of products that matched
 the filter in the last week. An invalid filter is refused. Unmanaged subscriptions are never
@@ -90,7 +90,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the account diff
 Examples:
   $ earshot register --collection S2 --type S2MSI2A --area alps.geojson --cloud-below 20  by flags
   $ earshot register --dry-run          show the plan
-  $ earshot register --check --json     check from a monitor
+  $ earshot register --check --json     check from a monitoring program
   $ earshot register --prune --yes      delete subscriptions that are not configured`,
   run: register,
 });

@@ -34,7 +34,7 @@ export const replayCommand = defineCommand('replay', {
   },
   help: `The command counts the notifications that match the filter of the sink and the flags, and asks for
 confirmation. The receiver delivers new notifications first, and then the replayed notifications. A
-replayed document has replay: true, a new id, and the original notificationId. If no receiver is
+delivered document has replay: true, a new id, and the original notificationId. If no receiver is
 running, then the delivery starts when you start the receiver. A second replay of the same range is
 refused until the first replay has finished.
 

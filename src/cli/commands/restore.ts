@@ -36,8 +36,8 @@ export const restoreCommand = defineCommand('restore', {
 verifies the backup. Then the command moves the old contents of the data directory to the subfolder
 before-restore-<time>. Nothing is deleted.
 
-After the restore, start the receiver. The receiver fetches the notifications that are newer than
-the backup from the catalogue, but only those of the last 30 days. If the backup is older, also run
+After the restore, start the receiver. From the catalogue, the receiver fetches the notifications
+since the backup, but only those of the last 30 days. If the backup is older, also run
 \`earshot reconcile --since\` with the time of the backup. The sinks get the fetched notifications a
 second time.
 

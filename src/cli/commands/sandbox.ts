@@ -52,7 +52,8 @@ A failed push is retried after 1, 5 and 25 seconds. Then the notification is dro
 catalogue, the sandbox verifies the certificate of the endpoint. Catalogue queries return the last
 12,000 published products, the last 12,000 deleted products and the products of --past.
 
-The inference service imitates a model that repeats facts of the request. Projects, keys and models:
+The inference service imitates a model: the answer repeats facts of the request. Projects,
+keys and models:
   ${demoProject.name}, key ${demoProject.key}: ${demoProject.models.join(', ')}
   ${otherProject.name}, key ${otherProject.key}: ${otherProject.models.join(', ')}
 The control interface answers GET /totals, /events, /faults, /service and /inference. PATCH changes

@@ -12,7 +12,7 @@ export const setupCommand = defineCommand('setup', {
       .option('--sandbox', 'run a trial without an account, in a separate folder')
       .option('--dir <folder>', 'folder of the trial (default: sandbox-trial)')
       .addOption(dryRunOption())
-      .option('--force', 'force the action (change an existing .env; only with --yes)')
+      .option('--force', 'force the action (with --yes: change an existing .env)')
       .option('--yes', 'do not ask for confirmation (still ask for missing settings)')
       .option('--no-stay', 'stop the receiver after the registration'),
   help: `The command asks for settings that no flag or variable sets. Without a terminal, the command lists
@@ -20,10 +20,11 @@ the missing flags and exits with code 2. Secrets are read from files or variable
 echo.
 
 The command writes the EARSHOT_ variables to .env in the current folder and keeps all other lines.
-Only the owner can read the file. Then the command creates endpoint credentials, runs the checks of
-\`earshot doctor\`, starts the receiver and registers the subscription. The receiver runs until
-Ctrl-C. With --no-stay, start the receiver again immediately: the catalogue retries a notification
-only three times.
+Only the owner can read the file. An existing .env is changed only after a prompt, or with --yes and
+--force. Then the command creates endpoint credentials, runs the checks of \`earshot doctor\`, starts
+the receiver and registers the subscription. The receiver runs until Ctrl-C. With --no-stay, the
+command stops the receiver at the end. You must then start the receiver immediately: the catalogue
+retries a notification only three times.
 
 With --sandbox, the command uses a local imitation of the catalogue, and ignores the settings of the
 current folder. The default filter of the trial selects the collection SENTINEL-2.

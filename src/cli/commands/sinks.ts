@@ -29,14 +29,14 @@ import { noFileNote, receiverNote, unknownSinkSubscriptions } from '../sink-name
 import { testCommand } from './test-sink.ts';
 
 const listCommand = defineCommand('list', {
-  description: 'List the sinks with backlog, queue, dead letters and errors.',
+  description: 'Show backlog, queue, dead letters and errors of every sink.',
   flags: (command) => command.addOption(jsonOption()),
   help: `Columns:
   target     kind of the sink, or:
              gone     the sink is not in earshot.config.ts
              faulty   the sink cannot be started
              unknown  earshot.config.ts is invalid
-  behind     backlog: number of log positions that the sink has not read; - before the first start
+  behind     backlog: number of log positions that the sink has not read; "-" if never started
   waiting    number of queued notifications
   replays    number of replays with notifications that are not queued yet
   lag        age of the oldest undelivered notification, in seconds

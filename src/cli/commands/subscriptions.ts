@@ -159,7 +159,8 @@ Examples:
 });
 
 const showCommand = defineCommand('show', {
-  description: 'Show a subscription with gaps, and with the dates of automatic pause and deletion.',
+  description:
+    'Show a subscription: settings, gaps, and dates of pause and deletion by the catalogue.',
   flags: (command) => command.argument('<name or id>').addOption(jsonOption()),
   help: `A gap is a time range without pushes, for example during a pause. --json prints an array with the
 fields of \`earshot subscriptions list\` and with gaps. Each gap has the fields from, to and reason.
@@ -293,7 +294,7 @@ function typeOf({ type, endpoint }: CatalogueSubscription): string {
 }
 
 const historyCommand = defineCommand('history', {
-  description: 'List the changes of managed subscriptions with reasons, the newest first.',
+  description: 'List the changes of managed subscriptions, the newest first, with reasons.',
   flags: (command) =>
     command
       .argument('[name]', 'name of the subscription (default: all)')
@@ -330,7 +331,7 @@ const historyColumns: readonly Column<HistoryEntry>[] = [
 
 export const subscriptionsCommand = defineGroup('subscriptions', {
   description: 'List, pause, resume, cancel or delete subscriptions of the account.',
-  help: `A subscription is managed if earshot has registered the subscription, or if the endpoint is
+  help: `A subscription is managed if earshot has registered the subscription, or if its endpoint is
 EARSHOT_PUBLIC_URL/notifications/<name>. Only managed subscriptions have a name and can be changed.
 
 ${exitCodes}

@@ -19,15 +19,15 @@ export const summarizeCommand = defineCommand('summarize', {
   help: `The rules are the options \`summary\` of the subscriptions in earshot.config.ts, or EARSHOT_SUMMARY.
 Without --each and --digest, the command writes the summaries that the rules request. To use a
 language model, set EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL. Without a model, earshot
-generates the text from the facts about the product. If facts, model and prompt have not changed,
+generates the text from the facts about the product. If facts, model and prompt are unchanged,
 then the command uses the existing text.
 
 The variables EARSHOT_SUMMARY_REQUESTS_PER_HOUR, …_REQUESTS_PER_DAY and …_TOKENS_PER_DAY limit the
-requests of this command and the receiver together. At a limit, the remaining summaries wait. If the
+total requests of this command and the receiver. At a limit, the remaining summaries wait. If the
 inference service sends Retry-After, then the command waits up to 2 minutes.
 
-  --each    The default of --since is 24h. With --filter, and without --since, --until and
-            --subscription, the command selects products of any time.
+  --each    The default of --since is 24h. If --filter is set, but not --since, --until or
+            --subscription, then the command selects products of any time.
   --digest  The time spans are complete hours, days or weeks in UTC. Weeks start on Monday.
             Without --since, the command writes only the last time span.
   --retry   "all" selects failed and dropped summaries. Ids can also select unverified summaries.
@@ -39,7 +39,7 @@ fields are kind, productId, productName, tokens and request. tokens is an estima
 Exit codes: 0 done or stopped at a limit, 1 a summary failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot summarize                                   write the summaries of the rules
+  $ earshot summarize                                   write the summaries that the rules request
   $ earshot summarize --each --since 2h --limit 20      write summaries of the newest 20 products
   $ earshot summarize --digest day --since 7d           write one digest for each day
   $ earshot summarize --retry all                       retry failed and dropped summaries`,

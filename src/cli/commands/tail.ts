@@ -62,16 +62,16 @@ export const tailCommand = defineCommand('tail', {
     );
   },
   help: `By default, the command prints only new notifications. --since, -n, --from and --reader also select
-existing notifications. --since and --until compare the time of receipt, or with --time notification
-the date of the notification. With --until, the command exits at the given time. --since and -n
-cannot be combined with --from and --reader.
+existing notifications. --since and --until refer to the time of receipt. To use the date of the
+notification, set --time notification. With --until, the command exits at the given time. --since
+and -n cannot be combined with --from or --reader.
 
 Columns: time of receipt (UTC), event, satellite, product type, tile or orbit, cloud cover, place,
 product name. json and ndjson are the same: one object per line, with the fields of \`earshot query\`.
 
 The position of a reader is stored after the rows have been printed. After a crash, rows can be
-printed twice, but no row is skipped. A reader has one position: use another
-reader for another filter.
+printed twice, but no row is skipped. A reader has one position: use another reader for another
+filter.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

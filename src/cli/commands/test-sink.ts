@@ -15,8 +15,8 @@ export const testCommand = defineCommand('test', {
   description: 'Deliver a test notification to a sink and print the response.',
   flags: (command) => command.argument('<sink>', 'name of the sink'),
   help: `The command sends the newest notification that matches the sink. If no notification matches, then
-the command sends a built-in sample. The document has \`"test": true\` and an id that starts with
-test_. The position of the sink does not change.
+the command sends a built-in sample. The delivered document has \`"test": true\` and an id that
+starts with test_. The position of the sink does not change.
 
 Exit codes: 0 acknowledged, 1 not acknowledged, 2 wrong usage or configuration.
 

@@ -81,7 +81,7 @@ export const observedMetrics = {
     type: 'histogram',
     unit: 'seconds',
     meaning:
-      'Time from the publication of a created product to the receipt of the push. Measured for the first push of each commit, so only for a sample of the pushes under load.',
+      'Time from the publication of a created product to the receipt of the push. Measured only for the first push of each commit. Under load, the values are therefore a sample.',
     labels: { subscription: subscriptionNames },
     buckets: [1, 5, 15, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 21_600, 86_400],
   },

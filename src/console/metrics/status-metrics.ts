@@ -284,7 +284,7 @@ export const sinkMetrics: readonly StatusMetric[] = [
 export const coverageMetrics: readonly StatusMetric[] = [
   gaugesIn('events')(
     'earshot_coverage_events',
-    'Events in the catalogue in the last seven days, since the start of the subscription. expected: all events. missing: not in the log. recovered: not pushed, but fetched. late: pushed more than half an hour after the event. Absent before the first comparison.',
+    'Events in the catalogue in the last seven days, without events before the start of the subscription. expected: all events. missing: not in the log. recovered: not pushed, but fetched. late: pushed more than half an hour after the event. Absent before the first comparison.',
     ({ coverage }) =>
       coverage
         .filter(({ state }) => state !== 'not-compared')

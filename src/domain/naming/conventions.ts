@@ -276,8 +276,8 @@ const sentinel3Contents: Readonly<Record<string, string>> = {
   SY_2_SYN___: 'surface reflectance and aerosol',
   SY_2_AOD___: 'aerosol optical depth',
   SY_2_VGP___: 'top-of-atmosphere reflectance for vegetation',
-  SY_2_VG1___: 'surface reflectance for vegetation of a day',
-  SY_2_V10___: 'surface reflectance for vegetation of ten days',
+  SY_2_VG1___: 'surface reflectance of one day for vegetation',
+  SY_2_V10___: 'surface reflectance of ten days for vegetation',
 };
 
 /** Returns the content of products of a type such as `OL_1_EFR___`; null for an unknown one. */
@@ -338,7 +338,7 @@ const auxiliaryContents: Readonly<Record<string, string>> = {
   AUX_RESATT: 'restituted attitudes',
   AUX_PROQUA: 'attitude quaternions',
   AUX_GNSSRD: 'raw data of the satellite navigation receiver',
-  AUX_UT1UTC: 'differences of astronomical and civil time',
+  AUX_UT1UTC: 'differences between astronomical and civil time',
 };
 
 /** Returns the content of auxiliary files of a type; null for an unknown type. */

@@ -222,7 +222,7 @@ function readEnds(file: string): { bytes: number; digest: string | null } {
   if (bytes < wholeBytes) {
     throw new AppError(
       'invalid',
-      `${file} is truncated: it has ${bytes} of more than ${wholeBytes} bytes. Copy the file again, or use another backup.`,
+      `${file} is truncated: it has ${bytes} bytes instead of more than ${wholeBytes}. Copy the file again, or use another backup.`,
     );
   }
   const digest = end.slice(sealText.length, -1);

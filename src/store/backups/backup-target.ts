@@ -79,7 +79,7 @@ export function refuseTarget({ dataDir }: DataPlace, file: string, replace: bool
   if (folder?.isDirectory() !== true) {
     throw new AppError(
       'usage',
-      `The folder ${dirname(file)} does not exist. Create it, or specify a folder that ends with a slash: earshot then creates it.`,
+      `The folder ${dirname(file)} does not exist. Create this folder, or specify a path that ends with a slash: earshot then creates the folder.`,
     );
   }
   // Compares inodes, because the path may be a link.

@@ -210,7 +210,7 @@ async function checkCopy(
 function badCopy(reason: string): AppError {
   return new AppError(
     'unavailable',
-    `The copy failed its check and was discarded. ${reason} Check both disks and the system log. If this happens again, the log itself is damaged.`,
+    `The copy of the log failed the check and was discarded. ${reason} Check the system log, the disk of the backup and the disk of the data directory. If this happens again, the notification log is damaged.`,
   );
 }
 

@@ -168,7 +168,7 @@ export function requireDatabase(dataDir: string): void {
   } catch (cause) {
     throw new AppError(
       'configuration',
-      `This user has no access to the data directory ${dataDir}. Run the command as the user of the receiver: sudo -u earshot …`,
+      `This user has no access to the data directory ${dataDir}. Run the command as the user that runs earshot: sudo -u earshot …`,
       { cause },
     );
   }
@@ -215,7 +215,7 @@ export function createDirectory(dataDir: string): void {
   if (isWritableByAll(statSync(dataDir))) {
     throw new AppError(
       'configuration',
-      `Every user of this machine may write to the data directory ${dataDir}. Run: chmod o-w ${dataDir}. Or set EARSHOT_DATA_DIR to a new folder in it: earshot creates that folder with owner-only access.`,
+      `Every user of this machine can write to the data directory ${dataDir}. Run: chmod o-w ${dataDir}. Or set EARSHOT_DATA_DIR to a new folder in it: earshot creates that folder with owner-only access.`,
     );
   }
 }

@@ -114,6 +114,6 @@ export function insufficientSpace(what: string, freeBytes: number, neededBytes: 
   const [free, needed] = [freeBytes, neededBytes].map(sizeText);
   return new AppError(
     'unavailable',
-    `${what} paused: only ${free} of disk space is free, and ${needed} must stay free for intake. Free some space: the work resumes automatically.`,
+    `${what} is paused: only ${free} of disk space is free, and ${needed} must stay free for intake. Free some space: the work resumes automatically.`,
   );
 }

@@ -60,7 +60,7 @@ function productsClause(facts: DigestFacts, event?: string): string {
     event ?? null,
     collection || null,
     isOne ? 'product' : 'products',
-    collection === '' ? `of no collection known from ${isOne ? 'its name' : 'their names'}` : null,
+    collection === '' ? `with no collection in ${isOne ? 'its name' : 'their names'}` : null,
     area === null ? null : `in the area "${area}"`,
     filter === null ? null : `that ${isOne ? 'matches' : 'match'} ${filter}`,
   ).join(' ');

@@ -47,7 +47,7 @@ function identitySentence(facts: ProductFacts): string {
   if (content !== null) return `${subject} holds ${content}${processingText(facts)}${how}.`;
   if (level !== null) return `${subject} is of ${level}${how}.`;
   if (instrument !== null) return `${subject} comes${how}.`;
-  if (satellite !== null || foreignName !== null) return `${subject} is of no known type.`;
+  if (satellite !== null || foreignName !== null) return `${subject} has no known type.`;
   const unknown = 'The content of this product is not known';
   return facts.hasRecord ? `${unknown}.` : `${unknown}, because its record has not arrived.`;
 }

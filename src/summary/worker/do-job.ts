@@ -132,7 +132,7 @@ async function answerOf(
     }
     const doubts = check.doubts.map(({ words }) => words);
     if (!check.verified && job.doubted === null) {
-      const error = `The answer contains claims without a fact (${doubts.join(', ')}); the text is requested once more.`;
+      const error = `The answer contains statements that the facts do not confirm (${doubts.join(', ')}); the text is requested once more.`;
       const doubted = [...new Set(check.doubts.map(({ kind }) => kind))];
       const again = { nextAttemptAtUs: context.nowUs(), counts: true, doubted, template };
       return { result: { outcome: 'postponed', error, ...again }, tokens };

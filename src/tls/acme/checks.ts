@@ -79,7 +79,7 @@ async function probe(url: string, text: string, ask: typeof fetch): Promise<Find
     const signal = AbortSignal.timeout(probeTimeoutMs);
     const answer = await ask(url, { signal, redirect: 'manual' });
     if (answer.ok && (await answer.text()) === text) {
-      const message = `Challenges are answered on ${target}, tested from this machine.`;
+      const message = `A test from this machine reached earshot on ${target}.`;
       return { check, state: 'pass', message };
     }
     const message = `Another server answers on ${target} (status ${answer.status}).`;
@@ -113,7 +113,7 @@ export async function checkRenewal(context: AcmeContext): Promise<Finding[]> {
       ];
     }
     if (certificate !== null && due === null) {
-      const message = `The certificate is not for ${settings.host}, or from another authority.`;
+      const message = `The certificate is from another authority, or is not for ${settings.host}.`;
       const advice = 'To order a new certificate, start the receiver: `earshot start`.';
       return [{ check, state: 'warn', message, advice }];
     }

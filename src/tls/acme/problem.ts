@@ -178,5 +178,5 @@ export function explainFailure(error: unknown, order: FailedOrder): AppError {
 
 const refused: Sentences = ({ host }, authority) => [
   `${authority} refused the order for ${host}.`,
-  'If this repeats, search for the message of the authority.',
+  'If this repeats, search the web for the message of the authority.',
 ];

@@ -172,7 +172,7 @@ function refuse(path: string, verb: string, cause: unknown): never {
   const why = isFull ? ': the disk is full' : '';
   const advice = isFull
     ? 'Free some space. The next attempt is automatic.'
-    : 'Give the user of the receiver write permission for the data directory and its content.';
+    : 'Give the user that runs earshot write permission for the data directory and its content.';
   throw new AppError('unavailable', `${path} cannot be ${verb} (${code})${why}.`, {
     advice,
     cause,

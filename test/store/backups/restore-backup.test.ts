@@ -219,7 +219,9 @@ describe('a file that is not an intact backup', () => {
   it('is reported with the number of missing bytes when it was truncated', async () => {
     const { file, fresh } = await openBackedUp();
     truncateSync(file, 40_000);
-    await expect(restore(file, fresh)).rejects.toThrow(/is truncated: it has 40000 of more than/);
+    await expect(restore(file, fresh)).rejects.toThrow(
+      /is truncated: it has 40000 bytes instead of more than/,
+    );
   });
 
   it.each([

@@ -102,13 +102,13 @@ describe('the text of a digest', () => {
     const row = { productName: 'x', collection: null, productType: null };
     const events = many(2, () => ({ row }));
     const unknown = { collection: 'OTHER', subscription: null };
-    const start = `${window}, 2 products of no collection known from their names arrived for all`;
+    const start = `${window}, 2 products with no collection in their names arrived for all`;
     expect(textOf(events, unknown)).toContain(`${start} subscriptions, all newly created. The`);
     expect(textOf(events.slice(1), unknown)).toContain(
-      ', 1 product of no collection known from its name arrived for all subscriptions, newly',
+      ', 1 product with no collection in its name arrived for all subscriptions, newly',
     );
     expect(textOf([], unknown)).toBe(
-      `${window}, no notification about products of no collection known from their names arrived for all subscriptions.`,
+      `${window}, no notification about products with no collection in their names arrived for all subscriptions.`,
     );
     expect(digestSheet(factsOf(events, unknown)).facts).toContainEqual({
       label: 'only the collection',
@@ -318,7 +318,7 @@ describe('the template of a digest', () => {
     );
     for (const some of [[], events.slice(0, 1), events]) {
       const text = verifiedText(some, { collection: 'OTHER' });
-      expect(text).toContain(' of no collection known from ');
+      expect(text).toContain(' with no collection in ');
     }
   });
 

@@ -139,13 +139,13 @@ describe('the template', () => {
       '06:21 UTC; the place is not known, because its record has not arrived.',
     );
     expect(textOf({ productName: 'a "new"\n\tproduct\u202e' })).toBe(
-      'This product named "a \'new\' product\ufffd" is of no known type. It was first received on 10 February 2025 08:30 UTC.',
+      'This product named "a \'new\' product\ufffd" has no known type. It was first received on 10 February 2025 08:30 UTC.',
     );
     expect(textOf({}, { Attributes: attributes({ processingLevel: 'L2' }) })).toMatch(
       /^This product is of Level-2\. /,
     );
     expect(textOf({}, { Attributes: attributes({ platformShortName: 'ENVISAT' }) })).toMatch(
-      /^This Envisat product is of no known type\. /,
+      /^This Envisat product has no known type\. /,
     );
   });
 

@@ -264,7 +264,7 @@ describe('the reader of the log', () => {
     await worker.collect();
     const dropped = (await worker.rows()).filter(({ state }) => state === 'dropped');
     expect(dropped.map(({ error }) => error)).toEqual(
-      Array.from({ length: 4 }, () => 'more than 10000 were waiting'),
+      Array.from({ length: 4 }, () => 'more than 10000 summaries were waiting'),
     );
     expect(worker.log).toHaveLength(1);
     worker.clock.us += 10 * minuteUs;

@@ -131,7 +131,7 @@ describe.skipIf(!hasPebble)('an unusable file (needs pebble)', () => {
       }
       chmodSync(path, 0o640);
       expect(await fail()).toBe(
-        `${path} contains a secret, and other users may read or change the file. Run: chmod 600 ${path}`,
+        `${path} contains a secret, and other users can read or change the file. Run: chmod 600 ${path}`,
       );
       expect(requests.orders()).toBe(0);
       rmSync(path);

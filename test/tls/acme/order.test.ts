@@ -242,7 +242,7 @@ describe('a folder in place of a file', () => {
     });
     const error = await failureOf(check());
     expect(errorText(error)).toMatch(file);
-    expect(errorText(error)).toMatch(/Give the user of the receiver/);
+    expect(errorText(error)).toMatch(/Give the user that runs earshot/);
     rmSync(path, { recursive: true });
     authority.repair('newOrder');
     clock.us = (await context.states.read()).nextTryAtUs ?? 0;

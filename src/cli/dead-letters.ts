@@ -40,7 +40,8 @@ ${exitCodes}
 
 Examples:
   $ earshot sinks dead                    list the dead letters of all sinks
-  $ earshot sinks dead bus --limit 20     list the newest 20 dead letters of one sink`,
+  $ earshot sinks dead bus --limit 20     list the newest 20 dead letters of one sink
+  $ earshot sinks dead bus --json         print all fields`,
   needs: ['reader'],
   run: async (
     io,
@@ -73,7 +74,8 @@ export const retryCommand = defineCommand('retry', {
 
 Examples:
   $ earshot sinks retry bus 12,15     retry two dead letters
-  $ earshot sinks retry bus --all     retry all dead letters`,
+  $ earshot sinks retry bus --all     retry all dead letters
+  $ earshot sinks dead bus            show the ids of the dead letters`,
   needs: ['store'],
   check: ({ all }: { all?: true }, io, sink: string, ids: Ids) => {
     requireIdsOrAll({ sink, ids, all }, 'retry');

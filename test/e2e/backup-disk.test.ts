@@ -68,7 +68,7 @@ describe.skipIf(!canMount)(
       await expect(backUp({ place })).rejects.toThrow(/including the disk reserve/);
       const elsewhere = mountSmallDisk(40);
       const onAnother = join(elsewhere.folder, 'backup.db');
-      await expect(backUp({ place, file: onAnother })).rejects.toThrow(/Backup paused/);
+      await expect(backUp({ place, file: onAnother })).rejects.toThrow(/Backup is paused/);
       expect([...readdirSync(out), ...readdirSync(elsewhere.folder)]).toEqual([]);
       await backUp({ file });
     });

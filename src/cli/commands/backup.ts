@@ -68,7 +68,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot backup list                         list the backups in EARSHOT_BACKUP_DIR
-  $ earshot backup list /mnt/backups --json     print JSON`,
+  $ earshot backup list /mnt/backups --json     print JSON
+  $ earshot backup list /mnt/backups            list the backups in another folder`,
   run: listBackups,
 });
 

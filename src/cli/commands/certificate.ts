@@ -55,7 +55,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot certificate renew             order a certificate if the renewal is due
-  $ earshot certificate renew --force     order a certificate before the due time`,
+  $ earshot certificate renew --force     order a certificate before the due time
+  $ earshot certificate show              show the certificate and the last attempts`,
   run: renewCertificate,
 });
 
@@ -70,8 +71,9 @@ The test does not count towards the certificate limits of the authority.
 Exit codes: 0 passed, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot certificate test                              test the configured challenge
-  $ EARSHOT_ACME_AGREE=yes earshot certificate test       accept the terms, then test`,
+  $ earshot certificate test                                  test the configured challenge
+  $ EARSHOT_ACME_AGREE=yes earshot certificate test           accept the terms, then test
+  $ earshot certificate test && earshot certificate renew     test, then order`,
   run: testCertificate,
 });
 

@@ -27,7 +27,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot compact            compress and show the progress
-  $ earshot compact --json     compress and print JSON`,
+  $ earshot compact --json     compress and print JSON
+  $ nice earshot compact       compress with low priority`,
   needs: ['store'],
   run: compact,
 });

@@ -35,7 +35,8 @@ Exit codes: 0 no problems, 1 failed, 2 problems found.
 
 Examples:
   $ earshot config                                                           all settings
-  $ earshot config --json | jq '.settings[] | select(.source == ".env")'     settings from .env`,
+  $ earshot config --json | jq '.settings[] | select(.source == ".env")'     settings from .env
+  $ earshot config | grep EARSHOT_TLS                                        HTTPS settings`,
   run: config,
 });
 

@@ -32,8 +32,9 @@ and \`earshot register\` sends the credentials to the catalogue.
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot credentials create                      create random credentials
-  $ earshot credentials create --from-variables     store the values of the two variables`,
+  $ earshot credentials create                             create random credentials
+  $ earshot credentials create --from-variables            store the values of the two variables
+  $ earshot credentials create --data-dir /srv/earshot     store them in another data directory`,
   run: async (io: Io, flags: { fromVariables?: true }) => {
     const config = loadConfig(io, accountSections);
     const { createAcquireLock } = await import('../../store/engine/locks.ts');
@@ -102,8 +103,9 @@ If the command is interrupted, then run the command again to continue.
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot credentials rotate                wait up to 10 minutes
-  $ earshot credentials rotate --wait 120     wait up to 2 minutes`,
+  $ earshot credentials rotate                  wait up to 10 minutes
+  $ earshot credentials rotate --wait 120       wait up to 2 minutes
+  $ earshot credentials rotate --skip-probe     do not check the endpoint first`,
   check: (_, io) => {
     const { endpoint } = loadAccountConfig(io);
     if (endpoint.source === 'variables') throw setByVariables();
@@ -168,7 +170,8 @@ export const credentialsCommand = defineGroup('credentials', {
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot credentials create     create random credentials
-  $ earshot credentials rotate     replace the credentials while the receiver runs`,
+  $ earshot credentials create                      create random credentials
+  $ earshot credentials rotate                      replace the credentials while the receiver runs
+  $ earshot credentials create --from-variables     store the values of the two variables`,
   commands: [createCommand, rotateCommand],
 });

@@ -25,7 +25,8 @@ configuration.
 
 Examples:
   $ earshot doctor                                                  run all checks
-  $ earshot doctor --json | jq '.[] | select(.state == "fail")'     list failed checks`,
+  $ earshot doctor --json | jq '.[] | select(.state == "fail")'     list failed checks
+  $ earshot doctor > doctor.txt                                     save the report`,
   run: async ({ command, ...io }, flags: { json?: true }) => {
     // Only for an explicit folder: before the first start there is no database.
     const dataDir = dataDirOf(command);

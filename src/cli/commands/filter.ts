@@ -112,8 +112,9 @@ Fields of --json: entity, matching, total, share, days.
 Exit codes: 0 done, 1 failed, 2 errors in the filter or wrong usage.
 
 Examples:
-  $ earshot filter test "contains(Name,'MSIL2A')" --since 30d     count matches of the last 30 days
-  $ earshot filter test --subscription alps --json                count with a configured filter`,
+  $ earshot filter test "contains(Name,'MSIL2A')" --since 30d                     last 30 days
+  $ earshot filter test --subscription alps --json                                configured filter
+  $ earshot filter test "DeletionDate gt 2026-11-01" --entity DeletedProducts     deletions`,
   run: async (io, flags: TestFlags, expression: Expression) =>
     testFilter(await readFilterArgument(expression, flags, io), flags, io),
 });
@@ -123,9 +124,9 @@ export const filterCommand = defineGroup('filter', {
   help: `Exit codes: 0 done, 1 failed, 2 errors in the filter or wrong usage.
 
 Examples:
-  $ earshot filter check "Collection/Name eq 'SENTINEL-2'"      find errors
-  $ earshot filter explain --subscription alps                  explain in plain English
-  $ earshot filter test --subscription alps --since 30d         count matching products`,
+  $ earshot filter check "Collection/Name eq 'SENTINEL-2'"     find errors
+  $ earshot filter explain --subscription alps                 explain in plain English
+  $ earshot filter test --subscription alps --since 30d        count matching products`,
   commands: [checkCommand, explainCommand, testCommand],
 });
 

@@ -15,7 +15,8 @@ Exit codes: 0 healthy, 1 not healthy (reason on standard error), 2 wrong usage o
 
 Examples:
   $ earshot health                                     print the state
-  $ docker exec earshot earshot health > /dev/null     use the exit code, in a container`,
+  $ docker exec earshot earshot health > /dev/null     use the exit code, in a container
+  $ until earshot health; do sleep 2; done             wait until the receiver accepts notifications`,
   run: async (io) => {
     const { health } = loadConfig(io, ['health']);
     const { state, origin, reason } = await probeReceiver(health, io.signal);

@@ -37,8 +37,9 @@ notifications that were read. stored is the number of new notifications.
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot import /mnt/old-host/data                              into the default data directory
-  $ earshot import /mnt/old-host/data --data-dir /srv/earshot      into /srv/earshot`,
+  $ earshot import /mnt/old-host/data                             into the default data directory
+  $ earshot import /mnt/old-host/data --data-dir /srv/earshot     into /srv/earshot
+  $ earshot import /mnt/old-host/data --json                      print JSON`,
   run: importFrom,
 });
 

@@ -23,8 +23,9 @@ const statusCommand = defineCommand('status', {
   help: `${jsonFields}
 
 Examples:
-  $ earshot index status                        print the state
-  $ earshot index status --json | jq .behind    print the lag in positions`,
+  $ earshot index status                             print the state
+  $ earshot index status --json | jq .behind         print the lag in positions
+  $ earshot index status --data-dir /srv/earshot     read another data directory`,
   needs: ['products'],
   run: async ({ products, ...io }, { json }: { json?: true }) =>
     printState(await products.indexState(), json, io),
@@ -39,8 +40,9 @@ interrupt the command, then the old index remains.
 ${jsonFields}
 
 Examples:
-  $ earshot index rebuild            rebuild and show the progress
-  $ earshot index rebuild --json     rebuild and print JSON`,
+  $ earshot index rebuild                             rebuild and show the progress
+  $ earshot index rebuild --json                      rebuild and print JSON
+  $ earshot index rebuild && earshot index status     rebuild, then print the state`,
   run: async (io, { json }: { json?: true }) => {
     const { signal } = io;
     const progress = createIndexProgress(io, 'Building the index');
@@ -61,8 +63,9 @@ export const indexCommand = defineGroup('index', {
   help: `Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot index             print the state
-  $ earshot index rebuild     rebuild from the log`,
+  $ earshot index                   print the state
+  $ earshot index rebuild           rebuild from the log
+  $ earshot index status --json     print all fields`,
   usual: statusCommand,
   commands: [rebuildCommand],
 });

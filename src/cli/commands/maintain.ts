@@ -36,8 +36,9 @@ Fields of --json: name, status, did, notes, failure.
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot maintain            check and repair all subscriptions
-  $ earshot maintain --json     print JSON`,
+  $ earshot maintain                  check and repair all subscriptions
+  $ earshot maintain --json           print JSON
+  $ earshot maintain --skip-probe     do not check the endpoint first`,
   run: async (io: Io, { json, skipProbe = false }: MaintainFlags) => {
     loadAccountConfig(io);
     const inFile = await loadSubscriptionsFile(io.workingDir);

@@ -39,7 +39,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot quarantine list --limit 20     list the newest 20 bodies
-  $ earshot quarantine list --released     also list released bodies`,
+  $ earshot quarantine list --released     also list released bodies
+  $ earshot quarantine list --json         print all fields`,
   needs: ['reader'],
   run: async (
     { reader, stdout, stderr },
@@ -66,7 +67,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot quarantine show 12                       print reason, headers and body
-  $ earshot quarantine show 12 --body > odd.json     save the body to a file`,
+  $ earshot quarantine show 12 --body > odd.json     save the body to a file
+  $ earshot quarantine show 12 --json                print all fields`,
   needs: ['reader'],
   run: async (
     { reader, stdout },
@@ -90,7 +92,8 @@ Exit codes: 0 done, 1 failed or a body is still invalid, 2 wrong usage or config
 
 Examples:
   $ earshot quarantine retry 12        retry one body
-  $ earshot quarantine retry --all     retry all bodies`,
+  $ earshot quarantine retry --all     retry all bodies
+  $ earshot quarantine list            show the remaining bodies`,
   needs: ['store'],
   check: ({ all }: { all?: true }, _, id: number | undefined) => {
     if ((id === undefined) !== (all === undefined)) return;
@@ -141,7 +144,8 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot quarantine drop 12 13                      delete two bodies
-  $ earshot quarantine drop --older-than 30d --yes     delete old bodies without a prompt`,
+  $ earshot quarantine drop --older-than 30d --yes     delete old bodies without a prompt
+  $ earshot quarantine drop --all                      delete all bodies after a prompt`,
   needs: ['store'],
   check: ({ olderThan, all }: DropFlags, _, ids: number[] = []) => {
     const choices = [ids.length > 0, olderThan !== undefined, all === true];

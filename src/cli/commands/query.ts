@@ -150,8 +150,9 @@ const driftCommand = defineCommand('drift', {
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot query drift            print a table
-  $ earshot query drift --json     print JSON`,
+  $ earshot query drift                             print a table
+  $ earshot query drift --json                      print JSON
+  $ earshot query drift --data-dir /srv/earshot     read another data directory`,
   needs: ['reader'],
   run: async ({ reader, stdout }, { json }: { json?: true }) => {
     const rows = await reader.drift();

@@ -50,8 +50,9 @@ reasons why a sink is faulty.
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot sinks list                                      print a table
-  $ earshot sinks list --json | jq '.[] | select(.dead > 0)'     list sinks with dead letters`,
+  $ earshot sinks list                                           print a table
+  $ earshot sinks list --json | jq '.[] | select(.dead > 0)'     list sinks with dead letters
+  $ watch -n 10 earshot sinks list                               repeat every 10 seconds`,
   run: listSinks,
 });
 

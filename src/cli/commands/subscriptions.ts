@@ -27,8 +27,9 @@ gap. The automatic maintenance does not resume the subscription.
 ${exitCodes}
 
 Examples:
-  $ earshot subscriptions pause default      pause the subscription
-  $ earshot subscriptions resume default     resume the subscription later`,
+  $ earshot subscriptions pause default       pause the subscription
+  $ earshot subscriptions resume default      resume the subscription later
+  $ earshot subscriptions history default     list the changes with reasons`,
   needs: ['account'],
   run: (io, _, nameOrId: string) => changeStatus(io, nameOrId, 'paused'),
 });
@@ -39,8 +40,9 @@ const resumeCommand = defineCommand('resume', {
   help: `${exitCodes}
 
 Examples:
-  $ earshot subscriptions resume default     resume the subscription
-  $ earshot subscriptions show default       show the state and the gaps`,
+  $ earshot subscriptions resume default      resume the subscription
+  $ earshot subscriptions show default        show the state and the gaps
+  $ earshot subscriptions history default     list the changes with reasons`,
   needs: ['account'],
   run: (io, _, nameOrId: string) => changeStatus(io, nameOrId, 'running'),
 });
@@ -76,7 +78,8 @@ ${exitCodes}
 
 Examples:
   $ earshot subscriptions ${how} default           ${how} after a prompt
-  $ earshot subscriptions ${how} default --yes     ${how} without a prompt`,
+  $ earshot subscriptions ${how} default --yes     ${how} without a prompt
+  $ earshot subscriptions list                     show the remaining subscriptions`,
     needs: ['account'],
     run: async ({ account, ...io }, { yes }: { yes?: true }, nameOrId: string) => {
       const { findManaged, removeStaleRegistration, removeByCommand } = await import(
@@ -145,8 +148,9 @@ pausesAt, cancelsAt, heldBy. On a narrow terminal, the table has fewer columns.
 ${exitCodes}
 
 Examples:
-  $ earshot subscriptions list            print a table
-  $ earshot subscriptions list --json     print all fields`,
+  $ earshot subscriptions list                                               print a table
+  $ earshot subscriptions list --json                                        print all fields
+  $ earshot subscriptions list --json | jq '.[] | select(.name == null)'     unmanaged subscriptions`,
   needs: ['account'],
   account: () => ({ readOnly: true }),
   run: async (io, { json }: { json?: true }) => {
@@ -168,8 +172,9 @@ fields of \`earshot subscriptions list\` and with gaps. Each gap has the fields 
 ${exitCodes}
 
 Examples:
-  $ earshot subscriptions show default            show the subscription default
-  $ earshot subscriptions show default --json     print JSON`,
+  $ earshot subscriptions show default                                  show by name
+  $ earshot subscriptions show default --json                           print JSON
+  $ earshot subscriptions show 48d5356b-775f-4a97-bbff-9c235ff84573     show by id`,
   needs: ['account'],
   account: () => ({ readOnly: true }),
   run: show,
@@ -307,7 +312,8 @@ ${exitCodes}
 
 Examples:
   $ earshot subscriptions history                        list all changes
-  $ earshot subscriptions history default --limit 20     list 20 changes of one subscription`,
+  $ earshot subscriptions history default --limit 20     list 20 changes of one subscription
+  $ earshot subscriptions history --json                 print all fields`,
   needs: ['reader'],
   run: async (io, { limit, json }: { limit: number; json?: true }, name?: string) => {
     const asked = name === undefined ? { limit } : { subscription: name, limit };

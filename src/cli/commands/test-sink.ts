@@ -21,8 +21,9 @@ starts with test_. The position of the sink does not change.
 Exit codes: 0 acknowledged, 1 not acknowledged, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot sinks test hook                    test one sink
-  $ earshot sinks test hook && echo works      use the exit code`,
+  $ earshot sinks test hook                   test one sink
+  $ earshot sinks test hook && echo works     use the exit code
+  $ earshot sinks list                        show the names of the sinks`,
   run: testSink,
 });
 

@@ -527,7 +527,10 @@ describe('a plan beyond the limits', () => {
     const refused = register({ desired: [desiredState()] });
     await expect(refused).rejects.toMatchObject({
       code: 'conflict',
-      details: [expect.stringContaining('number 3'), expect.stringContaining('paused')],
+      details: [
+        expect.stringContaining('3 subscriptions would be running'),
+        expect.stringContaining('paused'),
+      ],
     });
     expect(probed).toEqual([]);
     expect(catalogue.writes).toEqual([]);

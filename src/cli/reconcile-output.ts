@@ -126,7 +126,7 @@ function summaryOf(
   const before = sumOf(rows, 'recovered') - fetched;
   if (fetched > 0) {
     return [
-      `Recovered ${whole(fetched)} of ${events(expected)}.`,
+      `Recovered ${counted(fetched, 'missing event')}; ${whole(expected)} were expected.`,
       ...(before > 0 ? [`${whole(before)} recovered earlier.`] : []),
     ];
   }

@@ -224,7 +224,7 @@ describe('the first hours', () => {
       ...{ expected: own.length, late: 0, missing: 0 },
       ...{ pushed, recovered: 1 },
     });
-    expect(err).toContain(`Recovered 1 of ${own.length} events.`);
+    expect(err).toContain(`Recovered 1 missing event; ${own.length} were expected.`);
     expect(err).toMatch(/Older than the subscription, so not expected: (\d+) events, \1 fetched/);
   });
 

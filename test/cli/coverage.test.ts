@@ -62,7 +62,7 @@ describe('earshot coverage', () => {
     );
     // Run the printed command.
     const fetched = await run('reconcile --since 2026-04-30T17:00Z');
-    expect(fetched.err).toMatch(/^Recovered 52 of \d+ events\./);
+    expect(fetched.err).toMatch(/^Recovered 52 missing events; \d+ were expected\./);
     expect(await run('coverage --since 3d')).toMatchObject({ code: 0 });
   });
 

@@ -232,6 +232,6 @@ describe('earshot import of recovered events', () => {
 
   it('describes this in its help', async () => {
     const { out } = await (await filledContext()).earshot('import --help');
-    expect(out).toContain('the event is a duplicate');
+    expect(out).toContain('with the source "reconcile" is a duplicate');
   });
 });

@@ -112,7 +112,7 @@ describe('earshot prune', () => {
     expect(await left()).toHaveLength(9);
     const removed = await run('prune --forget-reader downloads', { answers: ['y'] });
     expect(removed).toMatchObject({ code: 0 });
-    expect(removed.err).toContain('Remove the position of reader downloads, at position 3');
+    expect(removed.err).toContain('Delete the stored position of reader downloads, at position 3');
     await run('prune --forget-reader sink:orders --yes');
     expect((await run('prune --older-than 2d --yes')).err).not.toContain('blocked');
     expect(await left()).toEqual(days(0, 3));

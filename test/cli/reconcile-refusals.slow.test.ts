@@ -113,7 +113,7 @@ describe('earshot reconcile', () => {
     context.sandbox.service.change({ nextQueries: { brokenJson: 1 } });
     const { err } = await expectEnd(context.run(reconcile), 0);
     expect(err).toMatch(
-      /^The catalogue's response is unusable; retrying for about 2 min …\nRecovered 112 of 112 events\. 4 requests/,
+      /^The catalogue's response is unusable; retrying for about 2 min …\nRecovered 112 missing events; 112 were expected\. 4 requests/,
     );
   });
 
@@ -177,7 +177,7 @@ describe('earshot reconcile', () => {
     nowMs += 12 * 60_000;
     const { err } = await expectEnd(context.run(reconcile, { nowUs: clock }), 0);
     expect(err).toMatch(
-      /^Continuing the comparison that started 12 min ago\.\nRecovered 9 of 112 events/,
+      /^Continuing the comparison that started 12 min ago\.\nRecovered 9 missing events; 112 were expected/,
     );
     expect(await rowsOf(context)).toHaveLength(112);
     // That run is complete: the same command starts a new one.
@@ -250,7 +250,7 @@ it.each([
 it('accepts a clock that differs by a minute', async ({ context }) => {
   const ownUs = nowUs + 60_000_000;
   const { err } = await context.run(reconcile, { nowUs: () => ownUs });
-  expect(err).toMatch(/^Recovered 112 of 112 events\. .*\n$/);
+  expect(err).toMatch(/^Recovered 112 missing events; 112 were expected\. .*\n$/);
 });
 
 it('dates events that the receiver recovers by our clock', async ({ context }) => {
@@ -268,5 +268,5 @@ it('warns after an interruption that hours may repeat when our clock is ahead', 
     /ahead of the catalogue's, .*\nearshot: Interrupted\. Completed hours are kept, but may be compared again, because /,
   );
   const { err } = await context.run(reconcile, { nowUs: () => clock() + 60_000_000 });
-  expect(err).toMatch(/^Recovered 9 of 112 events\./);
+  expect(err).toMatch(/^Recovered 9 missing events; 112 were expected\./);
 });

@@ -14,14 +14,15 @@ export const compactCommand = defineCommand('compact', {
   description: 'Compress the bodies of the log and free disk space.',
   flags: (command) => command.addOption(jsonOption()),
   help: `The compression is lossless. On receipt, the receiver compresses each body with a fast method.
-Later, the bodies are packed: many bodies are compressed together. An idle receiver packs every hour
-(EARSHOT_COMPACT). This command packs now, including the bodies that older versions of earshot
-stored. Each pack is compared with the original bodies before the original bodies are deleted. The
-receiver can run meanwhile. You can interrupt the command, and run the command again to continue.
+Later, the bodies are packed: many bodies are compressed together. An idle receiver packs every
+hour, unless EARSHOT_COMPACT is off. This command packs now, including the bodies that older
+versions of earshot stored. Each pack is compared with the original bodies before the original
+bodies are deleted. The receiver can run meanwhile. You can interrupt the command, and run the
+command again to continue.
 
 Fields of --json: bodies, unreadable, bytesBefore, bytesAfter, givenBackBytes. bodies is the number
-of packed bodies. unreadable is the number of damaged rows. bytesBefore and bytesAfter are sizes of
-earshot.db. givenBackBytes is the difference.
+of packed bodies. unreadable is the number of damaged database rows, which stay unchanged.
+bytesBefore and bytesAfter are sizes of earshot.db. givenBackBytes is the difference.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

@@ -23,9 +23,9 @@ import { type Column, printJson, printTable, writeForeign, writeOut } from '../o
 export const configCommand = defineCommand('config', {
   description: 'Print the effective settings and their sources, and check the settings.',
   flags: (command) => command.addOption(jsonOption()),
-  help: `A setting comes from the environment, from .env in the working directory, from the file of a …_FILE
-variable, from --data-dir, or from the default. Secrets are printed as (set). \`earshot start\` does
-the same checks.
+  help: `A setting comes from the environment, from .env in the working directory, from a file that a
+variable such as EARSHOT_ACCOUNT_PASSWORD_FILE names, from --data-dir, or from the default. Secrets
+are printed as (set). \`earshot start\` does the same checks.
 
 Fields of --json: settings, dataDir, envFile, configFile, problems. envFile and configFile are
 paths, or null if the file is missing. Each setting has name, value and source; unset values are

@@ -64,7 +64,7 @@ const explainCommand = defineCommand('explain', {
   words       explanation as a list of sentences
   index       narrowedBy, byColumns, byRecords and plan; null without --plan or without a product
               index
-  narrowedBy  SQLite index and condition that select candidates; null if all products are read
+  narrowedBy  SQLite index and condition that limit the read products; null if all are read
   byColumns   conditions that need only the columns of the product index
   byRecords   conditions that also need the footprint or the original record of a product
 

@@ -283,7 +283,7 @@ async function removeReader(
       advice,
     });
   }
-  await confirm(io, `Remove the position of ${blockerText(reader)}?`, options);
+  await confirm(io, `Delete the stored position of ${blockerText(reader)}?`, options);
   await pruning.removeReader(key);
   io.stderr.write(
     `Removed reader ${key}. When this reader runs again, it starts without a stored position.\n`,

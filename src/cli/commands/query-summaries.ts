@@ -57,14 +57,14 @@ export const querySummariesCommand = defineCommand('summaries', {
       .option('--product-id <id>', 'id of the product')
       .option('--subscription <name>', 'subscription name (default: all)')
       .option('--unverified', 'only summaries with a claim that the facts do not confirm');
-    addSpan(command, readTime(io), 'time of the request')
+    addSpan(command, readTime(io), 'when the summary was queued')
       .option('--before <id>', 'only rows before this row (lower ids)', wholeNumber(1))
       .addOption(limitOption({ note: `${summaryRowsDefault} in tables, otherwise unlimited` }));
     return addOutputForms(command, outputForms);
   },
   help: `The newest summary is first. In the table, #12 is the id 12. The facts are the data that the model
 gets. States:
-  waiting  no request yet, for example because of a limit or before a retry
+  waiting  waits for the first request or for a retry, for example because of a limit
   asking   the request to the model is in progress
   done     the text is written
   failed   permanent failure; the field error has the reason

@@ -69,10 +69,10 @@ const removeCommand = (how: 'cancel' | 'delete') =>
   defineCommand(how, {
     description: `${how === 'cancel' ? 'Cancel' : 'Delete'} a managed subscription permanently.`,
     flags: (command) => command.argument('<name or id>').addOption(yesOption()),
-    help: `\`cancel\` sets the status to cancelled with PATCH. \`delete\` sends DELETE. With both commands, the
-catalogue removes the subscription. A removed subscription cannot be resumed. Received notifications
-remain in the log. If earshot.config.ts contains the subscription, then \`earshot register\` creates
-the subscription again.
+    help: `\`earshot subscriptions cancel\` sets the status to cancelled (PATCH), \`earshot subscriptions delete\`
+sends DELETE. After either command, the catalogue removes the subscription. A removed subscription
+cannot be resumed. Received notifications remain in the log. If earshot.config.ts contains the
+subscription, then \`earshot register\` creates the subscription again.
 
 ${exitCodes}
 
@@ -164,10 +164,11 @@ Examples:
 
 const showCommand = defineCommand('show', {
   description:
-    'Show a subscription: settings, gaps, and dates of pause and deletion by the catalogue.',
+    'Show a subscription: settings, gaps, and when the catalogue will pause and delete it.',
   flags: (command) => command.argument('<name or id>').addOption(jsonOption()),
-  help: `A gap is a time range without pushes, for example during a pause. --json prints an array with the
-fields of \`earshot subscriptions list\` and with gaps. Each gap has the fields from, to and reason.
+  help: `A gap is a time range without pushes, for example during a pause. --json prints an array of objects
+with the fields of \`earshot subscriptions list\`, and with the field gaps. Each gap has the fields
+from, to and reason.
 
 ${exitCodes}
 

@@ -153,9 +153,13 @@ const dropDeadLetters = (
 ) =>
   withLetters(io, { sink, ids }, async (chosen) => {
     const letters = `${counted(chosen.length, 'dead letter')} of ${sink}`;
-    await confirm(io, `Drop ${all ? 'all ' : ''}${letters}? The notifications remain in the log.`, {
-      yes,
-    });
+    await confirm(
+      io,
+      `Drop ${all ? 'all ' : ''}${letters}? The notifications remain in the log, but are not delivered.`,
+      {
+        yes,
+      },
+    );
     // Drops exactly the confirmed ones: newer dead letters remain.
     const request = { sink, state: 'dead', ids: chosen, nowUs: io.nowUs() } as const;
     return `Dropped ${counted(await io.store.sinks.drop(request), 'dead letter')} of ${sink}.`;
@@ -249,10 +253,12 @@ export async function dropWaiting(
   }
   const advice = await replayAdvice(sink, queue.firstPosition, { store, io });
   const question = `Drop from the queue of ${sink}: ${queue.text}?`;
-  await confirm(io, `${question} The notifications remain in the log.`, { yes });
+  await confirm(io, `${question} The notifications remain in the log, but are not delivered.`, {
+    yes,
+  });
   const dropped = await dropListed(sink, queue, { sinks, nowUs: io.nowUs });
   io.stderr.write(
-    `Dropped from the queue of ${sink}: ${dropped || 'nothing (no longer queued)'}.\n${advice}\n`,
+    `Dropped from the queue of ${sink}: ${dropped || 'nothing (the notifications were no longer queued)'}.\n${advice}\n`,
   );
 }
 
@@ -335,8 +341,8 @@ async function replayAdvice(
   const since = first === null ? '' : ` --since ${formatDateUs(first.receivedAtUs)}`;
   const command = `\`earshot replay --sink ${sink}${since}\``;
   if ((await sinksInFile(io))?.names.includes(sink) ?? true)
-    return `To deliver them again: ${command}`;
-  return `To deliver them again, add ${sink} to ${subscriptionsFileName}, then: ${command}`;
+    return `To deliver the notifications: ${command}`;
+  return `To deliver the notifications, add ${sink} to ${subscriptionsFileName}, then: ${command}`;
 }
 
 interface DeadRow {
@@ -382,7 +388,7 @@ async function closingLine(
       ? `The newest ${whole(shown)} of ${counted(all, 'dead letter')}. All: --limit ${all}\n`
       : '';
   const name = sink ?? '<sink>';
-  return `\n${rest}To deliver them again: \`earshot sinks retry ${name} --all\`. To drop them: \`earshot sinks drop ${name} --all\`.\n`;
+  return `\n${rest}To deliver all again: \`earshot sinks retry ${name} --all\`. To drop all: \`earshot sinks drop ${name} --all\`.\n`;
 }
 
 async function* toJson(items: AsyncIterable<SinkItem>) {

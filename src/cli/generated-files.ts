@@ -39,7 +39,9 @@ export const idleIo: Io = {
 function envExample(): string {
   const blocks = variableRows.map(([name, { description, default: fallback, example, secret }]) => {
     const file =
-      secret === true ? `\n# Or set the path of a file with this value: ${name}_FILE` : '';
+      secret === true
+        ? `\n# Or store the value in a file, and set ${name}_FILE to the path of the file.`
+        : '';
     return `# ${description}${file}\n# ${name}=${fallback ?? example}\n`;
   });
   return `# Copy this file to .env and uncomment what you need. Written by \`npm run generate\`.\n\n${blocks.join('\n')}`;

@@ -299,7 +299,7 @@ export interface TimeRange {
 }
 
 const advice =
-  'Use 24h or 7d (before now), or a year, month or day such as 2026-11. Ranges of these, or of times such as 2026-11-20T06:00Z: A..B, A.. or ..B.';
+  'Use 24h or 7d (before now), or a year, month or day such as 2026-11. For a range, use A..B, A.. or ..B; A and B can also be times such as 2026-11-20T06:00Z.';
 
 /**
  * Parses `24h`, `7d`, `2026`, `2026-11`, `2026-11-20`, `A..B`, `A..`, `..B`. A year, month or day at the end of a

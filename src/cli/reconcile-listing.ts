@@ -46,7 +46,7 @@ export function unknownSubscription(
 ): AppError {
   return new AppError(
     'usage',
-    `Unknown subscription in this data directory: ${unknown.join(', ')}. Known subscriptions: ${known.toSorted().join(', ')}.`,
+    `This data directory has no subscription ${unknown.join(', ')}. Known subscriptions: ${known.toSorted().join(', ')}.`,
   );
 }
 

@@ -126,11 +126,11 @@ function summaryOf(
   const before = sumOf(rows, 'recovered') - fetched;
   if (fetched > 0) {
     return [
-      `Recovered ${counted(fetched, 'missing event')}; ${whole(expected)} were expected.`,
-      ...(before > 0 ? [`${whole(before)} recovered earlier.`] : []),
+      `Recovered ${counted(fetched, 'missing event')}. Expected: ${events(expected)}.`,
+      ...(before > 0 ? [`Recovered earlier: ${events(before)}.`] : []),
     ];
   }
-  if (missing === 0) return [`Nothing is missing: ${events(expected)}.`];
+  if (missing === 0) return [`Nothing is missing. Expected: ${events(expected)}.`];
   if (isChecked && !dryRun) return [];
   return [
     `${whole(missing)} of ${events(expected)} ${missing === 1 ? 'is' : 'are'} missing.`,
@@ -174,9 +174,7 @@ function uncountedTexts(rows: readonly CountRow[]): string[] {
     ...(unreadable === 0 ? [] : [`Not counted: ${counted(unreadable, 'unreadable record')}.`]),
     ...(undecided === 0
       ? []
-      : [
-          `Not counted: ${counted(undecided, 'record')} that ${undecided === 1 ? 'lacks' : 'lack'} a property of the filter.`,
-        ]),
+      : [`Not counted: ${counted(undecided, 'record')} without a property that the filter uses.`]),
   ];
 }
 
@@ -200,7 +198,7 @@ export function progressText(progress: ReconcileProgress, requests: number): str
   const { task, tasks, tasksDone, upToUs, seen, total, etaMs } = progress;
   return [
     `${task.subscription} ${task.event} (${Math.min(tasksDone + 1, tasks)} of ${tasks})`,
-    `${whole(seen)}${total === null ? '' : ` of ${whole(total)}`}`,
+    `${whole(seen)}${total === null ? '' : ` of ${whole(total)}`} records`,
     ...(etaMs === null || etaMs === 0 ? [] : [`${duration(etaMs)} left`]),
     shortDateUs(upToUs),
     requestsText(requests),
@@ -232,7 +230,7 @@ export function clockNote(aheadUs: number): string {
   const isAhead = aheadUs > 0;
   const difference = `${duration(Math.abs(aheadUs) / 1_000)} ${isAhead ? 'ahead of' : 'behind'}`;
   const effect = isAhead ? 'starts too late' : 'ends too early';
-  return `The clock of this machine is ${difference} the catalogue's, so a range such as --since 12h ${effect}. Synchronize it with NTP.\n`;
+  return `The clock of this machine is ${difference} the catalogue's, so a range such as --since 12h ${effect}. Synchronize the clock with NTP.\n`;
 }
 
 /** Delays longer than this are printed. */

@@ -39,7 +39,7 @@ function environmentHint(io: Io): string {
   // npm runs a script in the project's folder, not in the caller's.
   const { INIT_CWD: calledIn = workingDir } = env;
   if (existsSync(join(calledIn, '.env'))) {
-    return `npm runs its scripts in ${printable(workingDir)}, but the file .env is in ${printable(calledIn)}. In that folder, use \`${printable(nameCalledIn(calledIn, io))}\`.\n`;
+    return `npm runs its scripts in ${printable(workingDir)}, but the file .env is in ${printable(calledIn)}. In the folder of .env, use \`${printable(nameCalledIn(calledIn, io))}\`.\n`;
   }
   return `There is no file .env in ${printable(workingDir)}. To write one: \`earshot setup\`. To start a trial: \`earshot setup --sandbox\`.\n`;
 }

@@ -229,7 +229,7 @@ function faultIn(error: unknown): HealthResult {
   const code = errorCodeOf(error);
   if (code === 'ECONNREFUSED') {
     const reason =
-      'no program listens at this address. Start the receiver, or check EARSHOT_LISTEN';
+      'no program listens at this address. Start the receiver. If the receiver is running, check EARSHOT_LISTEN';
     return { state: 'absent', reason };
   }
   if (/^(EPROTO|ERR_SSL_|ERR_TLS_)/.test(code)) {

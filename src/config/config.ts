@@ -308,7 +308,7 @@ function readInference({ value, failed, report }: Reader) {
     report(
       'EARSHOT_INFERENCE_API_KEY',
       'EARSHOT_INFERENCE_MODEL is set, but EARSHOT_INFERENCE_API_KEY is not.',
-      'Set EARSHOT_INFERENCE_API_KEY to an API key of your project at the inference service, or EARSHOT_INFERENCE_API_KEY_FILE to the path of a file that contains it.',
+      'Set EARSHOT_INFERENCE_API_KEY to an API key of your project at the inference service, or EARSHOT_INFERENCE_API_KEY_FILE to the path of a file with the key.',
     );
   }
   return null;

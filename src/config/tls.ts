@@ -56,7 +56,7 @@ export function readOwnAcme(reader: Reader, agreement: Agreement) {
   if (tls === 'acme' || reader.failed('EARSHOT_TLS')) return readAcme(reader, agreement);
   throw new AppError(
     'configuration',
-    `EARSHOT_TLS is ${tls}: earshot does not manage the certificate. Set EARSHOT_TLS=acme, or renew the certificate with the tool that issued it.`,
+    `EARSHOT_TLS is ${tls}: earshot does not manage the certificate. Renew the certificate with the tool that issued it. For automatic renewal, set EARSHOT_TLS=acme.`,
   );
 }
 
@@ -67,7 +67,7 @@ export function readServedTls(reader: Reader) {
   if (reader.failed(...acmeNames)) return reader.stop();
   throw new AppError(
     'configuration',
-    'EARSHOT_TLS is off: the reverse proxy has the certificate. Check the certificate of the proxy, or run `earshot doctor`.',
+    'EARSHOT_TLS is off: the reverse proxy has the certificate. To check this certificate: `earshot doctor`.',
   );
 }
 

@@ -308,7 +308,7 @@ export const variables = {
     schema: values.word,
     secret: true,
     description:
-      'API key of your project at the inference service. The key and EARSHOT_INFERENCE_MODEL together enable texts by a language model.',
+      'API key of your project at the inference service. The key and EARSHOT_INFERENCE_MODEL together enable summaries by a language model.',
     example: 'the-key-of-your-project',
   },
   EARSHOT_INFERENCE_MODEL: {

@@ -61,7 +61,7 @@ describe('a message', () => {
     expect(err).toContain(
       `npm runs its scripts in ${workingDir}, but the file .env is in ${trial}.`,
     );
-    expect(err).toContain('In that folder, use `');
+    expect(err).toContain('In the folder of .env, use `');
   });
 
   it('uses the plain name in JSON', async () => {

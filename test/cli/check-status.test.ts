@@ -96,7 +96,7 @@ describe('a healthy part', () => {
       log({ pruned: { position: 1, receivedBeforeUs: 1, prunedAtUs: nowUs } }),
       'pruned, since 2025-03-28 12:00 UTC, 4.2 GiB',
     ],
-    ['subscriptions', {}, '2 running: alps (2 min ago), sea-ice (3 h ago)'],
+    ['subscriptions', {}, '2 running, last push: alps (2 min ago), sea-ice (3 h ago)'],
     [
       'subscriptions',
       { subscriptions: [changed(alps, { state: 'paused', pausedOnPurpose: true })] },
@@ -105,7 +105,7 @@ describe('a healthy part', () => {
     [
       'subscriptions',
       { subscriptions: ['a', 'b', 'c', 'd', 'e'].map((name) => changed(alps, { name })) },
-      '5 running: a (2 min ago), b (2 min ago), c (2 min ago) and 2 more',
+      '5 running, last push: a (2 min ago), b (2 min ago), c (2 min ago) and 2 more',
     ],
     [
       'subscriptions',
@@ -122,12 +122,12 @@ describe('a healthy part', () => {
     [
       'coverage',
       {},
-      '7 days, 167 of 168 h compared; 12,004 expected: none missing, 14 recovered, 3 late',
+      '7 days, 167 of 168 h compared; 12,004 events expected: none missing, 14 recovered, 3 late',
     ],
     [
       'coverage',
       { coverage: [changed(covered, { missing: 2 })] },
-      '12,004 expected: 2 missing, 14',
+      '12,004 events expected: 2 missing, 14',
     ],
     [
       'coverage',
@@ -143,14 +143,14 @@ describe('a healthy part', () => {
     [
       'readers',
       { readers: [changed(index, { behind: 1_200, unreadSinceUs: nowUs - 15 * minuteUs })] },
-      'lag of product index: 1,200',
+      'lag of product index: 1,200 notifications',
     ],
     [
       'readers',
       {
         readers: [changed(index, { of: 'tail', name: 'reader mine', behind: 9, unreadSinceUs: 1 })],
       },
-      'lag of reader mine: 9',
+      'lag of reader mine: 9 notifications',
     ],
     ['sinks', {}, 'archive: queue empty'],
     ['sinks', { sinks: [changed(archive, { waiting: 1_000 })] }, 'archive: 1,000 queued'],
@@ -230,7 +230,7 @@ describe('an unused part', () => {
       },
       'none yet, every 24 h',
     ],
-    ['alerts', notRunning, 'no active alerts, but the watchdog is not running'],
+    ['alerts', notRunning, 'no active alerts, but only a running receiver raises alerts'],
   ])('%s: the text says so, and it is no fault (%#)', async (part, changes, text) => {
     expect(await evaluate(part, changes)).toMatchObject({ level: 'unused', text, nextStep: null });
   });

@@ -224,7 +224,7 @@ describe('the first hours', () => {
       ...{ expected: own.length, late: 0, missing: 0 },
       ...{ pushed, recovered: 1 },
     });
-    expect(err).toContain(`Recovered 1 missing event; ${own.length} were expected.`);
+    expect(err).toContain(`Recovered 1 missing event. Expected: ${own.length} events.`);
     expect(err).toMatch(/Older than the subscription, so not expected: (\d+) events, \1 fetched/);
   });
 
@@ -250,7 +250,7 @@ describe('the first hours', () => {
       expect(counts).toEqual({ ...before, recovered: before.missing, missing: 0 });
       const now = before.missing - recovered;
       expect(after.err).toContain(
-        `Recovered ${now} of ${before.expected} events. ${recovered} recovered earlier.`,
+        `Recovered ${now} missing events. Expected: ${before.expected} events. Recovered earlier: ${recovered} events.`,
       );
       expect(after.err).not.toMatch(/are missing/);
       const document = await printedJson(context.run(['reconcile', ...window, '--json']));
@@ -260,7 +260,7 @@ describe('the first hours', () => {
       expectSameNumbers(seen, counts);
       expect(seen.text.out).toMatch(/ 2 of 2 h +100 %\n/);
       expect(partOf(seen.status.out, 'coverage')).toContain(
-        `7 days, 2 of 2 h compared; ${counts.expected} expected: none missing, ${counts.recovered} recovered`,
+        `7 days, 2 of 2 h compared; ${counts.expected} events expected: none missing, ${counts.recovered} recovered`,
       );
     },
   );

@@ -62,7 +62,7 @@ describe('earshot coverage', () => {
     );
     // Run the printed command.
     const fetched = await run('reconcile --since 2026-04-30T17:00Z');
-    expect(fetched.err).toMatch(/^Recovered 52 missing events; \d+ were expected\./);
+    expect(fetched.err).toMatch(/^Recovered 52 missing events\. Expected: \d+ events\./);
     expect(await run('coverage --since 3d')).toMatchObject({ code: 0 });
   });
 
@@ -151,7 +151,7 @@ describe('earshot coverage', () => {
     [['--since', 'monday'], 'Use 90m, 24h, 7d'],
     [
       ['--subscription', 'alps'],
-      'Unknown subscription in this data directory: alps. Known subscriptions: sea-ice.',
+      'This data directory has no subscription alps. Known subscriptions: sea-ice.',
     ],
     [
       ['--subscription', 'sea-ice', '--until', '2026-04-26'],

@@ -377,7 +377,7 @@ describe('the doctor on sinks and alerts', () => {
         state: 'warn',
         message: 'sinks.bus.subscriptions: unknown subscription alsp.',
         advice:
-          'Did you mean alps? Known subscriptions: alps, nile. Until the subscription exists, the sink receives no notifications of it.',
+          'Did you mean alps? Known subscriptions: alps, nile. Until this subscription exists, the sink receives none of its notifications.',
       },
     ]);
   });

@@ -41,7 +41,7 @@ describe('earshot reconcile', () => {
   it('refuses an unknown subscription, and names the known ones', async ({ context }) => {
     expect(await context.run([...reconcile, '--subscription', 'alps'])).toMatchObject({
       code: 2,
-      err: 'earshot: Unknown subscription in this data directory: alps. Known subscriptions: sea-ice.\n',
+      err: 'earshot: This data directory has no subscription alps. Known subscriptions: sea-ice.\n',
     });
   });
 
@@ -113,7 +113,7 @@ describe('earshot reconcile', () => {
     context.sandbox.service.change({ nextQueries: { brokenJson: 1 } });
     const { err } = await expectEnd(context.run(reconcile), 0);
     expect(err).toMatch(
-      /^The catalogue's response is unusable; retrying for about 2 min …\nRecovered 112 missing events; 112 were expected\. 4 requests/,
+      /^The catalogue's response is unusable; retrying for about 2 min …\nRecovered 112 missing events\. Expected: 112 events\. 4 requests/,
     );
   });
 
@@ -177,12 +177,12 @@ describe('earshot reconcile', () => {
     nowMs += 12 * 60_000;
     const { err } = await expectEnd(context.run(reconcile, { nowUs: clock }), 0);
     expect(err).toMatch(
-      /^Continuing the comparison that started 12 min ago\.\nRecovered 9 missing events; 112 were expected/,
+      /^Continuing the comparison that started 12 min ago\.\nRecovered 9 missing events\. Expected: 112 events/,
     );
     expect(await rowsOf(context)).toHaveLength(112);
     // That run is complete: the same command starts a new one.
     const again = await context.run(reconcile, { nowUs: clock });
-    expect(again.err).toMatch(/^Nothing is missing: 112 events\./);
+    expect(again.err).toMatch(/^Nothing is missing\. Expected: 112 events\./);
   });
 
   it('reports that it waits for another comparison, and then continues', async () => {
@@ -242,7 +242,9 @@ it.each([
     const { err } = await expectEnd(context.run(reconcile, { nowUs: () => ownUs }), 0);
     const lines = err.split('\n');
     expect(lines).toHaveLength(3);
-    expect(lines[1]).toBe(`The clock of this machine is ${difference}. Synchronize it with NTP.`);
+    expect(lines[1]).toBe(
+      `The clock of this machine is ${difference}. Synchronize the clock with NTP.`,
+    );
     expect(await receivedAt(context)).toEqual(new Set([ownUs]));
   },
 );
@@ -250,7 +252,7 @@ it.each([
 it('accepts a clock that differs by a minute', async ({ context }) => {
   const ownUs = nowUs + 60_000_000;
   const { err } = await context.run(reconcile, { nowUs: () => ownUs });
-  expect(err).toMatch(/^Recovered 112 missing events; 112 were expected\. .*\n$/);
+  expect(err).toMatch(/^Recovered 112 missing events\. Expected: 112 events\. .*\n$/);
 });
 
 it('dates events that the receiver recovers by our clock', async ({ context }) => {
@@ -268,5 +270,5 @@ it('warns after an interruption that hours may repeat when our clock is ahead', 
     /ahead of the catalogue's, .*\nearshot: Interrupted\. Completed hours are kept, but may be compared again, because /,
   );
   const { err } = await context.run(reconcile, { nowUs: () => clock() + 60_000_000 });
-  expect(err).toMatch(/^Recovered 9 missing events; 112 were expected\./);
+  expect(err).toMatch(/^Recovered 9 missing events\. Expected: 112 events\./);
 });

@@ -35,13 +35,13 @@ describe('earshot reconcile', () => {
   it('stores every event that the catalogue shows and no push reported, and finds nothing in a second run', async () => {
     const context = await openPartlyPushed();
     const first = await expectEnd(context.run('reconcile --since 3d'), 0);
-    expect(first.err).toMatch(/^Recovered 52 missing events; 112 were expected\. 3 requests, /);
+    expect(first.err).toMatch(/^Recovered 52 missing events\. Expected: 112 events\. 3 requests, /);
     const rows = await rowsOf(context);
     expect(eventsOf(rows)).toEqual(shown(context));
     expect(rows.filter(({ source }) => source === 'reconcile')).toHaveLength(52);
     const second = await context.run('reconcile --since 3d');
     expect(second).toMatchObject({ code: 0, out: first.out });
-    expect(second.err).toMatch(/^Nothing is missing: 112 events\. 3 requests, /);
+    expect(second.err).toMatch(/^Nothing is missing\. Expected: 112 events\. 3 requests, /);
     expect(await rowsOf(context)).toEqual(rows);
   });
 
@@ -63,7 +63,7 @@ describe('earshot reconcile', () => {
     expect(onTerminal.out).toBe(inPipe.out);
     const [progress = '', result = ''] = onTerminal.err.split('\n');
     expect(progress).toContain(
-      '\rsea-ice created (1 of 3) · 87 of 87 · 2026-05-02 12:20 · 1 request',
+      '\rsea-ice created (1 of 3) · 87 of 87 records · 2026-05-02 12:20 · 1 request',
     );
     expect(progress).toContain('\rsea-ice deleted (3 of 3) · 9 of 9');
     expect(result).toMatch(/^Nothing is missing/);
@@ -164,7 +164,7 @@ describe('earshot reconcile', () => {
     expect(out).toMatch(/^online +deleted +0 +0 +0 +0 +0$/m);
     const { deletedProducts } = context.sandbox.holdings();
     expect(err).toContain(
-      ` were expected. Not counted: ${deletedProducts} records that lack a property of the filter. `,
+      ` events. Not counted: ${deletedProducts} records without a property that the filter uses. `,
     );
     const { out: json } = await context.run('reconcile --since 3d --check --json');
     const [, , deleted] = JSON.parse(json).counts;

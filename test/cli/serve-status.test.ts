@@ -72,7 +72,7 @@ describe('a receiver', () => {
 
   it.each<[UnreadyReason, string]>([
     ['store', 'The disk is full.'],
-    ['writer', 'The writer thread does not answer.'],
+    ['writer', 'The database writer does not answer.'],
     ['certificate', 'There is no valid certificate.'],
   ])('reports that it is not ready because of its %s', async (reason, words) => {
     const { status } = await openStatus([reason]);

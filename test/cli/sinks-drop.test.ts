@@ -55,7 +55,7 @@ describe('earshot sinks retry and drop', () => {
     expect((await earshot('sinks drop bus --all')).code).toBe(2);
     const no = await expectEnd(earshot('sinks drop bus --all', { answers: ['n'] }), 1);
     expect(no.err).toContain(
-      'Drop all 2 dead letters of bus? The notifications remain in the log.',
+      'Drop all 2 dead letters of bus? The notifications remain in the log, but are not delivered.',
     );
     expect(await counts()).toMatchObject({ waiting: 1, dead: 2 });
     const one = await earshot('sinks drop bus 3 --yes');
@@ -112,7 +112,7 @@ describe('earshot sinks drop --waiting', () => {
     const yes = await earshot('sinks drop bus --waiting --yes');
     expect(yes).toMatchObject({ code: 0, out: '' });
     expect(yes.err).toBe(
-      `Dropped from the queue of bus: 2 notifications; 1 unfinished replay with 2 unread positions of the log.\nTo deliver them again: \`earshot replay --sink bus --since 2026-05-02T08:00:00.000000Z\`\n`,
+      `Dropped from the queue of bus: 2 notifications; 1 unfinished replay with 2 unread positions of the log.\nTo deliver the notifications: \`earshot replay --sink bus --since 2026-05-02T08:00:00.000000Z\`\n`,
     );
     expect(await counts()).toMatchObject({ waiting: 0, dead: 2 });
     expect(await withStore(dataDir, ({ sinks }) => sinks.replays({ all: false }))).toEqual([]);
@@ -168,11 +168,13 @@ describe('earshot sinks drop --waiting', () => {
     await fillOld(0);
     const gone = await expectEnd(earshot('sinks drop old --waiting --yes'), 0);
     expect(gone.err).toContain(
-      'To deliver them again, add old to earshot.config.ts, then: `earshot replay --sink old --since',
+      'To deliver the notifications, add old to earshot.config.ts, then: `earshot replay --sink old --since',
     );
     await fillOld(1);
     writeFileSync(join(workingDir, 'earshot.config.ts'), 'export default {');
     const unreadable = await expectEnd(earshot('sinks drop old --waiting --yes'), 0);
-    expect(unreadable.err).toContain('To deliver them again: `earshot replay --sink old --since');
+    expect(unreadable.err).toContain(
+      'To deliver the notifications: `earshot replay --sink old --since',
+    );
   });
 });

@@ -213,7 +213,7 @@ describe('a failed summary', () => {
     const unknown = await context.summarize(['--retry', '99'], { nowUs });
     expect(unknown).toMatchObject({ code: 0, out: '' });
     expect(unknown.err).toMatch(
-      /^There is no summary #99\.\nNothing to retry. Only failed and dropped summaries, or unverified ones named by id,/,
+      /^There is no summary #99\.\nNothing to retry. "all" selects failed and dropped summaries/,
     );
     const one = await context.summarize(['--retry', `${newest?.id},99`], { nowUs });
     const report = '1 to be retried.\nThere is no summary #99.\n1 written.\n';

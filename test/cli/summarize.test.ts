@@ -29,7 +29,7 @@ describe('earshot summarize', () => {
     const env = { EARSHOT_SUMMARY: 'each' };
     const first = await context.summarize([], { env });
     expect(first.err).toMatch(
-      /^No summaries are due\. For products received before.*--each --since 24h`\n$/,
+      /^There are no summaries to write now\. For products received before.*--each --since 24h`\n$/,
     );
     await context.fill(news.map(deliveryOf));
 
@@ -49,7 +49,9 @@ describe('earshot summarize', () => {
       shown.map(({ request }) => JSON.stringify(request)).toSorted(),
     );
     for (const { name } of news) expect(out).toContain(`${name}  written\n  This product of `);
-    expect((await context.summarize([], { env })).err).toContain('No summaries are due.');
+    expect((await context.summarize([], { env })).err).toContain(
+      'There are no summaries to write now.',
+    );
     expect(context.sandbox.inference.totals()).toMatchObject({ distinct: 2, repeated: 0 });
   });
 
@@ -126,7 +128,7 @@ describe('earshot summarize', () => {
     );
     const empty = ['--digest', 'hour', '--since', '5h', '--until', '2h'];
     expect((await context.summarize(empty)).err).toBe(
-      'No products to summarize in these 3 windows.\n',
+      'No products to summarize in these 3 time spans.\n',
     );
   });
 

@@ -98,7 +98,7 @@ it('reports a faulty file once, accepts its removal, and rejects the removal of 
   await expect.poll(errors).toHaveLength(2);
   expect(errors()[1]).toMatchObject({
     msg: 'rejected the changed configuration file; the previous version stays in effect',
-    reason: `${path} was removed. Restore the file. To run without the file, restart the receiver, or write \`export default { sinks: {} };\` to the file.`,
+    reason: `${path} was removed. Restore the file. If the file is no longer needed, restart the receiver. Without a restart, write \`export default { sinks: {} };\` to the file.`,
   });
   const send = createClient({ port: receiver.port, ca: context.ca, connections: 1 });
   await send('POST', '/notifications/all', JSON.stringify(notification(1)));

@@ -14,7 +14,7 @@ import {
 import type { SummarizeFlags } from '../summaries/run-summarize.ts';
 
 export const summarizeCommand = defineCommand('summarize', {
-  description: 'Write the summaries that are due, or the summaries that the flags select.',
+  description: 'Write the summaries that the configuration or the flags select.',
   flags: (command, io) => addFlags(command, readTime(io)),
   help: `The rules are the options \`summary\` of the subscriptions in earshot.config.ts, or EARSHOT_SUMMARY.
 Without --each and --digest, the command writes the summaries that the rules request. To use a

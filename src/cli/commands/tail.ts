@@ -41,7 +41,7 @@ export const tailCommand = defineCommand('tail', {
     addFilterOptions(command, io)
       .option(
         '-n, --limit <rows>',
-        'maximum number of rows (existing rows, printed before new rows; default: 0)',
+        'maximum number of rows (stored notifications to print first; default: 0)',
         wholeNumber(),
       )
       .option('-f, --follow', 'wait for new notifications at the end of the log (default)')
@@ -53,7 +53,7 @@ export const tailCommand = defineCommand('tail', {
       )
       .option(
         '--from <where>',
-        'first row: start, now or a position (default: position of --reader, otherwise now)',
+        'position after which to print: start, now or a number (default: position of --reader, otherwise now)',
         startingPoint,
       );
     return addOutputForms(command, ['lines', 'json', 'ndjson']).option(
@@ -116,7 +116,9 @@ function refuseTwoStarts({ reader, from, since, limit }: TailFlags): void {
   throw new AppError(
     'usage',
     `${start} cannot be combined with --reader: the reader starts at its stored position.`,
-    { advice: 'To move the reader, use --from start, now or a position. Or omit --reader.' },
+    {
+      advice: `To move the reader, use --from (start, now or a position). To use ${start}, omit --reader.`,
+    },
   );
 }
 

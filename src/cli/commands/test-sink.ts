@@ -41,7 +41,7 @@ async function testSink(io: Io, _flags: object, name: string): Promise<void> {
     nowUs: io.nowUs,
     logger: { ...silent, info: (fields) => printOutput(io, fields) },
   });
-  io.stderr.write(`Sending ${sample.what} to ${name} as ${document.id}.\n`);
+  io.stderr.write(`Sending ${sample.what} to ${name}: test delivery ${document.id}.\n`);
   try {
     const answer = await attemptOnce(document, definition, { target, pause, signal: io.signal });
     if (answer.kind !== 'acknowledged') {

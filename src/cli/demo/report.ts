@@ -34,7 +34,7 @@ export function showFiltered(
   const lost = published === delivered ? '' : `, ${published - delivered} lost in transit`;
   io.stdout.write(`A second subscription, with a filter, ran at the same time:
   filter   ${paint('cyan', demoFilter)}
-  matched  ${published} of ${events} published${lost}
+  matched  ${published} of ${events} published products${lost}
   stored   ${stored}
   found    ${found.byFilter.size} by the filter, ${found.byPlace.size} by collection and area: ${paint('bold', asCalled(`$ earshot query products ${demoQueryFlags}`, io))}
 `);
@@ -252,7 +252,7 @@ async function evaluateLog(
     const isMatch = test(productView(record));
     matches.set(productId, results.add(isMatch));
     if (!isMatch && subscription === name)
-      unexpected.push(`${productId}: received, but it does not match`);
+      unexpected.push(`${productId}: received, but the record does not match the filter`);
   }
   return { matches, unexpected };
 }

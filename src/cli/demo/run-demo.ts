@@ -150,7 +150,8 @@ async function runOnce(
 }
 
 function requireNotStopped({ signal }: Io): void {
-  if (signal.aborted) throw new AppError('cancelled', 'Stopped before the count was complete.');
+  if (signal.aborted)
+    throw new AppError('cancelled', 'Stopped before all notifications were counted.');
 }
 
 function resultOf(subscriptions: ReadonlyMap<string, SubscriptionResult>, name: string) {

@@ -178,7 +178,7 @@ function checkSinkSubscriptions(
   known: readonly string[],
 ): Finding[] {
   return unknownSubscriptions(sinks, known).map(({ message, hint }) => {
-    const advice = `${hint} Until the subscription exists, the sink receives no notifications of it.`;
+    const advice = `${hint} Until this subscription exists, the sink receives none of its notifications.`;
     return { check, state: 'warn', message, advice };
   });
 }

@@ -149,7 +149,7 @@ export async function readDoctorSettings(
 }
 
 /** Problem of the rules in the file; EARSHOT_SUMMARY is checked when it is read. */
-const rulesWithoutIndex = `${subscriptionsFileName} requests summaries, which need the product index, but EARSHOT_INDEX is off. Set EARSHOT_INDEX to on, or remove the rules.`;
+const rulesWithoutIndex = `${subscriptionsFileName} requests summaries, which need the product index, but EARSHOT_INDEX is off. Set EARSHOT_INDEX to on. If you need no summaries, remove \`summary\` from the file.`;
 
 /** Advice for problems without their own. */
 const inVariables = 'All variables: docs/reference/configuration.md.';

@@ -45,7 +45,7 @@ const certificateTimeoutMs = 300_000;
 const pollMs = 250;
 
 const stopped =
-  'The receiver has stopped; the subscription is still active in the catalogue. Start the receiver: `earshot start`, or as a service (docs/start.md). The catalogue retries a push three times. The receiver recovers lost notifications from the catalogue when it runs again.';
+  'The receiver has stopped; the subscription is still active in the catalogue. Start the receiver: `earshot start`, or as a service (docs/start.md). The catalogue retries a push three times. After the start, the receiver recovers lost notifications.';
 
 /** Sets up a receiver in the working folder. */
 export async function runSetup(

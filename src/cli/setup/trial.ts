@@ -102,7 +102,7 @@ function trialFolder(io: Io, { dir }: SetupFlags): string {
       'conflict',
       `${folder} is inside the trial ${above}. Trials cannot be nested.`,
       {
-        advice: `To continue that trial: ${inFolder(io, above, 'setup --sandbox')}. For another trial, specify a folder outside it with --dir.`,
+        advice: `To continue that trial: ${inFolder(io, above, 'setup --sandbox')}. For another trial, add --dir with a folder outside ${above}.`,
       },
     );
   }
@@ -190,8 +190,7 @@ async function requireFreePorts(addresses: Addresses): Promise<void> {
       'conflict',
       `Another program uses port ${portOf(address)} of this trial, so nothing was started.`,
       {
-        advice:
-          'Stop that program (a separately started sandbox?), or start another trial: --dir trial-2.',
+        advice: 'Stop that program, or start another trial: --dir trial-2.',
       },
     );
   }
@@ -223,7 +222,7 @@ async function listenOnce(port: number): Promise<number | null> {
 
 function showCommands(io: Io, folder: string, controlUrl: string): void {
   const paint = painter(io, io.stderr);
-  io.stderr.write(`A sandbox simulates the catalogue, so no account is needed. Observe and control it at ${controlUrl}.
+  io.stderr.write(`A sandbox simulates the catalogue, so no account is needed. Observe and control the sandbox at ${controlUrl}.
 In a second terminal, all commands work on this trial:
   ${paint('bold', inFolder(io, folder, 'status'))}
 `);

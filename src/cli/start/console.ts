@@ -71,7 +71,7 @@ async function openConsole(
     if (!isAppError(error, 'configuration')) throw error;
     log.error(
       { reason: errorText(error) },
-      'failed to open the private listener; intake continues',
+      'failed to open the private listener; notifications are still accepted',
     );
     return null;
   });

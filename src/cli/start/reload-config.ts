@@ -75,7 +75,7 @@ export async function watchConfig(folder: string, log: Logger): Promise<ConfigWa
       if (signal.aborted) return;
       const effect = hasVersion
         ? 'the previous version stays in effect'
-        : 'no version is in effect';
+        : 'sinks, summaries and maintenance stay off';
       reject(error, `rejected the changed configuration file; ${effect}`);
     }
   };
@@ -100,7 +100,7 @@ export async function watchConfig(folder: string, log: Logger): Promise<ConfigWa
 function removed(path: string): AppError {
   return new AppError('configuration', `${path} was removed.`, {
     advice:
-      'Restore the file. To run without the file, restart the receiver, or write `export default { sinks: {} };` to the file.',
+      'Restore the file. If the file is no longer needed, restart the receiver. Without a restart, write `export default { sinks: {} };` to the file.',
   });
 }
 

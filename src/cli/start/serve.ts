@@ -186,7 +186,7 @@ const noBackgroundJobs: BackgroundJobs = {
 
 /** Texts for the reasons of `/readyz`. The store reports its own. */
 const refusals = {
-  writer: 'The writer thread does not answer.',
+  writer: 'The database writer does not answer.',
   certificate: 'There is no valid certificate.',
 } as const satisfies Partial<Record<UnreadyReason, string>>;
 

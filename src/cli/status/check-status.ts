@@ -112,7 +112,7 @@ const evaluateCoverage: Evaluate = (facts) => {
   ];
   const due = comparedHours + unknownHours;
   const hours = `${whole(comparedHours)} of ${whole(due)} h compared`;
-  const found = `${whole(expected)} expected: ${counts.join(', ')}`;
+  const found = `${counted(expected, 'event')} expected: ${counts.join(', ')}`;
   return well([`7 days, ${hours}; ${found}`, ...uncomparedText(facts)].join('; '));
 };
 
@@ -127,7 +127,9 @@ const evaluateReaders: Evaluate = (facts) => {
   return well(
     [
       ...(current.length === 0 ? [] : [`${names(current)} up to date`]),
-      ...lagging.map((one) => `lag of ${one.name}: ${whole(one.behind)}`).slice(0, 3),
+      ...lagging
+        .map((one) => `lag of ${one.name}: ${counted(one.behind, 'notification')}`)
+        .slice(0, 3),
     ].join('; '),
   );
 };
@@ -198,7 +200,7 @@ const evaluateAlerts: Evaluate = (facts) => {
   if (alerts.length === 0) {
     return isWatched(facts)
       ? well('no active alerts')
-      : unused('no active alerts, but the watchdog is not running');
+      : unused('no active alerts, but only a running receiver raises alerts');
   }
   const names = alerts.map(({ kind, subject }) => (subject === '' ? kind : `${kind} (${subject})`));
   const level = alerts.some(({ severity }) => severity === 'critical') ? 'critical' : 'warning';
@@ -254,10 +256,7 @@ export function evaluateStatus(facts: StatusFacts): PartStatus[] {
 function evaluatePart(part: StatusPart, facts: StatusFacts): Evaluation {
   const failure = facts.failures.find((one) => one.part === part);
   if (failure === undefined) return evaluations[part](facts);
-  return warning(
-    `The status is unknown: ${failure.reason}`,
-    'Fix the problem, or run `earshot doctor` for details.',
-  );
+  return warning(`The status is unknown: ${failure.reason}`, 'For details, run `earshot doctor`.');
 }
 
 const well = (text: string): Evaluation => ({ level: 'well', text, nextStep: null });
@@ -372,12 +371,12 @@ function ending({ subscriptions, atUs }: StatusFacts): Evaluation | null {
 function summed({ subscriptions, atUs }: StatusFacts): string {
   const running = subscriptions.filter(({ state }) => state === 'running');
   const last = ({ name, lastDeliveryAtUs }: SubscriptionStatus) =>
-    `${name} (${lastDeliveryAtUs === null ? 'nothing yet' : agoText(atUs - lastDeliveryAtUs)})`;
+    `${name} (${lastDeliveryAtUs === null ? 'none yet' : agoText(atUs - lastDeliveryAtUs)})`;
   const others = subscriptions.filter(({ state }) => state !== 'running');
   return [
     running.length === 0
       ? 'none running'
-      : `${running.length} running: ${listed(running.map(last))}`,
+      : `${running.length} running, last push: ${listed(running.map(last))}`,
     ...(others.length === 0
       ? []
       : [listed(others.map(({ name, state }) => `${name} is ${stateText[state]}`))]),

@@ -135,7 +135,7 @@ function digestWindows(
       'usage',
       `The time range needs ${all.length} digests, and each digest needs a request.`,
       {
-        advice: `The maximum is ${windowsMax}: use a later --since, or a longer time span in --digest.`,
+        advice: `The maximum is ${windowsMax} digests: use a later --since, or a longer time span in --digest.`,
       },
     );
   }

@@ -188,8 +188,8 @@ const nothingFound = 'Nothing to summarize: no matching product was received in 
 /** Message if the rules request nothing now. */
 function nothingDue({ areOff }: Rules): string {
   return areOff
-    ? 'No rule requests summaries. Set EARSHOT_SUMMARY, or `summary` in earshot.config.ts. Without a rule: `earshot summarize --each --since 24h`'
-    : 'No summaries are due. For products received before the rules were set: `earshot summarize --each --since 24h`';
+    ? 'No rule requests summaries. Set EARSHOT_SUMMARY, or `summary` in earshot.config.ts. To summarize without a rule: `earshot summarize --each --since 24h`'
+    : 'There are no summaries to write now. For products received before the rules were set: `earshot summarize --each --since 24h`';
 }
 
 /** Retries failed and dropped summaries, and unverified ones named by id. */
@@ -201,7 +201,7 @@ async function retryTask(
   const count = await summaries.retry({ ids: selected, nowUs: nowUs() });
   if (count > 0) stderr.write(`${count} to be retried.\n`);
   const nothing =
-    'Nothing to retry. Only failed and dropped summaries, or unverified ones named by id, can be retried: `earshot query summaries --state failed` shows them.';
+    'Nothing to retry. "all" selects failed and dropped summaries. Ids can also select unverified summaries. To list failed summaries: `earshot query summaries --state failed`';
   if (selected === 'all') return { ids: count === 0 ? [] : undefined, nothing };
   const due = await summaries.due({ nowUs: nowUs(), limit: selected.length, ids: selected });
   const ids = due.map(({ id }) => id);
@@ -217,7 +217,7 @@ async function whyNot(id: number, summaries: Pick<SummaryReader, 'find'>): Promi
   const row = await rowById(id, summaries);
   if (row === null) return `There is no summary #${id}.`;
   const { state, text } = row;
-  return `#${id} is ${state}${text?.verified && state === 'done' ? ' and verified' : ''}.`;
+  return `Summary #${id} is ${state}${text?.verified && state === 'done' ? ' and verified' : ''}.`;
 }
 
 /** Needs neither a model nor the product index. */

@@ -149,7 +149,7 @@ function finishedText(ends: readonly JobEnd[]): string[] {
   const [first, ...more] = counts;
   if (first === undefined) return [];
   if (first.name === 'withdrawn' && more.length === 0) {
-    const windows = first.count === 1 ? 'this window' : `these ${first.count} windows`;
+    const windows = first.count === 1 ? 'this time span' : `these ${first.count} time spans`;
     return [`No products to summarize in ${windows}.`];
   }
   return [`${counts.map(({ count, text }) => `${count} ${text}`).join(', ')}.`];
@@ -212,7 +212,7 @@ async function nextAttemptUs(
 const noModel =
   'No model is configured. For summaries by a language model, set EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL.';
 
-const continuedBy = 'a running receiver whose rules request summaries, or by `earshot summarize`';
+const continuedBy = 'a receiver with summary rules, or by `earshot summarize`';
 
 /**
  * Describes a used-up budget: `the budget of 60 requests an hour (EARSHOT_SUMMARY_REQUESTS_PER_HOUR) is used up until

@@ -56,7 +56,7 @@ export function checkCertificate(certificate: Certificate | null, situation: Act
       ...(lastFailure === null ? [] : [`The last renewal failed: ${quoted(lastFailure)}`]),
     ],
     nextStep:
-      'Run `earshot certificate show` to see why, or renew the files of EARSHOT_TLS_CERT and EARSHOT_TLS_KEY.',
+      'To see why, run `earshot certificate show`. If you set EARSHOT_TLS_CERT and EARSHOT_TLS_KEY, renew these files.',
   });
 }
 

@@ -194,7 +194,7 @@ function refuseUnexpected(
   if (unexpected === undefined) return;
   throw new AppError(
     'invalid',
-    `${database.name} contains the ${printable(unexpected)}, which is never part of a backup. Somebody changed the file; use another backup.`,
+    `${database.name} contains the ${printable(unexpected)}, which is never part of a backup. Somebody changed this backup. Use another one.`,
   );
 }
 

@@ -34,7 +34,7 @@ name of the file ends in .part until every row has been compared with the log. I
 is set, then the receiver also creates backups automatically.
 
 --to: a path with an extension, such as mine.db, is a file. The folder of the file must exist. Any
-other path is a folder. A missing folder is created.
+other path is a folder, which is created if missing.
 
 The backup contains the endpoint credentials and the keys of the certificate. Protect the backup
 like this machine. The backup does not contain .env, earshot.config.ts or the product index. The
@@ -127,7 +127,9 @@ async function record(io: Io, run: BackupRun): Promise<void> {
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     if (error.code === 'configuration') return;
-    io.stderr.write(`Failed to record the backup for \`earshot status\`: ${errorText(error)}\n`);
+    io.stderr.write(
+      `\`earshot status\` does not show this backup, because its result was not stored: ${errorText(error)}\n`,
+    );
   }
 }
 

@@ -97,8 +97,8 @@ Output formats:
 Times are ISO 8601 UTC. A download from s3Path or downloadUrl needs an access token.
 
 --summaries adds the summaries. json, ndjson and geojson have the field summary with text, model,
-verified and createdAt. csv has the columns summary, summaryModel and summaryVerified. In ids, a tab
-and the text follow each id.
+verified and createdAt. csv has the columns summary, summaryModel and summaryVerified. In the
+format ids, each line has the id, a tab and the text.
 
 For the fields of --explain with --json, see \`earshot filter explain --help\`.
 

@@ -33,10 +33,10 @@ export const replayCommand = defineCommand('replay', {
       .addOption(jsonOption());
   },
   help: `The command counts the notifications that match the filter of the sink and the flags, and asks for
-confirmation. The receiver delivers new notifications first, and then the replayed notifications. A
-delivered document has replay: true, a new id, and the original notificationId. If no receiver is
-running, then the delivery starts when you start the receiver. A second replay of the same range is
-refused until the first replay has finished.
+confirmation. The receiver delivers new notifications first, and then the replayed notifications.
+The JSON document of a replayed notification has replay: true, a new id, and the notificationId of
+the first delivery. If no receiver is running, then the delivery starts when you start the receiver.
+A second replay of the same filter and range is refused until the first replay has finished.
 
 Fields of --json: sink, notifications, replay. replay is the id of the new replay, or null.
 

@@ -22,7 +22,8 @@ const pauseCommand = defineCommand('pause', {
   description: 'Pause a managed subscription.',
   flags: (command) => command.argument('<name or id>'),
   help: `The catalogue never pushes the events that happen during the pause. earshot records the pause as a
-gap. The automatic maintenance does not resume the subscription.
+gap. After you resume the subscription, the receiver fetches the events of the gap. The automatic
+maintenance does not resume the subscription.
 
 ${exitCodes}
 
@@ -96,8 +97,12 @@ Examples:
           `${nameOrId} no longer exists in the account. Its registration was removed from the data directory.`,
         );
       }
-      print(io, `This permanently ${how}s:\n${description(ours)}`);
-      await confirm(io, how === 'cancel' ? 'Cancel it?' : 'Delete it?', { yes });
+      print(io, `This command permanently ${how}s the subscription:\n${description(ours)}`);
+      await confirm(
+        io,
+        how === 'cancel' ? 'Cancel the subscription?' : 'Delete the subscription?',
+        { yes },
+      );
       await removeByCommand(ours, how, account);
       print(io, `Removed ${ours.name} from the account.`);
     },
@@ -164,7 +169,7 @@ Examples:
 
 const showCommand = defineCommand('show', {
   description:
-    'Show a subscription: settings, gaps, and when the catalogue will pause and delete it.',
+    'Show a subscription with its settings, its gaps, and its expiry dates in the catalogue.',
   flags: (command) => command.argument('<name or id>').addOption(jsonOption()),
   help: `A gap is a time range without pushes, for example during a pause. --json prints an array of objects
 with the fields of \`earshot subscriptions list\`, and with the field gaps. Each gap has the fields

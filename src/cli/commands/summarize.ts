@@ -23,14 +23,16 @@ generates the text from the facts about the product. If facts, model and prompt 
 then the command uses the existing text.
 
 The variables EARSHOT_SUMMARY_REQUESTS_PER_HOUR, …_REQUESTS_PER_DAY and …_TOKENS_PER_DAY limit the
-total requests of this command and the receiver. At a limit, the remaining summaries wait. If the
-inference service sends Retry-After, then the command waits up to 2 minutes.
+total requests of this command and the receiver. At a limit, the command ends, and the remaining
+summaries stay in the queue. If the inference service sends Retry-After, then the command waits up
+to 2 minutes.
 
   --each    The default of --since is 24h. If --filter is set, but not --since, --until or
             --subscription, then the command selects products of any time.
   --digest  The time spans are complete hours, days or weeks in UTC. Weeks start on Monday.
             Without --since, the command writes only the last time span.
-  --retry   "all" selects failed and dropped summaries. Ids can also select unverified summaries.
+  --retry   "all" selects failed and dropped summaries. Ids can also select summaries that are not
+            verified.
   --drop    A summary whose request is in progress is not dropped.
 
 --json prints one object per line with the fields of \`earshot query summaries\`. With --dry-run, the
@@ -65,7 +67,7 @@ function addFlags(command: Command, time: ReturnType<typeof readTime>): Command 
     .addOption(untilOption(time))
     .option('--filter <expression>', '$filter expression (selects products)')
     .option('--subscription <name>', 'subscription name (default: all)')
-    .addOption(limitOption({ note: 'unlimited; the newest first' }))
+    .addOption(limitOption({ note: 'unlimited; a row is a summary to write, the newest first' }))
     .addOption(dryRunOption())
     .addOption(
       new Option('--retry <all|ids>', 'summaries to retry (all, or comma-separated ids)')

@@ -147,19 +147,15 @@ interface Chosen {
 
 type WithStore = Io & Pick<Parts, 'store'>;
 
+const dropEffect = 'The notifications remain in the log, but are not delivered.';
+
 const dropDeadLetters = (
   io: WithStore,
   { sink, ids, all, yes }: Chosen & { yes: true | undefined },
 ) =>
   withLetters(io, { sink, ids }, async (chosen) => {
     const letters = `${counted(chosen.length, 'dead letter')} of ${sink}`;
-    await confirm(
-      io,
-      `Drop ${all ? 'all ' : ''}${letters}? The notifications remain in the log, but are not delivered.`,
-      {
-        yes,
-      },
-    );
+    await confirm(io, `Drop ${all ? 'all ' : ''}${letters}? ${dropEffect}`, { yes });
     // Drops exactly the confirmed ones: newer dead letters remain.
     const request = { sink, state: 'dead', ids: chosen, nowUs: io.nowUs() } as const;
     return `Dropped ${counted(await io.store.sinks.drop(request), 'dead letter')} of ${sink}.`;
@@ -253,9 +249,7 @@ export async function dropWaiting(
   }
   const advice = await replayAdvice(sink, queue.firstPosition, { store, io });
   const question = `Drop from the queue of ${sink}: ${queue.text}?`;
-  await confirm(io, `${question} The notifications remain in the log, but are not delivered.`, {
-    yes,
-  });
+  await confirm(io, `${question} ${dropEffect}`, { yes });
   const dropped = await dropListed(sink, queue, { sinks, nowUs: io.nowUs });
   io.stderr.write(
     `Dropped from the queue of ${sink}: ${dropped || 'nothing (the notifications were no longer queued)'}.\n${advice}\n`,

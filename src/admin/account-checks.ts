@@ -69,7 +69,7 @@ export function checkLimits(
   }
   if (total === totalMax) {
     const advice =
-      'Delete a subscription that is not needed. While the account is full, each filter change misses events for a short time.';
+      'Delete a subscription that is not needed. If you change a filter while the account is full, events are missed for a short time.';
     return [{ check, state: 'warn', message: `${message} The account is full.`, advice }];
   }
   return [{ check, state: 'pass', message }];

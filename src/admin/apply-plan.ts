@@ -82,7 +82,7 @@ export function limitsExceeded({ limitErrors, plan, options }: PreparedPlan): Ap
         ...limitErrors,
         ...(prunable
           ? [
-              `Subscriptions that are not in the desired state: ${plan.obsolete.join(', ')}. To delete them, add --prune.`,
+              `Subscriptions that are no longer configured: ${plan.obsolete.join(', ')}. To delete them, add --prune.`,
             ]
           : []),
         "Pause or delete a subscription, or register the new one as paused. If the catalogue's limits have changed, set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX.",

@@ -188,9 +188,7 @@ function changesOf({ status, endpoint, credentials }: PlannedEdit): string {
 async function remove({ name, current }: Step<'delete'>, context: StepContext): Promise<void> {
   await context.client.delete(current.id);
   await context.administration.commit({
-    history: [
-      historyEntry({ name, id: current.id }, 'deleted', 'not in the desired state', context),
-    ],
+    history: [historyEntry({ name, id: current.id }, 'deleted', 'no longer configured', context)],
     closeGaps: { subscription: name, toUs: context.nowUs() },
   });
 }
@@ -198,7 +196,7 @@ async function remove({ name, current }: Step<'delete'>, context: StepContext): 
 function removeRegistration({ name }: Step<'forget'>, context: StepContext): Promise<void> {
   return context.administration.commit({
     removeRegistration: name,
-    history: [historyEntry({ name, id: null }, 'forgotten', 'not in the desired state', context)],
+    history: [historyEntry({ name, id: null }, 'forgotten', 'no longer configured', context)],
     // An earlier deletion may have been interrupted.
     closeGaps: { subscription: name, toUs: context.nowUs() },
   });

@@ -52,7 +52,7 @@ export async function checkName(options: {
     // Never in DNS (RFC 6761). Another name may be a real one with a local address here, as Debian sets it.
     const isLocal = /(^|\.)localhost$/.test(host);
     const advice = isLocal
-      ? 'This is fine for a test, but the catalogue cannot resolve it.'
+      ? 'This is fine for a test, but the catalogue cannot resolve this name.'
       : 'Create an A record at your DNS provider: the catalogue uses public DNS.';
     return { findings: [{ check, state: 'warn', message, advice }], addresses };
   }
@@ -75,7 +75,7 @@ export function checkAddresses(options: {
       .join(', ');
     const message = `Not reachable from the Internet: ${list}.`;
     const advice = isTest
-      ? 'This is fine for a test, but the catalogue cannot reach it.'
+      ? 'This is fine for a test, but the catalogue cannot reach such an address.'
       : 'Set the DNS records of the name to the public addresses of this machine only. If your network uses its own DNS, query a public server: dig @9.9.9.9 NAME';
     const some = hidden.length < addresses.length;
     return [{ check, state: isTest || some ? 'warn' : 'fail', message, advice }];
@@ -175,7 +175,7 @@ export function checkThisHost(options: {
       state: 'warn',
       message: `The name resolves to ${compared.join(', ')}, but this machine has ${own}.`,
       advice:
-        'Correct the A and AAAA records of the name, unless a load balancer or NAT forwards that address to this machine.',
+        'Correct the A and AAAA records of the name, unless a load balancer or NAT forwards the resolved address to this machine.',
     },
   ];
 }

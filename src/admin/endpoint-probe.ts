@@ -195,7 +195,7 @@ const notOurs: FaultText = { ...otherProgram, message: 'the response is not from
 
 const noCredentials: FaultText = {
   message: 'the endpoint requires credentials, but none were sent',
-  advice: 'Probe with the endpoint credentials.',
+  advice: 'Repeat the check with the endpoint credentials.',
 };
 
 const byStatus: Record<number, FaultText> = {
@@ -220,7 +220,7 @@ const byStatus: Record<number, FaultText> = {
   },
   502: behindProxy,
   503: {
-    message: 'the receiver cannot write to its database, or a proxy cannot reach it',
+    message: 'the receiver cannot write to its database, or a proxy cannot reach the receiver',
     advice: 'Check the log of the receiver for the reason, such as a full disk.',
   },
   504: behindProxy,

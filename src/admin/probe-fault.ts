@@ -113,7 +113,7 @@ const tlsFaults: readonly [RegExp, Explain][] = [
     ({ port }) => ({
       message: `Port ${port} does not use HTTPS: the TLS handshake got no response. The port may use plain HTTP.`,
       advice:
-        'Set EARSHOT_TLS=files with a certificate, or configure HTTPS for this port in the proxy.',
+        'If a proxy serves this port, configure HTTPS in the proxy. Otherwise, set EARSHOT_TLS=files with a certificate.',
     }),
   ],
   [
@@ -165,7 +165,7 @@ function timeoutText({ stage, host, port, timeoutMs }: ProbeProgress, isOurs: bo
   }
   if (stage === 'connection') {
     return {
-      message: `${host} did not answer on port ${port} ${within}. A firewall may block it.`,
+      message: `${host} did not answer on port ${port} ${within}. A firewall may block the port.`,
       advice: `Open TCP port ${port} in the firewalls of the machine and its provider.`,
     };
   }

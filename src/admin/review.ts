@@ -220,7 +220,7 @@ function driftNotes(
   }
   if (registration.subscriptionId !== null && current.id !== registration.subscriptionId) {
     const message = `The subscription was recreated in the catalogue, with the id ${current.id}.`;
-    const advice = 'To adopt it: `earshot register`.';
+    const advice = 'To use this id: `earshot register`.';
     notes.push({ code: 'other-id', message, advice });
   }
   return notes;

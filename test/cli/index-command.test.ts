@@ -23,7 +23,9 @@ describe('index status', () => {
     await context.fill([deliveryOf({ id: guid('6'), name: 'S2C_NEW.SAFE' })]);
     expect(await shown(context)).toMatchObject({ behind: 1, products: 4 });
     const out = await printed(context.earshot('index status'));
-    expect(out).toMatch(/^products +4\ntombstones +1\nindexed up to +5 of 6 \(1 behind; .*\)\n$/);
+    expect(out).toMatch(
+      /^products +4\ntombstones +1\nindexed up to +position 5 of 6 \(1 position behind; .*\)\n$/,
+    );
   });
 });
 

@@ -145,7 +145,7 @@ describe('earshot prune', () => {
   it('shows progress on a terminal only', async () => {
     const { run } = await openContext();
     const { err } = await run('prune --older-than 3d --yes', { isTTY: true });
-    expect(err).toContain('\rDeleting: 7 of 7');
+    expect(err).toContain('\rDeleted 7 of 7 notifications');
     expect(err).toContain('\rFreeing disk space:');
   });
 

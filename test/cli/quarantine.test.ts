@@ -142,7 +142,7 @@ describe('quarantine retry', () => {
   it('keeps an unreadable body, and exits 1', async ({ context }) => {
     const { out, err } = await expectEnd(context.earshot('quarantine retry 3'), 1);
     expect(out).toMatch(/^3 {2}still quarantined: ProductId and value/);
-    expect(err).toBe('earshot: 1 of 1 still invalid and quarantined.\n');
+    expect(err).toBe('earshot: 1 of 1 body still invalid and in the quarantine.\n');
   });
 
   it('--all retries every entry, and reports each result', async ({ context }) => {
@@ -153,7 +153,7 @@ describe('quarantine retry', () => {
     );
     const { out, err } = await expectEnd(context.earshot('quarantine retry --all'), 1);
     expect(out).toMatch(/^3 {2}still quarantined.*\n2 {2}duplicate\n1 {2}still quarantined.*\n$/);
-    expect(err).toContain('2 of 3 still invalid');
+    expect(err).toContain('2 of 3 bodies still invalid');
     expect(await quarantinedIds(context)).toEqual([3, 1]);
   });
 

@@ -77,7 +77,7 @@ describe('earshot sinks list', () => {
     });
     const { out } = await earshot('sinks list');
     expect(out).toContain(
-      '  bus does not accept notifications: it is away (deliveries attempted: 1 of 1).\n',
+      '  bus does not accept notifications: it is away (attempted: 1 of 1 queued notification).\n',
     );
     expect(out).toContain(`  bus has 2 dead letters. Last error: ${refusal}. To list`);
   });
@@ -109,14 +109,14 @@ describe('earshot sinks list', () => {
       [0, 'older item, last try'],
     ]);
     expect(await list()).toContain(
-      'notifications: older item, last try (deliveries attempted: 2 of 4).\n',
+      'notifications: older item, last try (attempted: 2 of 4 queued notifications).\n',
     );
     await withStore(dataDir, async ({ sinks }) => {
       const [, item] = await sinks.due({ sink: 'bus', nowUs, limit: 9 });
       await sinks.settle([{ id: item?.id ?? 0, outcome: 'dead', error: 'of a dead letter' }]);
     });
     expect(await list()).toContain(
-      'notifications: newer item, earlier try (deliveries attempted: 2 of 3).\n',
+      'notifications: newer item, earlier try (attempted: 2 of 3 queued notifications).\n',
     );
   });
 

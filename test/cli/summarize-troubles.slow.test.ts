@@ -172,7 +172,7 @@ describe('the budget', () => {
     expect(shown.out.match(/ {2}#\d+ queued\n/g)?.length).toBeGreaterThan(0);
     expect(shown.out).toContain('waiting, next retry 2026-05-02 13:00 UTC\n');
     expect(shown.err).toMatch(
-      /^Queued summaries wait for the budget: .* 2 requests an hour \(EARSHOT_SUMMARY_.*\)\. Next attempt: 2026-05-02 13:00 UTC\.\n$/,
+      /^Queued summaries are waiting\. .* 2 requests an hour \(EARSHOT_SUMMARY_.*\)\. Next attempt: 2026-05-02 13:00 UTC\.\n$/,
     );
     expect(context.sent).toHaveLength(2);
     const later = () => Date.UTC(2026, 4, 2, 13, 1) * 1000;

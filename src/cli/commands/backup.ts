@@ -127,7 +127,9 @@ async function record(io: Io, run: BackupRun): Promise<void> {
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     if (error.code === 'configuration') return;
-    io.stderr.write(`Failed to record the backup for \`earshot status\`: ${errorText(error)}\n`);
+    io.stderr.write(
+      `\`earshot status\` does not show this backup, because its result was not stored: ${errorText(error)}\n`,
+    );
   }
 }
 

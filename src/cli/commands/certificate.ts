@@ -45,8 +45,8 @@ Examples:
 });
 
 const renewCommand = defineCommand('renew', {
-  description: 'Renew the certificate now if the renewal is due.',
-  flags: (command) => command.option('--force', 'force the action (renew before the due time)'),
+  description: 'Renew the certificate if its renewal date has passed.',
+  flags: (command) => command.option('--force', 'force the action (renew before the renewal date)'),
   help: `The command ignores the delay after failed attempts. If the receiver is running, then the receiver
 answers the challenge and loads the new certificate within ten seconds. Otherwise, the command
 answers the challenge. earshot orders at most five certificates in 24 hours.
@@ -54,8 +54,8 @@ answers the challenge. earshot orders at most five certificates in 24 hours.
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot certificate renew             order a certificate if the renewal is due
-  $ earshot certificate renew --force     order a certificate before the due time
+  $ earshot certificate renew             order a certificate if the renewal date has passed
+  $ earshot certificate renew --force     order a certificate before the renewal date
   $ earshot certificate show              show the certificate and the last attempts`,
   run: renewCertificate,
 });
@@ -161,7 +161,7 @@ async function renewCertificate(io: Io, { force }: { force?: true }): Promise<vo
 function sentenceOf(renewal: Renewal): string {
   const day = (date: Date) => date.toISOString().slice(0, 10);
   if (renewal.outcome === 'waiting') {
-    return `Another program has just attempted a renewal. Next attempt after ${new Date(renewal.untilUs / 1000).toISOString()}.`;
+    return `Another program has just attempted a renewal. The next attempt is possible after ${new Date(renewal.untilUs / 1000).toISOString()}.`;
   }
   const { notAfter } = renewal.certificate;
   if (renewal.outcome === 'renewed') {

@@ -91,7 +91,7 @@ async function print(
   const damaged =
     unreadable === 0
       ? ''
-      : `${counted(unreadable, 'damaged row')} not changed. To recover ${unreadable === 1 ? 'it' : 'them'}, restore a backup.\n`;
+      : `${counted(unreadable, 'damaged block')} of bodies not compressed. To recover ${unreadable === 1 ? 'it' : 'them'}, restore a backup.\n`;
   stderr.write(
     `Compacted ${counted(bodies, 'body', 'bodies')}. earshot.db: ${sizeText(bytesAfter)}, ${sizeText(givenBackBytes)} less.\n${damaged}`,
   );

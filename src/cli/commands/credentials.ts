@@ -157,7 +157,7 @@ function setByVariables(): AppError {
     {
       details: [
         'To enable rotation: run `earshot credentials create --from-variables`, remove the two variables, restart the receiver, and rotate.',
-        'Manually: change the variables, restart the receiver, and run `earshot register` immediately. Until then, pushes with the old credentials are refused, and the catalogue retries each only three times.',
+        'To rotate manually: change the variables, restart the receiver, and run `earshot register` immediately. Until then, pushes with the old credentials are refused, and the catalogue retries each only three times.',
       ],
     },
   );

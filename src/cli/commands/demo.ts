@@ -15,7 +15,10 @@ export const demoCommand = defineCommand('demo', {
         wholeNumber(1),
       )
       .option('--records <file>', 'JSONL file with product records (default: generated records)')
-      .option('--faults', 'inject faults (duplicates, lost answers, drift, lost notifications)')
+      .option(
+        '--faults',
+        'inject faults (duplicates, lost answers, unusual formats, lost notifications)',
+      )
       .option('--seed <number>', 'seed of the generated products and faults', wholeNumber(), 1),
   help: `The demo needs no account and runs in a temporary folder on this machine. The folder is deleted at
 the end. The subscription has a filter with a collection and an area. To use other commands with the

@@ -7,7 +7,7 @@ import { asCalled } from '../called-as.ts';
 import { defineCommand, defineGroup, withParts } from '../command.ts';
 import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { printJson, writeOut } from '../output.ts';
+import { counted, printJson, writeOut } from '../output.ts';
 import { createIndexProgress } from '../product-index.ts';
 
 const jsonFields = `Fields of --json: indexedPosition, lastPosition, behind, products, tombstones, skipped.
@@ -80,11 +80,11 @@ async function printState(state: IndexState, json: true | undefined, io: Io): Pr
   const progress =
     behind === 0
       ? 'up to date'
-      : `${behind} behind; \`earshot start\` and \`earshot query products\` update the index`;
+      : `${counted(behind, 'position')} behind; \`earshot start\` and \`earshot query products\` update the index`;
   const lines = [
     `products       ${products}`,
     `tombstones     ${tombstones}`,
-    `indexed up to  ${indexedPosition} of ${lastPosition} (${progress})`,
+    `indexed up to  position ${indexedPosition} of ${lastPosition} (${progress})`,
     ...(skipped === 0
       ? []
       : [`not indexed    ${skipped} unreadable notifications, kept in the log`]),

@@ -33,7 +33,7 @@ export const pruneCommand = defineCommand('prune', {
     command
       .option(
         '--older-than <age>',
-        'minimum age of the deleted rows (such as 365d or 52w)',
+        'minimum age of the deleted data (such as 365d or 52w)',
         argument(keptAge),
       )
       .option(
@@ -170,7 +170,7 @@ async function remove(
     const onStep = (phase: PrunePhase, { notifications, space }: Readonly<Pruned>) => {
       const all = Math.max(notifications, found.notifications);
       if (phase === 'space') progress.show(`Freeing disk space: ${sizeText(space)}`);
-      else progress.show(`Deleting: ${whole(notifications)} of ${whole(all)}`);
+      else progress.show(`Deleted ${whole(notifications)} of ${counted(all, 'notification')}`);
     };
     const pruned = await pruneLog(request, { pruning, pause, signal, onStep });
     const givenBackBytes = Math.max(0, bytesBefore - (await fileBytes()));
@@ -225,7 +225,7 @@ function prunedText({ pruned, givenBackBytes }: Removed, size: LogSize): string 
   const parts = [
     counted(pruned.notifications, 'notification'),
     ...entriesText(pruned.quarantine),
-    ...(summaries > 0 ? [`${counted(summaries, 'row')} of summaries`] : []),
+    ...(summaries > 0 ? [counted(summaries, 'summary entry', 'summary entries')] : []),
   ];
   const file = sizeText(size.usedBytes + size.freeBytes);
   return `Deleted ${parts.join(', ')}. earshot.db: ${file}, ${sizeText(givenBackBytes)} less.\n`;
@@ -283,7 +283,11 @@ async function removeReader(
       advice,
     });
   }
-  await confirm(io, `Delete the stored position of ${blockerText(reader)}?`, options);
+  await confirm(
+    io,
+    `Without a stored position, the reader can skip notifications. Delete the stored position of ${blockerText(reader)}?`,
+    options,
+  );
   await pruning.removeReader(key);
   io.stderr.write(
     `Removed reader ${key}. When this reader runs again, it starts without a stored position.\n`,

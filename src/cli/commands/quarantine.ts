@@ -111,7 +111,10 @@ Examples:
       await writeOut(stdout, `${each}  ${resultText(receipt)}\n`);
     }
     if (invalid > 0) {
-      throw new AppError('invalid', `${invalid} of ${ids.length} still invalid and quarantined.`);
+      throw new AppError(
+        'invalid',
+        `${invalid} of ${counted(ids.length, 'body', 'bodies')} still invalid and in the quarantine.`,
+      );
     }
   },
 });
@@ -133,7 +136,7 @@ const dropCommand = defineCommand('drop', {
     const addId = (text: string, ids: number[] = []) => [...ids, wholeNumber(1)(text)];
     return command
       .argument('[ids...]', 'ids from `earshot quarantine list`', addId)
-      .option('--older-than <age>', 'minimum age of the deleted rows (such as 12h or 30d)', age)
+      .option('--older-than <age>', 'minimum age of the deleted data (such as 12h or 30d)', age)
       .option('--all', 'select all (every quarantined body)')
       .addOption(yesOption());
   },

@@ -145,7 +145,7 @@ const noneOf = {
 function noneFound({ state, unverified }: QuerySummariesFlags): string {
   if (unverified) return 'No unverified summary matches.\n';
   if (state !== undefined && state !== 'done') return `${noneOf[state]}\n`;
-  return 'No summary matches. Set EARSHOT_SUMMARY, or run `earshot summarize --each --since 24h`.\n';
+  return 'No summary matches. To create summaries, set EARSHOT_SUMMARY or run `earshot summarize --each --since 24h`.\n';
 }
 
 /** Prints summaries as paragraphs. Returns true if at least one is queued. */
@@ -199,7 +199,7 @@ async function queueNote(
     // A summary that waits for the budget has no failed attempt.
     if (error === null || attempts > 0 || nextAttemptAtUs === null || nextAttemptAtUs <= nowUs)
       continue;
-    return `Queued summaries wait for the budget: ${error} Next attempt: ${shortDateUs(nextAttemptAtUs)} UTC.\n`;
+    return `Queued summaries are waiting. ${error} Next attempt: ${shortDateUs(nextAttemptAtUs)} UTC.\n`;
   }
   return '';
 }

@@ -268,7 +268,7 @@ function warnOfMixedEvents(desired: readonly DesiredSubscription[], io: Io): voi
   for (const { name, events } of desired) {
     if (!events.includes('deleted') || events.length === 1) continue;
     io.stderr.write(
-      `${painter(io, io.stderr)('yellow', `"${name}" combines deleted with other events`)}: the catalogue documents deletions only as the single event of a subscription, with their own filter fields. Use two subscriptions instead.\n`,
+      `${painter(io, io.stderr)('yellow', `"${name}" combines deleted with other events`)}: according to the documentation of the catalogue, a subscription with deletions has no other events, and its filter uses other fields. Use two subscriptions instead.\n`,
     );
   }
 }

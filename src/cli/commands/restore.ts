@@ -140,7 +140,7 @@ function restoredText(dataDir: string, backup: InspectedBackup, aside: string | 
       : [
           'The backup contains no secrets. If EARSHOT_ENDPOINT_USERNAME and …_PASSWORD are not set, run `earshot credentials create` now, and `earshot register` after the start.',
         ]),
-    'Next: start the receiver, then run `earshot doctor`. The receiver fetches newer notifications automatically (maximum 30 days).',
+    'Next: start the receiver, then run `earshot doctor`. The receiver automatically fetches newer notifications of the last 30 days.',
     `To fetch all newer notifications now: \`earshot reconcile --since ${made.slice(0, 19)}Z\``,
   ];
 }

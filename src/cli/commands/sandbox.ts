@@ -187,7 +187,7 @@ function announcement(
       ? 'Waiting for a running subscription.'
       : `Publishing to ${String(endpoint)}.`;
   return [
-    'To use it, put these lines into .env:',
+    'To use the sandbox, put these lines into .env:',
     `EARSHOT_CATALOGUE_URL=${catalogueUrl}`,
     `EARSHOT_TOKEN_URL=${tokenUrl}`,
     `EARSHOT_ACCOUNT_USERNAME=${printable(username)}`,

@@ -227,7 +227,7 @@ async function queueNote(
     if (reason === null || item.error === error) reason = item.error;
   }
   if (reason === null) return null;
-  return `${sink} does not accept notifications: ${reason} (deliveries attempted: ${whole(tried)} of ${whole(waiting)}).`;
+  return `${sink} does not accept notifications: ${reason} (attempted: ${whole(tried)} of ${counted(waiting, 'queued notification')}).`;
 }
 
 async function deadLetterNote(

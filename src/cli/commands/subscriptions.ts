@@ -97,8 +97,12 @@ Examples:
           `${nameOrId} no longer exists in the account. Its registration was removed from the data directory.`,
         );
       }
-      print(io, `This permanently ${how}s:\n${description(ours)}`);
-      await confirm(io, how === 'cancel' ? 'Cancel it?' : 'Delete it?', { yes });
+      print(io, `This command permanently ${how}s the subscription:\n${description(ours)}`);
+      await confirm(
+        io,
+        how === 'cancel' ? 'Cancel the subscription?' : 'Delete the subscription?',
+        { yes },
+      );
       await removeByCommand(ours, how, account);
       print(io, `Removed ${ours.name} from the account.`);
     },

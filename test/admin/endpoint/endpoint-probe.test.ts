@@ -311,7 +311,7 @@ describe('a failure', () => {
     ['EHOSTUNREACH', 'connection', 'connection', /no route/],
     ['ENETUNREACH', 'connection', 'connection', /no route/],
     ['ETIMEDOUT', 'connection', 'connection', /did not answer on port 8443 in time/],
-    ['PROBE_TIMEOUT', 'connection', 'connection', /within 15 s\. A firewall may block it/],
+    ['PROBE_TIMEOUT', 'connection', 'connection', /within 15 s\. A firewall may block the port/],
     ['PROBE_TIMEOUT', 'name', 'name', /DNS servers do not answer/],
     ['ECONNRESET', 'connection', 'connection', /closed immediately/],
     ['EPIPE', 'answer', 'answer', /closed before the answer was complete/],

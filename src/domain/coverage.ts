@@ -79,9 +79,7 @@ export const coverageSummaryFields = {
   nextComparisonUs: z
     .number()
     .nullable()
-    .describe(
-      'Time at which the next hour is due; null without a next hour, or without automatic comparison.',
-    ),
+    .describe('Due time of the next hour; null without a next hour or automatic comparison.'),
 };
 
 type SummaryDocument = z.infer<z.ZodObject<typeof coverageSummaryFields>>;
@@ -385,9 +383,7 @@ export function notComparedText(
   const off = comparisonOff?.replace(/\.$/, '');
   const at = `${shortDateUs(nextDueAtUs)} UTC`;
   if (nextDueAtUs <= nowUs) {
-    return off
-      ? `not compared: ${off}`
-      : `${noHour}; a running receiver compares the first within 5 min`;
+    return off ? `not compared: ${off}` : `${noHour}; a running receiver compares one within 5 min`;
   }
   if (off === undefined) return `${noHour}; the first is compared at ${at}`;
   return `${noHour}; the first is due at ${at}, but automatic comparison is off: ${off}`;

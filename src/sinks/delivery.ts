@@ -272,7 +272,7 @@ async function attempt(
       'internal error during a delivery',
     );
     const cause = err instanceof Error ? err.message : String(err);
-    return { kind: 'failed', reason: `the delivery failed within earshot: ${cause}` };
+    return { kind: 'failed', reason: `earshot has an internal error: ${cause}` };
   }
 }
 

@@ -237,7 +237,8 @@ function natsFault(
     return { kind: 'misconfigured', reason: 'it rejected the credentials' };
   }
   if (has(errors.PermissionViolationError)) {
-    const reason = 'this user has no permission to publish to the subject, or to read the response';
+    const reason =
+      'the NATS user has no permission to publish to the subject, or to read the response';
     return { kind: 'misconfigured', reason };
   }
   if (has(errors.InvalidArgumentError)) {
@@ -318,16 +319,16 @@ async function checkStreams(
     if (isWithoutJetStream(library, error)) {
       return {
         state: 'fail',
-        message: 'The server has no JetStream for this user.',
+        message: 'The server has no JetStream for this NATS user.',
         advice: 'Enable JetStream: nats-server -js, or jetstream {} in its configuration.',
       };
     }
     // A user with permission to publish may lack permission to list streams.
     return {
       state: 'warn',
-      message: 'The server accepts the login, but this user cannot list streams.',
+      message: 'The server accepts the login, but this NATS user cannot list streams.',
       advice:
-        'If this user is only allowed to publish, no action is needed. Run `earshot sinks list` to see queued items.',
+        'Permission to publish is sufficient. To see whether items remain queued: `earshot sinks list`.',
     };
   }
 }

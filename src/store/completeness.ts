@@ -85,7 +85,7 @@ export const coverageReads = {
     if (options.untilUs - options.sinceUs > arrivalHoursMax * hourUs) {
       throw new AppError(
         'invalid',
-        `The counts of received notifications cover at most ${arrivalHoursMax} hours per request.`,
+        `Received notifications can be counted for at most ${arrivalHoursMax} hours per request.`,
       );
     }
     return prepared<[object], HourArrivals>(

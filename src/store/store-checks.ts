@@ -120,9 +120,7 @@ async function checkDatabase({ dataDir, nowUs }: StoreCheckOptions): Promise<Fin
     await reader.lastPosition().finally(() => reader.close());
     const store = await openStore({ dataDir, nowUs, mustExist: true });
     await store.checkWritable().finally(() => store.close());
-    return [
-      { check, state: 'pass', message: 'The database opens, and a commit reaches the disk.' },
-    ];
+    return [{ check, state: 'pass', message: 'The database can be opened and written.' }];
   } catch (error) {
     return [failedFinding(check, error, 'Check the data directory and the disk.')];
   }

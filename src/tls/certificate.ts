@@ -47,7 +47,7 @@ export function checkKeyPair(
     throw new AppError(
       'configuration',
       `The key in ${names.key} does not belong to the certificate in ${names.cert}.`,
-      { advice: 'Use the key and the certificate of the same order.' },
+      { advice: 'Use the key with which the certificate was requested.' },
     );
   }
   // Finds certificates that OpenSSL does not serve, for example with a key that is too short.

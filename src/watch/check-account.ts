@@ -71,7 +71,7 @@ export function checkNotRunning(
     cause: `The subscription ${name} is not running, although it should run: the catalogue pushes nothing.`,
     evidence:
       heldBy === 'person' ? [seen, 'A person changed the subscription in the catalogue.'] : [seen],
-    nextStep: `Run \`earshot register\` to make the subscription run${resumesItself ? '. Maintenance has failed; `earshot maintain` prints the reason' : ''}.`,
+    nextStep: `Run \`earshot register\` to make the subscription run${resumesItself ? '. To see why maintenance failed, run `earshot maintain`' : ''}.`,
   });
 }
 
@@ -103,7 +103,7 @@ export function checkLifetimes(
     ahead('cancellation', known.cancelsAtUs, cancelAhead, {
       cause: (when) => `The catalogue will delete the subscription ${name} ${when}.`,
       evidence: 'The catalogue deletes a subscription after 365 days without a notification.',
-      nextStep: `Run \`earshot subscriptions show ${name}\` to check whether the filter still matches products. Then change or remove the subscription.`,
+      nextStep: `Check the filter with \`earshot subscriptions show ${name}\`. If the filter no longer matches products, change or remove the subscription.`,
     }),
   ];
 
@@ -191,9 +191,9 @@ export function checkUnknown({ name }: Registration, situation: Situation): Chec
     cause: `Events of the subscription ${name} may be missing: ${countText(open.length)} hours have not been compared with the catalogue.`,
     evidence: [
       `The oldest of these hours started at ${momentText(oldestUs)}, ${lengthText(nowUs - oldestUs)} ago.`,
-      `earshot has been running for ${lengthText(nowUs - up.fromUs)}; the comparison of an hour is due ${lengthText(settlingUs)} after the end of the hour.`,
+      `earshot has been running for ${lengthText(nowUs - up.fromUs)}; an hour is normally compared ${lengthText(settlingUs)} after its end.`,
     ],
-    nextStep: `Run \`earshot reconcile --since ${isoText(oldestUs)} --until ${isoText(nowUs - (nowUs % hourUs))} --subscription ${name}\` to compare these hours, or to see why that fails.`,
+    nextStep: `Run \`earshot reconcile --since ${isoText(oldestUs)} --until ${isoText(nowUs - (nowUs % hourUs))} --subscription ${name}\` to compare these hours. If that fails, the command prints the reason.`,
   });
 }
 

@@ -49,8 +49,8 @@ export function checkCertificate(certificate: Certificate | null, situation: Act
   return found({
     severity: leftUs < Math.min(criticalUs, share / 2) ? 'critical' : 'warning',
     cause: isExpired
-      ? 'The certificate has expired and has not been renewed. The catalogue refuses this endpoint.'
-      : `The certificate expires in ${lengthText(leftUs)} and has not been renewed. After that, the catalogue refuses this endpoint.`,
+      ? 'The certificate has expired and has not been renewed. The catalogue delivers no notifications.'
+      : `The certificate expires in ${lengthText(leftUs)} and has not been renewed. After that, the catalogue delivers no notifications.`,
     evidence: [
       `The certificate is valid until ${momentText(notAfterUs)}.`,
       ...(lastFailure === null ? [] : [`The last renewal failed: ${quoted(lastFailure)}`]),
@@ -73,12 +73,15 @@ export function checkDisk(disk: DiskSpace | null, situation: Active): CheckResul
     freeBytes < bytes * (isActive ? diskResolveFactor : 1);
   if (!isBelow(warningBytes, alert !== undefined)) return fine;
   const isCritical = isBelow(criticalBytes, alert?.severity === 'critical');
-  const end = reserveBytes === 0 ? 'when it is full' : `below ${sizeText(reserveBytes)}`;
+  const end =
+    reserveBytes === 0
+      ? 'When the disk is full'
+      : `When less than ${sizeText(reserveBytes)} is free`;
   return found({
     severity: isCritical ? 'critical' : 'warning',
     cause: `The disk of the data directory has only ${sizeText(freeBytes)} of free space.`,
     evidence: [
-      `That is ${percentText(freeBytes / totalBytes)} of ${sizeText(totalBytes)}; ${end}, notifications are refused and lost.`,
+      `That is ${percentText(freeBytes / totalBytes)} of ${sizeText(totalBytes)}. ${end}, notifications are refused and lost.`,
     ],
     nextStep:
       'Free some space, remove old notifications with `earshot prune`, or move EARSHOT_DATA_DIR to a larger disk.',
@@ -108,7 +111,7 @@ export function checkIntake(
       'Notifications cannot be stored. The catalogue retries each delivery three times, then drops the notification.',
     evidence: [quoted(reason)],
     nextStep:
-      'Run `earshot doctor`. After the fault is fixed, `earshot reconcile` fetches lost notifications; a running receiver does so automatically.',
+      'Run `earshot doctor` and fix the fault. A running receiver then fetches lost notifications automatically. Otherwise run `earshot reconcile`.',
   });
 }
 
@@ -141,7 +144,7 @@ export function checkBackup(
     cause:
       made === null
         ? 'There is no backup, although automatic backups are on.'
-        : `The last backup is ${lengthText(ageUs)} old, although one is due every ${everyHours} h.`,
+        : `The last backup is ${lengthText(ageUs)} old, although a backup should be made every ${everyHours} h.`,
     evidence: reason === null ? [last] : [last, reason],
     nextStep:
       'Fix the reported fault: the backup is retried automatically. To retry now: `earshot backup`.',

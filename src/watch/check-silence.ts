@@ -105,7 +105,7 @@ function findingOf(
     cause: `No push of the subscription ${name} has arrived for ${length}. This is unlikely to be chance.`,
     evidence: [
       `The last notification arrived at ${momentText(lastPushAtUs)}.`,
-      `About ${rounded(expected)} pushes were expected since then; in the longest earlier silence, about ${rounded(longestSilence)}.`,
+      `About ${rounded(expected)} pushes were expected since then, and about ${rounded(longestSilence)} in the longest earlier silence.`,
       `The probability of such a silence is ${oddsText(odds)}, based on ${rounded(watchedHours / 24)} days of observation.`,
     ],
     nextStep: `Run \`earshot doctor\` to check whether the catalogue can reach this endpoint, and \`earshot subscriptions show ${name}\` to check whether the subscription is still running.`,
@@ -147,7 +147,7 @@ export function checkLostPushes({ name }: Registration, situation: Situation): C
     cause: `The subscription ${name} loses more pushes than usual: ${countText(lost)} of ${countText(expected)} events were not pushed.`,
     evidence: [
       `That is ${percentText(lost / expected)} since ${sinceText}; ${percentText(lostPushes.usual)} is usual.`,
-      'Only hours in which earshot was running all the time are counted.',
+      'Hours in which earshot was interrupted are not counted.',
     ],
     nextStep:
       'Run `earshot doctor` to check whether the catalogue can reach this endpoint, and `earshot coverage --since 7d` to see when the losses started.',

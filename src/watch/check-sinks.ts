@@ -68,10 +68,10 @@ export function checkBacklog(view: SinkView, situation: Active): CheckResult {
       severity: severityOf(waitsUs),
       cause: `The sink ${sink} has a backlog: a notification has waited for ${lengthText(waitsUs)}.`,
       evidence: [
-        `The notification was queued at ${momentText(situation.nowUs - waitsUs)}; ${countText(waiting)} are waiting.`,
+        `The notification was queued at ${momentText(situation.nowUs - waitsUs)}; ${counted(waiting)} waiting.`,
         ...lastFailure(error),
       ],
-      nextStep: `Check the target of the sink. Delivery resumes automatically. \`earshot sinks list\` shows the reason; \`earshot sinks drop ${sink} --waiting\` drops the waiting notifications.`,
+      nextStep: `Run \`earshot sinks list\` to see the reason, then fix the target: delivery resumes automatically. To drop the waiting notifications: \`earshot sinks drop ${sink} --waiting\`.`,
     });
   }
   const unreadUs = ageUs(unread?.receivedAtUs ?? null);
@@ -98,13 +98,13 @@ export function checkDeadLetters({ sink, isSetUp, waiting, dead, error }: SinkVi
     severity: 'warning',
     cause: `The sink ${about} has refused ${letters} permanently.`,
     evidence: [
-      `Dead letters: ${countText(dead)}; ${countText(waiting)} are waiting.`,
+      `Dead letters: ${countText(dead)}. Waiting notifications: ${countText(waiting)}.`,
       ...lastFailure(error),
     ],
     nextStep:
       isSetUp === false
         ? `Add the sink to earshot.config.ts again, or drop the dead letters with \`earshot sinks drop ${sink} --all\`.`
-        : `Run \`earshot sinks dead ${sink}\` to see why, then \`earshot sinks retry ${sink} --all\` or \`earshot sinks drop ${sink} --all\`.`,
+        : `Run \`earshot sinks dead ${sink}\` to see why. To retry the dead letters: \`earshot sinks retry ${sink} --all\`. To drop them: \`earshot sinks drop ${sink} --all\`.`,
   });
 }
 
@@ -179,7 +179,7 @@ function notStarted(sink: string, fault: string, situation: Active): CheckResult
     cause: `Nothing is delivered to ${sink === '' ? 'any sink' : `the sink ${sink}`}.`,
     evidence: [quoted(fault), 'Notifications are stored and wait in the log.'],
     nextStep:
-      'Fix the fault; a running receiver reloads earshot.config.ts automatically. `earshot doctor` checks it.',
+      'Fix the fault; a running receiver reloads earshot.config.ts automatically. `earshot doctor` checks the configuration.',
   });
 }
 

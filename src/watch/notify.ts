@@ -293,8 +293,7 @@ export async function checkAlerts(options: AlertCheckOptions): Promise<Finding[]
 const noChannel: Finding = {
   check,
   state: 'warn',
-  message:
-    'No notification channel is configured: alerts only appear in the log and in `earshot alerts`.',
+  message: 'No alert channel is configured: alerts only appear in the log and in `earshot alerts`.',
   advice:
     'Set EARSHOT_ALERT_URL (for example the incoming webhook of a chat) or EARSHOT_ALERT_COMMAND.',
 };

@@ -250,7 +250,7 @@ describe('the first hours', () => {
       expect(counts).toEqual({ ...before, recovered: before.missing, missing: 0 });
       const now = before.missing - recovered;
       expect(after.err).toContain(
-        `Recovered ${now} of ${before.expected} events. ${recovered} recovered earlier.`,
+        `Recovered ${now} missing events; ${before.expected} were expected. ${recovered} recovered earlier.`,
       );
       expect(after.err).not.toMatch(/are missing/);
       const document = await printedJson(context.run(['reconcile', ...window, '--json']));

@@ -103,7 +103,7 @@ describe('a file that cannot be opened, even for reading', () => {
       return reader.counts().finally(() => reader.close());
     };
     disk.fill();
-    const full = `${file} cannot be opened: the disk reports an error. It may be full`;
+    const full = `${file} cannot be opened: the disk reports an error. Check its free space`;
     await expect(read()).rejects.toMatchObject({ text: expect.stringContaining(full) });
     disk.free();
     rmSync(`${file}-shm`);
@@ -164,7 +164,7 @@ describe('a damaged or foreign file', () => {
     const dataDir = temporaryDirectory();
     const text = 'this is no database '.repeat(1_000);
     writeFileSync(fileIn(dataDir), text);
-    await expect(openingOf(dataDir)).rejects.toThrow('not a database, or it is damaged');
+    await expect(openingOf(dataDir)).rejects.toThrow('damaged, or is not a database');
     expect(readFileSync(fileIn(dataDir), 'utf8')).toBe(text);
   });
 

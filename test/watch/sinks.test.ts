@@ -89,7 +89,7 @@ describe('dead letters', () => {
     const [alert] = await activeAlerts();
     expect(alert?.cause).toBe('The sink bus has refused 1 notification permanently.');
     expect(alert?.evidence.join(' ')).toBe(
-      'Dead letters: 1; 0 are waiting. Last failure: It answered 400: (x)(https : //evil.example)',
+      'Dead letters: 1. Waiting notifications: 0. Last failure: It answered 400: (x)(https : //evil.example)',
     );
     expect(alert?.nextStep).toContain('`earshot sinks retry bus --all`');
     // The sink is also stuck: neither alert hides the other.

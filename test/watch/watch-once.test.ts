@@ -284,7 +284,7 @@ it('a backup alert is raised when the last backup is older than two intervals, a
     expect.objectContaining({
       kind: 'backup',
       severity: 'warning',
-      cause: 'The last backup is 2 days old, although one is due every 24 h.',
+      cause: 'The last backup is 2 days old, although a backup should be made every 24 h.',
       evidence: [
         expect.stringContaining('/mnt/backups/earshot-20261119T000000Z.db'),
         expect.stringContaining('The disk of /mnt/backups is full (ENOSPC).'),

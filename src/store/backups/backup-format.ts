@@ -144,7 +144,7 @@ export function inspectBackup(
     if (cause instanceof AppError) throw cause;
     throw new AppError(
       'invalid',
-      `${file} is damaged: its description is unreadable or wrong (${errorCodeOf(cause)}). Use another backup.`,
+      `${file} is damaged: the description of the backup is unreadable or wrong (${errorCodeOf(cause)}). Use another backup.`,
       { cause },
     );
   } finally {
@@ -201,7 +201,7 @@ function refuseUnexpected(
 function newer(file: string, version: string): AppError {
   return new AppError(
     'configuration',
-    `${file} was made by a newer version of earshot (${version}). Install that version to restore it.`,
+    `${file} was made by a newer version of earshot (${version}). Install the newer version to restore the file.`,
   );
 }
 
@@ -222,7 +222,7 @@ function readEnds(file: string): { bytes: number; digest: string | null } {
   if (bytes < wholeBytes) {
     throw new AppError(
       'invalid',
-      `${file} is truncated: it has ${bytes} bytes instead of more than ${wholeBytes}. Copy the file again, or use another backup.`,
+      `${file} is truncated: it has ${bytes} bytes, but should have more than ${wholeBytes}. Copy the file again, or use another backup.`,
     );
   }
   const digest = end.slice(sealText.length, -1);

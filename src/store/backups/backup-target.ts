@@ -130,7 +130,7 @@ export function createPart(part: string, holdsSecrets: boolean): void {
     if (cause instanceof AppError) throw cause;
     throw new AppError(
       'configuration',
-      `Failed to create ${part} (${errorCodeOf(cause)}). Give the user that runs earshot write permission to that folder, or specify another one.`,
+      `Failed to create ${part} (${errorCodeOf(cause)}). Give the user that runs earshot write permission to its folder, or specify another folder.`,
       { cause },
     );
   } finally {

@@ -196,7 +196,7 @@ async function checkCopy(
     await job.pause();
     const structure = String(database.pragma('quick_check(1)', { simple: true }));
     job.check();
-    if (structure !== 'ok') throw badCopy(`The database is damaged: ${structure}`);
+    if (structure !== 'ok') throw badCopy(`The database in the copy is damaged: ${structure}.`);
   } catch (error) {
     if (isAppError(error)) throw error;
     throw badCopy(

@@ -109,7 +109,7 @@ function moveIn(staging: string, { dataDir, aside }: RestoreOptions): void {
     if (existsSync(join(dataDir, name))) {
       throw new AppError(
         'conflict',
-        `Another program created ${join(dataDir, name)} meanwhile. The old contents are in ${aside}. Stop the receiver, then run this command again.`,
+        `During the restore, another program created ${join(dataDir, name)}. The previous files are in ${aside}. Stop the receiver, then run this command again.`,
       );
     }
     renameSync(join(staging, name), join(dataDir, name));
@@ -154,7 +154,7 @@ export function refuseInUse(dataDir: string): void {
     if (sqliteCode(error) !== 'SQLITE_BUSY') return;
     throw new AppError(
       'conflict',
-      `${dataDir} is in use by a receiver or another command of earshot. Stop it (for example: \`systemctl stop earshot\`), then run this command again.`,
+      `${dataDir} is in use by a receiver or another command of earshot. Stop that program (for example: \`systemctl stop earshot\`), then run this command again.`,
     );
   } finally {
     database?.close();

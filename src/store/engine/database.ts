@@ -70,7 +70,7 @@ function refuseInterruptedRestore(dataDir: string): void {
   if (!existsSync(join(dataDir, restoringFolderName))) return;
   throw new AppError(
     'configuration',
-    `A restore into ${dataDir} is running or was interrupted. Run \`earshot restore\` again with the same backup. The previous files are in the newest folder before-restore-… of the data directory.`,
+    `A restore into ${dataDir} is running or was interrupted. After an interruption, run \`earshot restore\` again with the same backup. The previous files are in the newest folder before-restore-… of the data directory.`,
   );
 }
 
@@ -215,7 +215,7 @@ export function createDirectory(dataDir: string): void {
   if (isWritableByAll(statSync(dataDir))) {
     throw new AppError(
       'configuration',
-      `Every user of this machine can write to the data directory ${dataDir}. Run: chmod o-w ${dataDir}. Or set EARSHOT_DATA_DIR to a new folder in it: earshot creates that folder with owner-only access.`,
+      `Every user of this machine can write to the data directory ${dataDir}. Run: chmod o-w ${dataDir}. Or set EARSHOT_DATA_DIR to a new folder in this directory: earshot creates that folder with owner-only access.`,
     );
   }
 }
@@ -307,7 +307,7 @@ export function refuseForeignFile(database: Database): void {
     throw new AppError(
       'configuration',
       `${database.name} was written by a newer version of earshot (schema ${version}; this version supports up to ${schemaVersion}).`,
-      { advice: 'Install that version again, or restore a backup made before the upgrade.' },
+      { advice: 'Install the newer version again, or restore a backup made before the upgrade.' },
     );
   }
 }

@@ -20,18 +20,18 @@ const explanations: Record<string, Explanation> = {
     'Stop earshot, keep a copy of the data directory, and restore a backup.',
   ],
   SQLITE_NOTADB: [
-    'The file is not a database, or it is damaged.',
+    'The database file is damaged, or is not a database.',
     'Stop earshot, keep a copy of the data directory, and restore a backup.',
   ],
   SQLITE_CANTOPEN: [
     'The database file cannot be opened.',
     'Check that the data directory exists and belongs to the user that runs earshot.',
   ],
-  SQLITE_IOERR: [
-    'The disk reports an error.',
-    'It may be full: check the free space and the system log.',
+  SQLITE_IOERR: ['The disk reports an error.', 'Check its free space and the system log.'],
+  SQLITE_PERM: [
+    'The operating system denies access to the database file.',
+    'Check the owner of the file.',
   ],
-  SQLITE_PERM: ['The operating system denies access to the database file.', 'Check its owner.'],
   SQLITE_NOMEM: ['SQLite ran out of memory.'],
 };
 
@@ -39,15 +39,15 @@ const explanations: Record<string, Explanation> = {
 const openingExplanations: Record<string, Explanation> = {
   SQLITE_READONLY: [
     'cannot be written.',
-    'Give the user that runs earshot write permission to the folder and the files in it (also needed for reading), and check that the disk is not mounted read-only.',
+    'Give the user that runs earshot write permission to the folder and the files in it (reading also requires it), and check that the disk is not mounted read-only.',
   ],
   SQLITE_CANTOPEN: [
     'cannot be opened.',
-    'Give the user that runs earshot write permission to the folder (also needed for reading), and check that the disk is not full or mounted read-only.',
+    'Give the user that runs earshot write permission to the folder (reading also requires it), and check that the disk is not full or mounted read-only.',
   ],
   SQLITE_IOERR: [
     'cannot be opened: the disk reports an error.',
-    'It may be full: check the free space and the system log.',
+    'Check its free space and the system log.',
   ],
 };
 

@@ -124,10 +124,10 @@ const databaseRemoved =
   'The database file was moved or deleted while earshot was running. Move it back and restart earshot; otherwise earshot creates a new one.';
 
 const logRemoved =
-  'The file earshot.db-wal or earshot.db-shm was moved or deleted while earshot was running. Committed notifications are in earshot.db. Intake resumes automatically; do not remove these files.';
+  'The file earshot.db-wal or earshot.db-shm was moved or deleted while earshot was running. Notifications stored so far are in earshot.db. Intake resumes automatically. Do not remove files of earshot.';
 
 const sharedMemoryInUse =
-  'The file earshot.db-shm was removed while another thread of earshot still has it open. Intake resumes automatically when that thread closes it.';
+  'The file earshot.db-shm was removed while another part of earshot still has it open. Intake resumes automatically when that part closes the file.';
 
 function unavailable(message: string): AppError {
   return new AppError('unavailable', message);

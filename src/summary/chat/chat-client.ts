@@ -170,7 +170,7 @@ function readAnswer(answer: InferenceAnswer, asked: InferenceTarget): ChatAnswer
   const [head] = whole?.choices ?? [];
   const first = choice.safeParse(head).data;
   if (whole === undefined || (head !== undefined && first === undefined)) {
-    const what = `returned JSON that is not a chat completion (${answer.status}).${quote()}`;
+    const what = `returned JSON that is not the answer of a chat model (${answer.status}).${quote()}`;
     throw fault('unexpected_form', what, 'Check EARSHOT_INFERENCE_URL.');
   }
   const reason = first?.finish_reason ?? '';

@@ -148,7 +148,7 @@ function modelText(
 /** Returns the advice for an unavailable model; `listed` are the available ones, null if unknown. */
 export function modelAdvice(model: string, listed: readonly string[] | null): string {
   if (listed === null || listed.includes(model)) {
-    return 'Check EARSHOT_INFERENCE_MODEL against the models of the project in the control panel.';
+    return 'Set EARSHOT_INFERENCE_MODEL to a model that the control panel of the service lists for the project.';
   }
   if (listed.length === 0) {
     return 'The service lists no model for this key. In the control panel, create a key for a project with models.';

@@ -62,7 +62,7 @@ export async function doJob(job: SummaryJob, asking: WorkDeps): Promise<JobEnd> 
   const { context, signal } = asking;
   const work = { ...asking, job };
   if (context.nowUs() - waitsSinceUs(job) > summaryWithinUs) {
-    const error = 'Dropped after waiting 7 days for the budget or the service.';
+    const error = 'Dropped: the summary waited 7 days for the budget or the service.';
     return close(work, { outcome: 'dropped', error, template: null });
   }
   if (!(await isIndexed(job, context))) {
@@ -127,7 +127,7 @@ async function answerOf(
     pause.noteAnswer();
     const check = checkAnswer(answer, sheet, context.places().isPlaceName);
     if (!check.safe) {
-      const error = `The answer was rejected: ${check.reason}.`;
+      const error = `The answer of the model was rejected: ${check.reason}.`;
       return { result: afterOwnFailure(error, work), tokens };
     }
     const doubts = check.doubts.map(({ words }) => words);

@@ -66,7 +66,7 @@ export async function checkChallenge(
 const handshakeFinding: Finding = {
   check: 'challenge',
   state: 'skipped',
-  message: 'tls-alpn-01 uses the public port. To test it: `earshot certificate test`.',
+  message: 'tls-alpn-01 uses the public port. To test this challenge: `earshot certificate test`.',
 };
 
 async function probe(url: string, text: string, ask: typeof fetch): Promise<Finding> {

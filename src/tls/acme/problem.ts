@@ -112,11 +112,11 @@ const sentences: Readonly<Record<string, Sentences>> = {
   ],
   externalAccountRequired: (_order, authority) => [
     `${authority} requires an external account binding.`,
-    'Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY to the values from your account there.',
+    `Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY to the values from your account at ${authority}.`,
   ],
   accountRefused: (_order, authority) => [
     `${authority} does not accept the account.`,
-    'With an external account binding, correct EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY. If the account was closed, move the account file (acme/account-….json in the data directory) to another folder.',
+    'If you use an external account binding, correct EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY. If the account was closed, move the account file (acme/account-….json in the data directory) to another folder.',
   ],
   invalidContact: contactRefused,
   unsupportedContact: contactRefused,
@@ -146,7 +146,7 @@ const sentences: Readonly<Record<string, Sentences>> = {
   ],
   noChallenge: ({ challenge }, authority) => [
     `${authority} does not offer ${challenge}.`,
-    'Set EARSHOT_ACME_CHALLENGE to the other type.',
+    `Set EARSHOT_ACME_CHALLENGE=${challenge === 'http-01' ? 'tls-alpn-01' : 'http-01'}.`,
   ],
   timeout: (_order, authority) => [
     `${authority} did not complete the order in time.`,

@@ -203,7 +203,7 @@ function maximumReached(untilUs: number): AppError {
   const until = new Date(untilUs / 1000).toISOString();
   return new AppError(
     'unavailable',
-    'earshot has ordered its maximum number of certificates in 24 hours. This maximum is below the limits of the authority.',
+    'earshot has ordered its maximum number of certificates in 24 hours, to stay below the limits of the authority.',
     { advice: `The next order is possible after ${until}.` },
   );
 }
@@ -299,7 +299,7 @@ function createRenewalLog({ states }: AcmeContext, log: Logger) {
       const fields = { reason, failures, nextTry: dateOf(renewal.untilUs) };
       const message =
         renewal.because === 'capped'
-          ? 'certificate due, but daily maximum reached'
+          ? 'certificate must be ordered, but daily maximum is reached'
           : 'certificate due; retrying later';
       once('renewal', `${failures} ${reason}`, () => log.warn(fields, message));
     },

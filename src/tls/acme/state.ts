@@ -149,7 +149,7 @@ async function readSaved<Value>(path: string, schema: z.ZodType<Value>): Promise
   const result = schema.safeParse(jsonOf(text));
   if (result.success) return result.data;
   throw new AppError('configuration', `${path} has invalid content.`, {
-    advice: 'Move the file to another folder: earshot creates a new one.',
+    advice: 'Move the file to another folder: earshot creates a new file.',
   });
 }
 

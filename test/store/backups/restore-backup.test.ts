@@ -75,7 +75,7 @@ describe('restoring', () => {
     const opening = openStore({ dataDir: fresh, nowUs: () => 0 });
     await expect(opening).rejects.toMatchObject({
       code: 'configuration',
-      message: expect.stringMatching(/Run `earshot restore` again/),
+      message: expect.stringMatching(/run `earshot restore` again/),
     });
     await restore(file, fresh);
     const store = await openStore({ dataDir: fresh, nowUs: () => 0 });
@@ -220,7 +220,7 @@ describe('a file that is not an intact backup', () => {
     const { file, fresh } = await openBackedUp();
     truncateSync(file, 40_000);
     await expect(restore(file, fresh)).rejects.toThrow(
-      /is truncated: it has 40000 bytes instead of more than/,
+      /is truncated: it has 40000 bytes, but should have more than/,
     );
   });
 

@@ -23,7 +23,7 @@ const page = '<!doctype html><html><head><title>404\n Not Found</title></head></
 const listed = (...ids: string[]): Answer => ({ body: { data: ids.map((id) => ({ id })) } });
 const urlAdvice = `Check that EARSHOT_INFERENCE_URL is the URL before /openai/v1, and that the project of the key has the model ${model}.`;
 const modelAdvice =
-  'Check EARSHOT_INFERENCE_MODEL against the models of the project in the control panel.';
+  'Set EARSHOT_INFERENCE_MODEL to a model that the control panel of the service lists for the project.';
 
 /** Answers by problem. */
 const answers: Readonly<Record<string, Answer>> = {
@@ -64,7 +64,7 @@ const refusals = rowsOf(`
   an error of the service ¦ service_error ¦ The inference service (HOST) is temporarily unavailable (503). Retry later.
   a request that it will not answer ¦ request_refused ¦ The inference service (HOST) rejects this request (400). Response: "This model's maximum context length is 8192 tokens". A retry of the same request would also fail.
   a web page instead of JSON ¦ not_json ¦ The inference service (HOST) returned an answer that is not JSON (200). Response: "(a web page) Welcome". Check EARSHOT_INFERENCE_URL.
-  JSON of another form ¦ unexpected_form ¦ The inference service (HOST) returned JSON that is not a chat completion (200). Response: "Overloaded". Check EARSHOT_INFERENCE_URL.
+  JSON of another form ¦ unexpected_form ¦ The inference service (HOST) returned JSON that is not the answer of a chat model (200). Response: "Overloaded". Check EARSHOT_INFERENCE_URL.
   an answer without a text ¦ empty ¦ The inference service (HOST) returned no text. Retry, or choose another model.
   an answer that was cut ¦ cut ¦ The inference service (HOST) truncated the text at the model's maximum length. Retry, or choose another model.
 `);

@@ -170,7 +170,7 @@ describe('a service that refuses requests', () => {
     await workUntil(worker, startUs + 8 * dayUs);
     const dropped = (await worker.rows()).filter(({ state }) => state === 'dropped');
     expect(dropped).toMatchObject([
-      { error: 'Dropped after waiting 7 days for the budget or the service.' },
+      { error: 'Dropped: the summary waited 7 days for the budget or the service.' },
     ]);
     expect(dropped[0]?.text).toMatchObject({ model: null, verified: true });
     expect(poisoned).toBeLessThan(60);

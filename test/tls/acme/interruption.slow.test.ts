@@ -126,7 +126,7 @@ describe.skipIf(!hasPebble)('an unusable file (needs pebble)', () => {
       for (const text of unusable) {
         writeFileSync(path, text);
         expect(await fail()).toBe(
-          `${path} has invalid content. Move the file to another folder: earshot creates a new one.`,
+          `${path} has invalid content. Move the file to another folder: earshot creates a new file.`,
         );
       }
       chmodSync(path, 0o640);

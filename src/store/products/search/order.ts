@@ -33,7 +33,7 @@ export function orderOf({ entity, order }: Pick<ProductQuery, 'entity' | 'order'
   if (by === 'DeletionDate' && entity === 'Products') {
     throw new AppError(
       'invalid',
-      'Products cannot be ordered by DeletionDate. Only DeletedProducts have one.',
+      'Products cannot be ordered by DeletionDate. Only DeletedProducts have this property.',
     );
   }
   const [column, index, value] = orders[by];

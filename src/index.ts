@@ -194,7 +194,7 @@ const receiverOptions = z.strictObject({
         password: z.string().min(1, 'must not be empty'),
       }),
     )
-    .min(1, 'must have at least one pair; without one, every request is refused'),
+    .min(1, 'must have at least one user name and password; otherwise, every request is refused'),
   trustedProxies: z
     .array(addressRanges)
     .default([])

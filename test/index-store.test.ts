@@ -107,7 +107,7 @@ describe('createReceiver', () => {
   it('refuses to run without credentials or a store', async () => {
     const store = await openTestStore();
     expect(refusalOf({ store, credentials: [] }).details).toEqual([
-      'credentials: must have at least one pair; without one, every request is refused',
+      'credentials: must have at least one user name and password; otherwise, every request is refused',
     ]);
     expect(refusalOf({ store }).details).toEqual([expect.stringMatching(/^credentials: /)]);
     expect(refusalOf({ store: {}, credentials: [pair] }).details).toEqual([

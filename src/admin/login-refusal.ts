@@ -34,7 +34,7 @@ export function providerUnreachable(error: unknown, { tokenUrl }: LoginContext):
   return new AppError(
     'unavailable',
     `The identity provider (${new URL(tokenUrl).host}) cannot be reached: ${networkFault(error)}.`,
-    { advice: 'Retry later, or check EARSHOT_TOKEN_URL.' },
+    { advice: 'Retry later. If this happens again, check EARSHOT_TOKEN_URL.' },
   );
 }
 

@@ -12,7 +12,7 @@ export const odataPath = '/odata/v1';
 const retryAfterSeconds = 5;
 
 const unavailableDetail =
-  'The query failed: it took too long, or there is no product index (check with `earshot index`). Retry later, or use a more specific query.';
+  'The query took too long, or there is no product index. Retry later. If this happens again, use a more specific query, and check the index: `earshot index`.';
 
 const unknownPath = 'Unknown path. GET / lists all paths.';
 

@@ -39,7 +39,10 @@ const query = z.strictObject({
     .describe(
       `Product name. \`*\` matches any text, \`?\` matches one character. A name of more than ${namePatternMax} bytes matches no pattern.`,
     ),
-  event: z.array(z.string().toLowerCase()).optional().describe('Events, of which one must match.'),
+  event: z
+    .array(z.string().toLowerCase())
+    .optional()
+    .describe('Only notifications with one of these events.'),
   subscription: z.string().optional(),
   source: z.enum(['push', 'reconcile']).optional(),
   time: z

@@ -37,9 +37,7 @@ export const productFields = z.object({
   collection: z
     .string()
     .nullable()
-    .describe(
-      'Collection, such as SENTINEL-2. earshot derives the collection, because records have no collection.',
-    ),
+    .describe('Collection, such as SENTINEL-2, derived from other values of the record.'),
   platform: z.string().nullable(),
   productType: z.string().nullable(),
   processingLevel: z.string().nullable(),
@@ -103,16 +101,14 @@ const parameters = z.strictObject({
     .enum(productOrders)
     .optional()
     .describe(
-      '`received`: order of the first notifications about the products. The default is `received`, or DeletionDate with `deleted=true`. DeletionDate requires `deleted=true`; PublicationDate and ModificationDate cannot be combined with `deleted=true`.',
+      'Order of the results. `received`: by the first notification about each product. The default is `received`, or DeletionDate with `deleted=true`. DeletionDate requires `deleted=true`; PublicationDate and ModificationDate cannot be combined with `deleted=true`.',
     ),
   direction: z.enum(['asc', 'desc']).default('desc'),
   limit: limitParameter,
   cursor: z
     .string()
     .optional()
-    .describe(
-      'Start of the page. The URL in `next` contains the cursor. A cursor is valid only for the same order.',
-    ),
+    .describe('Start of the page, as in the URL in `next`. Valid only for the same order.'),
   record: flagParameter.describe('`true`: include the record of each product.'),
   summary: flagParameter.describe('`true`: include the summary of each product.'),
   count: flagParameter.describe('`true`: include the number of matching products.'),

@@ -68,18 +68,18 @@ export const coverageSummaryFields = {
   ...countFields,
   state: z
     .enum(comparedStates)
-    .describe('Comparison of the due hours. With `not-compared`, the counts are not valid.'),
+    .describe(
+      'Comparison of the due hours (ended more than half an hour ago). With `not-compared`, the counts are not valid.',
+    ),
   comparedHours: count,
   unknownHours: count.describe('Number of hours that are due, but not compared.'),
-  pendingHours: count.describe(
-    'Number of hours that are not due. An hour is due half an hour after its end.',
-  ),
+  pendingHours: count.describe('Number of hours that are not due yet.'),
   complete: share.describe('Share of the expected events that are in the log; null if not known.'),
   told: share.describe('Share of the expected events that were pushed; null if not known.'),
   nextComparisonUs: z
     .number()
     .nullable()
-    .describe('Time at which the next hour is due; null if none, or without automatic comparison.'),
+    .describe('Due time of the next hour; null without a next hour or automatic comparison.'),
 };
 
 type SummaryDocument = z.infer<z.ZodObject<typeof coverageSummaryFields>>;
@@ -383,7 +383,7 @@ export function notComparedText(
   const off = comparisonOff?.replace(/\.$/, '');
   const at = `${shortDateUs(nextDueAtUs)} UTC`;
   if (nextDueAtUs <= nowUs) {
-    return off ? `not compared: ${off}` : `${noHour}; a running receiver compares within 5 min`;
+    return off ? `not compared: ${off}` : `${noHour}; a running receiver compares one within 5 min`;
   }
   if (off === undefined) return `${noHour}; the first is compared at ${at}`;
   return `${noHour}; the first is due at ${at}, but automatic comparison is off: ${off}`;

@@ -65,7 +65,7 @@ const receiver = z.object({
     .object({ bytes, bytesMax: bytes })
     .nullable()
     .describe(
-      'Bodies that wait for the commit to disk. Above bytesMax, the receiver answers pushes with 503.',
+      'Bodies that are not on disk yet. Above bytesMax, the receiver answers pushes with 503.',
     ),
 });
 
@@ -78,7 +78,7 @@ const log = z.object({
   firstPosition: count,
   lastPosition: count,
   indexBytes: bytes.describe('Size of the product index; 0 without an index.'),
-  quarantined: count.describe('Number of quarantined bodies, without released bodies.'),
+  quarantined: count.describe('Number of bodies that are still quarantined.'),
   firstReceivedAtUs: momentUs,
   lastReceivedAtUs: momentUs.describe('Time of the last push, including duplicates.'),
   pruned: z
@@ -91,7 +91,9 @@ const subscription = z.object({
   name: z.string(),
   state: z
     .enum(['running', 'paused', 'unfinished', 'absent'])
-    .describe('`unfinished`: a change is not complete. `absent`: not in the catalogue.'),
+    .describe(
+      '`unfinished`: a change of the subscription is not complete. `absent`: not in the catalogue.',
+    ),
   /** Paused by a command of the user, or in the desired state. */
   pausedOnPurpose: z.boolean(),
   lastDeliveryAtUs: momentUs,

@@ -80,7 +80,7 @@ function parseVariable(cursor: Cursor, kind: AttributeKind): Lambda {
     cursor.warn(
       token,
       undocumentedForm(
-        'The lambda variable is a path.',
+        'The lambda variable has a slash.',
         'Use a name without slashes, such as att.',
       ),
     );

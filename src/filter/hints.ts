@@ -157,13 +157,13 @@ export function unknownFieldHint(
   const retired = retiredFieldHint(name);
   if (retired !== undefined) return retired;
   if (burstField.test(name))
-    return 'This is a property of Bursts, which subscriptions do not support.';
+    return 'This is a property of Bursts. Subscriptions do not support Bursts.';
   const known = [...fieldsOf(entity).map((one) => one.name), ...incomparableFields];
   const nearest = nearestName(name, known);
   return nearest === null ? null : `Did you mean ${nearest}?`;
 }
 
-export const acceptedOnlyHere = 'Accepted by earshot; the catalogue may refuse it.';
+export const acceptedOnlyHere = 'earshot accepts the condition; the catalogue may refuse it.';
 
 /** Warning for a form with a clear meaning that the catalogue may not accept. */
 export function undocumentedForm(problem: string, hint: string): Fault {

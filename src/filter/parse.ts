@@ -84,7 +84,8 @@ function parseTermOfOr(cursor: Cursor, hasPrevious: boolean): FilterTree {
   const isBare = term.node === 'and' && !cursor.parenthesised.has(term);
   if (!isBare || !(hasPrevious || cursor.isKeyword('or'))) return term;
   cursor.deepen(span, levels + 1);
-  const message = '`and` takes precedence over `or` in OData; the catalogue does not document it.';
+  const message =
+    'In OData, `and` takes precedence over `or`; the catalogue documents no precedence.';
   cursor.warn(span, { code: 'precedence', message, hint: 'Put parentheses around this part.' });
   return term;
 }
@@ -159,7 +160,7 @@ function parseCondition(cursor: Cursor): FilterTree {
   if (cursor.takeOneOf([intersectsFunction])) return parseIntersects(cursor, start);
   // As two public clients write it.
   if (cursor.takeOneOf([shortIntersects])) {
-    const problem = 'The function has no prefix.';
+    const problem = 'The prefix of the function is missing.';
     cursor.warn(token, undocumentedForm(problem, `Write ${intersectsFunction}.`));
     return parseIntersects(cursor, start);
   }

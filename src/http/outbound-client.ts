@@ -93,7 +93,7 @@ export function createOutboundClient(
       throw new AppError(
         'unavailable',
         `Could not ${purpose}: ${options.service} (${new URL(url).host}) cannot be reached: ${facts.reason}.`,
-        { advice: `Retry later, or check ${options.variable}.`, facts },
+        { advice: `Retry later. If this happens again, check ${options.variable}.`, facts },
       );
     }
   };

@@ -50,7 +50,7 @@ export function readServiceMessage(
   const requestId = safe(id, 100) || null;
   if (Array.isArray(detail)) {
     const lines = detail.map((item) => safe(typeof item === 'string' ? item : lineOf(item)));
-    const rest = lines.length > linesMax ? [`… and ${lines.length - linesMax} more`] : [];
+    const rest = lines.length > linesMax ? [`… lines not shown: ${lines.length - linesMax}`] : [];
     return { text: null, lines: [...lines.slice(0, linesMax), ...rest], requestId };
   }
   const text = typeof detail === 'string' ? detail : inBody?.message;

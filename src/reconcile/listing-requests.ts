@@ -208,7 +208,7 @@ function refusedByFirewall({ purpose, url }: SentQuestion, message: ServiceMessa
       ]
     : [
         'the firewall or proxy may block this host temporarily.',
-        'Retry later, or check EARSHOT_CATALOGUE_URL and the firewalls and proxies between this host and the catalogue.',
+        'Retry later. If this happens again, check EARSHOT_CATALOGUE_URL and the firewalls and proxies between this host and the catalogue.',
       ];
   return new AppError(
     isLong ? 'invalid' : 'unavailable',
@@ -223,7 +223,7 @@ function notAllowed({ purpose }: SentQuestion, message: ServiceMessage): AppErro
     'unauthorized',
     `The catalogue refused to ${purpose} ${statusText(message)}: the account lacks the permission.`,
     {
-      advice: `Log in on the catalogue's website and accept any pending terms, or ask its support.${quoteOf(message)}`,
+      advice: `Log in on the catalogue's website and accept any pending terms. If there are no pending terms, ask the support of the catalogue.${quoteOf(message)}`,
     },
   );
 }
@@ -247,7 +247,7 @@ function brokenPage(
   return new AppError(
     'unavailable',
     `Could not ${purpose}: the catalogue's response is unusable: ${why}.`,
-    { advice: `Retry later, or check EARSHOT_CATALOGUE_URL.${begins}` },
+    { advice: `Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.${begins}` },
   );
 }
 
@@ -310,7 +310,7 @@ export function createListingLogin(tokens: AccessTokens | null) {
         const [reason, tail] =
           status === 401
             ? [`without a login (${status})`, '']
-            : [`(${status}); it may require a login`, quote];
+            : [`(${status}); a login may be required`, quote];
         throw new AppError('unauthorized', `The catalogue refused to ${purpose} ${reason}.`, {
           advice: `Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN.${tail}`,
         });

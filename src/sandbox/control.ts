@@ -165,7 +165,7 @@ function addControlOperations(add: Add, { clock, publisher, signal }: ControlOpt
     const detail =
       event === 'created'
         ? 'All records of the file are published; start the sandbox with more records, or without a file.'
-        : `There is no published product that can be ${event}; publish created products first.`;
+        : `There is no published product that can be ${event}; first publish with "event":"created".`;
     return problem(409, 'No product to publish', detail);
   });
   const passExample = '{"products":60,"durationMs":3600000}';
@@ -223,7 +223,7 @@ function addServiceOperations(add: Add, options: ControlOptions): void {
     applyChanges(request, inference.liveSettings, '{"next":{"rateLimited":2}}'),
   );
   const requestsTitle =
-    'Last requests to the inference service, without keys and texts, and total counts.';
+    'Total counts, and the last requests to the inference service without keys and texts.';
   add('GET /inference/requests', requestsTitle, () => ({
     totals: inference.record.totals(),
     requests: inference.record.requests(),

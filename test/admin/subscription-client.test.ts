@@ -351,7 +351,7 @@ it('an unreachable catalogue causes an error that names the request', async () =
   const error = await errorOf(client.create(newSubscription));
   expect([error.code, errorText(error)]).toEqual([
     'unavailable',
-    `Could not create the subscription: the catalogue (${host}) cannot be reached: the connection was refused (ECONNREFUSED). Retry later, or check EARSHOT_CATALOGUE_URL.`,
+    `Could not create the subscription: the catalogue (${host}) cannot be reached: the connection was refused (ECONNREFUSED). Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.`,
   ]);
 });
 
@@ -408,7 +408,7 @@ describe('the text of an error', () => {
   it('is limited to twenty lines if it is a long list', async () => {
     const detail = Array.from({ length: 50 }, (_, index) => ({ loc: [index], msg: 'odd' }));
     const { details } = await errorWith({ status: 422, body: { detail } });
-    expect([details.length, details.at(-1)]).toEqual([21, '… and 30 more']);
+    expect([details.length, details.at(-1)]).toEqual([21, '… lines not shown: 30']);
   });
 
   it.each([

@@ -187,7 +187,7 @@ describe('coverage without a comparison', () => {
     ],
     [
       { coverage: [due] },
-      'no full hour was compared yet; a running receiver compares within 5 min',
+      'no full hour was compared yet; a running receiver compares one within 5 min',
       command,
     ],
     [{ coverage: [due], comparisonOff }, 'not compared: EARSHOT_RECONCILE is off', command],

@@ -121,11 +121,11 @@ describe('the check warns about a trap', () => {
       ${on('String', "'productType'", 'eq «5»')} ¦ attribute-value ¦ has the type String.*quotes: \x60'5'\x60
       ${on('Integer', "'orbitNumber'", 'eq «true»')} ¦ attribute-value ¦ has the type Integer.*match nothing
       ${on('DateTimeOffset', "'processingDate'", "gt «'then'»")} ¦ attribute-value ¦ has the type DateTimeOffset.*match nothing
-      Online eq «'true'» ¦ wrong-type ¦ Accepted by earshot.*may refuse it.*Remove the quotes
-      startswith(«Id»,'79') ¦ undocumented-form ¦ Accepted by earshot.*may refuse it
-      Id eq «79d7807b-66e5-41d2-a586-1628eb82c3e0» ¦ undocumented-form ¦ Accepted by earshot.*may refuse it.*'79d7807b-66e5-41d2-a586-1628eb82c3e0'
-      OData.CSC.Intersects(Footprint«,»geography'SRID=4326;POINT(1 2)') ¦ undocumented-form ¦ Accepted by earshot.*may refuse it.*Footprint=geography
-      «Intersects»(Footprint=geography'SRID=4326;POINT(1 2)') ¦ undocumented-form ¦ Accepted by earshot.*may refuse it.*OData.CSC.Intersects
+      Online eq «'true'» ¦ wrong-type ¦ earshot accepts the condition.*may refuse it.*Remove the quotes
+      startswith(«Id»,'79') ¦ undocumented-form ¦ earshot accepts the condition.*may refuse it
+      Id eq «79d7807b-66e5-41d2-a586-1628eb82c3e0» ¦ undocumented-form ¦ earshot accepts the condition.*may refuse it.*'79d7807b-66e5-41d2-a586-1628eb82c3e0'
+      OData.CSC.Intersects(Footprint«,»geography'SRID=4326;POINT(1 2)') ¦ undocumented-form ¦ earshot accepts the condition.*may refuse it.*Footprint=geography
+      «Intersects»(Footprint=geography'SRID=4326;POINT(1 2)') ¦ undocumented-form ¦ earshot accepts the condition.*may refuse it.*OData.CSC.Intersects
       ${on('String', "'productType'", "«in» ('S2MSI1C','S2MSI2A')")} ¦ undocumented-operator ¦ joined by \x60or\x60
       ${on('Boolean', "'sliceProductFlag'", 'eq true').replace(/^.*any/, '«$&»')} ¦ undocumented-attribute-kind ¦ not documented
       ${place('POLYGON((«-100 10,100 10»,0 20,-100 10))')} ¦ wide-edge ¦ spans 200 degrees

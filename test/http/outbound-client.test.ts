@@ -245,7 +245,7 @@ describe('an unreachable service', () => {
     const error = await failureOf(`http://${host}/x`);
     expect(error.code).toBe('unavailable');
     expect(errorText(error)).toBe(
-      `Could not list subscriptions: the catalogue (${host}) cannot be reached: the connection was refused (ECONNREFUSED). Retry later, or check EARSHOT_CATALOGUE_URL.`,
+      `Could not list subscriptions: the catalogue (${host}) cannot be reached: the connection was refused (ECONNREFUSED). Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.`,
     );
   });
 

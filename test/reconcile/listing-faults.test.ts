@@ -80,7 +80,7 @@ describe('a failed page is retried', () => {
     expect(errorText(error)).toContain('not valid JSON');
     expect(errorText(error)).toContain('Under repair');
     expect(errorText(error)).toMatch(
-      /is unusable: .*\. 8 attempts in a row failed\. Retry later, or check EARSHOT_CATALOGUE_URL\. Response: /,
+      /is unusable: .*\. 8 attempts in a row failed\. Retry later\. If this happens again, check EARSHOT_CATALOGUE_URL\. Response: /,
     );
     const waits = walk.startsMs.slice(1).map((ms, index) => ms - (walk.startsMs[index] ?? 0));
     expect(waits).toEqual([750, 1_500, 3_000, 6_000, 12_000, 24_000, 45_000]);
@@ -328,7 +328,7 @@ describe('a retry is reported', () => {
       },
     });
     await expect(walked(walk)).rejects.toMatchObject({
-      text: 'Could not list the created products: the catalogue (catalogue.test) cannot be reached: the connection was refused (ECONNREFUSED). 8 attempts in a row failed. Retry later, or check EARSHOT_CATALOGUE_URL.',
+      text: 'Could not list the created products: the catalogue (catalogue.test) cannot be reached: the connection was refused (ECONNREFUSED). 8 attempts in a row failed. Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.',
     });
     expect(causes).toEqual(
       Array.from({ length: 7 }, () => 'The catalogue does not respond (ECONNREFUSED)'),
@@ -429,7 +429,7 @@ it('logs in when the catalogue itself refuses anonymous requests', async () => {
   expect(used).toEqual({ tokens: 1, refused: 0 });
   await expect(walked(listingOf(catalogue.url))).rejects.toMatchObject({
     code: 'unauthorized',
-    text: 'The catalogue refused to list the created products (403); it may require a login. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN. Response: Not for you',
+    text: 'The catalogue refused to list the created products (403); a login may be required. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD, or EARSHOT_ACCESS_TOKEN. Response: Not for you',
   });
 });
 

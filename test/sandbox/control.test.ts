@@ -159,7 +159,7 @@ describe('the control port refuses', () => {
 
   it.each([
     ['created', 'All records of the file are published'],
-    ['deleted', 'publish created products first'],
+    ['deleted', 'first publish with "event":"created"'],
   ])('a publication when no product is left to be %s', async (event, advice) => {
     const recordsFile = recordsFileOf([{ Id: 'a', Name: 'A' }]);
     const { control, publish } = await startTestSandbox({ recordsFile });

@@ -57,14 +57,15 @@ export const observedMetrics = {
     type: 'counter',
     unit: 'notifications',
     meaning:
-      'Pushed notifications, counted after the commit to disk. stored: new. duplicate: already known. rejected: number of quarantined bodies, not of notifications.',
+      'Pushed notifications, counted after the write to disk. stored: new. duplicate: already known. rejected: number of quarantined bodies, not of notifications.',
     labels: { outcome: notificationOutcomes.join(', '), subscription: subscriptionNames },
   },
   commitSeconds: {
     name: 'earshot_commit_duration_seconds',
     type: 'histogram',
     unit: 'seconds',
-    meaning: 'Duration of one commit of pushes to disk, including the parsing of the bodies.',
+    meaning:
+      'Duration of one commit (a write of pushes to disk), including the parsing of the bodies.',
     labels: {},
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   },
@@ -72,7 +73,7 @@ export const observedMetrics = {
     name: 'earshot_commit_deliveries',
     type: 'histogram',
     unit: 'deliveries',
-    meaning: 'Number of pushes in one commit. Most pushes have one notification.',
+    meaning: 'Number of pushes in one commit (a write to disk). Most pushes have one notification.',
     labels: {},
     buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
   },
@@ -81,7 +82,7 @@ export const observedMetrics = {
     type: 'histogram',
     unit: 'seconds',
     meaning:
-      'Time from the publication of a created product to the receipt of the push. Measured only for the first push of each commit. Under load, the values are therefore a sample.',
+      'Time from the publication of a created product to the receipt of the push. Measured only for the first push of each write to disk: a sample under load.',
     labels: { subscription: subscriptionNames },
     buckets: [1, 5, 15, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 21_600, 86_400],
   },

@@ -71,12 +71,12 @@ export const intakeMetrics: readonly StatusMetric[] = [
   ),
   bytes(
     'earshot_queue_bytes',
-    'Size of the bodies that wait for the commit to disk.',
+    'Size of the bodies that are not on disk yet.',
     ({ receiver }) => receiver?.queue?.bytes,
   ),
   bytes(
     'earshot_queue_bytes_max',
-    'Maximum size of the bodies that wait for the commit to disk. Above the maximum, the receiver answers pushes with 503.',
+    'Maximum size of the bodies that are not on disk yet. Above the maximum, the receiver answers pushes with 503.',
     ({ receiver }) => receiver?.queue?.bytesMax,
   ),
   moment(
@@ -124,7 +124,7 @@ export const logMetrics: readonly StatusMetric[] = [
   ),
   gaugesIn('bodies')(
     'earshot_quarantined_bodies',
-    'Number of quarantined bodies, without released bodies.',
+    'Number of bodies that are still quarantined.',
     ({ log }) => log?.quarantined,
   ),
 ];
@@ -144,7 +144,7 @@ const ofEach =
 export const subscriptionMetrics: readonly StatusMetric[] = [
   flag(
     'earshot_subscription_state',
-    '1 for the last known state of a registered subscription, 0 for all other states. unfinished: a change is not complete. absent: not in the catalogue.',
+    '1 for the last known state of a registered subscription, 0 for all other states. unfinished: a change of the subscription is not complete. absent: not in the catalogue.',
     ({ subscriptions }) =>
       subscriptions.flatMap(({ name, state: current }) =>
         states.map((state): Sample => [{ subscription: name, state }, state === current]),
@@ -177,7 +177,7 @@ const dayUs = 86_400_000_000;
 export const certificateMetrics: readonly StatusMetric[] = [
   moment(
     'earshot_certificate_not_after_timestamp_seconds',
-    'Expiry time of the certificate. For the remaining seconds, subtract time().',
+    'Expiry time of the certificate. Remaining seconds: this value minus time().',
     ({ certificate }) => toSeconds(certificate?.notAfterUs),
   ),
   gaugesIn('days')(
@@ -325,7 +325,7 @@ export const diskMetrics: readonly StatusMetric[] = [
 export const backupMetrics: readonly StatusMetric[] = [
   moment(
     'earshot_backup_success_timestamp_seconds',
-    'Start time of the newest verified backup. The backup contains all notifications that were acknowledged earlier.',
+    'Start time of the newest verified backup. The backup contains all notifications that were acknowledged before this time.',
     ({ backups }) => toSeconds(backups?.made?.startedAtUs),
   ),
   flag(

@@ -76,7 +76,7 @@ function geometriesOf(value: unknown, depth: number): Geometry[] {
   if (name !== undefined && !longitudeFirst.test(name)) {
     refuse(
       `The GeoJSON has the reference system ${JSON.stringify(name.slice(0, 60))}. ` +
-        'Convert it to WGS 84 (EPSG:4326).',
+        'Convert the coordinates to WGS 84 (EPSG:4326).',
     );
   }
   if (depth > depthMax) refuse('The GeoJSON nests collections too deeply. Flatten it.');

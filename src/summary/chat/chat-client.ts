@@ -116,7 +116,7 @@ function faultOf(error: unknown, baseUrl: string, elapsedTimeoutMs: number | nul
     const what = `did not complete its answer within ${elapsedTimeoutMs / 1000} s`;
     return fault('timeout', what, 'Retry later. If this happens again, choose a faster model.');
   }
-  const advice = 'Retry later, or check EARSHOT_INFERENCE_URL.';
+  const advice = 'Retry later. If this happens again, check EARSHOT_INFERENCE_URL.';
   return fault('unreachable', `cannot be reached: ${networkFault(error)}`, advice);
 }
 

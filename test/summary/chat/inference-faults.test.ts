@@ -281,7 +281,7 @@ describe('no answer', () => {
     const { kind, message } = await faultWith(answer);
     expect(kind).toBe('unreachable');
     expect(message).toMatch(
-      /cannot be reached: the connection was lost \(\w+\)\. Retry later, or check EARSHOT_INFERENCE_URL\.$/,
+      /cannot be reached: the connection was lost \(\w+\)\. Retry later\. If this happens again, check EARSHOT_INFERENCE_URL\.$/,
     );
   });
 
@@ -290,7 +290,7 @@ describe('no answer', () => {
     const fault = await faultOf(clientOf(`http://${host}`).complete(request, neverAborted()));
     expect([fault.kind, fault.message]).toEqual([
       'unreachable',
-      `The inference service (${host}) cannot be reached: the connection was refused (ECONNREFUSED). Retry later, or check EARSHOT_INFERENCE_URL.`,
+      `The inference service (${host}) cannot be reached: the connection was refused (ECONNREFUSED). Retry later. If this happens again, check EARSHOT_INFERENCE_URL.`,
     ]);
   });
 });

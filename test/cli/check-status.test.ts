@@ -323,7 +323,7 @@ describe('a faulty part', () => {
           made: changed(well.backups?.made, { startedAtUs: nowUs - 49 * hourUs }),
         },
       },
-      ...([/last backup is 2 days old, although one/, /earshot backup/] as const),
+      ...([/last backup is 2 days old, although a backup/, /earshot backup/] as const),
     ],
   ])('%s: is a %s, and has a next step (%#)', async (part, level, changes, text, nextStep) => {
     const evaluated = await evaluate(part, changes);

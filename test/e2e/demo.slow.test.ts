@@ -102,7 +102,7 @@ it('recovers lost notifications at Ctrl-C, and then ends', { timeout: 60_000 }, 
   child.kill('SIGINT');
   expect(await close).toEqual([0, null]);
   expect(printed.out).toMatch(/^\$ .*\breconcile {3}recovers lost notifications:$/m);
-  expect(printed.err).toMatch(/^Recovered \d+ missing events?; \d+ were expected\. /m);
+  expect(printed.err).toMatch(/^Recovered \d+ missing events?\. Expected: \d+ events\. /m);
   expect(printed.err).toMatch(/^ {2}recovered demo(-deletions)? (created|modified|deleted) /m);
   expect(printed.out).toMatch(/^\d+ notifications stored, /m);
   expect(readdirSync(TMPDIR)).toEqual([]);
@@ -172,7 +172,7 @@ describe('the demo', { timeout: 60_000 }, () => {
     expect(count.recovered).toBe(lost);
     const row = new RegExp(`^demo +created +300 +${300 - lost} +0 +${lost} +0$`, 'm');
     expect(stdout).toMatch(row);
-    expect(stderr).toMatch(/^Recovered \d+ missing events?; \d+ were expected\. `/m);
+    expect(stderr).toMatch(/^Recovered \d+ missing events?\. Expected: \d+ events\. `/m);
     expect(stderr.match(/^ {2}recovered demo created /gm)).toHaveLength(lost);
     const restored = stderr.match(/^ {2}recovered demo-filtered created /gm) ?? [];
     expect(stderr.match(/^ {2}demo-filtered created /gm) ?? []).toHaveLength(restored.length);

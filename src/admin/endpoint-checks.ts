@@ -266,7 +266,7 @@ export async function checkLoginRequired(options: {
   if (fault === null) {
     const message = 'GET without credentials returns 200: the endpoint is open to everyone.';
     const advice =
-      'Check that the receiver answers at this URL, and that no proxy adds credentials.';
+      'Check that earshot, and no other program, answers at this URL, and that no proxy adds credentials.';
     return [{ check, state: 'fail', message, advice }];
   }
   const message = `GET without credentials must return 401. ${fault.message}`;

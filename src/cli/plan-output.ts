@@ -19,7 +19,7 @@ const ways: Record<ReplacementWay, string> = {
   switch:
     'the new subscription is created as paused and then replaces the old one; the short gap is recorded',
   'delete-first':
-    'the account is full, so the old subscription is deleted first; the gap between the two is recorded',
+    'the account is full, so the old subscription is deleted before the new one is created; the gap is recorded',
 };
 
 /** Actions of a step: `replace`, `resume, change credentials`, … */

@@ -232,7 +232,9 @@ function createTrustingFetch(pem: string) {
       sent.on('upgrade', ({ statusCode }, socket) => {
         socket.destroy();
         fail(
-          new UnusableAnswer(`it answered ${statusCode}: the service requires another protocol`),
+          new UnusableAnswer(
+            `it answered ${statusCode} instead of a result of the POST request: check the URL`,
+          ),
         );
       });
       sent.on('error', fail);

@@ -170,7 +170,9 @@ export const shownSteps: [string, PlanStep, string[], object][] = [
     replacing({ differs: ['filter'], way: 'delete-first', desired: { ...desired, filter: '' } }),
     replaced(
       ["    - filter  Collection/Name eq 'SENTINEL-1'", '    + filter  (none: all products)'],
-      expect.stringMatching(/the old subscription is deleted first; the gap .* is recorded$/),
+      expect.stringMatching(
+        /the old subscription is deleted before the new one .*; the gap is recorded$/,
+      ),
     ),
     expect.objectContaining({ differs: ['filter'], way: 'delete-first' }),
   ],

@@ -197,7 +197,7 @@ describe('the configuration of `earshot certificate`', () => {
   ])('is refused with EARSHOT_TLS=%s', (tls, kind) => {
     const error = refusalOf(() => own({ EARSHOT_TLS: tls }));
     expect(error.code).toBe('configuration');
-    expect(error.message).toMatch(new RegExp(`^EARSHOT_TLS is ${kind}: .*Set EARSHOT_TLS=acme`));
+    expect(error.message).toMatch(new RegExp(`^EARSHOT_TLS is ${kind}: .*set EARSHOT_TLS=acme`));
   });
 
   it('is refused with an unknown kind', () => {

@@ -41,7 +41,7 @@ like this machine. The backup does not contain .env, earshot.config.ts or the pr
 product index is rebuilt from the log. To restore a backup, run \`earshot restore\`.
 
 The command prints the path of the backup. Fields of --json: file, bytes, notifications,
-lastPosition, files, startedAt, endedAt. files has the names of the files with secrets.
+lastPosition, files, startedAt, endedAt. files lists the secret files in the backup.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

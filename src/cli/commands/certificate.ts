@@ -31,7 +31,8 @@ const showCommand = defineCommand('show', {
 daysLeft, chainLength, authority, renewsAt, renewsBecause, failures, lastAttemptAt, lastSuccessAt,
 lastFailure, nextTryAt, issuedLastDay. Unknown values are null.
   source         acme or files
-  renewsBecause  reason for renewsAt: share (of the lifetime), authority (its advice) or expiry
+  renewsBecause  share: most of the lifetime has passed; authority: the authority advised renewsAt;
+                 expiry: the certificate expires soon
   failures       number of failed attempts since the last success
   issuedLastDay  number of certificates that were issued in the last 24 hours
 

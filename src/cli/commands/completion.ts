@@ -15,7 +15,8 @@ export const completionCommand = defineCommand('completion', {
   flags: (command) =>
     command.addArgument(new Argument('[shell]', 'shell (default: from $SHELL)').choices(shells)),
   help: `The script completes commands, flags and choices. The command \`earshot\` must be on the PATH. After
-an upgrade of earshot, print the script again. For zsh, set fpath=(~/.zfunc $fpath) before compinit.
+an upgrade of earshot, print the script again. For zsh, add fpath=(~/.zfunc $fpath) to ~/.zshrc,
+before the line with compinit.
 
 Exit codes: 0 done, 2 wrong usage.
 

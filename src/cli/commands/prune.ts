@@ -175,7 +175,7 @@ async function remove(
     const pruned = await pruneLog(request, { pruning, pause, signal, onStep });
     const givenBackBytes = Math.max(0, bytesBefore - (await fileBytes()));
     const onPruned = (events: number) =>
-      progress.show(`Product index: ${counted(events, 'event')} deleted`);
+      progress.show(`Product index: deleted the entries of ${counted(events, 'notification')}`);
     if (!signal.aborted) await pruneIndex({ ...config, signal, onPruned });
     if (signal.aborted) {
       throw new AppError(

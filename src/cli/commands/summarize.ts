@@ -31,8 +31,8 @@ to 2 minutes.
             --subscription, then the command selects products of any time.
   --digest  The time spans are complete hours, days or weeks in UTC. Weeks start on Monday.
             Without --since, the command writes only the last time span.
-  --retry   "all" selects failed and dropped summaries. Ids can also select summaries that are not
-            verified.
+  --retry   "all" selects failed and dropped summaries. Ids can also select summaries with a claim
+            that the facts do not confirm.
   --drop    A summary whose request is in progress is not dropped.
 
 --json prints one object per line with the fields of \`earshot query summaries\`. With --dry-run, the
@@ -79,7 +79,7 @@ function addFlags(command: Command, time: ReturnType<typeof readTime>): Command 
         .argParser(readIds)
         .conflicts(['each', 'digest', 'dryRun', 'limit']),
     )
-    .option('--print-prompt', 'print only the fixed prompts for the model')
+    .option('--print-prompt', 'print only the instructions for the model')
     .addOption(jsonOption());
 }
 

@@ -30,7 +30,7 @@ const explanations: Record<string, Explanation> = {
   SQLITE_IOERR: ['The disk reports an error.', 'Check its free space and the system log.'],
   SQLITE_PERM: [
     'The operating system denies access to the database file.',
-    'Check the owner of the file.',
+    'Check that the file belongs to the user that runs earshot.',
   ],
   SQLITE_NOMEM: ['SQLite ran out of memory.'],
 };

@@ -203,7 +203,7 @@ function maximumReached(untilUs: number): AppError {
   const until = new Date(untilUs / 1000).toISOString();
   return new AppError(
     'unavailable',
-    'earshot has ordered its maximum number of certificates in 24 hours, to stay below the limits of the authority.',
+    'earshot has ordered its maximum number of certificates in 24 hours. This maximum is lower than the limits of the authority.',
     { advice: `The next order is possible after ${until}.` },
   );
 }

@@ -34,7 +34,7 @@ export const deadCommand = defineCommand('dead', {
   help: `On a terminal, the reason is shortened. In a pipe and with --json, the reason is complete.
 
 Fields of --json: id, sink, position, productId, replay, attempts, error, queuedAt. replay is the id
-of the replay that queued the notification; null for a notification that no replay queued.
+of the \`earshot replay\` that queued the notification; null if no replay queued it.
 
 ${exitCodes}
 

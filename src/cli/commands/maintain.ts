@@ -22,11 +22,11 @@ export const maintainCommand = defineCommand('maintain', {
   description: 'Resume or recreate subscriptions that the catalogue has paused or deleted.',
   flags: (command) =>
     command.option('--skip-probe', 'skip the check of the endpoint').addOption(jsonOption()),
-  help: `The catalogue pauses a subscription after 60 days without activity. The catalogue deletes a
-subscription 365 days after the last notification. The command resumes paused subscriptions and
-recreates deleted subscriptions. If a user has paused, deleted or changed a subscription, then the
-command only reports the change. The receiver runs the same maintenance every six hours.
-\`earshot subscriptions history\` lists the changes.
+  help: `The catalogue pauses a subscription after 60 days without a push, a creation or a resumption. The
+catalogue deletes a subscription 365 days after the last notification. The command resumes paused
+subscriptions and recreates deleted subscriptions. If a user has paused, deleted or changed a
+subscription, then the command only reports the change. The receiver runs the same maintenance every
+six hours. \`earshot subscriptions history\` lists the changes.
 
 Fields of --json: name, status, did, notes, failure.
   status   status before the maintenance; gone if the catalogue has deleted the subscription

@@ -140,8 +140,9 @@ const dropCommand = defineCommand('drop', {
       .option('--all', 'select all (every quarantined body)')
       .addOption(yesOption());
   },
-  help: `The command shows the bodies and asks for confirmation. To delete released bodies, run
-\`earshot prune\`. Some disk space becomes free only when \`earshot prune\` deletes older notifications.
+  help: `The command shows the bodies and asks for confirmation. \`earshot prune\`
+deletes bodies that \`quarantine retry\` has added to the log. If a body is packed
+with other bodies, its disk space becomes free when \`earshot prune\` deletes all of these bodies.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

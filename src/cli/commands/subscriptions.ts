@@ -171,9 +171,9 @@ const showCommand = defineCommand('show', {
   description:
     'Show a subscription with its settings, its gaps, and its expiry dates in the catalogue.',
   flags: (command) => command.argument('<name or id>').addOption(jsonOption()),
-  help: `A gap is a time range without pushes, for example during a pause. --json prints an array of objects
-with the fields of \`earshot subscriptions list\`, and with the field gaps. Each gap has the fields
-from, to and reason.
+  help: `A gap is a time range in which the subscription was paused or did not exist. --json prints an array
+of objects with the fields of \`earshot subscriptions list\`, and with the field gaps. Each gap has
+the fields from, to and reason.
 
 ${exitCodes}
 

@@ -224,7 +224,7 @@ describe('setup with flags', () => {
     await setup.says('first notification stored: created S2');
     setup.child.kill('SIGINT');
     expect(await setup.exit).toEqual([0, null]);
-    expect(setup.output()).toContain('The receiver recovers lost notifications from the catalogue');
+    expect(setup.output()).toContain('the receiver recovers lost notifications');
   });
 
   it('registers nothing when the password is wrong, and continues with the next run', {

@@ -58,7 +58,7 @@ describe('a weekly digest', () => {
     worker.clock.us += dayUs;
     await worker.work();
     expect(await worker.rows()).toMatchObject([
-      { state: 'dropped', error: expect.stringContaining('waiting 7 days') },
+      { state: 'dropped', error: expect.stringContaining('waited 7 days') },
     ]);
   });
 });

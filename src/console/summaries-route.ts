@@ -18,16 +18,18 @@ import {
 } from './api-route.ts';
 import { collect } from './notifications-route.ts';
 
+const modelField = z
+  .string()
+  .nullable()
+  .describe('Language model; null if earshot generated the text without a model.');
+
+const verifiedMeaning = 'True if the facts (the data that the model gets) confirm all statements.';
+
 /** Summary of a product. Texts are plain: escape them in markup. */
 export const textField = z.object({
   text: z.string().describe('Plain text.'),
-  model: z
-    .string()
-    .nullable()
-    .describe('Language model; null if earshot generated the text without a model.'),
-  verified: z
-    .boolean()
-    .describe('True if the facts (the data that the model gets) confirm all statements.'),
+  model: modelField,
+  verified: z.boolean().describe(verifiedMeaning),
   createdAt: timeField,
 });
 
@@ -37,14 +39,8 @@ const summaryFields = z.object({
   productId: z.string().nullable().describe('Id of the product; null for a digest.'),
   productName: z.string().nullable(),
   text: z.string().nullable().describe('Plain text; null before the first attempt.'),
-  model: z
-    .string()
-    .nullable()
-    .describe('Language model; null if earshot generated the text without a model.'),
-  verified: z
-    .boolean()
-    .nullable()
-    .describe('True if the facts (the data that the model gets) confirm all statements.'),
+  model: modelField,
+  verified: z.boolean().nullable().describe(verifiedMeaning),
   createdAt: timeField.nullable(),
   error: z
     .string()

@@ -30,6 +30,7 @@ describe('the wording check', () => {
   it.each([
     ['a phrase', 'It is made anew.\n', 'docs/page.md:1', 'anew'],
     ['a phrase over two lines', 'Text.\nIt goes\non.\n', 'docs/page.md:2', 'go on'],
+    ['a phrase before a colon', 'The user is told: wait.\n', 'docs/page.md:1', 'tell, told'],
     ['a phrase in a name', 'Calls `tellsOf`.\n', 'docs/page.md:1', 'tell, told'],
     ['a comment that begins with What', '/**\n * What it holds.\n */\n', 'docs/page.md:1', 'What'],
   ])('refuses %s, with its place', (_, text, place, phrase) => {

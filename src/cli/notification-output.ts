@@ -8,6 +8,7 @@ import {
   type NotificationRow,
   namePatternMax,
 } from '../domain/ports.ts';
+import type { ProductCells } from '../domain/product-cells.ts';
 import { subscriptionEvents } from '../domain/subscription.ts';
 import { jsonOf, printable } from '../domain/text.ts';
 import { type ProductRecord, recordIn } from '../filter/product-record.ts';
@@ -15,13 +16,7 @@ import { factsOfRecord } from '../store/products/product-rows.ts';
 import { addSpan, eventFlagText, readTime } from './flags.ts';
 import type { Io, Output } from './io.ts';
 import { type Column, painter, printTable } from './output.ts';
-import {
-  type ProductCells,
-  productCells,
-  productColumns,
-  shortColumn,
-  timeColumn,
-} from './product-cells.ts';
+import { cellsOfRecord, productColumns, shortColumn, timeColumn } from './product-cells.ts';
 import { type OutputForm, type WrittenRows, writeRows } from './row-forms.ts';
 
 export interface FilterFlags {
@@ -149,7 +144,7 @@ export async function notificationCells(
   log: Pick<NotificationLog, 'body'>,
 ): Promise<ProductCells> {
   const record = await recordOf(row, log);
-  return productCells(factsOfRecord(record ?? {}, row.productName), record);
+  return cellsOfRecord(factsOfRecord(record ?? {}, row.productName), record);
 }
 
 /** Returns null if the body has no record, was pruned or is unreadable, so that a list can continue. */

@@ -5,6 +5,7 @@ import {
   toProductJson,
   toProductLinks,
 } from '../domain/json-rows.ts';
+import { type ProductCells, toMinute } from '../domain/product-cells.ts';
 import type { FoundProduct, ProductOrder, Products } from '../domain/products.ts';
 import { batches } from '../domain/streams.ts';
 import { toTextJson } from '../domain/summaries.ts';
@@ -13,13 +14,7 @@ import { toFeature } from '../filter/product-view.ts';
 import { openStoreReader } from '../store/store.ts';
 import type { Output } from './io.ts';
 import { type Column, printTable, wrapText, writeOut } from './output.ts';
-import {
-  type ProductCells,
-  productCells,
-  productColumns,
-  timeColumn,
-  toMinute,
-} from './product-cells.ts';
+import { cellsOfRecord, productColumns, timeColumn } from './product-cells.ts';
 import { type ProductForm, type RowForms, type WrittenRows, writeRows } from './row-forms.ts';
 
 /** A product, with its summary if requested. */
@@ -98,7 +93,7 @@ async function writeTable(
 /** Writes each product with its summary below. */
 async function writeTexts(output: Output, products: AsyncIterable<ShownProduct>): Promise<void> {
   for await (const { row, record, summary } of products) {
-    const { sensed, cloud } = productCells(row, record);
+    const { sensed, cloud } = cellsOfRecord(row, record);
     const name = row.productName ?? row.productId;
     const cells =
       row.deletionUs === null
@@ -117,7 +112,7 @@ interface ListedProduct {
 }
 
 function listed({ row, record }: FoundProduct): ListedProduct {
-  return { row, cells: productCells(row, record) };
+  return { row, cells: cellsOfRecord(row, record) };
 }
 
 type ProductColumn = Column<ListedProduct>;

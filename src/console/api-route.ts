@@ -17,15 +17,17 @@ export interface ApiRoute {
   description: string;
   query: z.ZodObject;
   answer: z.ZodType;
+  /** Media type of the answer; JSON by default. */
+  answerType?: string;
   /** Other media types of the answer, each with its schema. */
   otherAnswers?: Readonly<Record<string, z.ZodType>>;
   /** Headers of an answer, with their descriptions. */
   headers?: Readonly<Record<string, string>>;
   /**
-   * Answers a request. Rejects with `invalid` when a parameter does not match its schema; stops when the signal is
-   * aborted.
+   * Answers a request; a stream as a whole response. Rejects with `invalid` when a parameter does not match its schema;
+   * stops when the signal is aborted.
    */
-  respond(url: URL, signal: AbortSignal, accept: string): Promise<ApiAnswer>;
+  respond(url: URL, signal: AbortSignal, headers: Headers): Promise<ApiAnswer | Response>;
 }
 
 /** Parameters that may be repeated, or contain a list separated by commas. */
@@ -45,14 +47,14 @@ export function apiRoute<
       query: z.output<Query>,
       url: URL,
       signal: AbortSignal,
-      accept: string,
-    ): Promise<ApiAnswer<z.output<Answer> | Other>>;
+      headers: Headers,
+    ): Promise<ApiAnswer<z.output<Answer> | Other> | Response>;
   },
 ): ApiRoute {
   return {
     ...row,
-    respond: async (url, signal, accept) =>
-      row.respond(readParameters(row.query, url), url, signal, accept),
+    respond: async (url, signal, headers) =>
+      row.respond(readParameters(row.query, url), url, signal, headers),
   };
 }
 
@@ -182,9 +184,10 @@ function operationOf(route: ApiRoute): object {
         description: route.summary,
         headers: Object.fromEntries(headers),
         content: Object.fromEntries(
-          Object.entries({ 'application/json': route.answer, ...route.otherAnswers }).map(
-            ([type, schema]) => [type, { schema: schemaOf(schema, 'output') }],
-          ),
+          Object.entries({
+            [route.answerType ?? 'application/json']: route.answer,
+            ...route.otherAnswers,
+          }).map(([type, schema]) => [type, { schema: schemaOf(schema, 'output') }]),
         ),
       },
       ...Object.fromEntries(errors),

@@ -9,13 +9,10 @@ import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { z } from 'zod';
 import { AppError, errorText } from '../domain/app-error.ts';
-import type { CompletenessReader } from '../domain/completeness.ts';
 import { coverageSchema, readCoverage, toCoverageJson } from '../domain/coverage.ts';
 import { jsonSchemaOf } from '../domain/json-rows.ts';
-import type { Logger, NotificationLog } from '../domain/ports.ts';
-import type { Products } from '../domain/products.ts';
+import type { Logger } from '../domain/ports.ts';
 import { type Status, statusSchema, toStatusJson } from '../domain/status.ts';
-import type { SummaryReader } from '../domain/summaries.ts';
 import { filterListBytesMax, filterListPath, listTooLarge } from '../filter/odata.ts';
 import { hostInUrl } from '../http/network-address.ts';
 import { statusOf } from '../http/problem.ts';
@@ -32,9 +29,13 @@ import {
   refusedMethod,
   requestedUrl,
 } from './errors.ts';
+import { createLiveFeed, liveRoute } from './live-feed.ts';
 import { type Metrics, metricsContentType } from './metrics/metrics.ts';
 import { notificationsRoute } from './notifications-route.ts';
 import { answerFilterList, answerOData, odataPaths } from './odata-routes.ts';
+import { navigation } from './page/layout.ts';
+import type { PageParts } from './page/page-route.ts';
+import { addPages, isPagePath } from './page/pages.ts';
 import { productsRoute } from './products-route.ts';
 import {
   createQueryLine,
@@ -44,20 +45,12 @@ import {
 } from './query-line.ts';
 import { summariesRoute } from './summaries-route.ts';
 
-export interface ConsoleOptions extends GuardOptions {
-  products: Products;
-  notifications: NotificationLog;
-  summaries: SummaryReader;
-  completeness: CompletenessReader;
-  /** Base of download URLs. */
-  catalogueUrl: string;
-  status: () => Promise<Status>;
-  /** Returns why hours are not compared automatically; null when they are. */
-  comparisonOff: () => string | null;
+export interface ConsoleOptions extends GuardOptions, PageParts {
   metrics: Pick<Metrics, 'scrape'>;
   readiness: Readiness;
-  nowUs: () => number;
   log: Logger;
+  /** Aborted at shutdown: live streams end. */
+  closing: AbortSignal;
   limits?: Partial<QueryLineOptions>;
 }
 
@@ -75,8 +68,9 @@ const sameOrigin = ['Cross-Origin-Resource-Policy', 'same-origin'] as const;
 export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   const { products, notifications, summaries, newRequestId } = options;
   const limits = { ...queryLineDefaults, ...options.limits };
-  // Each has its own thread, so that neither waits for the other.
+  // Each has its own thread, so that neither waits for the other; pages use both.
   const [notificationLine, productLine] = [createQueryLine(limits), createQueryLine(limits)];
+  const pageLine = createQueryLine(limits);
   const guard = createConsoleGuard(options);
   const app = new Hono<Environment>();
 
@@ -104,6 +98,7 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     { route: summariesRoute(summaries), line: notificationLine },
     { route: coverageRoute(options), line: notificationLine },
     { route: statusRoute(options.status), line: atOnce },
+    { route: liveRoute(createLiveFeed(options, options.closing)), line: atOnce },
   ];
   for (const { route, line } of routes) app.get(route.path, (c) => answerApi(route, line, c));
   const table = routes.map(({ route }) => route);
@@ -111,7 +106,13 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   app.get('/api/openapi.json', (c) => c.json(openApiDocument(table, { passwordNeeded })));
 
   const paths = { paths: pathsOf(table) };
-  for (const path of ['/', '/api']) app.get(path, (c) => c.json(paths));
+  app.get('/api', (c) => c.json(paths));
+  addPages(app, options, {
+    line: pageLine,
+    newRequestId,
+    closing: options.closing,
+    onFailure: (error, requestId, path) => logFailure(error, { requestId, path }, options.log),
+  });
 
   app.notFound((c) => notFound(c.req.path, newRequestId()));
   app.onError((thrown, c) => {
@@ -216,7 +217,7 @@ function coverageRoute(
 function pathsOf(table: readonly ApiRoute[]) {
   const get = (path: string, summary: string) => ({ method: 'GET', path, summary });
   return [
-    get('/', 'List of paths'),
+    ...navigation.map(({ path, label }) => get(path, `Web page: ${label}`)),
     get('/api', 'List of paths'),
     get('/api/openapi.json', 'Description of the API (OpenAPI 3.1)'),
     ...table.map(({ path, summary }) => get(path, summary)),
@@ -229,9 +230,9 @@ function pathsOf(table: readonly ApiRoute[]) {
 
 function answerApi(route: ApiRoute, line: QueryLine, context: Context): Promise<Response> {
   return line(async (signal) => {
-    const accept = context.req.header('accept') ?? '';
-    const { body, headers = {} } = await route.respond(requestedUrl(context), signal, accept);
-    return jsonAnswer(body, headers);
+    const answer = await route.respond(requestedUrl(context), signal, context.req.raw.headers);
+    if (answer instanceof Response) return answer;
+    return jsonAnswer(answer.body, answer.headers ?? {});
   }, context.req.raw.signal);
 }
 
@@ -266,7 +267,7 @@ function createConsoleGuard({ authorize, listenHost, newRequestId }: GuardOption
   const listenName = hostInUrl(listenHost).toLowerCase();
   return (incoming: IncomingMessage, path: string): Response | undefined => {
     const { host } = incoming.headers;
-    if (isFromAnotherPage(incoming)) {
+    if (isFromAnotherPage(incoming) && !isLinkToPage(incoming, path)) {
       const reason = 'Requests from pages of other sites are refused.';
       return forbidden(path, reason, newRequestId());
     }
@@ -288,6 +289,13 @@ function isFromAnotherPage({ headers: { host, origin, 'sec-fetch-site': site } }
   if (typeof site === 'string' && !['same-origin', 'none'].includes(site)) return true;
   // Ignores the scheme, as a reverse proxy may terminate HTTPS. A page without an origin sends `null`.
   return origin !== undefined && origin.replace(/^https?:\/\//, '') !== host;
+}
+
+/** True for a link that opens a page in a tab: the other page cannot read it, and pages change nothing. */
+function isLinkToPage({ headers, method }: IncomingMessage, path: string): boolean {
+  const { 'sec-fetch-mode': mode, 'sec-fetch-dest': target, origin } = headers;
+  const isNavigation = mode === 'navigate' && target === 'document' && method === 'GET';
+  return isNavigation && origin === undefined && isPagePath(path);
 }
 
 /**

@@ -14,7 +14,7 @@ const retryAfterSeconds = 5;
 const unavailableDetail =
   'The query took too long, or there is no product index. Retry later. If this happens again, use a more specific query, and check the index: `earshot index`.';
 
-const unknownPath = 'Unknown path. GET / lists all paths.';
+const unknownPath = 'Unknown path. GET /api lists all paths.';
 
 /** Refuses a request that credentials would not make valid. */
 export function forbidden(path: string, detail: string, requestId: string): Response {

@@ -178,9 +178,9 @@ export function productsRoute({
       [warningHeader]: 'Probable mistake in the box, such as latitudes first.',
       [lagHeader]: 'Number of notifications not indexed yet; absent when all are indexed.',
     },
-    respond: async (params, url, signal, accept) => {
+    respond: async (params, url, signal, requested) => {
       const source = { products, signal };
-      const isGeoJson = isGeoJsonRequested(params.format, accept);
+      const isGeoJson = isGeoJsonRequested(params.format, requested.get('accept') ?? '');
       const page = await readProductPage(
         source,
         toQuery(params, isGeoJson),

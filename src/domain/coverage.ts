@@ -120,7 +120,7 @@ export interface CoverageSummary extends Omit<SummaryDocument, 'nextComparisonUs
   nextDueAtUs: number | null;
 }
 
-interface SubscriptionCoverage extends CoverageSummary {
+export interface SubscriptionCoverage extends CoverageSummary {
   /** Hours of the report, oldest first. */
   hours: ReportedHour[];
 }

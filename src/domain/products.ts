@@ -5,7 +5,7 @@
  * its JSON in the form of the catalogue, from the newest notification that contains one. Times are microseconds since
  * 1970, UTC.
  */
-import type { Direction, Entity, FilterTree } from './filter-tree.ts';
+import type { Direction, Entity, FilterTree, Geometry, Position } from './filter-tree.ts';
 
 /** A row of the index. Null: not in the record. */
 export interface ProductRow {
@@ -42,6 +42,8 @@ export interface ProductRow {
 export interface FoundProduct {
   row: ProductRow;
   record: Readonly<Record<string, unknown>>;
+  /** Only with `footprints: true` in the query; null without a footprint. */
+  footprint?: Geometry | null;
 }
 
 /** Orders of products; `received` is the order of their first notifications. */
@@ -82,6 +84,8 @@ export interface ProductQuery {
   limit?: number | undefined;
   /** False: records are not read and are empty. */
   records?: boolean | undefined;
+  /** True: the footprint of each product is read from the index. */
+  footprints?: boolean | undefined;
 }
 
 /** Explanation of how a query is executed. */
@@ -129,6 +133,18 @@ export interface Products {
     subscription: string;
     productIds: readonly string[];
   }): Promise<PushedEvent[]>;
+  /** Returns indexed notifications with their products, newest first. */
+  events(query: EventQuery, signal?: AbortSignal): Promise<EventPage>;
+  /** Counts the values of the newest matching products, at most 10,000. */
+  facets(
+    query: Pick<ProductQuery, 'entity' | 'filter' | 'received'>,
+    signal?: AbortSignal,
+  ): Promise<Facets>;
+  /** Returns the delays of the notifications received in [sinceUs, untilUs), by hour and by collection. */
+  timeliness(
+    options: { sinceUs: number; untilUs: number; subscription?: string | undefined },
+    signal?: AbortSignal,
+  ): Promise<Timeliness>;
   /**
    * Returns the delays of notifications received in [sinceUs, untilUs), by subscription; null for paths without a
    * name.
@@ -137,6 +153,57 @@ export interface Products {
     options: { sinceUs: number; untilUs: number; subscription?: string | undefined },
     signal?: AbortSignal,
   ): Promise<SubscriptionDelays[]>;
+}
+
+/** Selects indexed notifications. An absent field sets no condition. */
+export interface EventQuery {
+  afterPosition?: number | undefined;
+  beforePosition?: number | undefined;
+  subscription?: string | undefined;
+  /** In lower case. */
+  events?: readonly string[] | undefined;
+  /** Compared with the newest state of the product, existing or deleted. Already checked; null for all. */
+  filter: FilterTree | null;
+  limit: number;
+}
+
+/** A notification with the newest state of its product. */
+export interface IndexedEvent {
+  position: number;
+  event: string;
+  /** Subscription name in the URL path. */
+  subscription: string | null;
+  notificationUs: number | null;
+  receivedAtUs: number;
+  source: string;
+  product: ProductRow;
+  /** Centre of the footprint; null without one. */
+  centre: Position | null;
+}
+
+export interface EventPage {
+  events: IndexedEvent[];
+  /** Position to continue below; null when all were examined. */
+  next: number | null;
+}
+
+/** Properties of products that are counted. */
+export const facetFields = [
+  'collection',
+  'platform',
+  'productType',
+  'processingLevel',
+  'orbitDirection',
+  'tile',
+] as const;
+
+export interface Facets {
+  /** Number of products counted. */
+  counted: number;
+  /** False if there are more matching products than were counted. */
+  complete: boolean;
+  /** The most frequent values of each property, at most 20. */
+  values: Record<(typeof facetFields)[number], { value: string; count: number }[]>;
 }
 
 /** An event as reported by one push. */
@@ -163,13 +230,40 @@ export interface DelayPercentiles {
   maxMs: number;
 }
 
-/** Delays of a subscription; null when not known. */
-export interface SubscriptionDelays {
+/**
+ * Stages of a delay: from the end of sensing to PublicationDate, for created products, including recovered ones; from
+ * PublicationDate to NotificationDate, for pushes of created products; from NotificationDate to receipt, for all pushes.
+ */
+export const delayStages = [
+  'sensingToPublication',
+  'publicationToNotification',
+  'notificationToReceipt',
+] as const;
+export type DelayStage = (typeof delayStages)[number];
+
+/** Delays by stage; null when not known. */
+type StageDelays = Record<DelayStage, DelayPercentiles | null>;
+
+/** Delays of a subscription. */
+export interface SubscriptionDelays extends StageDelays {
   subscription: string | null;
-  /** From the end of sensing to PublicationDate, for created products, including recovered ones. */
-  sensingToPublication: DelayPercentiles | null;
-  /** From PublicationDate to NotificationDate, for pushes of created products. */
-  publicationToNotification: DelayPercentiles | null;
-  /** From NotificationDate to receipt, for all pushes. */
-  notificationToReceipt: DelayPercentiles | null;
+}
+
+/** Upper bounds of the bins of a delay histogram, in seconds. The last bin has no bound. */
+export const delayBinSeconds = [
+  ...[1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800],
+  ...[3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800],
+] as const;
+
+/** Delays by hour of receipt, and the distribution of the delays of each collection. */
+export interface Timeliness {
+  /** Hours with notifications, oldest first. */
+  hours: (StageDelays & { hourUs: number })[];
+  /** By name; null for products without a collection. */
+  collections: {
+    collection: string | null;
+    delays: StageDelays;
+    /** Numbers of delays in the bins of `delayBinSeconds`, and in the last bin. */
+    bins: Record<DelayStage, number[]>;
+  }[];
 }

@@ -255,3 +255,20 @@ export function toStatusJson(status: Status) {
 export function isWell({ parts }: Pick<Status, 'parts'>): boolean {
   return parts.every(({ level }) => level === 'well' || level === 'unused');
 }
+
+/** Returns the overall state, or the most severe problem and the names of the other parts with problems. */
+export function headline(status: Pick<Status, 'parts'>): string {
+  if (isWell(status)) return 'All is well.';
+  const [worst, ...others] = worstFirst(status);
+  const also = others.filter(({ part }) => part !== 'alerts').map(({ part }) => part);
+  const rest = also.length === 0 ? '' : ` Also not well: ${also.join(', ')}.`;
+  return `Not all is well: ${worst?.text ?? ''}${rest}`;
+}
+
+/** Returns the parts with problems, the most severe first. */
+export function worstFirst({ parts }: Pick<Status, 'parts'>): PartStatus[] {
+  const rank = ({ level }: PartStatus) => statusLevels.indexOf(level);
+  return parts
+    .filter(({ level }) => level === 'warning' || level === 'critical')
+    .toSorted((a, b) => rank(b) - rank(a));
+}

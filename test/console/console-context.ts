@@ -4,6 +4,7 @@ import { Agent, request } from 'node:http';
 import { onTestFinished } from 'vitest';
 import { type ConsoleOptions, createConsoleApp } from '../../src/console/app.ts';
 import { createMetrics } from '../../src/console/metrics/metrics.ts';
+import { AppError } from '../../src/domain/app-error.ts';
 import type {
   CompletenessReader,
   Definition,
@@ -14,6 +15,7 @@ import type { Entity } from '../../src/domain/filter-tree.ts';
 import type { NotificationLog, NotificationRow } from '../../src/domain/ports.ts';
 import {
   defaultOrderOf,
+  type Facets,
   type FoundProduct,
   type IndexState,
   type ProductKey,
@@ -53,11 +55,13 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
   const products = createMemoryProducts();
   const summaries = createMemorySummaries();
   const host = options.host ?? '127.0.0.1';
+  const closing = new AbortController();
   const app = createConsoleApp({
     products,
     notifications: createMemoryLog([]),
     summaries,
     completeness: createMemoryCompleteness(),
+    ...createMemoryOperations(),
     catalogueUrl: 'https://catalogue.test',
     status: async () => sampleStatus(),
     comparisonOff: () => null,
@@ -68,6 +72,7 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
     authorize: null,
     listenHost: host,
     newRequestId: randomUUID,
+    closing: closing.signal,
     ...options,
   });
   const listener = await startListener({
@@ -78,6 +83,7 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
   const agent = new Agent({ keepAlive: true });
   onTestFinished(async () => {
     agent.destroy();
+    closing.abort();
     await listener.close(0);
   });
   const { port } = listener.address;
@@ -227,13 +233,35 @@ export function createMemoryCompleteness(
   };
 }
 
+/** Readers of a receiver without alerts, sinks, registrations and quarantined bodies. */
+function createMemoryOperations(): Pick<
+  ConsoleOptions,
+  'quarantine' | 'alerts' | 'sinks' | 'administration'
+> {
+  const none = async () => [];
+  return {
+    quarantine: {
+      async *quarantined() {},
+      quarantinedCount: async () => 0,
+      quarantineEntry: () => Promise.reject(new AppError('not_found', 'There is no such body.')),
+    },
+    alerts: { alerts: none, dueDeliveries: none, unsentDeliveries: none },
+    sinks: {
+      ...{ due: none, deliveries: none, counts: none, replays: none },
+      ...{ nextDueAtUs: async () => null, sameReplay: async () => null },
+      async *items() {},
+    },
+    administration: { registrations: none, history: none, gaps: none, deliveryMarks: none },
+  };
+}
+
 type ProductRecord = FoundProduct['record'];
 
 export interface MemoryProducts extends Products {
   add(entity: Entity, ...records: ProductRecord[]): void;
   state: IndexState;
   /** Subscriptions and delays of pushed notifications. */
-  events: Map<string, PushedEvent[]>;
+  pushed: Map<string, PushedEvent[]>;
   late: SubscriptionDelays[];
   /** When set, every call fails with it. */
   failure: Error | null;
@@ -244,7 +272,7 @@ export function createMemoryProducts(): MemoryProducts {
   let position = 0;
   const memory: MemoryProducts = {
     state: { indexedPosition: 0, lastPosition: 0, products: 0, tombstones: 0, skipped: 0 },
-    events: new Map(),
+    pushed: new Map(),
     late: [],
     failure: null,
     add: (entity, ...records) => {
@@ -275,11 +303,14 @@ export function createMemoryProducts(): MemoryProducts {
     pushedEvents: async ({ subscription, productIds }) => {
       if (memory.failure) throw memory.failure;
       const idsByKey = new Map(productIds.map((id) => [id.toLowerCase(), id]));
-      return (memory.events.get(subscription) ?? []).flatMap((event) => {
+      return (memory.pushed.get(subscription) ?? []).flatMap((event) => {
         const productId = idsByKey.get(event.productId.toLowerCase());
         return productId === undefined ? [] : [{ ...event, productId }];
       });
     },
+    events: async () => ({ events: [], next: null }),
+    facets: async () => ({ counted: 0, complete: true, values: {} as Facets['values'] }),
+    timeliness: async () => ({ hours: [], collections: [] }),
     delays: async ({ subscription }) => {
       if (memory.failure) throw memory.failure;
       return memory.late.filter(

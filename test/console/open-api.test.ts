@@ -105,6 +105,7 @@ describe('the OpenAPI document', () => {
       '/api/summaries',
       '/api/coverage',
       '/api/status',
+      '/api/live',
     ]);
     const ids = operations.map(({ operation }) => Reflect.get(operation, 'operationId'));
     expect(ids).toEqual([
@@ -113,6 +114,7 @@ describe('the OpenAPI document', () => {
       'listSummaries',
       'showCoverage',
       'showStatus',
+      'followNotifications',
     ]);
     // Every reference resolves.
     for (const [, pointer] of JSON.stringify(json).matchAll(/"\$ref":"#\/([^"]+)"/g)) {
@@ -125,6 +127,7 @@ describe('the OpenAPI document', () => {
     const context = await openWithAll();
     const { operations } = await readDocument(context);
     for (const { path, operation } of operations) {
+      if (path === '/api/live') continue;
       for (const parameter of operation.parameters) {
         const [good, bad] = samples[parameter.name] ?? [];
         const ask = (value = '') =>
@@ -182,7 +185,9 @@ describe('the OpenAPI document', () => {
     ];
     for (const { path, operation } of operations) {
       const answer = operation.responses[200];
-      const schema = answer?.content['application/json']?.schema ?? {};
+      // A stream never ends: live-feed.test.ts compares its frames.
+      if (answer?.content['application/json'] === undefined) continue;
+      const { schema } = answer.content['application/json'];
       const seen = new Set<string>();
       const few = searches.slice(0, ['/api/coverage', '/api/status'].includes(path) ? 1 : 2);
       for (const search of path === '/api/products' ? searches : few) {

@@ -14,13 +14,14 @@ import { loadEachSink } from '../../config/sinks.ts';
 import { summaryModeOf } from '../../config/summary-rules.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import {
+  headline,
   isWell,
   type PartStatus,
   type ReceiverStatus,
   type Status,
-  statusLevels,
   statusParts,
   toStatusJson,
+  worstFirst,
 } from '../../domain/status.ts';
 import { printable } from '../../domain/text.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
@@ -230,22 +231,6 @@ const looks = {
 const nameWidth = Math.max(...statusParts.map(({ length }) => length));
 
 const indent = ' '.repeat('!! '.length + nameWidth + 2);
-
-/** The overall state, or the most severe problem. */
-function headline(status: Pick<Status, 'parts'>): string {
-  if (isWell(status)) return 'All is well.';
-  const [worst, ...others] = worstFirst(status);
-  const also = others.filter(({ part }) => part !== 'alerts').map(({ part }) => part);
-  const rest = also.length === 0 ? '' : ` Also not well: ${also.join(', ')}.`;
-  return `Not all is well: ${worst?.text ?? ''}${rest}`;
-}
-
-function worstFirst({ parts }: Pick<Status, 'parts'>): PartStatus[] {
-  const rank = ({ level }: PartStatus) => statusLevels.indexOf(level);
-  return parts
-    .filter(({ level }) => level === 'warning' || level === 'critical')
-    .toSorted((a, b) => rank(b) - rank(a));
-}
 
 /** Formats the headline and a line for each part, with the next step if it has a problem. */
 export function printStatus(status: Status, io: Pick<Io, 'stdout' | 'env'>): string {

@@ -4,6 +4,7 @@ import { AppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import { toNotificationJson } from '../../domain/json-rows.ts';
 import type { NotificationQuery, NotificationRow } from '../../domain/ports.ts';
+import type { ProductCells } from '../../domain/product-cells.ts';
 import { followLog } from '../../domain/streams.ts';
 import { printable } from '../../domain/text.ts';
 import type { StoreReader } from '../../store/store.ts';
@@ -18,7 +19,6 @@ import {
   warnOfUnknownEvents,
 } from '../notification-output.ts';
 import { shorten, widthOf, writeForeign } from '../output.ts';
-import type { ProductCells } from '../product-cells.ts';
 
 /** Poll interval at the end of the log. */
 const pollMs = 500;

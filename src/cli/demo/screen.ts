@@ -1,13 +1,13 @@
 /** Screen of the interactive demo: addresses, incoming notifications, example queries. */
 
 import type { NotificationRow } from '../../domain/ports.ts';
+import type { ProductCells } from '../../domain/product-cells.ts';
 import { followLog } from '../../domain/streams.ts';
 import { printable } from '../../domain/text.ts';
 import { asCalled } from '../called-as.ts';
 import { type Io, pause } from '../io.ts';
 import { notificationCells, writeNotifications } from '../notification-output.ts';
 import { painter, shorten, widthOf } from '../output.ts';
-import type { ProductCells } from '../product-cells.ts';
 import { writeProducts } from '../product-output.ts';
 import { demoFilter, demoQueryFlags, demoTree } from './account.ts';
 import type { DemoContext } from './context.ts';

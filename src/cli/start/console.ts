@@ -28,17 +28,9 @@ const connectionsMax = 50;
 /** Time to send an answer of a thousand records at shutdown. */
 const graceMs = 2_000;
 
-type ConsoleParts = Pick<
+type ConsoleParts = Omit<
   ConsoleOptions,
-  | 'products'
-  | 'notifications'
-  | 'summaries'
-  | 'completeness'
-  | 'status'
-  | 'comparisonOff'
-  | 'metrics'
-  | 'readiness'
-  | 'log'
+  'authorize' | 'listenHost' | 'newRequestId' | 'catalogueUrl' | 'nowUs' | 'limits' | 'closing'
 >;
 
 /** Returns null if the port cannot be opened: that is logged, and the receiver continues. */
@@ -46,6 +38,7 @@ async function openConsole(
   config: NonNullable<Config['console']>,
   { log, ...parts }: ConsoleParts,
   { nowUs, newId }: Pick<Io, 'nowUs' | 'newId'>,
+  closing: AbortSignal,
 ): Promise<Listener | null> {
   const { listen, password, catalogueUrl } = config;
   const checkCredentials =
@@ -56,6 +49,7 @@ async function openConsole(
     catalogueUrl,
     log,
     nowUs,
+    closing,
     newRequestId: newId,
     listenHost: listen.host,
     authorize: checkCredentials && createGate({ ...gate, checkCredentials }, () => undefined),
@@ -84,10 +78,21 @@ interface ServedQueries {
   close(): Promise<void>;
 }
 
+type QueryParts = Omit<ConsoleParts, keyof ReturnType<typeof portsOf> | 'products'> & {
+  store: Store;
+};
+
+/** Returns the ports of the store that the private listener reads. */
+function portsOf(store: Store) {
+  const { summaries, completeness, alerts, sinks, administration } = store;
+  const ports = { summaries, completeness, alerts, sinks, administration };
+  return { ...ports, notifications: store, quarantine: store };
+}
+
 /** Failures are logged; intake continues without queries. */
 export async function serveQueries(
   { dataDir, diskReserveBytes, console, index }: ServeConfig,
-  parts: Omit<ConsoleParts, 'products'>,
+  { store, ...parts }: QueryParts,
   io: Pick<Io, 'nowUs' | 'newId'>,
 ): Promise<ServedQueries> {
   const closers = createClosers();
@@ -98,9 +103,15 @@ export async function serveQueries(
   }
   const products = openProducts(dataDir);
   closers.add(() => products.close());
-  const opened = console && (await openConsole(console, { ...parts, products }, io));
+  const closing = new AbortController();
+  const opened =
+    console &&
+    (await openConsole(console, { ...parts, ...portsOf(store), products }, io, closing.signal));
   if (opened === null) return { products, consoleUrl: null, close: closers.closeAll };
-  closers.add(() => opened.close(graceMs));
+  closers.add(() => {
+    closing.abort();
+    return opened.close(graceMs);
+  });
   const { host, port } = opened.address;
   const consoleUrl = `http://${hostInUrl(host)}:${port}`;
   return { products, consoleUrl, close: closers.closeAll };

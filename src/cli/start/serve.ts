@@ -91,11 +91,9 @@ export async function serve(
     closers.add(() => listener.close(graceMs));
     const renewal = certificate.follow(listener);
     closers.add(() => renewal.stop());
-    const { summaries, completeness } = store;
     const readiness = createReadiness({ store, certificate, nowUs });
     const { setBackgroundJobs, ...how } = serveStatus(config, { store, readiness, log }, io);
-    const shown = { notifications: store, summaries, completeness, ...how, metrics, readiness };
-    const queries = await serveQueries(config, { ...shown, log }, io);
+    const queries = await serveQueries(config, { store, ...how, metrics, readiness, log }, io);
     closers.add(() => queries.close());
     const url = urlOf(listener, config.tls.kind !== 'off');
     const hasCertificate = certificate.keyPair !== null;

@@ -39,7 +39,7 @@ import {
 import { keyOf } from './search/order.ts';
 
 /** Candidates checked between two pauses, about 100 ms, so that other queries can run. */
-const examinedMax = { nothing: Number.POSITIVE_INFINITY, footprint: 10_000, record: 1_000 };
+export const examinedMax = { nothing: Number.POSITIVE_INFINITY, footprint: 10_000, record: 1_000 };
 
 /** Separate connections for the index and the log. */
 export interface ProductDatabases {
@@ -76,7 +76,8 @@ export function productPage(
       if (page.skipped < (query.skip ?? 0)) page.skipped += 1;
       else {
         const record = query.records === false ? {} : recordOf(databases, candidate);
-        page.found.push({ row, record });
+        const footprint = query.footprints ? { footprint: geometryOf(candidate) } : {};
+        page.found.push({ row, record, ...footprint });
       }
     }
     if (page.found.length >= rowsMax || examined >= examinedMax[plan.needs]) {
@@ -159,23 +160,33 @@ export function pushedEvents(
   );
 }
 
-function matches(databases: ProductDatabases, plan: SearchPlan, candidate: Candidate): boolean {
+/** Returns true if a candidate fulfils the terms that its columns do not decide. */
+export function matches(
+  databases: Pick<ProductDatabases, 'log'>,
+  plan: SearchPlan,
+  candidate: Candidate,
+): boolean {
   if (plan.needs === 'nothing') return true;
-  if (plan.needs === 'footprint') return plan.matches(footprintView(candidate.footprint ?? null));
+  if (plan.needs === 'footprint') return plan.matches(footprintView(geometryOf(candidate)));
   return plan.matches(productView(recordOf(databases, candidate)));
 }
 
 const emptyView = productView({});
 
 /** Returns a product with only its stored footprint: enough for conditions on the footprint. */
-function footprintView(stored: string | null): ProductView {
-  const geometry = stored === null ? null : (JSON.parse(stored) as Geometry);
+function footprintView(geometry: Geometry | null): ProductView {
   const shape = geometry === null ? null : toShape(geometry);
   return { ...emptyView, geometry: () => geometry, footprint: () => shape };
 }
 
+/** Returns the stored footprint of a candidate, as in its record; null without one. */
+export function geometryOf({ footprint = null }: Candidate): Geometry | null {
+  // Written by `product-writer.ts` from a geometry.
+  return footprint === null ? null : (JSON.parse(footprint) as Geometry);
+}
+
 /** Reads the record of a row from the log. */
-function recordOf({ log }: ProductDatabases, candidate: Candidate): ProductRecord {
+function recordOf({ log }: Pick<ProductDatabases, 'log'>, candidate: Candidate): ProductRecord {
   const { recordPosition, productId, productName: name, deletionUs, deletionCause } = candidate;
   const record = recordPosition === null ? null : loggedRecord(log, recordPosition);
   return completeRecord(record, { productId, name, deletionUs, deletionCause });

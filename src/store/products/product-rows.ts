@@ -2,6 +2,7 @@
 
 import { parseProductName } from '../../domain/naming/conventions.ts';
 import type { NamedProduct } from '../../domain/naming/product-name.ts';
+import type { ProductFacts } from '../../domain/product-cells.ts';
 import type { ProductRow } from '../../domain/products.ts';
 import type { ProductRecord } from '../../filter/product-record.ts';
 import { productView } from '../../filter/product-view.ts';
@@ -36,20 +37,6 @@ export function toProductRow(selected: SelectedRow): ProductRow {
     online: online === null ? null : online === 1,
   });
 }
-
-/** Facts of a product for lists, from its row or from a record that is not indexed yet. */
-export type ProductFacts = Pick<
-  ProductRow,
-  | 'productName'
-  | 'platform'
-  | 'productType'
-  | 'processingLevel'
-  | 'sensingStartUs'
-  | 'cloudCoverPercent'
-  | 'orbitNumber'
-  | 'relativeOrbitNumber'
-  | 'tile'
->;
 
 /** Returns the facts of a record that is not indexed yet; `name` is that of the notification. */
 export function factsOfRecord(record: ProductRecord, name: string | null): ProductFacts {

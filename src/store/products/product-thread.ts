@@ -3,7 +3,8 @@ import type { Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import { createReaderConnection, inodeOf } from '../engine/database.ts';
 import { serveThread } from '../engine/serve-thread.ts';
-import { measureDelays } from './product-delays.ts';
+import { measureDelays, measureTimeliness } from './product-delays.ts';
+import { countFacets, eventPage } from './product-events.ts';
 import {
   currentProductFile,
   indexedPosition,
@@ -28,6 +29,9 @@ const operations = {
   indexedPosition,
   pushedEvents,
   delays: measureDelays,
+  events: eventPage,
+  facets: countFacets,
+  timeliness: measureTimeliness,
 };
 export type ProductOperations = typeof operations;
 

@@ -34,6 +34,10 @@ export function openProducts(dataDir: string): Products & { close(): Promise<voi
     keyOf,
     ...pick(call(), ['explain', 'indexState', 'indexedPosition', 'pushedEvents']),
     delays: (query, signal) => call(signal).delays(query),
+    events: (query, signal) => call(signal).events(query),
+    facets: ({ entity, filter, received }, signal) =>
+      call(signal).facets({ entity, filter, received }),
+    timeliness: (query, signal) => call(signal).timeliness(query),
     close: () => thread.close(),
   };
 }

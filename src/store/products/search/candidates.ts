@@ -1,6 +1,6 @@
 /** Plans a search, and reads its candidates (the rows to check) lazily, in the requested order. */
 import type { Database } from 'better-sqlite3';
-import type { FilterTree } from '../../../domain/filter-tree.ts';
+import type { Entity, FilterTree } from '../../../domain/filter-tree.ts';
 import type { ProductKey, ProductQuery } from '../../../domain/products.ts';
 import { compileFilter } from '../../../filter/evaluate.ts';
 import type { ProductView } from '../../../filter/product-view.ts';
@@ -26,12 +26,22 @@ export interface SearchPlan {
   byRecords: FilterTree[];
   /** Data needed for `byRecords`: nothing, the footprint (stored in the index), or the whole record. */
   needs: 'nothing' | 'footprint' | 'record';
+  /** True if candidates have their footprint: it is needed, or requested. */
+  footprints: boolean;
   matches(view: ProductView): boolean;
 }
 
 /** Splits a filter into terms decided by columns and terms that need records. */
 export function planSearch(
-  { entity, filter, received = {} }: Pick<ProductQuery, 'entity' | 'filter' | 'received'>,
+  {
+    entity,
+    filter,
+    received = {},
+    footprints = false,
+  }: Pick<ProductQuery, 'filter' | 'received' | 'footprints'> & {
+    /** Null for existing and deleted products. */
+    entity: Entity | null;
+  },
   names: NameSample,
 ): SearchPlan {
   const terms = filter === null ? [] : filter.node === 'and' ? filter.terms : [filter];
@@ -46,10 +56,11 @@ export function planSearch(
   const { fromUs, untilUs } = received;
   const always: SqlCondition[] = [
     // A literal, so that SQLite can use the partial index of tombstones.
-    { sql: `p.deleted = ${entity === 'Products' ? 0 : 1}`, values: [] },
+    { sql: entity === null ? 'TRUE' : `p.deleted = ${entity === 'Products' ? 0 : 1}`, values: [] },
     ...(fromUs === undefined ? [] : [{ sql: 'p.received_at_us >= ?', values: [fromUs] }]),
     ...(untilUs === undefined ? [] : [{ sql: 'p.received_at_us < ?', values: [untilUs] }]),
   ];
+  const needs = neededBy(byRecords);
   return {
     conditionWithout: (driver) => {
       const left = prefilters.filter(({ term }) => !driver?.covers.includes(term));
@@ -58,14 +69,15 @@ export function planSearch(
     drivers: driversOf(filter, names),
     byColumns,
     byRecords,
-    needs:
-      byRecords.length === 0
-        ? 'nothing'
-        : byRecords.every(needsOnlyFootprint)
-          ? 'footprint'
-          : 'record',
+    needs,
+    footprints: footprints || needs === 'footprint',
     matches: (view) => tests.every((test) => test(view)),
   };
+}
+
+function neededBy(byRecords: readonly FilterTree[]): SearchPlan['needs'] {
+  if (byRecords.length === 0) return 'nothing';
+  return byRecords.every(needsOnlyFootprint) ? 'footprint' : 'record';
 }
 
 function needsOnlyFootprint(tree: FilterTree): boolean {
@@ -73,7 +85,7 @@ function needsOnlyFootprint(tree: FilterTree): boolean {
   return tree.node === 'not' ? needsOnlyFootprint(tree.term) : tree.node === 'intersects';
 }
 
-/** A row to check, with the stored footprint if the plan needs it. */
+/** A row to check, with the stored footprint (JSON) if the plan has footprints. */
 export type Candidate = SelectedRow & { footprint?: string | null };
 
 /** A statement that returns rows in order, or a window of ids whose rows are read one by one. */
@@ -206,12 +218,12 @@ function select(
   };
 }
 
-function selected({ needs }: SearchPlan): string {
-  return needs === 'footprint' ? `${rowColumns}, f.geometry AS footprint` : rowColumns;
+export function selected({ footprints }: SearchPlan): string {
+  return footprints ? `${rowColumns}, f.geometry AS footprint` : rowColumns;
 }
 
-function footprintJoin({ needs }: SearchPlan): string {
-  return needs === 'footprint' ? 'LEFT JOIN product_footprint f ON f.id = p.id' : '';
+export function footprintJoin({ footprints }: SearchPlan): string {
+  return footprints ? 'LEFT JOIN product_footprint f ON f.id = p.id' : '';
 }
 
 function idsAfter({ direction }: Order, after: ProductKey | undefined): IdWindow {

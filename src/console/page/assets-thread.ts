@@ -1,0 +1,136 @@
+/**
+ * Prepares the files of the web page in a thread of its own, which costs about 100 ms: scripts without types, land
+ * outlines, and their compressed forms.
+ */
+import { readdir, readFile } from 'node:fs/promises';
+import { createRequire, stripTypeScriptTypes } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { parentPort } from 'node:worker_threads';
+import { constants, gzipSync } from 'node:zlib';
+import { feature, mesh } from 'topojson-client';
+import type { GeometryCollection, Topology } from 'topojson-specification';
+
+/** A file, and the same compressed by gzip. */
+export interface PreparedFile {
+  name: string;
+  bytes: Uint8Array<ArrayBuffer>;
+  zipped: Uint8Array<ArrayBuffer>;
+}
+
+/** Modules of libraries: the specifier in scripts, and the file. */
+const libraries: Readonly<Record<string, { specifier: string; file: string }>> = {
+  'preact.js': { specifier: 'preact', file: 'preact/dist/preact.mjs' },
+  'hooks.js': { specifier: 'preact/hooks', file: 'preact/hooks/dist/hooks.mjs' },
+};
+
+const require = createRequire(import.meta.url);
+
+parentPort?.postMessage(await prepareFiles());
+
+async function prepareFiles(): Promise<PreparedFile[]> {
+  const texts = new Map<string, string>();
+  const folder = fileURLToPath(new URL('browser/', import.meta.url));
+  for (const file of await readdir(folder)) {
+    if (file.endsWith('.d.ts') || !/\.(?:ts|js|css|svg)$/.test(file)) continue;
+    const text = await readFile(`${folder}${file}`, 'utf8');
+    texts.set(
+      file.replace(/\.ts$/, '.js'),
+      file.endsWith('.ts') ? stripTypeScriptTypes(text) : text,
+    );
+  }
+  for (const [name, { file }] of Object.entries(libraries)) {
+    texts.set(name, await readFile(pathOfLibrary(file), 'utf8'));
+  }
+  for (const [name, text] of landFiles()) texts.set(name, text);
+  return [...texts].map(([name, text]) => {
+    const bytes = new TextEncoder().encode(name.endsWith('.js') ? withFileImports(text) : text);
+    const zipped = gzipSync(bytes, { level: constants.Z_BEST_COMPRESSION });
+    return { name, bytes, zipped: new Uint8Array(zipped) };
+  });
+}
+
+/** Packages may not export their files, so the file is found from the main file of the package. */
+function pathOfLibrary(file: string): string {
+  const name = file.slice(0, file.indexOf('/'));
+  const main = require.resolve(name);
+  return main.slice(0, main.lastIndexOf(`/${name}/`) + 1) + file;
+}
+
+/** Browsers know no packages and no TypeScript: imports must name the files. */
+function withFileImports(script: string): string {
+  return script
+    .replaceAll(/(\bfrom\s*['"]\.\/[\w-]+)\.ts(['"])/g, '$1.js$2')
+    .replaceAll(/(\bfrom\s*|\bimport\s*)(['"])(preact(?:\/hooks)?)\2/g, (_, start, quote, name) => {
+      const [file = ''] =
+        Object.entries(libraries).find(([, { specifier }]) => specifier === name) ?? [];
+      return `${start}${quote}./${file}${quote}`;
+    })
+    .replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n');
+}
+
+type Atlas = Topology<{ land: GeometryCollection; countries: GeometryCollection }>;
+
+type Line = readonly (readonly number[])[];
+
+/**
+ * Returns land outlines and country borders, from Natural Earth (public domain) by the package `world-atlas`. JSON: `{ land, borders }`, lists of lines as flat integers in hundredths of
+ * a degree, each after the first relative to the one before. SVG: the land outline for small
+ * pictures, as one path in degrees with the latitude negated.
+ */
+function landFiles(): Map<string, string> {
+  const coarse = readAtlas('110m');
+  const files = new Map([
+    ['land-coarse.json', JSON.stringify(outlinesOf(coarse))],
+    ['land.svg', svgOf(ringsOf(coarse))],
+  ]);
+  const fine = readAtlas('50m');
+  return files.set('land-fine.json', JSON.stringify(outlinesOf(fine)));
+}
+
+function readAtlas(resolution: '110m' | '50m'): Atlas {
+  return require(`world-atlas/countries-${resolution}.json`);
+}
+
+function outlinesOf(atlas: Atlas) {
+  const borders = mesh(atlas, atlas.objects.countries, (one, other) => one !== other);
+  return { land: ringsOf(atlas).map(packed), borders: borders.coordinates.map(packed) };
+}
+
+function ringsOf(atlas: Atlas): Line[] {
+  return feature(atlas, atlas.objects.land).features.flatMap(({ geometry }) => {
+    if (geometry.type === 'Polygon') return geometry.coordinates;
+    return geometry.type === 'MultiPolygon' ? geometry.coordinates.flat() : [];
+  });
+}
+
+function packed(line: Line): number[] {
+  let [lastX, lastY] = [0, 0];
+  return line.flatMap(([longitude = 0, latitude = 0]) => {
+    const [x, y] = [Math.round(longitude * 100), Math.round(latitude * 100)];
+    const step = [x - lastX, y - lastY];
+    [lastX, lastY] = [x, y];
+    return step;
+  });
+}
+
+/** For pictures of a few hundred pixels: in half degrees, with relative moves, without islands of a few points. */
+function svgOf(rings: readonly Line[]): string {
+  const path = rings.map(roughPath).join('');
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="-180 -90 360 180"><path id="land" transform="scale(.5)" d="${path}"/></svg>`;
+}
+
+function roughPath(ring: Line): string {
+  const points = ring.map(([longitude = 0, latitude = 0]) => [
+    Math.round(longitude * 2),
+    Math.round(-latitude * 2),
+  ]);
+  const [start = [0, 0]] = points;
+  let [x = 0, y = 0] = start;
+  let steps = '';
+  for (const [nextX = 0, nextY = 0] of points.slice(1)) {
+    if (nextX === x && nextY === y) continue;
+    steps += `${nextX - x} ${nextY - y} `;
+    [x, y] = [nextX, nextY];
+  }
+  return steps.split(' ').length > 8 ? `M${start.join(' ')}l${steps.trim()}z` : '';
+}

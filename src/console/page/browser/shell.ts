@@ -1,0 +1,319 @@
+/** Behaviour of every page: theme, ages, copy buttons, keyboard, and content that refreshes itself. */
+import { listenForArrivals } from './stream.ts';
+
+const storage = {
+  get: (name: string): string | null => {
+    try {
+      return localStorage.getItem(name);
+    } catch {
+      return null;
+    }
+  },
+  set: (name: string, value: string): void => {
+    try {
+      localStorage.setItem(name, value);
+    } catch {
+      // The browser blocks storage: the choice applies until the next page.
+    }
+  },
+};
+
+/** Shortest time between two refreshes, and the longest while nothing arrives. */
+const refreshMs = { least: 1_000, most: 30_000 };
+
+addThemeButton();
+prepareContent(document);
+setInterval(() => updateAges(document), 5_000);
+addKeyboard();
+if (document.querySelector('main[data-refresh]') !== null) keepFresh();
+
+function addThemeButton(): void {
+  const button = document.querySelector<HTMLButtonElement>('[data-theme-button]');
+  if (button === null) return;
+  const themes = ['system', 'light', 'dark'];
+  const show = () => {
+    button.textContent = `Theme: ${document.documentElement.dataset.theme ?? 'system'}`;
+  };
+  button.hidden = false;
+  show();
+  button.addEventListener('click', () => {
+    const now = document.documentElement.dataset.theme ?? 'system';
+    const next = themes[(themes.indexOf(now) + 1) % themes.length] ?? 'system';
+    if (next === 'system') delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = next;
+    storage.set('theme', next);
+    show();
+    document.dispatchEvent(new Event('themechange'));
+  });
+}
+
+/** Adds behaviour to new content. */
+export function prepareContent(root: ParentNode): void {
+  for (const button of root.querySelectorAll<HTMLButtonElement>('[data-copy]')) addCopy(button);
+  for (const form of root.querySelectorAll<HTMLFormElement>('form[data-submit-on-change]')) {
+    form.addEventListener('change', () => submitState(form));
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      submitState(form);
+    });
+  }
+}
+
+/** Opens the page of a form without its empty fields, so that links stay short. */
+function submitState(form: HTMLFormElement): void {
+  const url = new URL(form.action);
+  for (const [name, value] of new FormData(form)) {
+    if (typeof value === 'string' && value !== '') url.searchParams.set(name, value);
+  }
+  location.assign(url);
+}
+
+function addCopy(button: HTMLButtonElement): void {
+  button.hidden = false;
+  const label = button.textContent;
+  button.addEventListener('click', async () => {
+    button.textContent = (await copied(button.dataset.copy ?? '')) ? 'Copied' : 'Press Ctrl+C';
+    setTimeout(() => {
+      button.textContent = label;
+    }, 1_500);
+  });
+}
+
+/** Copies a text. Browsers provide the clipboard on HTTPS and localhost only: elsewhere the text is selected. */
+async function copied(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = document.createElement('textarea');
+    field.value = text;
+    document.body.append(field);
+    field.select();
+    field.addEventListener('blur', () => field.remove());
+    return false;
+  }
+}
+
+/** Repeats `ageText` of markup.ts. */
+function updateAges(root: ParentNode): void {
+  const now = Date.now();
+  for (const shown of root.querySelectorAll<HTMLElement>('[data-age]')) {
+    const at = Date.parse(shown.closest('time')?.dateTime ?? '');
+    if (Number.isNaN(at)) continue;
+    const seconds = Math.round((now - at) / 1_000);
+    shown.textContent = seconds < 0 ? `in ${spanText(-seconds)}` : `${spanText(seconds)} ago`;
+  }
+}
+
+/** Repeats `spanText` of markup.ts for whole seconds. */
+export function spanText(seconds: number): string {
+  if (seconds < 100) return `${seconds} s`;
+  if (seconds < 6_000) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Number((seconds / 3_600).toFixed(seconds < 36_000 ? 1 : 0))} h`;
+  return `${Math.round(seconds / 86_400)} d`;
+}
+
+/**
+ * Replaces the content when notifications arrive, and regularly. The time between two refreshes grows with their
+ * duration, so that a slow query is not repeated all the time.
+ */
+function keepFresh(): void {
+  let dueAt = performance.now() + refreshMs.most;
+  let earliestAt = 0;
+  let isRunning = false;
+  const run = async () => {
+    const beganAt = performance.now();
+    isRunning = true;
+    const page = await loadPage();
+    isRunning = false;
+    showConnection(page === null ? 'lost' : 'open');
+    if (page !== null) replaceContent(page);
+    const tookMs = performance.now() - beganAt;
+    earliestAt = performance.now() + Math.max(refreshMs.least, 10 * tookMs);
+    dueAt = performance.now() + (page === null ? 2_000 : refreshMs.most);
+  };
+  setInterval(() => {
+    const now = performance.now();
+    if (!document.hidden && !isRunning && now >= dueAt && now >= earliestAt) void run();
+  }, 250);
+  listenForArrivals({
+    onArrival: () => {
+      dueAt = 0;
+    },
+    onState: (state) => {
+      if (state === 'open') dueAt = 0;
+    },
+  });
+}
+
+/** Loads the page again. A document from a request needs no Trusted Types, and its scripts do not run. */
+function loadPage(): Promise<Document | null> {
+  return new Promise((resolve) => {
+    const request = new XMLHttpRequest();
+    request.open('GET', location.href);
+    request.responseType = 'document';
+    request.timeout = 35_000;
+    request.onload = () => resolve(request.status === 0 ? null : request.responseXML);
+    request.onerror = () => resolve(null);
+    request.ontimeout = () => resolve(null);
+    request.send();
+  });
+}
+
+/** Replaces the parts of the page that changed. Keeps the part with the focus, and the scroll position. */
+function replaceContent(page: Document): void {
+  replaceChanged(document.querySelector('nav'), page.querySelector('nav'));
+  const [now, next] = [document.querySelector('main'), page.querySelector('main')];
+  if (now === null || next === null) return;
+  const banner = now.querySelector('.banner');
+  const [old, fresh] = [[...now.children], [...next.children]].map((all) =>
+    all.filter((one) => !one.matches('.banner, .heading')),
+  );
+  for (const [i, element] of (fresh ?? []).entries()) {
+    const former = old?.[i];
+    if (former === undefined) now.append(document.adoptNode(element));
+    else replaceChanged(former, element);
+  }
+  for (const former of old?.slice(fresh?.length ?? 0) ?? []) former.remove();
+  if (banner !== null) now.prepend(banner);
+  updateAges(now);
+}
+
+function replaceChanged(now: Element | null, next: Element | null): void {
+  if (now === null || next === null || withoutAges(now) === withoutAges(next)) return;
+  const isLeaf = now.children.length !== next.children.length || now.tagName !== next.tagName;
+  if (!isLeaf && now.matches('.grid, .span, .health')) {
+    for (const [i, child] of [...now.children].entries())
+      replaceChanged(child, next.children[i] ?? null);
+    if (now.className !== next.className) now.className = next.className;
+    return;
+  }
+  if (now.contains(document.activeElement)) return;
+  const fresh = document.adoptNode(next);
+  now.replaceWith(fresh);
+  prepareContent(fresh);
+}
+
+/** Ages differ in each answer, and are updated in place. */
+function withoutAges(element: Element): string {
+  const copy = element.cloneNode(true);
+  if (!(copy instanceof Element)) return '';
+  for (const shown of copy.querySelectorAll('[data-age]')) shown.textContent = '';
+  for (const button of copy.querySelectorAll('[data-copy]')) button.removeAttribute('hidden');
+  return copy.outerHTML;
+}
+
+/** Shows that the receiver does not answer, and what to do. */
+export function showConnection(state: 'open' | 'lost'): void {
+  const banner = document.querySelector<HTMLElement>('.banner');
+  if (banner === null) return;
+  if (state === 'open') {
+    banner.hidden = true;
+    delete banner.dataset.since;
+    return;
+  }
+  banner.dataset.since ??= new Date().toISOString().slice(11, 19);
+  banner.hidden = false;
+  banner.textContent = `The receiver has not answered since ${banner.dataset.since} UTC. This page shows old data, and reconnects automatically. If this stays, check that the receiver runs: earshot status`;
+}
+
+/** Keys: `g` and a letter opens a page, `/` focuses the search, `j` `k` `o` move in lists, `?` lists all. */
+function addKeyboard(): void {
+  const help = document.querySelector<HTMLButtonElement>('[data-help-button]');
+  const dialog = helpDialog();
+  if (help !== null) {
+    help.hidden = false;
+    help.addEventListener('click', () => dialog.showModal());
+  }
+  let afterG = 0;
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+    if (storage.get('shortcuts') === 'off' || dialog.open) return;
+    const isSecond = performance.now() - afterG < 1_500;
+    afterG = 0;
+    if (isSecond) {
+      const link = document.querySelector<HTMLAnchorElement>(
+        `nav [data-key="${CSS.escape(event.key)}"]`,
+      );
+      if (link === null) return;
+      event.preventDefault();
+      link.click();
+    } else if (event.key === 'g') afterG = performance.now();
+    else act(event, dialog);
+  });
+}
+
+function act(event: KeyboardEvent, dialog: HTMLDialogElement): void {
+  const actions: Readonly<Record<string, () => void>> = {
+    '?': () => dialog.showModal(),
+    '/': () => document.querySelector<HTMLElement>('[data-search]')?.focus(),
+    j: () => moveInList(1),
+    k: () => moveInList(-1),
+    o: () => selectedRow()?.querySelector<HTMLElement>('a, button, summary')?.click(),
+  };
+  const action = actions[event.key];
+  if (action === undefined) return;
+  event.preventDefault();
+  action();
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement && target.matches('input, textarea, select, [contenteditable]')
+  );
+}
+
+const selectedRow = () => document.querySelector<HTMLElement>('[data-list] [aria-selected="true"]');
+
+function moveInList(step: number): void {
+  const rows = [...document.querySelectorAll<HTMLElement>('[data-list] tbody > tr')].filter(
+    (row) => row.offsetParent !== null,
+  );
+  const now = selectedRow();
+  const next = rows[now === null ? (step > 0 ? 0 : rows.length - 1) : rows.indexOf(now) + step];
+  if (next === undefined) return;
+  now?.removeAttribute('aria-selected');
+  next.setAttribute('aria-selected', 'true');
+  next.querySelector<HTMLElement>('a, button, summary')?.focus({ preventScroll: true });
+  next.scrollIntoView({ block: 'nearest' });
+}
+
+function helpDialog(): HTMLDialogElement {
+  const dialog = document.createElement('dialog');
+  const pages = [...document.querySelectorAll<HTMLAnchorElement>('nav [data-key]')].map(
+    (link) => [`g ${link.dataset.key}`, `open ${link.firstChild?.textContent ?? ''}`] as const,
+  );
+  const keys = [
+    ['?', 'show this list'],
+    ['/', 'focus the search'],
+    ['j', 'next row of a list'],
+    ['k', 'previous row of a list'],
+    ['o', 'open the row'],
+    ...pages,
+  ] as const;
+  const title = element('h2', 'Keyboard shortcuts');
+  const list = element('dl', '');
+  list.className = 'facts';
+  for (const [key, text] of keys) {
+    const name = element('dt', '');
+    name.append(...key.split(' ').flatMap((one, i) => [i > 0 ? ' ' : '', element('kbd', one)]));
+    list.append(name, element('dd', text));
+  }
+  const choice = document.createElement('input');
+  choice.type = 'checkbox';
+  choice.checked = storage.get('shortcuts') !== 'off';
+  choice.addEventListener('change', () => storage.set('shortcuts', choice.checked ? 'on' : 'off'));
+  const label = element('label', ' Shortcuts are on');
+  label.prepend(choice);
+  const close = element('button', 'Close');
+  close.addEventListener('click', () => dialog.close());
+  dialog.append(title, list, label, element('p', ''), close);
+  document.body.append(dialog);
+  return dialog;
+}
+
+function element(name: string, text: string): HTMLElement {
+  const made = document.createElement(name);
+  made.textContent = text;
+  return made;
+}

@@ -1,0 +1,7 @@
+// Sets the chosen theme before the page is drawn. Without a choice, the theme of the system applies.
+try {
+  const theme = localStorage.getItem('theme');
+  if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
+} catch {
+  // The browser blocks storage: the theme of the system applies.
+}

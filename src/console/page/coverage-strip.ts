@@ -1,0 +1,74 @@
+/** Coverage of the last days in one line per subscription: a cell per day, with text and colour. */
+import { html } from 'hono/html';
+import {
+  type HourState,
+  hourStates,
+  notComparedText,
+  type ReportedHour,
+  type SubscriptionCoverage,
+} from '../../domain/coverage.ts';
+import { shortDateUs } from '../../domain/dates.ts';
+import { badge, count, type Html, type Tone } from './markup.ts';
+import { linkTo } from './page-state.ts';
+
+/** Names and colours of the states of an hour, as on the page of coverage. */
+export const stateLooks: Readonly<Record<HourState, { text: string; tone: Tone; sign: string }>> = {
+  pushed: { text: 'complete', tone: 'good', sign: '✓' },
+  quiet: { text: 'no events', tone: 'good', sign: '·' },
+  late: { text: 'late', tone: 'warn', sign: 'L' },
+  recovered: { text: 'recovered', tone: 'note', sign: 'R' },
+  missing: { text: 'missing', tone: 'bad', sign: '!' },
+  unknown: { text: 'not compared', tone: 'plain', sign: '?' },
+  pending: { text: 'not due', tone: 'plain', sign: '…' },
+  pruned: { text: 'pruned', tone: 'plain', sign: '–' },
+  outside: { text: 'no subscription', tone: 'plain', sign: '' },
+};
+
+const dayUs = 86_400_000_000;
+
+/** Draws one row per subscription. */
+export function coverageStrip(
+  reports: readonly SubscriptionCoverage[],
+  { comparisonOff, nowUs }: { comparisonOff: string | null; nowUs: number },
+): Html {
+  return html`<table class="strip"><caption class="visually-hidden">Coverage by day</caption><tbody>${reports.map(
+    (report) => {
+      const days = Map.groupBy(report.hours, ({ hourUs }) => hourUs - (hourUs % dayUs));
+      return html`<tr><th scope="row">${report.subscription}</th>${[...days].map(([dayAtUs, hours]) => dayCell(dayAtUs, hours, report))}
+<td class="total">${totalOf(report, { comparisonOff, nowUs })}</td></tr>`;
+    },
+  )}</tbody></table>`;
+}
+
+function dayCell(
+  dayAtUs: number,
+  hours: readonly ReportedHour[],
+  { subscription }: SubscriptionCoverage,
+): Html {
+  // The first of `hourStates` that a due hour has; hours that are not due yet say nothing about the day.
+  const known = hours.filter(({ state }) => state !== 'pending' && state !== 'outside');
+  const considered = known.length === 0 ? hours : known;
+  const severity: readonly HourState[] = ['missing', 'unknown', 'recovered', 'late', ...hourStates];
+  const worst =
+    severity.find((state) => considered.some((hour) => hour.state === state)) ?? 'outside';
+  const { text, tone, sign } = stateLooks[worst];
+  const day = shortDateUs(dayAtUs).slice(5, 10);
+  const missing = hours.reduce((sum, one) => sum + one.missing, 0);
+  const title = `${day}: ${text}${missing > 0 ? `, ${count(missing)} missing` : ''}`;
+  const href = linkTo('/coverage', {
+    subscription,
+    until: new Date(dayAtUs / 1000 + 86_400_000).toISOString(),
+  });
+  return html`<td><a class="cell ${tone}" href="${href}" title="${title}"><span class="visually-hidden">${title}</span><span aria-hidden="true">${sign}</span><small aria-hidden="true">${day.slice(3)}</small></a></td>`;
+}
+
+/** Returns the share of expected events that are in the log, or why it is not known. */
+function totalOf(
+  report: SubscriptionCoverage,
+  when: { comparisonOff: string | null; nowUs: number },
+): Html {
+  const { complete, missing } = report;
+  if (complete === null) return html`<span class="dim">${notComparedText(report, when)}</span>`;
+  if (missing > 0) return badge('bad', `${count(missing)} missing`);
+  return badge('good', 'nothing missing');
+}

@@ -1,0 +1,157 @@
+/** The frame of every page: navigation, state of the receiver, style sheet and scripts. */
+import { html, raw } from 'hono/html';
+import { isWell, type Status } from '../../domain/status.ts';
+import type { Assets } from './assets.ts';
+import type { Html } from './markup.ts';
+import { linkTo, type PageState, sharedState } from './page-state.ts';
+
+/** Pages in the order of the navigation, with the key that opens each after `g`. */
+export const navigation = [
+  { path: '/', label: 'Overview', key: 'o' },
+  { path: '/live', label: 'Live', key: 'l' },
+  { path: '/map', label: 'Map', key: 'm' },
+  { path: '/products', label: 'Products', key: 'p' },
+  { path: '/timeliness', label: 'Timeliness', key: 't' },
+  { path: '/coverage', label: 'Coverage', key: 'c' },
+  { path: '/subscriptions', label: 'Subscriptions', key: 's' },
+  { path: '/sinks', label: 'Sinks', key: 'k' },
+  { path: '/alerts', label: 'Alerts', key: 'a' },
+  { path: '/quarantine', label: 'Quarantine', key: 'q' },
+  { path: '/summaries', label: 'Summaries', key: 'u' },
+] as const;
+
+/** First page of the second group: operation of the receiver. */
+const secondGroup = '/subscriptions';
+
+export type PagePath = (typeof navigation)[number]['path'];
+
+/** Content of a page, without its frame. */
+export interface PageContent {
+  title: string;
+  body: Html;
+  /** Controls next to the heading. */
+  controls?: Html;
+  /** Scripts of the page, by file name. */
+  scripts?: readonly string[];
+  /** Data for the scripts, read by `pageData` in the browser. */
+  data?: object;
+  /** Replaces the content when something arrives, and at least every 30 s. */
+  refresh?: boolean;
+  /** Uses the whole width of the window. */
+  wide?: boolean;
+}
+
+interface Frame {
+  path: PagePath;
+  /** Null on a page about an error: links then have no state. */
+  state: PageState | null;
+  /** Null when not known. */
+  status: Pick<Status, 'parts' | 'alerts'> | null;
+  assets: Assets;
+}
+
+/** Renders a complete document. */
+export function document(content: PageContent, frame: Frame): Html {
+  const { assets } = frame;
+  const scripts = ['shell.js', ...(content.scripts ?? [])];
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${content.title} · earshot</title>
+<link rel="icon" href="${assets.urlOf('icon.svg')}" type="image/svg+xml">
+<link rel="stylesheet" href="${assets.urlOf('page.css')}">
+<script src="${assets.urlOf('theme.js')}"></script>
+${scripts.map((name) => html`<script type="module" src="${assets.urlOf(name)}"></script>`)}
+</head>
+<body>
+<a class="skip" href="#content">Skip to content</a>
+${sidebar(frame)}
+<main id="content" class="${content.wide ? 'wide' : ''}" ${content.refresh ? html`data-refresh` : ''}>
+<p class="banner" role="status" hidden></p>
+<div class="heading"><h1>${content.title}</h1>${content.controls ?? ''}</div>
+${content.body}
+</main>
+${content.data === undefined ? '' : dataBlock(content.data)}
+</body>
+</html>`;
+}
+
+/** A block of JSON is not executed, so the content security policy allows it. */
+function dataBlock(data: object): Html {
+  const json = JSON.stringify(data).replaceAll('<', '\\u003c');
+  return html`<script type="application/json" id="page-data">${raw(json)}</script>`;
+}
+
+function sidebar({ path, state, status, assets }: Frame): Html {
+  const shared = state === null ? {} : sharedState(state);
+  return html`<div class="sidebar">
+<a class="brand" href="${linkTo('/', shared)}"><svg aria-hidden="true"><use href="${assets.urlOf('icon.svg')}#icon"/></svg>earshot</a>
+<nav aria-label="Pages"><ul>${navigation.map(
+    (
+      one,
+    ) => html`<li class="${one.path === secondGroup ? 'group' : ''}"><a href="${linkTo(one.path, shared)}"
+      data-key="${one.key}" ${one.path === path ? html`aria-current="page"` : ''}>${one.label}${marker(one.path, status)}</a></li>`,
+  )}</ul></nav>
+<div class="sidebar-end">
+<button type="button" class="quiet" data-theme-button hidden>Theme</button>
+<button type="button" class="quiet" data-help-button hidden aria-keyshortcuts="?">Shortcuts</button>
+</div>
+</div>`;
+}
+
+/** Marks the page with a problem, so that it is visible from all pages. */
+function marker(path: PagePath, status: Frame['status']): Html | string {
+  if (status === null) return '';
+  if (path === '/' && !isWell(status)) return html`<span class="badge warn">!</span>`;
+  const { length } = status.alerts;
+  return path === '/alerts' && length > 0 ? html`<span class="badge bad">${length}</span>` : '';
+}
+
+/** Renders a form that changes parts of the state. Works without JavaScript; scripts submit it on change. */
+export function stateForm(
+  path: string,
+  fields: Html,
+  kept: Readonly<Record<string, string | undefined>> = {},
+): Html {
+  const hidden = Object.entries(kept).filter(([, value]) => value !== undefined && value !== '');
+  return html`<form class="toolbar" method="get" action="${path}" data-submit-on-change>
+${hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+${fields}<button type="submit">Show</button></form>`;
+}
+
+/** Renders a choice of the state. The first option is the default and has no parameter. */
+export function choice(
+  label: string,
+  name: string,
+  options: readonly (readonly [value: string, text: string])[],
+  chosen: string | undefined,
+): Html {
+  // A value of the URL that is no usual option is offered, too.
+  const others = options.some(([value]) => value === (chosen ?? ''))
+    ? []
+    : [[chosen ?? '', chosen ?? '']];
+  return html`<label>${label}<select name="${name}">${[...options, ...others].map(
+    ([value, text]) =>
+      html`<option value="${value}" ${value === (chosen ?? '') ? html`selected` : ''}>${text}</option>`,
+  )}</select></label>`;
+}
+
+const periods: readonly (readonly [string, string])[] = [
+  ['1h', 'last hour'],
+  ['24h', 'last 24 hours'],
+  ['7d', 'last 7 days'],
+  ['30d', 'last 30 days'],
+];
+
+/** Renders the choice of the period, with `back` as default. An absolute period of the URL is shown as text. */
+export function periodChoice({ since, until }: PageState, back: string): Html {
+  const options = periods.map(([value, text]) => [value === back ? '' : value, text] as const);
+  const end =
+    until === undefined
+      ? ''
+      : html`<label>until<input name="until" value="${until}" size="20"></label>`;
+  const sorted = options.toSorted(([a], [b]) => Number(b === '') - Number(a === ''));
+  return html`${choice('period', 'since', sorted, since)}${end}`;
+}

@@ -1,0 +1,112 @@
+/** Markup shared by the pages: times, badges, commands, tables, messages. */
+import { html } from 'hono/html';
+import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
+import { printable } from '../../domain/text.ts';
+
+/** Markup in which all inserted text is escaped. */
+export type Html = ReturnType<typeof html>;
+
+/** Renders a time: absolute in UTC, with the age, which the browser keeps current. `-` for no time. */
+export function time(us: number | null, nowUs: number, upTo: 'minute' | 'second' = 'second'): Html {
+  if (us === null) return html`<span class="dim">-</span>`;
+  const absolute = shortDateUs(us, upTo);
+  return html`<time datetime="${formatDateUs(us)}" class="tight">${absolute}
+    <span class="dim" data-age>${ageText(us, nowUs)}</span></time>`;
+}
+
+/** Renders only the age of a time; the absolute time is the title. */
+export function age(us: number | null, nowUs: number): Html {
+  if (us === null) return html`<span class="dim">-</span>`;
+  const absolute = `${shortDateUs(us, 'second')} UTC`;
+  return html`<time datetime="${formatDateUs(us)}" title="${absolute}" class="tight"
+    ><span data-age>${ageText(us, nowUs)}</span></time>`;
+}
+
+/** `12 s ago`, `in 3 h`. The browser repeats this in shell.ts. */
+function ageText(us: number, nowUs: number): string {
+  const seconds = Math.round((nowUs - us) / 1_000_000);
+  return seconds < 0 ? `in ${spanText(-seconds)}` : `${spanText(seconds)} ago`;
+}
+
+/** Formats a duration with its two largest digits: `45 s`, `12 min`, `5 h`, `3 d`. */
+export function spanText(seconds: number): string {
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 100) return `${seconds < 10 ? Number(seconds.toFixed(1)) : Math.round(seconds)} s`;
+  if (seconds < 6_000) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Number((seconds / 3_600).toFixed(seconds < 36_000 ? 1 : 0))} h`;
+  return `${Math.round(seconds / 86_400)} d`;
+}
+
+const grouped = new Intl.NumberFormat('en-GB');
+
+/** Formats a count: `12,480`. */
+export function count(value: number): string {
+  return grouped.format(value);
+}
+
+/** Meaning of a colour; the text of a badge always names the state, too. */
+export type Tone = 'good' | 'note' | 'warn' | 'bad' | 'plain';
+
+export function badge(tone: Tone, text: string): Html {
+  return html`<span class="badge ${tone}">${text}</span>`;
+}
+
+/** Renders a command with a button that copies it. The page changes nothing itself. */
+export function command(text: string): Html {
+  return html`<div class="command"><code>${printable(text)}</code>${copyButton(text, 'Copy')}</div>`;
+}
+
+/** Renders a button that copies a text. It is hidden without JavaScript. */
+export function copyButton(text: string, label: string): Html {
+  return html`<button type="button" class="quiet" data-copy="${text}" hidden>${label}</button>`;
+}
+
+/** Renders the reason for an empty list, and the next step. */
+export function emptyState(reason: string, next: Html | string = ''): Html {
+  return html`<div class="empty"><p>${reason}</p>${next === '' ? '' : html`<p>${next}</p>`}</div>`;
+}
+
+export interface TableColumn<Row> {
+  title: string;
+  value: (row: Row) => Html | string | number | null;
+  /** Right-aligned. */
+  isNumber?: boolean;
+  class?: string;
+}
+
+/** Renders a table. With `list`, the keys j, k and o move through its rows and open their first link. */
+export function table<Row>(
+  columns: readonly TableColumn<Row>[],
+  rows: readonly Row[],
+  { caption, list = false }: { caption: string; list?: boolean },
+): Html {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}"><table ${list ? html`data-list` : ''}>
+    <caption class="visually-hidden">${caption}</caption>
+    <thead><tr>${columns.map((one) => html`<th scope="col" class="${one.isNumber ? 'num' : ''}">${one.title}</th>`)}</tr></thead>
+    <tbody>${rows.map((row) => html`<tr>${columns.map((one) => cell(one, row))}</tr>`)}</tbody>
+  </table></div>`;
+}
+
+function cell<Row>(
+  { value, isNumber = false, class: name = '' }: TableColumn<Row>,
+  row: Row,
+): Html {
+  const content = value(row) ?? html`<span class="dim">-</span>`;
+  return html`<td class="${isNumber ? 'num' : ''} ${name}">${content}</td>`;
+}
+
+/** Renders a panel with a heading and an optional remark. */
+export function panel(title: string, body: Html, remark: Html | string = ''): Html {
+  return html`<section class="panel"><header><h2>${title}</h2>${remark === '' ? '' : html`<p>${remark}</p>`}</header>${body}</section>`;
+}
+
+/** Renders names and values. Values that are null are left out. */
+export function facts(rows: readonly (readonly [string, Html | string | number | null])[]): Html {
+  const known = rows.filter(([, value]) => value !== null);
+  return html`<dl class="facts">${known.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
+}
+
+/** Renders a text in which commands and variables stand in backquotes. */
+export function withCommands(text: string): Html {
+  return html`${text.split('`').map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part))}`;
+}

@@ -1,0 +1,54 @@
+/** A page of the private listener: its path, its data, and its content. */
+import type { AdministrationReader } from '../../domain/account.ts';
+import type { AlertReader } from '../../domain/alerts.ts';
+import type { CompletenessReader } from '../../domain/completeness.ts';
+import type { NotificationLog, Quarantine } from '../../domain/ports.ts';
+import type { Products } from '../../domain/products.ts';
+import type { SinkReader } from '../../domain/sinks.ts';
+import type { Status } from '../../domain/status.ts';
+import type { SummaryReader } from '../../domain/summaries.ts';
+import type { Assets } from './assets.ts';
+import type { PageContent, PagePath } from './layout.ts';
+import type { PageState } from './page-state.ts';
+
+/** The ports that pages read. */
+export interface PageParts {
+  products: Products;
+  notifications: NotificationLog;
+  summaries: SummaryReader;
+  completeness: CompletenessReader;
+  quarantine: Pick<Quarantine, 'quarantined' | 'quarantinedCount' | 'quarantineEntry'>;
+  alerts: AlertReader;
+  sinks: SinkReader;
+  administration: AdministrationReader;
+  status: () => Promise<Status>;
+  /** Returns why hours are not compared automatically; null when they are. */
+  comparisonOff: () => string | null;
+  /** Base of download URLs. */
+  catalogueUrl: string;
+  nowUs: () => number;
+}
+
+export interface PageRequest {
+  url: URL;
+  state: PageState;
+  /** Time at which the page is rendered. */
+  nowUs: number;
+  /** Last part of the path of a page about one item, decoded; '' for a list. */
+  id: string;
+  status: Status;
+  assets: Assets;
+  /** Aborted when the client has closed the connection, and after the timeout of queries. */
+  signal: AbortSignal;
+}
+
+export interface PageRoute {
+  /** Page in the navigation. */
+  path: PagePath;
+  /** Default period, such as `24h`. */
+  back: string;
+  /** Renders the page. Rejects with `invalid` for a state that cannot be shown, and as the ports do. */
+  list(parts: PageParts, request: PageRequest): Promise<PageContent>;
+  /** Renders the page about one item, below the path. Rejects with `not_found`. */
+  item?(parts: PageParts, request: PageRequest): Promise<PageContent>;
+}

@@ -1,0 +1,172 @@
+/** Serves the web page: pages rendered with their data, and the files they use. */
+import type { Context, Hono } from 'hono';
+import { html } from 'hono/html';
+import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
+import { statusOf } from '../../http/problem.ts';
+import { requestedUrl } from '../errors.ts';
+import type { QueryLine } from '../query-line.ts';
+import { alertsPage } from './alerts.ts';
+import { type Assets, loadAssets } from './assets.ts';
+import { coveragePage } from './coverage.ts';
+import { document, navigation, type PagePath } from './layout.ts';
+import { livePage } from './live.ts';
+import { mapPage } from './map.ts';
+import { command, type Html, panel } from './markup.ts';
+import { overviewPage } from './overview.ts';
+import type { PageParts, PageRoute } from './page-route.ts';
+import { readPageState } from './page-state.ts';
+import { productsPage } from './products.ts';
+import { quarantinePage } from './quarantine.ts';
+import { sinksPage } from './sinks.ts';
+import { subscriptionsPage } from './subscriptions.ts';
+import { summariesPage } from './summaries.ts';
+import { timelinessPage } from './timeliness.ts';
+
+const routes: readonly PageRoute[] = [
+  overviewPage,
+  livePage,
+  mapPage,
+  productsPage,
+  timelinessPage,
+  coveragePage,
+  subscriptionsPage,
+  sinksPage,
+  alertsPage,
+  quarantinePage,
+  summariesPage,
+];
+
+/** Returns true for the paths of pages: a link in another page or program may open them. */
+export function isPagePath(path: string): boolean {
+  return navigation.some((one) => path === one.path || isBelow(path, one.path));
+}
+
+const isBelow = (path: string, page: string) => page !== '/' && path.startsWith(`${page}/`);
+
+interface PageOptions {
+  line: QueryLine;
+  newRequestId: () => string;
+  closing: AbortSignal;
+  /** Logs an error that a page shows. */
+  onFailure: (error: Error, requestId: string, path: string) => void;
+}
+
+/** Adds the pages and their files. Until the files are loaded, requests wait. */
+export function addPages(
+  // Any environment: pages use the request only.
+  // biome-ignore lint/suspicious/noExplicitAny: Hono's parameter for the environment
+  app: Hono<any>,
+  parts: PageParts,
+  { line, newRequestId, onFailure, closing }: PageOptions,
+): void {
+  // Usually before the first request, but not while the receiver starts.
+  const early = setTimeout(() => loadAssets().catch(() => undefined), 1_000).unref();
+  closing.addEventListener('abort', () => clearTimeout(early));
+  app.get('/assets/*', async (c, next) => {
+    const assets = await loadAssets();
+    return assets.answer(c.req.path, c.req.header('accept-encoding') ?? '') ?? next();
+  });
+  for (const route of routes) {
+    const show = async (c: Context, id: string) => {
+      const loaded = await loadAssets();
+      try {
+        return await line(
+          (signal) => respond(c, { route, parts, id, assets: loaded, signal }),
+          c.req.raw.signal,
+        );
+      } catch (error) {
+        const requestId = newRequestId();
+        const failure = error instanceof Error ? error : new Error(String(error));
+        onFailure(failure, requestId, c.req.path);
+        return failurePage(failure, { path: route.path, assets: loaded, requestId });
+      }
+    };
+    app.get(route.path, (c) => show(c, ''));
+    if (route.item !== undefined) app.get(`${route.path}/:id`, (c) => show(c, c.req.param('id')));
+  }
+}
+
+async function respond(
+  c: Context,
+  {
+    route,
+    parts,
+    id,
+    assets,
+    signal,
+  }: { route: PageRoute; parts: PageParts; id: string; assets: Assets; signal: AbortSignal },
+): Promise<Response> {
+  const { path, back } = route;
+  const url = requestedUrl(c);
+  const nowUs = parts.nowUs();
+  const state = readPageState(url, { nowUs, back });
+  const status = await parts.status();
+  const request = { url, state, nowUs, id, status, assets, signal };
+  const render = id === '' ? route.list : (route.item ?? route.list);
+  const content = await render(parts, request);
+  return pageAnswer(document(content, { path, state, status, assets }), 200);
+}
+
+/**
+ * Headers of a page: everything comes from this origin, scripts cannot write markup (Trusted Types), and no other page
+ * can embed it.
+ */
+const pageHeaders = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy':
+    "default-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
+  'Referrer-Policy': 'no-referrer',
+};
+
+async function pageAnswer(
+  page: Html,
+  status: number,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return new Response(String(await page), { status, headers: { ...pageHeaders, ...headers } });
+}
+
+const retrySeconds = 5;
+
+/** Renders the reason of a failure and the next step. Internal errors show only the request id. */
+function failurePage(
+  error: Error,
+  { path, assets, requestId }: { path: PagePath; assets: Assets; requestId: string },
+): Promise<Response> {
+  const status = statusOf(error);
+  const { title, reason, next } = explanationOf(error, status, requestId);
+  const body = panel(title, html`<p>${reason}</p>${next}`);
+  const page = document(
+    { title, body, refresh: status === 503 },
+    { path, assets, state: null, status: null },
+  );
+  const headers = status === 503 ? { 'Retry-After': String(retrySeconds) } : {};
+  return pageAnswer(page, status, headers as Record<string, string>);
+}
+
+function explanationOf(
+  error: Error,
+  status: number,
+  requestId: string,
+): { title: string; reason: string; next: Html } {
+  if (isAppError(error, 'unavailable')) {
+    return {
+      title: 'Not available now',
+      reason:
+        'The query took too long, or the store or the product index cannot be read. The page reloads automatically.',
+      next: html`<p>If this stays, check the receiver and the index:</p>${command('earshot status')}${command('earshot index')}`,
+    };
+  }
+  if (status >= 500 || !(error instanceof AppError)) {
+    return {
+      title: 'Internal error',
+      reason: `The page could not be rendered. The log of the receiver has the cause, with request id ${requestId}.`,
+      next: html`<p><a href="/">Open the overview</a></p>`,
+    };
+  }
+  return {
+    title: status === 404 ? 'Not found' : 'This page cannot be shown',
+    reason: errorText(error),
+    next: html`<p>Change the address, or <a href="/">open the overview</a>.</p>`,
+  };
+}

@@ -1,0 +1,57 @@
+/** A small map of footprints as SVG, drawn by the server. */
+import { html } from 'hono/html';
+import type { Geometry, Rings } from '../../domain/filter-tree.ts';
+import { toGeoJson } from '../../filter/geometry/geojson.ts';
+import { pointsOf, polygonsOf, positionsOf } from '../../filter/geometry/ring.ts';
+import type { Assets } from './assets.ts';
+import { round } from './charts.ts';
+import type { Html } from './markup.ts';
+
+export interface MapItem {
+  title: string;
+  href: string;
+  footprint: Geometry | null | undefined;
+}
+
+/** Draws footprints in plate carrée. With `fit`, the map shows only the area around them. */
+export function smallMap(
+  items: readonly MapItem[],
+  { assets, fit = false, label }: { assets: Assets; fit?: boolean; label: string },
+): Html {
+  const shapes = items.flatMap(({ footprint, ...item }) => {
+    const geometry = footprint ? toGeoJson(footprint) : null;
+    return geometry === null ? [] : [{ ...item, geometry }];
+  });
+  const view = fit ? areaOf(shapes.map(({ geometry }) => geometry)) : '-180 -90 360 180';
+  return html`<svg class="small-map" viewBox="${view}" role="img" aria-label="${label}">
+<use class="land" href="${assets.urlOf('land.svg')}#land"/>
+${shapes.map(({ geometry, href, title }) => html`<a href="${href}" tabindex="-1"><title>${title}</title>${shapeOf(geometry)}</a>`)}
+</svg>`;
+}
+
+function shapeOf(geometry: Geometry): Html {
+  const points = pointsOf(geometry);
+  if (points.length > 0) {
+    return html`${points.map(([x, y]) => html`<circle class="footprint" cx="${round(x)}" cy="${round(-y)}" r="1"/>`)}`;
+  }
+  const d = polygonsOf(geometry).flat().map(ringPath).join('');
+  return html`<path class="footprint" fill-rule="evenodd" d="${d}"/>`;
+}
+
+const ringPath = (ring: Rings[number]) =>
+  `M${ring.map(([x, y]) => `${hundredth(x)},${hundredth(-y)}`).join(' ')}Z`;
+
+const hundredth = (degrees: number) => Math.round(degrees * 100) / 100;
+
+/** Returns the view around geometries, twice as wide as high, at least 24 degrees wide. */
+function areaOf(geometries: readonly Geometry[]): string {
+  const positions = geometries.flatMap(positionsOf);
+  if (positions.length === 0) return '-180 -90 360 180';
+  const xs = positions.map(([x]) => x);
+  const ys = positions.map(([, y]) => y);
+  const [west, east] = [Math.min(...xs), Math.max(...xs)];
+  const [south, north] = [Math.min(...ys), Math.max(...ys)];
+  const width = Math.min(360, Math.max(24, 2.5 * (east - west), 5 * (north - south)));
+  const [x, y] = [(west + east) / 2 - width / 2, -(south + north) / 2 - width / 4];
+  return `${round(Math.max(-180, Math.min(x, 180 - width)))} ${round(Math.max(-90, Math.min(y, 90 - width / 2)))} ${round(width)} ${round(width / 2)}`;
+}

@@ -1,0 +1,97 @@
+/** Short texts about a product for lists: mission, type, sensing time, tile or orbit, cloud cover, place. */
+import { shortDateUs } from './dates.ts';
+import type { Box, Position } from './filter-tree.ts';
+import { parseProductName } from './naming/conventions.ts';
+import type { ProductRow } from './products.ts';
+
+/** Facts of a product for lists, from its row or from a record that is not indexed yet. */
+export type ProductFacts = Pick<
+  ProductRow,
+  | 'productName'
+  | 'platform'
+  | 'productType'
+  | 'processingLevel'
+  | 'sensingStartUs'
+  | 'cloudCoverPercent'
+  | 'orbitNumber'
+  | 'relativeOrbitNumber'
+  | 'tile'
+>;
+
+/** Unknown values are null. */
+export interface ProductCells {
+  /** `S2A`, `S5P`, `L8`. */
+  mission: string | null;
+  /** Product type, or processing level if the name has no type. */
+  type: string | null;
+  sensed: string | null;
+  /** `32TQM R108`, `60000 R022`; path and row of Landsat as `190/027`. */
+  tile: string | null;
+  cloud: string | null;
+  /** Centre of the footprint. */
+  place: string | null;
+  /** Short forms for a narrow terminal: the day, the tile or orbit, the place in whole degrees. */
+  short: Record<'sensed' | 'tile' | 'cloud' | 'place', string | null>;
+}
+
+/** Describes a product by its facts, its name, and the centre of its footprint. */
+export function productCells(facts: ProductFacts, centre: Position | null): ProductCells {
+  const named = parseProductName(facts.productName ?? '');
+  const { tile, orbitNumber, relativeOrbitNumber, cloudCoverPercent } = facts;
+  const [, path, row] = /^path (\d+), row (\d+)$/.exec(named?.tile ?? '') ?? [];
+  const square = tile ?? (path === undefined ? null : `${pad(path)}/${pad(row)}`);
+  const relative = relativeOrbitNumber === null ? null : `R${pad(relativeOrbitNumber)}`;
+  const parts = [square ?? orbitNumber, relative].filter((part) => part !== null);
+  const sensed = toMinute(facts.sensingStartUs ?? named?.startUs ?? null);
+  const cloud = cloudCoverPercent === null ? null : percentBelow(cloudCoverPercent);
+  return {
+    mission: facts.platform === null ? null : shortMission(facts.platform),
+    type: facts.productType ?? named?.level ?? facts.processingLevel,
+    sensed,
+    tile: parts.length === 0 ? null : parts.join(' '),
+    cloud: cloud === null ? null : `${cloud} %`,
+    place: centre === null ? null : showPlace(centre, 1, '°'),
+    short: {
+      sensed: sensed?.slice(0, 'YYYY-MM-DD'.length) ?? null,
+      tile: square ?? relative ?? (orbitNumber === null ? null : String(orbitNumber)),
+      cloud: cloud === null ? null : `${cloud}%`,
+      place: centre === null ? null : showPlace(centre, 0, ''),
+    },
+  };
+}
+
+/** `2026-11-20 06:00`; null for no time. */
+export function toMinute(us: number | null): string | null {
+  return us === null || Number.isNaN(us) ? null : shortDateUs(us);
+}
+
+function pad(number: number | string = ''): string {
+  return String(number).padStart(3, '0');
+}
+
+/** Shortens `SENTINEL-2A` to `S2A` and `LANDSAT-8` to `L8`; other platforms are unchanged. */
+function shortMission(platform: string): string {
+  return platform.replace(/^SENTINEL-(?=\d)/i, 'S').replace(/^LANDSAT-(?=\d)/i, 'L');
+}
+
+/** Rounds down to one decimal: 19.96 must not appear as 20 in a list of less than 20 percent. */
+function percentBelow(percent: number): string {
+  const rounded = percent.toFixed(1);
+  return Number(rounded) > percent ? (Number(rounded) - 0.1).toFixed(1) : rounded;
+}
+
+/** Returns the centre of a footprint from its boxes; null without one. */
+export function centreOfBoxes([first, second]: readonly Box[]): Position | null {
+  if (first === undefined) return null;
+  // The second box is the part beyond the antimeridian.
+  const east = second === undefined ? first.east : second.east + 360;
+  const middle = (first.west + east) / 2;
+  return [middle > 180 ? middle - 360 : middle, (first.south + first.north) / 2];
+}
+
+/** `46.2°N 7.1°E`, or `46N 7E`. */
+function showPlace([longitude, latitude]: Position, digits: number, unit: string): string {
+  const degrees = (value: number, positive: string, negative: string) =>
+    `${Math.abs(value).toFixed(digits)}${unit}${value < 0 ? negative : positive}`;
+  return `${degrees(latitude, 'N', 'S')} ${degrees(longitude, 'E', 'W')}`;
+}

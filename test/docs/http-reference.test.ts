@@ -83,7 +83,9 @@ function section(path: string, { summary, description, parameters, responses }: 
     parameter.schema.default === undefined ? '' : `\`${parameter.schema.default}\``,
     parameter.description ?? '',
   ]);
-  const fields = fieldRows(responses[200]?.content?.['application/json']?.schema ?? {});
+  // JSON, or the data of a stream's events.
+  const [answer] = Object.values(responses[200]?.content ?? {});
+  const fields = fieldRows(answer?.schema ?? {});
   expect(fields.length).toBeGreaterThan(0);
   return [
     `### GET ${path}\n\n${summary}. ${description}\n`,

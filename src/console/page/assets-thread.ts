@@ -9,6 +9,9 @@ import { parentPort } from 'node:worker_threads';
 import { constants, gzipSync } from 'node:zlib';
 import { feature, mesh } from 'topojson-client';
 import type { GeometryCollection, Topology } from 'topojson-specification';
+import type { Position } from '../../domain/filter-tree.ts';
+import { toGeoJson } from '../../filter/geometry/geojson.ts';
+import { polygonsOf } from '../../filter/geometry/ring.ts';
 
 /** A file, and the same compressed by gzip. */
 export interface PreparedFile {
@@ -96,11 +99,18 @@ function outlinesOf(atlas: Atlas) {
   return { land: ringsOf(atlas).map(packed), borders: borders.coordinates.map(packed) };
 }
 
+/** Returns the outlines, cut at the antimeridian: maps here have planar edges. */
 function ringsOf(atlas: Atlas): Line[] {
   return feature(atlas, atlas.objects.land).features.flatMap(({ geometry }) => {
-    if (geometry.type === 'Polygon') return geometry.coordinates;
-    return geometry.type === 'MultiPolygon' ? geometry.coordinates.flat() : [];
+    if (geometry.type !== 'MultiPolygon') return [];
+    const coordinates = geometry.coordinates.map((rings) => rings.map((ring) => ring.map(within)));
+    return polygonsOf(toGeoJson({ type: 'MultiPolygon', coordinates })).flat();
   });
+}
+
+/** Moves a position off the antimeridian: an edge from -180 to 180 degrees would go around the globe (decision 17). */
+function within([longitude = 0, latitude = 0]: readonly number[]): Position {
+  return [Math.max(-179.9999, Math.min(longitude, 179.9999)), latitude];
 }
 
 function packed(line: Line): number[] {

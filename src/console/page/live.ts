@@ -1,9 +1,153 @@
-/** The page `/live`. */
+/** The page `/live`: notifications as they arrive, newest first. */
 import { html } from 'hono/html';
-import type { PageRoute } from './page-route.ts';
+import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
+import { subscriptionEvents } from '../../domain/subscription.ts';
+import { printable } from '../../domain/text.ts';
+import { requireFilter } from '../../filter/check.ts';
+import { type LiveRow, newestLiveRows } from '../live-rows.ts';
+import { choice, periodChoice, stateForm } from './layout.ts';
+import {
+  badge,
+  count,
+  emptyState,
+  type Html,
+  panel,
+  spanText,
+  type TableColumn,
+  type Tone,
+  table,
+  withCommands,
+} from './markup.ts';
+import type { PageParts, PageRequest, PageRoute } from './page-route.ts';
+import { linkTo, type PageState, productLink } from './page-state.ts';
+
+/** Rows of the list, also after new ones arrived. */
+const rowsMax = 200;
+
+/** Data of the script. */
+export interface LiveData {
+  rows: LiveRow[];
+  rowsMax: number;
+  /** Query of the stream, without the position. Null for a period that has ended: nothing can arrive. */
+  stream: string | null;
+  /** Address at which commands can query this receiver. */
+  origin: string;
+}
 
 export const livePage: PageRoute = {
   path: '/live',
   back: '24h',
-  list: async () => ({ title: 'Live', body: html`` }),
+  list: async (parts, request) => {
+    const { state, url } = request;
+    const [rows, names] = await Promise.all([rowsOf(parts, request), subscriptionNames(parts)]);
+    const data: LiveData = {
+      rows,
+      rowsMax,
+      stream: state.until === undefined ? linkTo('/api/live', streamState(state)) : null,
+      origin: url.origin,
+    };
+    return {
+      title: 'Live',
+      controls: controls(state, names),
+      scripts: ['live.js'],
+      data,
+      body: html`<div id="live">${panel('Notifications', list(rows, request), remark(rows, state))}</div>`,
+    };
+  },
 };
+
+function rowsOf(parts: PageParts, { state, signal }: PageRequest): Promise<LiveRow[]> {
+  const { subscription, event, sinceUs, untilUs } = state;
+  const filter = requireFilter(state.filter, 'Products');
+  const events = event === undefined ? undefined : [event];
+  const query = { subscription, events, filter, sinceUs, untilUs, limit: rowsMax };
+  return newestLiveRows(parts, query, signal);
+}
+
+function streamState({ subscription, event, filter }: PageState) {
+  return { subscription, event, filter };
+}
+
+/** Names of registered subscriptions, and of the paths that have received notifications. */
+async function subscriptionNames({ administration }: PageParts): Promise<string[]> {
+  const [registered, marks] = await Promise.all([
+    administration.registrations(),
+    administration.deliveryMarks(),
+  ]);
+  const names = [...registered.map(({ name }) => name), ...marks.map((one) => one.subscription)];
+  return [...new Set(names)].filter((name) => name !== null).toSorted();
+}
+
+function controls(state: PageState, names: readonly string[]): Html {
+  const events = subscriptionEvents.map((event) => [event, event] as const);
+  const subscriptions = names.map((name) => [name, name] as const);
+  return stateForm(
+    '/live',
+    html`${choice('event', 'event', [['', 'all'], ...events], state.event)}
+${choice('subscription', 'subscription', [['', 'all'], ...subscriptions], state.subscription)}
+${periodChoice(state, '24h')}
+<label class="grow">$filter<input name="filter" value="${state.filter}" size="40" spellcheck="false" autocomplete="off" data-search placeholder="Collection/Name eq 'SENTINEL-2'"></label>`,
+  );
+}
+
+function remark(rows: readonly LiveRow[], { untilUs, until, filter }: PageState): Html {
+  const shown =
+    rows.length < rowsMax ? `${count(rows.length)}` : `the newest ${count(rows.length)}`;
+  const end = until === undefined ? '' : `, until ${shortDateUs(untilUs)} UTC`;
+  const source =
+    filter === '' ? '' : ' A filter needs the product index, so rows appear after indexing.';
+  return html`${shown} in this period${end}.${source}`;
+}
+
+function list(rows: readonly LiveRow[], { nowUs }: PageRequest): Html {
+  if (rows.length === 0) {
+    return emptyState(
+      'No notification in this period matches.',
+      html`New ones appear here automatically. Check the state of the subscriptions: ${withCommands('`earshot status`')}`,
+    );
+  }
+  return table(columnsAt(nowUs), rows, { caption: 'Notifications, newest first', list: true });
+}
+
+const eventTones: Readonly<Record<string, Tone>> = {
+  created: 'good',
+  modified: 'note',
+  deleted: 'warn',
+};
+
+/** The script shows the same columns (browser/live.ts). */
+function columnsAt(nowUs: number): TableColumn<LiveRow>[] {
+  return [
+    {
+      title: 'received (UTC)',
+      value: ({ receivedAt }) =>
+        html`<time datetime="${receivedAt}" class="tight">${timeOfDay(receivedAt, nowUs)}</time>`,
+    },
+    { title: 'event', value: ({ event }) => badge(eventTones[event] ?? 'plain', printable(event)) },
+    { title: 'mission', value: ({ cells }) => cells.mission },
+    { title: 'type', value: ({ cells }) => cells.type },
+    { title: 'tile/orbit', value: ({ cells }) => cells.tile, class: 'tight' },
+    { title: 'place', value: ({ cells }) => cells.place, class: 'tight' },
+    { title: 'cloud', value: ({ cells }) => cells.cloud, isNumber: true },
+    { title: 'delay', value: delayText, isNumber: true },
+    { title: 'subscription', value: ({ subscription }) => subscription },
+    {
+      title: 'product',
+      class: 'clip',
+      value: ({ productId, productName }) =>
+        html`<a class="name" href="${productLink(productId)}" title="${printable(productName ?? productId)}">${printable(productName ?? productId)}</a>`,
+    },
+  ];
+}
+
+/** `06:31:53`, with the date if it is not today's. */
+function timeOfDay(iso: string, nowUs: number): string {
+  const isToday = iso.slice(0, 10) === formatDateUs(nowUs).slice(0, 10);
+  return isToday ? iso.slice(11, 19) : iso.slice(5, 19).replace('T', ' ');
+}
+
+/** Time from NotificationDate to receipt. */
+function delayText({ notificationDate, receivedAt }: LiveRow): string | null {
+  if (notificationDate === null) return null;
+  return spanText(Math.max(0, (Date.parse(receivedAt) - Date.parse(notificationDate)) / 1_000));
+}

@@ -21,7 +21,7 @@ import {
   withCommands,
 } from './markup.ts';
 import type { PageParts, PageRequest, PageRoute } from './page-route.ts';
-import { linkTo, type PageState } from './page-state.ts';
+import { linkTo, type PageState, productLink } from './page-state.ts';
 import { smallMap } from './small-map.ts';
 
 const productsShown = 10;
@@ -170,10 +170,6 @@ async function productsPanel(parts: PageParts, request: PageRequest): Promise<Ht
     html`<div class="columns">${table(columnsAt(nowUs), found, { caption: title, list: true })}${map}</div>`,
     remark,
   );
-}
-
-export function productLink(productId: string): string {
-  return `/products/${encodeURIComponent(productId)}`;
 }
 
 async function newestProducts(

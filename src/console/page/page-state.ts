@@ -89,3 +89,8 @@ export function linkTo(
 export function sharedState({ since, until, subscription }: PageState) {
   return { since, until, subscription };
 }
+
+/** Returns the path of the page about a product. */
+export function productLink(productId: string): string {
+  return `/products/${encodeURIComponent(productId)}`;
+}

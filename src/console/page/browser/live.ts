@@ -1,0 +1,356 @@
+/** The live list: rows as they arrive, pause and resume, details of a row. */
+import { type ComponentChild, Fragment, h, render } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { prepareContent, showConnection, spanText } from './shell.ts';
+import { openStream, pageData } from './stream.ts';
+
+interface Row {
+  position: number;
+  productId: string;
+  productName: string | null;
+  event: string;
+  subscription: string | null;
+  notificationDate: string | null;
+  receivedAt: string;
+  cells: Record<'mission' | 'type' | 'sensed' | 'tile' | 'cloud' | 'place', string | null>;
+}
+
+interface Frame {
+  lastPosition: number;
+  indexedPosition: number | null;
+  count: number;
+  omitted: number;
+  rows: Row[];
+  products: Pick<Row, 'position' | 'cells'>[];
+}
+
+interface PageData {
+  rows: Row[];
+  rowsMax: number;
+  stream: string | null;
+  origin: string;
+}
+
+const data = pageData<PageData>();
+/** Rows of the page: only later ones are highlighted. */
+const first = new Set(data.rows.map(({ position }) => position));
+const countText = new Intl.NumberFormat('en-GB');
+
+/** State of the list. New rows collect in `waiting` while the list is paused. */
+interface Shown {
+  rows: Row[];
+  waiting: Row[];
+  /** Number of notifications since the pause, also of those that no frame lists. */
+  waitingCount: number;
+  omitted: number;
+  /** Notifications that are not indexed yet; null without an index. */
+  lag: number | null;
+}
+
+function LiveList() {
+  const [shown, change] = useState<Shown>({
+    rows: data.rows,
+    waiting: [],
+    waitingCount: 0,
+    omitted: 0,
+    lag: 0,
+  });
+  const [isPaused, pause] = useState(false);
+  const [open, setOpen] = useState<number | null>(null);
+  const paused = useRef(isPaused);
+  paused.current = isPaused;
+  // A list that is being read must not move.
+  const reading = useRef(false);
+  reading.current = open !== null;
+  useEffect(() => {
+    if (data.stream === null) return undefined;
+    const stream = data.stream;
+    const url = (lastId: string | null) =>
+      lastId === null ? stream : `${stream}${stream.includes('?') ? '&' : '?'}after=${lastId}`;
+    return openStream(url, {
+      onMessage: (name, message) => {
+        if (name === 'gap') return location.reload();
+        const waits = paused.current || reading.current;
+        change((former) => withFrame(former, message as Frame, waits));
+      },
+      onState: (state) => {
+        if (state !== 'hidden') showConnection(state);
+      },
+    });
+  }, []);
+  const resume = () => {
+    pause(false);
+    setOpen(null);
+    change(withWaiting);
+  };
+  return h(
+    'section',
+    { class: 'panel' },
+    h(
+      'header',
+      null,
+      h('h2', null, 'Notifications'),
+      h(
+        'div',
+        { class: 'toolbar' },
+        controlsOf(shown, isPaused, { pause: () => pause(true), resume }),
+      ),
+    ),
+    notesOf(shown),
+    shown.rows.length === 0 ? emptyList() : tableOf(shown.rows, open, setOpen),
+  );
+}
+
+function controlsOf(
+  { waitingCount }: Shown,
+  isPaused: boolean,
+  { pause, resume }: { pause(): void; resume(): void },
+): ComponentChild {
+  if (data.stream === null) return h('p', { class: 'note' }, 'This period has ended.');
+  const waiting = `${countText.format(waitingCount)} new`;
+  if (!isPaused && waitingCount > 0) {
+    return h('button', { type: 'button', class: 'primary', onClick: resume }, `Show ${waiting}`);
+  }
+  if (!isPaused) return h('button', { type: 'button', onClick: pause }, 'Pause');
+  const text = waitingCount > 0 ? `Resume (${waiting})` : 'Resume';
+  return h('button', { type: 'button', class: 'primary', onClick: resume }, text);
+}
+
+function notesOf({ omitted, lag }: Shown): ComponentChild {
+  const notes = [
+    ...(omitted > 0
+      ? [
+          `${countText.format(omitted)} notifications arrived too fast to be listed; all are stored.`,
+        ]
+      : []),
+    ...(lag === null
+      ? ['There is no product index: cloud cover and place are not known. Check: earshot index']
+      : []),
+    ...(lag !== null && lag > 1_000
+      ? [`The product index lags by ${countText.format(lag)} notifications: details appear later.`]
+      : []),
+  ];
+  return notes.map((text) => h('p', { class: 'note', role: 'status' }, text));
+}
+
+function emptyList(): ComponentChild {
+  return h(
+    'div',
+    { class: 'empty' },
+    h('p', null, 'No notification in this period matches.'),
+    h('p', null, 'New ones appear here automatically.'),
+  );
+}
+
+function withFrame(former: Shown, frame: Frame, waits: boolean): Shown {
+  const cells = new Map(frame.products.map((one) => [one.position, one.cells]));
+  const complete = (rows: Row[]) =>
+    cells.size === 0
+      ? rows
+      : rows.map((row) => ({ ...row, cells: cells.get(row.position) ?? row.cells }));
+  const { lastPosition, indexedPosition } = frame;
+  const next: Shown = {
+    rows: complete(former.rows),
+    waiting: [...frame.rows, ...complete(former.waiting)].slice(0, data.rowsMax),
+    waitingCount: former.waitingCount + frame.count + frame.omitted,
+    omitted: former.omitted + frame.omitted,
+    lag: indexedPosition === null ? null : lastPosition - indexedPosition,
+  };
+  return waits ? next : withWaiting(next);
+}
+
+function withWaiting(former: Shown): Shown {
+  if (former.waitingCount === 0) return former;
+  const known = new Set(former.rows.map(({ position }) => position));
+  const fresh = former.waiting.filter(({ position }) => !known.has(position));
+  return {
+    ...former,
+    rows: [...fresh, ...former.rows].slice(0, data.rowsMax),
+    waiting: [],
+    waitingCount: 0,
+  };
+}
+
+const titles = [
+  ...['received (UTC)', 'event', 'mission', 'type', 'tile/orbit', 'place', 'cloud', 'delay'],
+  ...['subscription', 'product'],
+];
+const numbers = ['cloud', 'delay'];
+
+function tableOf(
+  rows: readonly Row[],
+  open: number | null,
+  setOpen: (position: number | null) => void,
+): ComponentChild {
+  return h(
+    'div',
+    { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Notifications, newest first' },
+    h(
+      'table',
+      { 'data-list': '' },
+      h('caption', { class: 'visually-hidden' }, 'Notifications, newest first'),
+      h(
+        'thead',
+        null,
+        h(
+          'tr',
+          null,
+          titles.map((title) =>
+            h('th', { scope: 'col', class: numbers.includes(title) ? 'num' : '' }, title),
+          ),
+        ),
+      ),
+      h(
+        'tbody',
+        null,
+        rows.map((row) =>
+          h(
+            Fragment,
+            { key: row.position },
+            rowOf(row, open === row.position, setOpen),
+            open === row.position &&
+              h(
+                'tr',
+                { class: 'details' },
+                h('td', { colSpan: titles.length }, h(Details, { row })),
+              ),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+const today = () => new Date().toISOString().slice(0, 10);
+
+function rowOf(
+  row: Row,
+  isOpen: boolean,
+  setOpen: (position: number | null) => void,
+): ComponentChild {
+  const { receivedAt, event, cells, subscription, productName, productId } = row;
+  const isToday = receivedAt.startsWith(today());
+  const received = isToday ? receivedAt.slice(11, 19) : receivedAt.slice(5, 19).replace('T', ' ');
+  const tone = { created: 'good', modified: 'note', deleted: 'warn' }[event] ?? 'plain';
+  const text = (value: string | null, name = '') => h('td', { class: name }, value ?? '-');
+  return h(
+    'tr',
+    { class: first.has(row.position) ? '' : 'arrived' },
+    h('td', null, h('time', { dateTime: receivedAt, class: 'tight' }, received)),
+    h('td', null, h('span', { class: `badge ${tone}` }, event)),
+    text(cells.mission),
+    text(cells.type),
+    text(cells.tile, 'tight'),
+    text(cells.place, 'tight'),
+    text(cells.cloud, 'num'),
+    text(delayText(row), 'num'),
+    text(subscription),
+    h(
+      'td',
+      { class: 'clip' },
+      h(
+        'button',
+        {
+          type: 'button',
+          class: 'quiet name',
+          title: productName ?? productId,
+          'aria-expanded': isOpen,
+          onClick: () => setOpen(isOpen ? null : row.position),
+        },
+        productName ?? productId,
+      ),
+    ),
+  );
+}
+
+function delayText({ notificationDate, receivedAt }: Row): string | null {
+  if (notificationDate === null) return null;
+  const seconds = (Date.parse(receivedAt) - Date.parse(notificationDate)) / 1_000;
+  return seconds < 1
+    ? `${Math.max(0, Math.round(seconds * 1_000))} ms`
+    : spanText(Math.round(seconds));
+}
+
+interface Loaded {
+  fields: Record<string, unknown> | null;
+  body: string | null;
+  /** Why the notification could not be loaded. */
+  failure: string | null;
+}
+
+/** Shows all fields of a notification and its body, with buttons that copy. */
+function Details({ row }: { row: Row }) {
+  const [loaded, setLoaded] = useState<Loaded | null>(null);
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    void loadNotification(row.position).then(setLoaded);
+  }, [row.position]);
+  useEffect(() => {
+    if (place.current !== null) prepareContent(place.current);
+  }, [loaded]);
+  const product = `/products/${encodeURIComponent(row.productId)}`;
+  const url = `${data.origin}/api/notifications?after=${row.position - 1}&before=${row.position + 1}`;
+  const copies = [
+    ['Copy id', row.productId],
+    ['Copy earshot query', `earshot query --product-id ${row.productId} --body`],
+    ['Copy curl', `curl '${url}'`],
+  ] as const;
+  return h(
+    'div',
+    { class: 'detail', ref: place },
+    h(
+      'div',
+      { class: 'toolbar' },
+      h('a', { class: 'button', href: product }, 'Open product'),
+      copies.map(([label, text]) =>
+        h('button', { type: 'button', 'data-copy': text, hidden: true, key: label }, label),
+      ),
+    ),
+    loaded === null ? h('p', { class: 'note' }, 'Loading …') : contentOf(loaded),
+  );
+}
+
+function contentOf({ fields, body, failure }: Loaded): ComponentChild {
+  if (failure !== null) return h('p', { class: 'note' }, failure);
+  return [
+    h(
+      'dl',
+      { class: 'facts' },
+      Object.entries(fields ?? {}).map(([name, value]) => [
+        h('dt', null, name),
+        h('dd', null, value === null ? '-' : String(value)),
+      ]),
+    ),
+    h('h3', null, 'Body'),
+    h('pre', { class: 'body', tabIndex: 0 }, body ?? 'The body was pruned.'),
+  ];
+}
+
+async function loadNotification(position: number): Promise<Loaded> {
+  try {
+    const path = `/api/notifications?after=${position - 1}&before=${position + 1}&body=true`;
+    const answer = await fetch(path);
+    const { notifications = [], detail } = await answer.json();
+    if (!answer.ok) return { fields: null, body: null, failure: String(detail) };
+    const { body = null, ...fields } = notifications[0] ?? {};
+    return { fields, body: body === null ? null : indented(body), failure: null };
+  } catch {
+    const failure = 'The receiver does not answer. Close the row and open it again to retry.';
+    return { fields: null, body: null, failure };
+  }
+}
+
+/** JSON with indentation; any other text unchanged. */
+function indented(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+const root = document.getElementById('live');
+if (root !== null) {
+  root.replaceChildren();
+  render(h(LiveList, null), root);
+}

@@ -1,13 +1,12 @@
 /** Table cells of a product: mission, type, sensing time, tile or orbit, cloud cover, place. */
 import { shortDateUs } from '../domain/dates.ts';
 import {
-  centreOfBoxes,
   type ProductCells,
   type ProductFacts,
   productCells,
   toMinute,
 } from '../domain/product-cells.ts';
-import { boxesOf } from '../filter/geometry/shape.ts';
+import { centreOf } from '../filter/geometry/shape.ts';
 import type { ProductRecord } from '../filter/product-record.ts';
 import { productView } from '../filter/product-view.ts';
 import type { Column } from './output.ts';
@@ -15,7 +14,7 @@ import type { Column } from './output.ts';
 /** Describes a product by its facts, its name, and the footprint in its record. */
 export function cellsOfRecord(facts: ProductFacts, record: ProductRecord | null): ProductCells {
   const shape = record === null ? null : productView(record).footprint();
-  return productCells(facts, shape === null ? null : centreOfBoxes(boxesOf(shape)));
+  return productCells(facts, shape === null ? null : centreOf(shape));
 }
 
 /** A table row with the cells of its product. */

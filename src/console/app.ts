@@ -7,6 +7,7 @@ import type { IncomingMessage } from 'node:http';
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
+import { compress } from 'hono/compress';
 import { z } from 'zod';
 import { AppError, errorText } from '../domain/app-error.ts';
 import { coverageSchema, readCoverage, toCoverageJson } from '../domain/coverage.ts';
@@ -29,6 +30,7 @@ import {
   refusedMethod,
   requestedUrl,
 } from './errors.ts';
+import { footprintsRoute } from './footprints-route.ts';
 import { createLiveFeed, liveRoute } from './live-feed.ts';
 import { type Metrics, metricsContentType } from './metrics/metrics.ts';
 import { notificationsRoute } from './notifications-route.ts';
@@ -95,11 +97,14 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   const routes = [
     { route: notificationsRoute(notifications), line: notificationLine },
     { route: productsRoute(options), line: productLine },
+    { route: footprintsRoute(products), line: productLine },
     { route: summariesRoute(summaries), line: notificationLine },
     { route: coverageRoute(options), line: notificationLine },
     { route: statusRoute(options.status), line: atOnce },
     { route: liveRoute(createLiveFeed(options, options.closing)), line: atOnce },
   ];
+  // The largest answer of this API.
+  app.use('/api/footprints', compress({ encoding: 'gzip' }));
   for (const { route, line } of routes) app.get(route.path, (c) => answerApi(route, line, c));
   const table = routes.map(({ route }) => route);
   const passwordNeeded = options.authorize !== null;

@@ -1,6 +1,6 @@
 /** Short texts about a product for lists: mission, type, sensing time, tile or orbit, cloud cover, place. */
 import { shortDateUs } from './dates.ts';
-import type { Box, Position } from './filter-tree.ts';
+import type { Position } from './filter-tree.ts';
 import { parseProductName } from './naming/conventions.ts';
 import type { ProductRow } from './products.ts';
 
@@ -78,15 +78,6 @@ function shortMission(platform: string): string {
 function percentBelow(percent: number): string {
   const rounded = percent.toFixed(1);
   return Number(rounded) > percent ? (Number(rounded) - 0.1).toFixed(1) : rounded;
-}
-
-/** Returns the centre of a footprint from its boxes; null without one. */
-export function centreOfBoxes([first, second]: readonly Box[]): Position | null {
-  if (first === undefined) return null;
-  // The second box is the part beyond the antimeridian.
-  const east = second === undefined ? first.east : second.east + 360;
-  const middle = (first.west + east) / 2;
-  return [middle > 180 ? middle - 360 : middle, (first.south + first.north) / 2];
 }
 
 /** `46.2°N 7.1°E`, or `46N 7E`. */

@@ -75,6 +75,8 @@ export interface ProductQuery {
   filter: FilterTree | null;
   /** Limits products to those first received in [fromUs, untilUs). An absent bound is open. */
   received?: { fromUs?: number | undefined; untilUs?: number | undefined } | undefined;
+  /** Limits products to those with a notification for this subscription. */
+  subscription?: string | undefined;
   /** `defaultOrderOf` the entity by default; ties by position. */
   order?: { by: ProductOrder; direction: Direction } | undefined;
   /** Only products after this key, in the order. */

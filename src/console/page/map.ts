@@ -1,9 +1,206 @@
-/** The page `/map`. */
+/** The page `/map`: footprints of received products on a map, and the same products as a list. */
 import { html } from 'hono/html';
-import type { PageRoute } from './page-route.ts';
+import { AppError } from '../../domain/app-error.ts';
+import type { FilterTree, Geometry, Position } from '../../domain/filter-tree.ts';
+import { productCells } from '../../domain/product-cells.ts';
+import type { FoundProduct } from '../../domain/products.ts';
+import { parseBoundingBox } from '../../filter/bounding-box.ts';
+import { and, expression, intersects } from '../../filter/builder.ts';
+import { requireFilter } from '../../filter/check.ts';
+import { toGeoJson } from '../../filter/geometry/geojson.ts';
+import { closedRing } from '../../filter/geometry/ring.ts';
+import { centreOf, toShape } from '../../filter/geometry/shape.ts';
+import { footprintLimits, receivedProducts } from '../footprints-route.ts';
+import { choice, periodChoice, stateForm } from './layout.ts';
+import { age, emptyState, type Html, panel, type TableColumn, table } from './markup.ts';
+import type { PageRequest, PageRoute } from './page-route.ts';
+import { linkTo, type PageState, productLink } from './page-state.ts';
+import { smallMap } from './small-map.ts';
+
+/** Products of the list below the map. */
+const listedMax = 100;
+
+const projections = [
+  ['', 'plate carrée'],
+  ['arctic', 'arctic'],
+  ['antarctic', 'antarctic'],
+] as const;
+
+const colours = [
+  ['', 'collection'],
+  ['age', 'age'],
+  ['cloud', 'cloud cover'],
+  ['delay', 'delay'],
+] as const;
+
+/** Data of the script. */
+export interface MapData {
+  /** Address of the footprints, newest first. */
+  footprints: string;
+  footprintsMax: number;
+  /** False for a period that has ended: nothing can arrive. */
+  isLive: boolean;
+  projection: string;
+  colour: string;
+  /** Centre and zoom of the URL, `longitude,latitude,zoom`; '' for the whole map. */
+  view: string;
+  /** Addresses of the land outlines. */
+  land: { coarse: string; fine: string };
+}
 
 export const mapPage: PageRoute = {
   path: '/map',
   back: '24h',
-  list: async () => ({ title: 'Map', body: html`` }),
+  list: async (parts, request) => {
+    const { url, state, assets, signal } = request;
+    const mapState = stateOf(url, state);
+    const drawn = drawnArea(url.searchParams);
+    const tree = requireFilter(state.filter, 'Products');
+    if (drawn !== null) {
+      return { location: linkTo('/map', { ...mapState, filter: filterWithArea(tree, drawn) }) };
+    }
+    const { subscription, sinceUs, until, untilUs } = state;
+    const period = { sinceUs, untilUs: until === undefined ? undefined : untilUs };
+    const question = { filter: tree, subscription, ...period };
+    const listed = await Array.fromAsync(
+      receivedProducts(parts.products, question, listedMax, signal),
+    );
+    const { filter, projection = '', colour = '', view = '' } = mapState;
+    const data: MapData = {
+      footprints: linkTo('/api/footprints', { filter, subscription, ...boundsOf(state) }),
+      footprintsMax: footprintLimits.rowsMax,
+      isLive: until === undefined,
+      ...{ projection, colour, view },
+      land: { coarse: assets.urlOf('land-coarse.json'), fine: assets.urlOf('land-fine.json') },
+    };
+    return {
+      title: 'Map',
+      wide: true,
+      controls: controls(state, mapState),
+      scripts: ['map.js'],
+      data,
+      body: html`${mapPanel(listed, request)}${listPanel(listed, request)}`,
+    };
+  },
 };
+
+type MapState = ReturnType<typeof stateOf>;
+
+function stateOf({ searchParams }: URL, { since, until, subscription, filter }: PageState) {
+  const chosen = (name: string, options: readonly (readonly [string, string])[]) =>
+    options.find(([value]) => value === searchParams.get(name))?.[0];
+  const [view] =
+    /^-?[\d.]{1,12},-?[\d.]{1,12},-?[\d.]{1,6}$/.exec(searchParams.get('view') ?? '') ?? [];
+  const projection = chosen('projection', projections);
+  return {
+    since,
+    until,
+    subscription,
+    filter,
+    projection,
+    colour: chosen('colour', colours),
+    view,
+  };
+}
+
+/** Absolute times for the API; a period that ends now stays open. */
+function boundsOf({ sinceUs, until, untilUs }: PageState) {
+  const iso = (us: number) => new Date(us / 1_000).toISOString();
+  return { since: iso(sinceUs), until: until === undefined ? undefined : iso(untilUs) };
+}
+
+/** Reads an area drawn on the map: `bbox`, or `polygon` as `longitude latitude,longitude latitude,…`. */
+function drawnArea(parameters: URLSearchParams): Geometry | null {
+  const [bbox, polygon] = [parameters.get('bbox'), parameters.get('polygon')];
+  if (bbox !== null) return parseBoundingBox(bbox).geometry;
+  if (polygon === null) return null;
+  const ring = polygon.split(',').map((text): Position => {
+    const [longitude = Number.NaN, latitude = Number.NaN] = text.trim().split(/\s+/).map(Number);
+    return [longitude, latitude];
+  });
+  if (ring.length < 3 || !ring.flat().every(Number.isFinite)) {
+    throw new AppError(
+      'invalid',
+      '`polygon` must be at least three positions: longitude latitude,…',
+    );
+  }
+  // Cut at the antimeridian: how the catalogue reads an edge across it is unknown.
+  return toGeoJson({ type: 'Polygon', coordinates: [closedRing(ring)] });
+}
+
+/** Adds an area to a filter. It replaces the area of a filter that has exactly one. */
+function filterWithArea(tree: FilterTree | null, area: Geometry): string {
+  const drawn = intersects(area);
+  if (tree === null) return String(drawn);
+  const terms = tree.node === 'and' ? tree.terms : [tree];
+  const isArea = ({ node }: FilterTree) => node === 'intersects';
+  const areas = terms.filter(isArea);
+  const others = areas.length === 1 ? terms.filter((term) => !isArea(term)) : terms;
+  return String(and(...others.map(expression), drawn));
+}
+
+function controls(state: PageState, { projection, colour, view }: MapState): Html {
+  const area =
+    state.filter === ''
+      ? ''
+      : html`<a class="button" href="${linkTo('/map', { since: state.since, until: state.until, subscription: state.subscription, projection, colour, view })}">Clear filter</a>`;
+  return stateForm(
+    '/map',
+    html`${choice('colour', 'colour', colours, colour)}${choice('projection', 'projection', projections, projection)}
+${periodChoice(state, '24h')}
+<label class="grow">$filter<input name="filter" value="${state.filter}" size="40" spellcheck="false" autocomplete="off" data-search placeholder="Collection/Name eq 'SENTINEL-2'"></label>${area}`,
+    { subscription: state.subscription, view },
+  );
+}
+
+/** The script replaces the small map with the large one. */
+function mapPanel(listed: readonly FoundProduct[], { assets }: PageRequest): Html {
+  const items = listed.map(({ row, footprint }) => ({
+    title: row.productName ?? row.productId,
+    href: productLink(row.productId),
+    footprint,
+  }));
+  return html`<section class="map" id="map" aria-label="Map">${smallMap(items, { assets, label: 'Footprints of the listed products' })}
+<noscript><p class="note">The large map needs JavaScript. The list has the newest ${listedMax} products.</p></noscript></section>`;
+}
+
+function listPanel(listed: readonly FoundProduct[], { state, nowUs }: PageRequest): Html {
+  const title = 'Products on this map';
+  if (listed.length === 0) {
+    return panel(
+      title,
+      emptyState(
+        'No product in this period matches.',
+        'Choose a longer period, or clear the filter.',
+      ),
+    );
+  }
+  const count = listed.length < listedMax ? `${listed.length}` : `the newest ${listedMax}`;
+  const { filter, since, until, subscription } = state;
+  const all = linkTo('/products', { filter, since, until, subscription });
+  return panel(
+    title,
+    table(columnsAt(nowUs), listed, { caption: title, list: true }),
+    html`${count} · <a href="${all}">search these products</a>`,
+  );
+}
+
+function columnsAt(nowUs: number): TableColumn<FoundProduct>[] {
+  const cells = ({ row, footprint }: FoundProduct) =>
+    productCells(row, footprint ? centreOf(toShape(footprint)) : null);
+  return [
+    { title: 'received', value: ({ row }) => age(row.receivedAtUs, nowUs) },
+    { title: 'collection', value: ({ row }) => row.collection, class: 'tight' },
+    { title: 'type', value: (one) => cells(one).type },
+    { title: 'tile/orbit', value: (one) => cells(one).tile, class: 'tight' },
+    { title: 'place', value: (one) => cells(one).place, class: 'tight' },
+    { title: 'sensed (UTC)', value: (one) => cells(one).sensed, class: 'tight' },
+    { title: 'cloud', value: (one) => cells(one).cloud, isNumber: true },
+    {
+      title: 'product',
+      class: 'clip',
+      value: ({ row: { productId, productName } }) =>
+        html`<a class="name" href="${productLink(productId)}">${productName ?? productId}</a>`,
+    },
+  ];
+}

@@ -42,13 +42,18 @@ export interface PageRequest {
   signal: AbortSignal;
 }
 
+/** Another address of the page, with the same content: the state in its canonical form. */
+export interface Redirect {
+  location: string;
+}
+
 export interface PageRoute {
   /** Page in the navigation. */
   path: PagePath;
   /** Default period, such as `24h`. */
   back: string;
   /** Renders the page. Rejects with `invalid` for a state that cannot be shown, and as the ports do. */
-  list(parts: PageParts, request: PageRequest): Promise<PageContent>;
+  list(parts: PageParts, request: PageRequest): Promise<PageContent | Redirect>;
   /** Renders the page about one item, below the path. Rejects with `not_found`. */
   item?(parts: PageParts, request: PageRequest): Promise<PageContent>;
 }

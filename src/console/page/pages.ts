@@ -1,5 +1,6 @@
 /** Serves the web page: pages rendered with their data, and the files they use. */
 import type { Context, Hono } from 'hono';
+import { compress } from 'hono/compress';
 import { html } from 'hono/html';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import { statusOf } from '../../http/problem.ts';
@@ -67,6 +68,7 @@ export function addPages(
     return assets.answer(c.req.path, c.req.header('accept-encoding') ?? '') ?? next();
   });
   for (const route of routes) {
+    app.use(route.path, compress({ encoding: 'gzip' }));
     const show = async (c: Context, id: string) => {
       const loaded = await loadAssets();
       try {
@@ -82,7 +84,9 @@ export function addPages(
       }
     };
     app.get(route.path, (c) => show(c, ''));
-    if (route.item !== undefined) app.get(`${route.path}/:id`, (c) => show(c, c.req.param('id')));
+    if (route.item === undefined) continue;
+    app.use(`${route.path}/:id`, compress({ encoding: 'gzip' }));
+    app.get(`${route.path}/:id`, (c) => show(c, c.req.param('id')));
   }
 }
 
@@ -104,6 +108,7 @@ async function respond(
   const request = { url, state, nowUs, id, status, assets, signal };
   const render = id === '' ? route.list : (route.item ?? route.list);
   const content = await render(parts, request);
+  if ('location' in content) return c.redirect(content.location, 303);
   return pageAnswer(document(content, { path, state, status, assets }), 200);
 }
 

@@ -239,3 +239,13 @@ function smallestCover(ranges: readonly Range[]): Range {
   }
   return cover;
 }
+
+/** Returns the centre of the bounding box of a shape; null for an empty shape. */
+export function centreOf(shape: Shape): Position | null {
+  const [first, second] = boxesOf(shape);
+  if (first === undefined) return null;
+  // The second box is the part beyond the antimeridian.
+  const east = second === undefined ? first.east : second.east + 360;
+  const middle = (first.west + east) / 2;
+  return [middle > 180 ? middle - 360 : middle, (first.south + first.north) / 2];
+}

@@ -312,7 +312,8 @@ function helpDialog(): HTMLDialogElement {
   return dialog;
 }
 
-function element(name: string, text: string): HTMLElement {
+/** Creates an element with a text. */
+export function element(name: string, text: string): HTMLElement {
   const made = document.createElement(name);
   made.textContent = text;
   return made;

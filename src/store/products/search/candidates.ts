@@ -37,8 +37,9 @@ export function planSearch(
     entity,
     filter,
     received = {},
+    subscription,
     footprints = false,
-  }: Pick<ProductQuery, 'filter' | 'received' | 'footprints'> & {
+  }: Pick<ProductQuery, 'filter' | 'received' | 'subscription' | 'footprints'> & {
     /** Null for existing and deleted products. */
     entity: Entity | null;
   },
@@ -59,6 +60,7 @@ export function planSearch(
     { sql: entity === null ? 'TRUE' : `p.deleted = ${entity === 'Products' ? 0 : 1}`, values: [] },
     ...(fromUs === undefined ? [] : [{ sql: 'p.received_at_us >= ?', values: [fromUs] }]),
     ...(untilUs === undefined ? [] : [{ sql: 'p.received_at_us < ?', values: [untilUs] }]),
+    ...(subscription === undefined ? [] : [{ sql: notifiedFor, values: [subscription] }]),
   ];
   const needs = neededBy(byRecords);
   return {
@@ -74,6 +76,9 @@ export function planSearch(
     matches: (view) => tests.every((test) => test(view)),
   };
 }
+
+const notifiedFor =
+  'EXISTS (SELECT 1 FROM product_event e WHERE e.product = p.id AND e.subscription = ?)';
 
 function neededBy(byRecords: readonly FilterTree[]): SearchPlan['needs'] {
   if (byRecords.length === 0) return 'nothing';

@@ -1,0 +1,385 @@
+/** The map of footprints: data, colours, selection, area, and state of the URL. */
+import { MapCanvas, shapeOf, trace } from './map-canvas.ts';
+import { type ColourName, colourings } from './map-colours.ts';
+import {
+  answerOf,
+  type FootprintPage,
+  type Item,
+  isInside,
+  itemOf,
+  type Land,
+  loadLand,
+  placeText,
+} from './map-data.ts';
+import { boxText, createDrawing, type DrawMode, polygonText } from './map-draw.ts';
+import { addGestures } from './map-gestures.ts';
+import { plateCarree, projections } from './map-projection.ts';
+import { element, showConnection } from './shell.ts';
+import { listenForArrivals, pageData } from './stream.ts';
+
+interface PageData {
+  footprints: string;
+  footprintsMax: number;
+  isLive: boolean;
+  projection: string;
+  colour: string;
+  view: string;
+  land: { coarse: string; fine: string };
+}
+
+const data = pageData<PageData>();
+const projection = projections.find(({ name }) => name === data.projection) ?? plateCarree;
+const countText = new Intl.NumberFormat('en-GB');
+/** Shortest time between two requests for new footprints. */
+const pollMs = 1_000;
+/** Time after which all footprints are loaded again: products change, and leave the period. */
+const reloadMs = 300_000;
+const pickedMax = 20;
+/** Pixels per degree above which the fine outlines are shown. */
+const fineScale = 14;
+
+const root = document.getElementById('map') ?? document.createElement('section');
+const canvas = document.createElement('canvas');
+const tools = part('map-tools');
+const legend = part('map-legend');
+const selection = part('map-selection');
+const readout = part('map-readout');
+
+/** Newest last, so that it is drawn on top. */
+let items: Item[] = [];
+let picked: readonly Item[] = [];
+let colour = (data.colour === '' ? 'collection' : data.colour) as ColourName;
+let land: Land = { land: [], borders: shapeOf([]) };
+let isFine = false;
+
+const drawing = createDrawing(projection, {
+  onChange: () => map.redraw(),
+  onArea: ({ name, value }) => openWith(name, value),
+});
+const map = new MapCanvas(canvas, drawOverlay);
+const gestures = addGestures(canvas, {
+  map,
+  projection,
+  drawing,
+  onHover: (x, y) => showReadout(x, y),
+  onClick: (x, y) => pick(itemsAt(x, y).slice(0, pickedMax)),
+});
+
+function part(name: string): HTMLElement {
+  const made = element('div', '');
+  made.className = name;
+  return made;
+}
+
+start();
+
+function start(): void {
+  canvas.tabIndex = 0;
+  canvas.setAttribute('role', 'application');
+  canvas.setAttribute(
+    'aria-label',
+    'Map of footprints. The list after the map has the same products. Arrow keys move, plus and minus zoom, Enter selects at the centre.',
+  );
+  selection.hidden = true;
+  readout.setAttribute('role', 'status');
+  root.replaceChildren(canvas, tools, legend, selection, readout);
+  addTools();
+  showView(data.view);
+  void load();
+  void showLand(data.land.coarse);
+  document.addEventListener('themechange', show);
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', show);
+  document
+    .querySelector<HTMLSelectElement>('select[name="colour"]')
+    ?.addEventListener('change', (event) => {
+      // The form would load the page again.
+      event.stopPropagation();
+      colour = ((event.target as HTMLSelectElement).value || 'collection') as ColourName;
+      show();
+      saveState();
+    });
+  if (data.isLive) followArrivals();
+}
+
+/** Without outlines, the map shows footprints only. */
+async function showLand(url: string): Promise<void> {
+  land = (await loadLand(url, projection)) ?? land;
+  show();
+}
+
+/** Loads all footprints; the first pages are shown while the next ones load. */
+async function load(): Promise<void> {
+  const found: Item[] = [];
+  try {
+    let url: string | null = `${data.footprints}&limit=${data.footprintsMax}`;
+    while (url !== null && found.length < data.footprintsMax) {
+      const page: FootprintPage = await answerOf(url);
+      found.push(...page.footprints.map((one) => itemOf(one, projection)));
+      url = page.next;
+      items = found.toReversed();
+      show();
+    }
+    showCount();
+  } catch (error) {
+    readout.textContent = error instanceof Error ? error.message : String(error);
+  }
+}
+
+function showCount(): void {
+  const count = countText.format(items.length);
+  const some = items.length >= data.footprintsMax ? `The newest ${count}` : count;
+  readout.textContent =
+    items.length === 0
+      ? 'No product with a footprint matches in this period. Choose a longer period, or clear the filter.'
+      : `${some} footprints`;
+}
+
+/** Requests new footprints when something arrives, and all of them after some minutes. */
+function followArrivals(): void {
+  let isDue = false;
+  let isBusy = false;
+  let loadedAt = performance.now();
+  let changed = false;
+  const poll = async () => {
+    const newest = items.at(-1)?.position ?? 0;
+    const { footprints } = await answerOf(`${data.footprints}&after=${newest}&limit=1000`);
+    if (footprints.length === 0) return;
+    items = [...items, ...footprints.map((one) => itemOf(one, projection))].slice(
+      -data.footprintsMax,
+    );
+    show();
+    showCount();
+  };
+  setInterval(() => {
+    const isOld = changed && performance.now() - loadedAt > reloadMs;
+    if (document.hidden || isBusy || !(isDue || isOld)) return;
+    [isDue, isBusy] = [false, true];
+    if (isOld) [loadedAt, changed] = [performance.now(), false];
+    void (isOld ? load() : poll().catch(() => undefined)).finally(() => {
+      isBusy = false;
+    });
+  }, pollMs);
+  listenForArrivals({
+    onArrival: () => {
+      [isDue, changed] = [true, true];
+    },
+    onState: (state) => {
+      if (state !== 'hidden') showConnection(state);
+      if (state === 'open') isDue = true;
+    },
+  });
+}
+
+/** Shows the items with the colours of the theme. */
+function show(): void {
+  const { classes, classOf, title } = colourings[colour];
+  const now = Date.now();
+  const counts = classes.map(() => 0);
+  for (const item of items) {
+    item.colour = classOf(item, now);
+    counts[item.colour] = (counts[item.colour] ?? 0) + 1;
+  }
+  const entries = classes.map(({ style, label }, i) => {
+    const entry = element('li', `${label} `);
+    const swatch = element('span', '');
+    swatch.className = `swatch ${style}`;
+    entry.prepend(swatch);
+    entry.append(element('span', countText.format(counts[i] ?? 0)));
+    entry.hidden = counts[i] === 0;
+    return entry;
+  });
+  const list = element('ul', '');
+  list.append(...entries);
+  legend.replaceChildren(element('h2', title), list);
+  const swatches = [...list.querySelectorAll('.swatch')];
+  map.show(
+    { projection, ...land, shapes: items },
+    { ...mapColours(), classes: swatches.map((swatch) => getComputedStyle(swatch).color) },
+  );
+}
+
+/** Colours of the style sheet, which depend on the theme. */
+function mapColours() {
+  const sample = root.appendChild(element('span', ''));
+  const of = (name: string) => {
+    sample.className = `map-${name}`;
+    return getComputedStyle(sample).color;
+  };
+  const colours = { sea: of('sea'), land: of('land'), border: of('border'), grid: of('grid') };
+  sample.remove();
+  return colours;
+}
+
+/** Returns the items at a pixel, newest first. */
+function itemsAt(px: number, py: number): Item[] {
+  const [x, y] = gestures.mapPointAt(px, py);
+  const { period } = projection;
+  const xs = period === 0 ? [x] : [x - period, x, x + period];
+  return items.filter((item) => xs.some((one) => isInside(item, one, y))).toReversed();
+}
+
+function showReadout(px: number, py: number): void {
+  const [longitude, latitude] = gestures.positionAt(px, py);
+  const [first, ...others] = itemsAt(px, py);
+  const more = others.length > 0 ? ` and ${countText.format(others.length)} more` : '';
+  const name = first === undefined ? '' : ` · ${first.productName ?? first.productId}${more}`;
+  readout.textContent = `${placeText([longitude, latitude])}${name}`;
+}
+
+/** Lists the selected products, and draws their outlines. */
+function pick(next: readonly Item[]): void {
+  picked = next;
+  selection.hidden = next.length === 0;
+  const list = element('ul', '');
+  list.append(
+    ...next.map(({ productId, productName, sensingStart, cloudCoverPercent }) => {
+      const entry = element('li', '');
+      const link = document.createElement('a');
+      link.href = `/products/${encodeURIComponent(productId)}`;
+      link.textContent = productName ?? productId;
+      const sensed = sensingStart?.slice(0, 16).replace('T', ' ') ?? 'not known';
+      const cloud = cloudCoverPercent === null ? '' : `, cloud ${cloudCoverPercent.toFixed(1)} %`;
+      entry.append(link, element('small', `sensed ${sensed}${cloud}`));
+      return entry;
+    }),
+  );
+  const close = button('Close', () => pick([]));
+  const title =
+    next.length === pickedMax ? `${pickedMax} or more products here` : `${next.length} here`;
+  selection.replaceChildren(element('h2', title), list, close);
+  map.redraw();
+}
+
+function button(text: string, onClick: () => void, label = text): HTMLButtonElement {
+  const made = document.createElement('button');
+  made.type = 'button';
+  made.textContent = text;
+  made.title = label;
+  made.setAttribute('aria-label', label);
+  made.addEventListener('click', onClick);
+  return made;
+}
+
+function addTools(): void {
+  const modes = (['box', 'polygon'] as const).map((mode) => {
+    const label =
+      mode === 'box'
+        ? 'Draw a box as filter: drag'
+        : 'Draw a polygon as filter: click the corners, then Enter or double-click';
+    const made = button(mode === 'box' ? 'Box' : 'Polygon', () => toggle(mode), label);
+    made.dataset.mode = mode;
+    made.setAttribute('aria-pressed', 'false');
+    return made;
+  });
+  const toggle = (mode: DrawMode) => {
+    drawing.start(drawing.mode === mode ? null : mode);
+    for (const made of modes) {
+      made.setAttribute('aria-pressed', String(made.dataset.mode === drawing.mode));
+    }
+    canvas.classList.toggle('drawing', drawing.mode !== null);
+    readout.textContent =
+      drawing.mode === null ? '' : (modes.find((one) => one.dataset.mode === mode)?.title ?? '');
+    canvas.focus();
+  };
+  tools.append(
+    button('+', () => gestures.zoom(1.5), 'Zoom in'),
+    button('−', () => gestures.zoom(1 / 1.5), 'Zoom out'),
+    button(
+      'Fit',
+      () => gestures.fit(shapeOf(items.flatMap(({ rings }) => rings)).box),
+      'Show all footprints',
+    ),
+    ...modes,
+    button('This view', useView, 'Use the visible area as filter'),
+  );
+}
+
+/** The visible area as a filter; on a polar map, as the polygon of its corners. */
+function useView(): void {
+  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+  const corners = [
+    [0, 0],
+    [0, height],
+    [width, height],
+    [width, 0],
+  ] as const;
+  const positions = corners.map(([x, y]) => gestures.positionAt(x, y));
+  const [[west, north] = [0, 0], , [east, south] = [0, 0]] = positions;
+  if (projection.period > 0) openWith('bbox', boxText([west, south, east, north]));
+  else openWith('polygon', polygonText(positions));
+}
+
+/** Opens the page with an area; the server adds it to the filter. */
+function openWith(name: string, value: string): void {
+  const url = new URL(location.href);
+  url.searchParams.set('view', viewText());
+  url.searchParams.set(name, value);
+  location.assign(url);
+}
+
+/** Draws the selected outlines and the area being drawn. */
+function drawOverlay(context: CanvasRenderingContext2D, corner: Parameters<typeof trace>[2]): void {
+  const draft = drawing.outline();
+  const { period } = projection;
+  const ring = draft.length < 2 ? null : projection.ring(draft);
+  context.strokeStyle = getComputedStyle(readout).color;
+  const shifts = period === 0 ? [0] : [-period, 0, period];
+  for (const [shapes, dash] of [
+    [picked, []],
+    [ring === null ? [] : [shapeOf([ring])], [6, 4]],
+  ] as const) {
+    context.setLineDash([...dash]);
+    context.lineWidth = 2.5;
+    context.beginPath();
+    for (const shape of shapes) {
+      for (const shift of shifts) trace(context, shape, { ...corner, x: corner.x - shift }, true);
+    }
+    context.stroke();
+  }
+  context.setLineDash([]);
+  afterMove();
+}
+
+let savedView = '';
+let saveTimer: ReturnType<typeof setTimeout> | undefined;
+
+/** Writes the view to the URL when the map rests, and loads fine outlines for a close view. */
+function afterMove(): void {
+  const view = viewText();
+  if (view === savedView) return;
+  savedView = view;
+  clearTimeout(saveTimer);
+  saveTimer = setTimeout(saveState, 300);
+}
+
+/** Longitude and latitude of the centre, and zoom: doubles the scale with each step, 0 is 256 pixels for the globe. */
+function viewText(): string {
+  const { x, y, scale } = map.camera;
+  const [longitude, latitude] = projection.invert(x, y);
+  const digits = scale > 100 ? 4 : 2;
+  const zoom = Math.log2((scale * 360) / 256);
+  return `${Number(longitude.toFixed(digits))},${Number(latitude.toFixed(digits))},${Number(zoom.toFixed(2))}`;
+}
+
+function showView(text: string): void {
+  const [longitude = 0, latitude = 0, zoom] = text.split(',').map(Number);
+  const [x, y] = projection.project([longitude, latitude]);
+  const whole = { x: 0, y: 0, scale: 0 };
+  gestures.show(zoom === undefined ? whole : { x, y, scale: (256 * 2 ** zoom) / 360 });
+}
+
+function saveState(): void {
+  const url = new URL(location.href);
+  const view = viewText();
+  url.searchParams.set('view', view);
+  if (colour === 'collection') url.searchParams.delete('colour');
+  else url.searchParams.set('colour', colour);
+  // Commas and colons need no escape, and make links readable.
+  history.replaceState(null, '', url.href.replaceAll('%2C', ',').replaceAll('%3A', ':'));
+  const field = document.querySelector<HTMLInputElement>('.toolbar input[name="view"]');
+  if (field !== null) field.value = view;
+  if (!isFine && map.camera.scale > fineScale) {
+    isFine = true;
+    void showLand(data.land.fine);
+  }
+}

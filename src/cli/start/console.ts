@@ -22,8 +22,8 @@ import type { ServedCertificate } from './certificate.ts';
 /** The user name that belongs to EARSHOT_CONSOLE_PASSWORD. */
 const username = 'earshot';
 
-/** Enough for a person and a few programs. */
-const connectionsMax = 50;
+/** For the viewers of 16 live streams, each with a few connections, and some programs. */
+const connectionsMax = 200;
 
 /** Time to send an answer of a thousand records at shutdown. */
 const graceMs = 2_000;

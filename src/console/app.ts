@@ -29,6 +29,7 @@ import {
   refusedMethod,
   requestedUrl,
 } from './errors.ts';
+import { filterCheckRoute } from './filter-check-route.ts';
 import { createLiveFeed, liveRoute } from './live-feed.ts';
 import { type Metrics, metricsContentType } from './metrics/metrics.ts';
 import { notificationsRoute } from './notifications-route.ts';
@@ -95,6 +96,7 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   const routes = [
     { route: notificationsRoute(notifications), line: notificationLine },
     { route: productsRoute(options), line: productLine },
+    { route: filterCheckRoute(options), line: productLine },
     { route: summariesRoute(summaries), line: notificationLine },
     { route: coverageRoute(options), line: notificationLine },
     { route: statusRoute(options.status), line: atOnce },

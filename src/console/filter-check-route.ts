@@ -13,7 +13,7 @@ const query = z.strictObject({
   filter: z
     .string()
     .default('')
-    .describe('Filter expression; a bad one is no error of the request.'),
+    .describe('Filter expression; a filter with errors is answered, too.'),
   entity: z.enum(entities).default('Products').describe('Entity of the filter.'),
   position: positionParameter
     .optional()
@@ -65,7 +65,7 @@ export function filterCheckRoute(parts: {
     operationId: 'checkFilter',
     summary: 'Findings about a filter, and completions',
     description:
-      'Errors and warnings, as `earshot filter check` reports them. The status is 200 for a bad filter, too.',
+      'Errors and warnings, as `earshot filter check` reports them. The status is 200 also for a filter with errors.',
     query,
     answer,
     respond: async ({ filter, entity, position }, _url, signal) => {

@@ -51,7 +51,10 @@ export function completeFilter(
     ([, name = '']) => name,
   );
   const offers = offersAfter(before, { ...options, collections });
-  return matching(isText ? offers.filter((one) => one.text.startsWith("'")) : offers, typed)
+  const found = matching(isText ? offers.filter((one) => one.text.startsWith("'")) : offers, typed);
+  // A complete word needs no completion; a string may need its closing quote.
+  if (!isText && found.length === 1 && found[0]?.label === typed) return [];
+  return found
     .slice(0, completionsMax)
     .map(({ caret, ...offer }) => ({ ...offer, start, end, caret: caret ?? offer.text.length }));
 }
@@ -76,7 +79,7 @@ function partBefore(text: string) {
   return { before: tokens.slice(0, -1), start: last.start, typed: last.raw, isText: false };
 }
 
-/** Returns the offers that start with the typed text, then those that contain it. A complete word needs none. */
+/** Returns the offers that start with the typed text, then those that contain it. */
 function matching(offers: readonly Offer[], typed: string): Offer[] {
   const lower = typed.toLowerCase();
   const rankOf = ({ label }: Offer) => {
@@ -84,7 +87,6 @@ function matching(offers: readonly Offer[], typed: string): Offer[] {
     return place > 0 ? 1 : place;
   };
   const found = offers.filter((one) => rankOf(one) >= 0);
-  if (found.length === 1 && found[0]?.label === typed) return [];
   return found.toSorted((a, b) => rankOf(a) - rankOf(b));
 }
 

@@ -49,7 +49,7 @@ export function withCondition(
   return allOf([...kept, ...termsOf(condition)]) ?? condition;
 }
 
-/** Removes a condition that `hasCondition` finds; null for nothing left. */
+/** Removes a condition that `hasCondition` finds; null if none remain. */
 export function withoutCondition(
   filter: FilterTree | null,
   condition: FilterTree,

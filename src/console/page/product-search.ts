@@ -155,10 +155,10 @@ export function formatLinks(search: ProductSearch) {
 export function commandOf({ entity, filter, order }: ProductSearch): string {
   const { by, direction } = order;
   const isDefault = by === defaultOrderOf(entity).by && direction === 'desc';
-  return [
-    'earshot query products',
+  const flags = [
     ...(filter === null ? [] : [`--filter ${shellText(printFilter(filter))}`]),
     ...(entity === 'DeletedProducts' ? ['--deleted'] : []),
     ...(isDefault ? [] : [`--orderby ${shellText(`${by} ${direction}`)}`]),
-  ].join(' ');
+  ];
+  return `earshot query products ${flags.join(' ')}`.trim();
 }

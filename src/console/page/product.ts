@@ -63,9 +63,9 @@ export async function productPage(parts: PageParts, request: PageRequest): Promi
   return {
     title: printable(name),
     controls: html`<p class="note"><a href="/products">All products</a></p>`,
-    body: html`<div class="product">${found === null ? notIndexed() : statePanel(found, nowUs)}
-<div class="aside">${found === null ? '' : footprintPanel(found, request)}
-${summaryPanel(summaries[0], productId, nowUs)}${deliveries}</div></div>
+    body: html`<div class="product">
+<div class="aside">${found === null ? notIndexed() : statePanel(found, nowUs)}${deliveries}</div>
+<div class="aside">${found === null ? '' : footprintPanel(found, request)}${summaryPanel(summaries[0], productId, nowUs)}</div></div>
 ${notificationsPanel(notifications, nowUs)}
 ${accessPanel(found, productId, parts.catalogueUrl)}
 ${found === null ? '' : attributesPanel(found)}`,
@@ -387,6 +387,6 @@ function accessPanel(found: FoundProduct | null, productId: string, catalogueUrl
         html`<a href="/odata/v1/${entity}(${encodeURIComponent(productId)})?$expand=Attributes">JSON record</a> · <a href="${feature}">GeoJSON</a>`,
       ],
     ])}${query}`,
-    'A download needs an access token of the catalogue.',
+    isDeleted ? '' : 'A download needs an access token of the catalogue.',
   );
 }

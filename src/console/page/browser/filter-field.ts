@@ -161,7 +161,7 @@ async function checkedFilter(field: HTMLTextAreaElement, signal: AbortSignal): P
     const shown = field.value.trim() === '' ? [] : findings;
     return { findings: shown, completions, failure: null };
   } catch {
-    return failed('The receiver does not answer. Check that it runs: earshot status');
+    return failed('The receiver does not answer. Check that it runs: `earshot status`');
   }
 }
 
@@ -210,9 +210,9 @@ function listOf(
   onAccept: (completion: Completion) => void,
 ): ComponentChild {
   const isOpen = chosen !== null && completions.length > 0;
-  const heard = isOpen ? `${completions.length} completions` : '';
+  const announced = isOpen ? `${completions.length} completions` : '';
   return [
-    h('p', { class: 'visually-hidden', role: 'status' }, heard),
+    h('p', { class: 'visually-hidden', role: 'status' }, announced),
     h(
       'ul',
       {
@@ -248,7 +248,7 @@ function listOf(
 /** The server renders the same (filter-panel.ts). */
 function Findings({ checked, field }: { checked: Checked; field: HTMLTextAreaElement }) {
   const { findings, failure } = checked;
-  if (failure !== null) return h('p', { class: 'note' }, failure);
+  if (failure !== null) return h('p', { class: 'note' }, withCode(failure));
   return h(
     'ul',
     { class: 'plain findings' },

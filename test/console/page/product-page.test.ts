@@ -1,5 +1,6 @@
-/** The page of a product over memory: summary, deliveries to sinks, and hostile text. */
+/** `/products` and the page of a product over memory: states that a small store does not have. */
 import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/domain/app-error.ts';
 import type { SinkItem, SinkReader } from '../../../src/domain/sinks.ts';
 import {
   createMemoryLog,
@@ -95,5 +96,57 @@ describe('the page of a product', () => {
     expect(text).toContain('&lt;img src=x&gt;\ufffd[31m');
     for (const part of ['<img', '<script>', '\u001b', '\u202e']) expect(text).not.toContain(part);
     expect(text).toContain('--product-id &#39;x&quot;; rm -rf $HOME');
+  });
+});
+
+describe('/products', () => {
+  async function openMany() {
+    const context = await openConsole();
+    context.products.add('Products', ...generatedProducts(3).products);
+    const none = {
+      platform: [],
+      productType: [],
+      processingLevel: [],
+      orbitDirection: [],
+      tile: [],
+    };
+    const values = { collection: [{ value: 'SENTINEL-2', count: 9_000 }], ...none };
+    const plan = { narrowedBy: null, byColumns: [], byRecords: [], plan: ['SCAN p'] };
+    context.products.explain = async () => plan;
+    context.products.facets = async () => ({ counted: 10_000, complete: false, values });
+    return context;
+  }
+
+  it('states that only the newest products are counted by value, and the number of all', async () => {
+    const context = await openMany();
+    context.products.count = async () => 1_234_567;
+    const text = textOf((await context.get('/products')).text);
+    expect(text).toContain('counts of the newest 10,000 only');
+    expect(text).toContain('1,234,567 products');
+  });
+
+  it('does not wait for a slow count', async () => {
+    const context = await openMany();
+    const never = (signal: AbortSignal | undefined) =>
+      new Promise<never>((_, reject) => {
+        const error = new AppError('cancelled', 'Cancelled.');
+        signal?.addEventListener('abort', () => reject(error));
+      });
+    context.products.count = (_, signal) => never(signal);
+    const counted = textOf((await context.get('/products')).text);
+    expect(counted).toContain('counting all matches takes too long');
+    context.products.facets = (_, signal) => never(signal);
+    const { text } = await context.get('/products?filter=Online+eq+true');
+    expect(textOf(text)).toContain('Counting takes too long for this filter');
+    expect(textOf(text)).toContain('3 shown');
+  });
+
+  it('shows the next step when there is no product, and when none matches', async () => {
+    const context = await openMany();
+    context.products.facets = async () => ({ counted: 0, complete: true, values: {} as never });
+    const other = await context.get("/products?filter=Name+eq+'other'");
+    expect(textOf(other.text)).toContain('No product matches the filter.');
+    const deleted = await context.get('/products?deleted=true');
+    expect(textOf(deleted.text)).toContain('No deleted product was received yet.');
   });
 });

@@ -111,8 +111,6 @@ describe('/products', () => {
       tile: [],
     };
     const values = { collection: [{ value: 'SENTINEL-2', count: 9_000 }], ...none };
-    const plan = { narrowedBy: null, byColumns: [], byRecords: [], plan: ['SCAN p'] };
-    context.products.explain = async () => plan;
     context.products.facets = async () => ({ counted: 10_000, complete: false, values });
     return context;
   }

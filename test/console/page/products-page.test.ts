@@ -1,7 +1,7 @@
 /** `/products` and the page of a product, in a real browser over a real store. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium, openBrowser, openPage } from './browser.ts';
+import { hasChromium, type OpenedPage, openBrowser, openPage } from './browser.ts';
 import { openSeeded, type SeededReceiver } from './seeded-receiver.ts';
 
 describe.skipIf(!hasChromium)('/products', () => {
@@ -16,9 +16,18 @@ describe.skipIf(!hasChromium)('/products', () => {
     await seeded?.close();
   });
 
-  const open = async (path: string, options = {}) => {
-    const opened = await openPage(browser, `${seeded.url}${path}`, options);
-    return { ...opened, box: opened.page.locator('#filter') };
+  // One page for each setting, which is faster than a new one for each test.
+  const opened = new Map<boolean, OpenedPage>();
+  const open = async (path: string, { javaScriptEnabled = true } = {}) => {
+    const url = `${seeded.url}${path}`;
+    const former = opened.get(javaScriptEnabled);
+    const { page, problems } = former ?? (await openPage(browser, url, { javaScriptEnabled }));
+    opened.set(javaScriptEnabled, { page, problems });
+    if (former !== undefined) {
+      problems.length = 0;
+      await page.goto(url);
+    }
+    return { page, problems, box: page.locator('#filter') };
   };
   const withFilter = (filter: string) => `/products?filter=${encodeURIComponent(filter)}`;
   const filterOf = (page: Page) => new URL(page.url()).searchParams.get('filter');
@@ -48,7 +57,6 @@ describe.skipIf(!hasChromium)('/products', () => {
     await finding.waitFor({ state: 'detached' });
     expect(await box.inputValue()).toBe('Online eq true');
     expect(problems).toEqual([]);
-    await page.context().close();
   });
 
   it('accepts a completion by Tab and never by Enter; Ctrl+Enter runs', async () => {
@@ -76,7 +84,6 @@ describe.skipIf(!hasChromium)('/products', () => {
     expect(filterOf(page)).toBe("Collection/Name eq 'SENTINEL-2'");
     expect(await box.inputValue()).toBe("Collection/Name eq 'SENTINEL-2'");
     expect(problems).toEqual([]);
-    await page.context().close();
   });
 
   it('leaves the box by Tab when no completion is chosen', async () => {
@@ -84,7 +91,6 @@ describe.skipIf(!hasChromium)('/products', () => {
     await box.focus();
     await page.keyboard.press('Tab');
     expect(await page.evaluate('document.activeElement.name')).toBe('orderby');
-    await page.context().close();
   });
 
   it('offers the same products as CSV, GeoJSON, JSON and OData, in the order of the page', async () => {
@@ -107,7 +113,6 @@ describe.skipIf(!hasChromium)('/products', () => {
     expect(command).toBe(
       `earshot query products --filter "contains(Name,'MSIL2A')" --orderby "PublicationDate desc"`,
     );
-    await page.context().close();
   });
 
   describe('without JavaScript', () => {
@@ -123,7 +128,6 @@ describe.skipIf(!hasChromium)('/products', () => {
       await page.getByRole('button', { name: 'Run' }).click();
       const count = await countOf("Collection/Name eq 'SENTINEL-2'");
       expect(await page.locator('main').innerText()).toContain(`of ${count} products`);
-      await page.context().close();
     });
 
     it('writes the filter by a counted value, with the matches of the API, and removes it again', async () => {
@@ -138,7 +142,6 @@ describe.skipIf(!hasChromium)('/products', () => {
       expect(await countOf(filter)).toBe(counted);
       await page.locator('.facet[aria-current]').first().click();
       expect(await box.inputValue()).toBe('Online eq true');
-      await page.context().close();
     });
 
     it('adds a box to the filter, and replaces an area by another', async () => {
@@ -151,7 +154,6 @@ describe.skipIf(!hasChromium)('/products', () => {
       expect(await countOf(filter)).toBe(count);
       await page.getByRole('link', { name: 'Alps' }).click();
       expect((await box.inputValue()).match(/Intersects/g)).toHaveLength(1);
-      await page.context().close();
     });
 
     it('pages through all products once', async () => {
@@ -163,7 +165,6 @@ describe.skipIf(!hasChromium)('/products', () => {
         ids.push(...(await idsOn(page)));
       }
       expect(ids).toEqual(seeded.products.map(({ Id }) => Id));
-      await page.context().close();
     });
   });
 
@@ -185,7 +186,6 @@ describe.skipIf(!hasChromium)('/products', () => {
         Name: product?.Name,
       });
       expect(problems).toEqual([]);
-      await page.context().close();
     });
 
     it('shows a deletion with its cause, as soon as it is indexed', async () => {
@@ -202,7 +202,6 @@ describe.skipIf(!hasChromium)('/products', () => {
       const text = await page.locator('main').innerText();
       expect(text).toContain(deleted.DeletionCause);
       expect(text).toMatch(/deleted[\s\S]*created/);
-      await page.context().close();
     });
 
     it('answers 404 with a next step for an unknown id', async () => {

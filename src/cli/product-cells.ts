@@ -13,8 +13,7 @@ import type { Column } from './output.ts';
 
 /** Describes a product by its facts, its name, and the footprint in its record. */
 export function cellsOfRecord(facts: ProductFacts, record: ProductRecord | null): ProductCells {
-  const shape = record === null ? null : productView(record).footprint();
-  return productCells(facts, shape === null ? null : centreOf(shape));
+  return productCells(facts, record === null ? null : centreOf(productView(record).geometry()));
 }
 
 /** A table row with the cells of its product. */

@@ -8,6 +8,7 @@ import { printable } from '../domain/text.ts';
 import { type BoundingBox, parseBoundingBox } from '../filter/bounding-box.ts';
 import { attributeOf, intersects, textField } from '../filter/builder.ts';
 import { printFilter } from '../filter/print.ts';
+import { attributeEquals, platformCondition } from '../filter/product-conditions.ts';
 import { readFilter } from './filter-text.ts';
 import { lengthOfTimeUs } from './flags.ts';
 import type { Io } from './io.ts';
@@ -72,7 +73,7 @@ export function addConditionFlags(command: Command): Command {
     .option(
       '--platform <names>',
       'satellite, such as S2A, or mission, such as SENTINEL-2 (comma-separated)',
-      anyOf(platform),
+      anyOf(platformCondition),
     )
     .option(
       '--tile <tiles>',
@@ -123,16 +124,6 @@ function collection(name: string): FilterTree {
 
 const productType = (type: string) => attributeEquals('productType', type);
 
-/** The serial letter is a separate attribute in the catalogue. */
-function platform(name: string): FilterTree {
-  const match = /^S(?:ENTINEL-?)?(\d)(P?)([A-Z]?)$/i.exec(name.toUpperCase());
-  if (match === null) return attributeEquals('platformShortName', name);
-  const [, number = '', p = '', serial = ''] = match;
-  const all = attributeEquals('platformShortName', `SENTINEL-${number}${p}`);
-  if (serial === '') return all;
-  return { node: 'and', terms: [all, attributeEquals('platformSerialIdentifier', serial)] };
-}
-
 function tile(text: string): FilterTree {
   const [, zone = '', letters = ''] = /^T?(\d{1,2})([C-HJ-NP-X][A-HJ-NP-Z]{2})$/i.exec(text) ?? [];
   if (letters === '' || Number(zone) < 1 || Number(zone) > 60) {
@@ -157,10 +148,6 @@ function cloudBelow(text: string): FilterTree {
     );
   }
   return attributeOf('cloudCover', 'Double').lt(value).tree;
-}
-
-function attributeEquals(name: string, value: string): FilterTree {
-  return attributeOf(name, 'String').eq(value).tree;
 }
 
 /** Compiles the flags to a filter for products or tombstones. Throws `usage`; warns on stderr. */

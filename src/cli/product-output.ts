@@ -9,7 +9,7 @@ import { type ProductCells, toMinute } from '../domain/product-cells.ts';
 import type { FoundProduct, ProductOrder, Products } from '../domain/products.ts';
 import { batches } from '../domain/streams.ts';
 import { toTextJson } from '../domain/summaries.ts';
-import { printable } from '../domain/text.ts';
+import { byteText, printable } from '../domain/text.ts';
 import { toFeature } from '../filter/product-view.ts';
 import { openStoreReader } from '../store/store.ts';
 import type { Output } from './io.ts';
@@ -97,7 +97,7 @@ async function writeTexts(output: Output, products: AsyncIterable<ShownProduct>)
     const name = row.productName ?? row.productId;
     const cells =
       row.deletionUs === null
-        ? [sensed, name, row.productType, cloud, formatSize(row.sizeBytes)]
+        ? [sensed, name, row.productType, cloud, byteText(row.sizeBytes) ?? '-']
         : [toMinute(row.deletionUs), name, row.deletionCause];
     const line = cells.filter((cell) => cell !== null && cell !== '-').join('  ');
     const doubt = summary?.verified === false ? ' (not verified)' : '';
@@ -123,7 +123,7 @@ const name: ProductColumn = { ...productColumns.name, optionalRank: 3 };
 
 const size: ProductColumn = {
   title: 'size',
-  value: ({ row }) => formatSize(row.sizeBytes),
+  value: ({ row }) => byteText(row.sizeBytes) ?? '-',
   align: 'right',
   optionalRank: 4,
 };
@@ -150,15 +150,6 @@ function columnsOf(
       : [orderColumns.DeletionDate, mission, type, sensed, tile, cause, place, name];
   const first = orderColumns[orderedBy];
   return [first, ...usual.filter(({ title }) => title !== first.title)];
-}
-
-/** Formats a size in decimal units, as the catalogue's pages do: `1.7 GB` is 1.7e9 bytes. */
-function formatSize(bytes: number | null): string {
-  if (bytes === null) return '-';
-  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
-  const step = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), units.length - 1);
-  const value = bytes / 1000 ** step;
-  return `${value.toFixed(step === 0 || value >= 100 ? 0 : 1)} ${units[step]}`;
 }
 
 /** Products per lookup of summaries; the batch size of the index. */

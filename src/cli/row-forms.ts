@@ -1,6 +1,7 @@
 /** Writes rows as table, JSON, NDJSON, CSV, GeoJSON or ids. */
 import { stringify } from 'csv-stringify/sync';
 import { AppError } from '../domain/app-error.ts';
+import { csvOptions } from '../domain/json-rows.ts';
 import { likelyNames, printable } from '../domain/text.ts';
 import type { Io, Output } from './io.ts';
 import { printTable, writeForeign, writeJson, writeOut } from './output.ts';
@@ -75,10 +76,8 @@ async function writeElements<Row>(
     else if (form === 'ndjson') await writeForeign(output, `${JSON.stringify(forms.json(row))}\n`);
     else {
       const values = forms.values(row);
-      const cast = { boolean: String };
-      // Names come from outside: a spreadsheet must not evaluate one as a formula.
-      const options = { escape_formulas: true, cast };
-      await writeForeign(output, stringify([fields.map((field) => values[field])], options));
+      const cells = fields.map((field) => values[field]);
+      await writeForeign(output, stringify([cells], csvOptions));
     }
   }
 }

@@ -21,6 +21,8 @@ export interface ApiRoute {
   answerType?: string;
   /** Other media types of the answer, each with its schema. */
   otherAnswers?: Readonly<Record<string, z.ZodType>>;
+  /** Media types of answers that are plain text. */
+  textAnswers?: readonly string[];
   /** Headers of an answer, with their descriptions. */
   headers?: Readonly<Record<string, string>>;
   /**
@@ -187,6 +189,7 @@ function operationOf(route: ApiRoute): object {
           Object.entries({
             [route.answerType ?? 'application/json']: route.answer,
             ...route.otherAnswers,
+            ...Object.fromEntries((route.textAnswers ?? []).map((type) => [type, z.string()])),
           }).map(([type, schema]) => [type, { schema: schemaOf(schema, 'output') }]),
         ),
       },

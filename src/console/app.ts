@@ -30,6 +30,7 @@ import {
   refusedMethod,
   requestedUrl,
 } from './errors.ts';
+import { filterCheckRoute } from './filter-check-route.ts';
 import { footprintsRoute } from './footprints-route.ts';
 import { createLiveFeed, liveRoute } from './live-feed.ts';
 import { type Metrics, metricsContentType } from './metrics/metrics.ts';
@@ -98,6 +99,7 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     { route: notificationsRoute(notifications), line: notificationLine },
     { route: productsRoute(options), line: productLine },
     { route: footprintsRoute(products), line: productLine },
+    { route: filterCheckRoute(options), line: productLine },
     { route: summariesRoute(summaries), line: notificationLine },
     { route: coverageRoute(options), line: notificationLine },
     { route: statusRoute(options.status), line: atOnce },

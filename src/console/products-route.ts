@@ -1,8 +1,16 @@
 /** `/api/products`: products of the received notifications, each in its newest state. */
+import { stringify } from 'csv-stringify/sync';
 import { z } from 'zod';
 import { AppError, errorText } from '../domain/app-error.ts';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
-import { timeField, toProductJson } from '../domain/json-rows.ts';
+import {
+  productFields as csvColumns,
+  csvOptions,
+  productLinkFields,
+  timeField,
+  toProductJson,
+  toProductLinks,
+} from '../domain/json-rows.ts';
 import {
   defaultOrderOf,
   type FoundProduct,
@@ -91,10 +99,10 @@ const parameters = z.strictObject({
       'Only products whose footprint intersects this box: west,south,east,north in degrees, such as 5.5,45,11,48. If west is greater than east, the box crosses the antimeridian. Products must match both `bbox` and `filter`.',
     ),
   format: z
-    .enum(['json', 'geojson'])
+    .enum(['json', 'geojson', 'csv'])
     .optional()
     .describe(
-      '`geojson` has the same effect as the header `Accept: application/geo+json`. The default is the format of the Accept header.',
+      '`geojson` has the same effect as the header `Accept: application/geo+json`. `csv` has the columns of `earshot query products --output csv`; the header Link contains the next page. The default is the format of the Accept header.',
     ),
   deleted: flagParameter.describe('`true`: search deleted products instead of existing products.'),
   orderby: z
@@ -174,16 +182,19 @@ export function productsRoute({
     query,
     answer,
     otherAnswers: { [geoJsonType]: featureCollection },
+    textAnswers: ['text/csv'],
     headers: {
+      Link: 'With `format=csv`: URL of the next page, with `rel="next"` (RFC 8288); absent on the last page.',
       [warningHeader]: 'Probable mistake in the box, such as latitudes first.',
       [lagHeader]: 'Number of notifications not indexed yet; absent when all are indexed.',
     },
     respond: async (params, url, signal, requested) => {
       const source = { products, signal };
       const isGeoJson = isGeoJsonRequested(params.format, requested.get('accept') ?? '');
+      const withRecords = isGeoJson || params.format === 'csv';
       const page = await readProductPage(
         source,
-        toQuery(params, isGeoJson),
+        toQuery(params, withRecords),
         params.count === 'true',
       );
       const next = page.next === null ? null : withParameter(url, 'cursor', cursorText(page.next));
@@ -193,6 +204,7 @@ export function productsRoute({
       const warning = params.bbox?.warning;
       const headers = { ...page.headers, ...(warning ? { [warningHeader]: warning } : {}) };
       const more = (found: FoundProduct) => partsOf(found, params.record === 'true', texts);
+      if (params.format === 'csv') return csvAnswer(page, { catalogueUrl, texts, next, headers });
       if (!isGeoJson) {
         const rows = page.found.map((found) => ({ ...toProductJson(found.row), ...more(found) }));
         return { body: { products: rows, next, ...count }, headers };
@@ -209,13 +221,51 @@ export function productsRoute({
   });
 }
 
-function isGeoJsonRequested(format: 'json' | 'geojson' | undefined, accept: string): boolean {
+/** Answers with the columns of the command line's CSV. */
+function csvAnswer(
+  { found }: ProductPage,
+  {
+    catalogueUrl,
+    texts,
+    next,
+    headers,
+  }: {
+    catalogueUrl: string;
+    texts: ReadonlyMap<string, SummaryText> | null;
+    next: string | null;
+    headers: Record<string, string>;
+  },
+): Response {
+  const textColumns = ['summary', 'summaryModel', 'summaryVerified'];
+  const columns = [...csvColumns, ...productLinkFields, ...(texts === null ? [] : textColumns)];
+  const rows = found.map((one) => {
+    const { text, model, verified } = texts?.get(one.row.productId) ?? {};
+    const values: Readonly<Record<string, unknown>> = {
+      ...toProductJson(one.row),
+      ...toProductLinks(one, catalogueUrl),
+      ...{ summary: text, summaryModel: model, summaryVerified: verified },
+    };
+    return columns.map((column) => values[column]);
+  });
+  return new Response(stringify([columns, ...rows], csvOptions), {
+    headers: {
+      ...headers,
+      'Content-Type': 'text/csv; charset=utf-8',
+      ...(next === null ? {} : { Link: `<${next}>; rel="next"` }),
+    },
+  });
+}
+
+function isGeoJsonRequested(
+  format: 'json' | 'geojson' | 'csv' | undefined,
+  accept: string,
+): boolean {
   return format === undefined ? accept.toLowerCase().includes(geoJsonType) : format === 'geojson';
 }
 
 function toQuery(
   params: z.output<typeof query>,
-  isGeoJson: boolean,
+  withRecords: boolean,
 ): ProductQuery & { limit: number } {
   const { orderby, direction, limit } = params;
   const entity = entityOf(params);
@@ -226,7 +276,7 @@ function toQuery(
     order: { by, direction },
     after: keyOf(params.cursor),
     limit,
-    records: isGeoJson || params.record === 'true',
+    records: withRecords || params.record === 'true',
   };
 }
 

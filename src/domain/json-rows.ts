@@ -106,6 +106,9 @@ export function toProductLinks({ row, record }: FoundProduct, catalogueUrl: stri
   } satisfies Record<(typeof productLinkFields)[number], unknown>;
 }
 
+/** Options of `csv-stringify`. Names come from outside: a spreadsheet must not evaluate one as a formula. */
+export const csvOptions = { escape_formulas: true, cast: { boolean: String } };
+
 /** A time in JSON: ISO 8601, UTC, microseconds. */
 export const timeField = z.iso.datetime({ precision: 6 });
 

@@ -24,6 +24,16 @@ export function sizeText(bytes: number): string {
   return `${amount < 10 ? Math.floor(amount * 10) / 10 : Math.floor(amount)} ${unit}`;
 }
 
+const decimalUnits = ['B', 'kB', 'MB', 'GB', 'TB'];
+
+/** Formats a size in decimal units, as the catalogue's pages do: `1.7 GB` is 1.7e9 bytes. Null for no size. */
+export function byteText(bytes: number | null): string | null {
+  if (bytes === null) return null;
+  const step = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), decimalUnits.length - 1);
+  const value = bytes / 1000 ** step;
+  return `${value.toFixed(step === 0 || value >= 100 ? 0 : 1)} ${decimalUnits[step]}`;
+}
+
 /** Parses JSON; returns undefined, which is not a JSON value, for invalid text. */
 export function jsonOf(text: string): unknown {
   try {

@@ -137,6 +137,24 @@ export function showFinding(text: string, finding: FilterFinding): string {
   return lines.map((line) => printable(line.toWellFormed())).join('\n');
 }
 
+/** Converts a finding to JSON. Every field is always present. */
+export function toFindingJson(finding: FilterFinding) {
+  const { severity, code, message, expected, hint, start, end } = finding;
+  return { severity, code, message, expected: expected ?? null, hint: hint ?? null, start, end };
+}
+
+/** Returns the part of a filter around a finding, in three parts of one line. Contains only printable characters. */
+export function excerptOf(text: string, { start, end }: Span) {
+  const from = excerptStart(text, start);
+  const to = Math.min(text.length, from + excerptMax);
+  const last = Math.max(start, Math.min(end, to));
+  return {
+    before: `${from > 0 ? ellipsis : ''}${oneLine(text.slice(from, start))}`,
+    marked: oneLine(text.slice(start, last)),
+    after: `${oneLine(text.slice(last, to))}${to < text.length ? ellipsis : ''}`,
+  };
+}
+
 /** Returns the excerpt in one line, and the line with the carets. */
 function showExcerpt(text: string, { start, end }: FilterFinding): string[] {
   const from = excerptStart(text, start);

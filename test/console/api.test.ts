@@ -2,7 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
 import { type Definition, type HourCoverage, hourUs } from '../../src/domain/completeness.ts';
-import { notificationFields } from '../../src/domain/json-rows.ts';
+import {
+  notificationFields,
+  productFields,
+  productLinkFields,
+} from '../../src/domain/json-rows.ts';
 import type { NotificationQuery, NotificationRow } from '../../src/domain/ports.ts';
 import { summaryFields } from '../../src/domain/summaries.ts';
 import {
@@ -336,6 +340,29 @@ describe('/api/summaries', () => {
     expect(json.summaries[0]).toMatchObject({ text, error: text, productName: text });
     expect(headers['content-type']).toBe('application/json');
     expect(headers['x-content-type-options']).toBe('nosniff');
+  });
+});
+
+describe('/api/products?format=csv', () => {
+  it('returns the columns of the command line, and the next page in the header Link', async () => {
+    const context = await openFilled(5, 0);
+    const { status, headers, text } = await context.get('/api/products?format=csv&limit=3');
+    expect(status).toBe(200);
+    expect(headers['content-type']).toBe('text/csv; charset=utf-8');
+    const [head, ...rows] = text.trim().split('\n');
+    expect(head).toBe([...productFields, ...productLinkFields].join(','));
+    expect(rows).toHaveLength(3);
+    const [, next = ''] = /^<(.*)>; rel="next"$/.exec(String(headers.link)) ?? [];
+    const rest = await context.get(next);
+    expect(rest.text.trim().split('\n')).toHaveLength(3);
+    expect(rest.headers.link).toBeUndefined();
+  });
+
+  it('does not let a spreadsheet evaluate a name as a formula', async () => {
+    const context = await openConsole();
+    context.products.add('Products', { Id: 'one', Name: '=1+1' });
+    const { text } = await context.get('/api/products?format=csv');
+    expect(text).toContain("'=1+1");
   });
 });
 

@@ -294,7 +294,7 @@ export function createMemoryProducts(): MemoryProducts {
       return matching(found[entity], filter).length;
     },
     keyOf,
-    explain: () => Promise.reject(new Error('not called')),
+    explain: async () => ({ narrowedBy: null, byColumns: [], byRecords: [], plan: ['SCAN p'] }),
     indexState: async () => {
       if (memory.failure) throw memory.failure;
       return { ...memory.state };

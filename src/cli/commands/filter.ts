@@ -12,7 +12,7 @@ import type { Products, QueryExplanation } from '../../domain/products.ts';
 import { printable } from '../../domain/text.ts';
 import { checkFilter } from '../../filter/check.ts';
 import { describeFilter } from '../../filter/describe.ts';
-import { type FilterFinding, isKnownRefusal } from '../../filter/finding.ts';
+import { isKnownRefusal, toFindingJson } from '../../filter/finding.ts';
 import { printFilter } from '../../filter/print.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { defineCommand, defineGroup, withParts } from '../command.ts';
@@ -155,7 +155,7 @@ async function printCheck(
     // A blank filter is valid: the subscription has all products.
     const normalized = tree === null ? '' : printFilter(tree);
     const canonical = valid ? normalized : null;
-    const shown = { valid, entity, canonical, findings: findings.map(toShown) };
+    const shown = { valid, entity, canonical, findings: findings.map(toFindingJson) };
     await printJson(io.stdout, shown);
   } else {
     for (const finding of findings) {
@@ -170,11 +170,6 @@ async function printCheck(
     throw new AppError('usage', `The filter has ${count}. ${why}`);
   }
   if (!json) io.stderr.write(`The filter is valid for ${entity}.\n`);
-}
-
-/** Every field is always present. */
-function toShown({ severity, code, message, expected, hint, start, end }: FilterFinding) {
-  return { severity, code, message, expected: expected ?? null, hint: hint ?? null, start, end };
 }
 
 /** Returns null without an index, with the reason on stderr. */

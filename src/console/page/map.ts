@@ -9,7 +9,7 @@ import { and, expression, intersects } from '../../filter/builder.ts';
 import { requireFilter } from '../../filter/check.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { closedRing } from '../../filter/geometry/ring.ts';
-import { centreOf, toShape } from '../../filter/geometry/shape.ts';
+import { centreOf } from '../../filter/geometry/shape.ts';
 import { footprintLimits, receivedProducts } from '../footprints-route.ts';
 import { choice, periodChoice, stateForm } from './layout.ts';
 import { age, emptyState, type Html, panel, type TableColumn, table } from './markup.ts';
@@ -186,8 +186,7 @@ function listPanel(listed: readonly FoundProduct[], { state, nowUs }: PageReques
 }
 
 function columnsAt(nowUs: number): TableColumn<FoundProduct>[] {
-  const cells = ({ row, footprint }: FoundProduct) =>
-    productCells(row, footprint ? centreOf(toShape(footprint)) : null);
+  const cells = ({ row, footprint }: FoundProduct) => productCells(row, centreOf(footprint));
   return [
     { title: 'received', value: ({ row }) => age(row.receivedAtUs, nowUs) },
     { title: 'collection', value: ({ row }) => row.collection, class: 'tight' },

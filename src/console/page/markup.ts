@@ -56,6 +56,13 @@ export function command(text: string): Html {
   return html`<div class="command"><code>${printable(text)}</code>${copyButton(text, 'Copy')}</div>`;
 }
 
+/** Returns an argument of a command, quoted for a shell if necessary. */
+export function shellText(argument: string): string {
+  const text = printable(argument.replaceAll(/\s/g, ' '));
+  if (/^[\w./:=,@%+-]+$/.test(text)) return text;
+  return /["$`\\!]/.test(text) ? `'${text.replaceAll("'", String.raw`'\''`)}'` : `"${text}"`;
+}
+
 /** Renders a button that copies a text. It is hidden without JavaScript. */
 export function copyButton(text: string, label: string): Html {
   return html`<button type="button" class="quiet" data-copy="${text}" hidden>${label}</button>`;

@@ -1,9 +1,236 @@
-/** The page `/products`. */
+/** The page `/products`: a search with a filter, its results, and the same results for other programs. */
 import { html } from 'hono/html';
-import type { PageRoute } from './page-route.ts';
+import { isAppError } from '../../domain/app-error.ts';
+import { type ProductCells, productCells, toMinute } from '../../domain/product-cells.ts';
+import type { Facets, FoundProduct, QueryExplanation } from '../../domain/products.ts';
+import { byteText, printable } from '../../domain/text.ts';
+import { describeFilter } from '../../filter/describe.ts';
+import { centreOf } from '../../filter/geometry/shape.ts';
+import { cursorText, lagHeader, readProductPage } from '../products-route.ts';
+import { facetsPanel, filterPanel } from './filter-panel.ts';
+import {
+  age,
+  badge,
+  command,
+  count,
+  emptyState,
+  facts,
+  type Html,
+  panel,
+  type TableColumn,
+  table,
+  withCommands,
+} from './markup.ts';
+import type { PageParts, PageRequest, PageRoute } from './page-route.ts';
+import { productLink } from './page-state.ts';
+import { productPage } from './product.ts';
+import {
+  commandOf,
+  fileRows,
+  formatLinks,
+  type ProductSearch,
+  pageLink,
+  queryOf,
+  readSearch,
+} from './product-search.ts';
+import { smallMap } from './small-map.ts';
+
+/** Values and matches are counted if that takes no longer. */
+const countMsMax = { facets: 1_000, matches: 500 };
 
 export const productsPage: PageRoute = {
   path: '/products',
   back: '30d',
-  list: async () => ({ title: 'Products', body: html`` }),
+  list: async (parts, request) => {
+    const search = readSearch(request.url, request.state);
+    const form = filterPanel(search, request.nowUs);
+    const content = { title: 'Products', scripts: ['filter-field.js'] };
+    if (!search.isValid) {
+      const next = 'Correct the place marked above, and run it again.';
+      const body = panel('Results', emptyState('The search has errors, so it was not run.', next));
+      return { ...content, body: html`${form}${body}` };
+    }
+    return { ...content, body: html`${form}${await results(parts, request, search)}` };
+  },
+  item: productPage,
 };
+
+async function results(
+  { products }: PageParts,
+  request: PageRequest,
+  search: ProductSearch,
+): Promise<Html> {
+  const { signal, assets } = request;
+  const query = queryOf(search);
+  const [page, { facets, matches }, explanation] = await Promise.all([
+    readProductPage({ products, signal }, { ...query, records: false, footprints: true }, false),
+    counts({ products }, search, signal),
+    products.explain(query),
+  ]);
+  const { found } = page;
+  const next = page.next === null ? null : pageLink(search, cursorText(page.next));
+  const items = found.map(({ row, footprint }) => ({
+    title: printable(row.productName ?? row.productId),
+    href: productLink(row.productId),
+    footprint,
+  }));
+  const map = smallMap(items, { assets, fit: true, label: 'Footprints of the results' });
+  const lag = Number(page.headers[lagHeader] ?? 0);
+  const remark = html`${remarkOf(search, found.length, { matches, isLast: next === null })}${
+    lag > 0 ? html` ${count(lag)} notifications are not indexed yet.` : ''
+  }`;
+  const list = found.length === 0 ? nothing(search) : resultTable(found, search, request.nowUs);
+  return html`<div class="search-results">${facetsPanel(search, facets)}
+<div class="aside">${found.length === 0 ? '' : panel('Footprints', map, html`<a href="${formatLinks(search).map}">Open the map</a>`)}
+${elsewhere(search)}</div></div>
+${panel('Results', html`${list}${pager(search, next)}`, remark)}
+${planPanel(search, explanation)}`;
+}
+
+/** Counts values and matches; null for what takes too long. */
+async function counts(
+  { products }: Pick<PageParts, 'products'>,
+  { entity, filter }: ProductSearch,
+  signal: AbortSignal,
+): Promise<{ facets: Facets | null; matches: number | null }> {
+  const query = { entity, filter };
+  const facets = await within(countMsMax.facets, signal, (limit) => products.facets(query, limit));
+  if (facets === null || facets.complete) return { facets, matches: facets?.counted ?? null };
+  const matches = await within(countMsMax.matches, signal, (limit) => products.count(query, limit));
+  return { facets, matches };
+}
+
+/** Resolves with null when the work takes longer. */
+async function within<Result>(
+  ms: number,
+  signal: AbortSignal,
+  work: (limit: AbortSignal) => Promise<Result>,
+): Promise<Result | null> {
+  const timeout = AbortSignal.timeout(ms);
+  try {
+    return await work(AbortSignal.any([signal, timeout]));
+  } catch (error) {
+    if (timeout.aborted && !signal.aborted && isAppError(error, 'cancelled')) return null;
+    throw error;
+  }
+}
+
+function remarkOf(
+  { after }: ProductSearch,
+  shown: number,
+  { matches, isLast }: { matches: number | null; isLast: boolean },
+): string {
+  if (matches === null) return `${count(shown)} shown; counting all matches takes too long.`;
+  const all = `${count(matches)} ${matches === 1 ? 'product' : 'products'}`;
+  return isLast && after === undefined ? `${all}.` : `${count(shown)} shown of ${all}.`;
+}
+
+function nothing({ entity, after, filter }: ProductSearch): Html {
+  if (after !== undefined) return emptyState('There are no more products.');
+  const kind = entity === 'Products' ? 'product' : 'deleted product';
+  if (filter === null) {
+    const next = html`Check the receiver and the index: ${withCommands('`earshot status`')}`;
+    return emptyState(`No ${kind} was received yet.`, next);
+  }
+  const next =
+    'Text is case-sensitive, and only whole values match. Remove a condition, and retry.';
+  return emptyState(`No ${kind} matches the filter.`, next);
+}
+
+function resultTable(found: readonly FoundProduct[], search: ProductSearch, nowUs: number): Html {
+  const caption = search.entity === 'Products' ? 'Products' : 'Deleted products';
+  return table(columnsOf(search, nowUs), found, { caption, list: true });
+}
+
+function columnsOf({ entity, order }: ProductSearch, nowUs: number): TableColumn<FoundProduct>[] {
+  const cells = ({ row, footprint }: FoundProduct) => productCells(row, centreOf(footprint));
+  const deletion: TableColumn<FoundProduct>[] = [
+    { title: 'deleted', value: ({ row }) => age(row.deletionUs, nowUs) },
+    { title: 'cause', value: ({ row }) => textOr(row.deletionCause) },
+  ];
+  const ordered: TableColumn<FoundProduct>[] = [
+    ...(order.by === 'PublicationDate'
+      ? [{ title: 'published', value: ({ row }: FoundProduct) => age(row.publicationUs, nowUs) }]
+      : []),
+    ...(order.by === 'ModificationDate'
+      ? [{ title: 'modified', value: ({ row }: FoundProduct) => age(row.modificationUs, nowUs) }]
+      : []),
+    ...(order.by === 'ContentDate/End'
+      ? [
+          {
+            title: 'sensing end (UTC)',
+            value: ({ row }: FoundProduct) => toMinute(row.sensingEndUs),
+            class: 'tight',
+          },
+        ]
+      : []),
+  ];
+  return [
+    ...ordered,
+    ...(entity === 'Products' ? [] : deletion),
+    { title: 'received', value: ({ row }) => age(row.receivedAtUs, nowUs) },
+    { title: 'product', value: (one) => productName(one, cells(one)), class: 'tight' },
+    { title: 'tile/orbit', value: (one) => textOr(cells(one).tile), class: 'tight' },
+    { title: 'sensed (UTC)', value: (one) => cells(one).sensed, class: 'tight' },
+    { title: 'place', value: (one) => cells(one).place, class: 'tight' },
+    { title: 'cloud', value: (one) => cells(one).cloud, isNumber: true },
+    { title: 'size', value: ({ row }) => byteText(row.sizeBytes), isNumber: true },
+    ...(entity === 'Products' ? [{ title: 'online', value: onlineText }] : []),
+    {
+      title: 'name',
+      class: 'clip',
+      value: ({ row }) => {
+        const name = printable(row.productName ?? row.productId);
+        return html`<span class="name" title="${name}">${name}</span>`;
+      },
+    },
+  ];
+}
+
+const textOr = (text: string | null) => (text === null ? null : printable(text));
+
+function onlineText({ row: { online } }: FoundProduct): Html | null {
+  if (online === null) return null;
+  return online ? html`online` : badge('warn', 'offline');
+}
+
+/** Links the mission and the type; without both, the first characters of the id. */
+function productName({ row }: FoundProduct, { mission, type }: ProductCells): Html {
+  const text = [mission, type].filter((part) => part !== null).join(' ');
+  const shown = text === '' ? `${row.productId.slice(0, 13)}…` : text;
+  return html`<a href="${productLink(row.productId)}">${printable(shown)}</a>`;
+}
+
+function pager(search: ProductSearch, next: string | null): Html | string {
+  if (search.after === undefined && next === null) return '';
+  return html`<nav class="toolbar" aria-label="Pages of results">
+${search.after === undefined ? '' : html`<a class="button" href="${pageLink(search)}">First page</a>`}
+${next === null ? '' : html`<a class="button" href="${next}" rel="next">Next page</a>`}</nav>`;
+}
+
+/** Renders the same search for other programs. */
+function elsewhere(search: ProductSearch): Html {
+  const links = formatLinks(search);
+  return panel(
+    'Same products elsewhere',
+    html`<p class="formats"><a class="button" href="${links.csv}">CSV</a> <a class="button" href="${links.geojson}">GeoJSON</a>
+<a class="button" href="${links.json}">JSON</a> <a class="button" href="${links.odata}">OData</a></p>
+${command(commandOf(search))}`,
+    `Files have at most ${count(fileRows)} products and a link to the next ones; the command has all.`,
+  );
+}
+
+function planPanel({ filter }: ProductSearch, explanation: QueryExplanation): Html {
+  const { narrowedBy, byColumns, byRecords, plan } = explanation;
+  const words = filter === null ? ['All products match.'] : describeFilter(filter);
+  const list = (texts: readonly string[]) =>
+    texts.length === 0 ? null : printable(texts.join('; '));
+  return html`<details class="panel"><summary>Explanation and query plan</summary>
+<pre class="body" tabindex="0">${words.join('\n')}</pre>
+${facts([
+  ['narrowed by', narrowedBy === null ? 'nothing: all products are read' : printable(narrowedBy)],
+  ['by columns', list(byColumns)],
+  ['by records', list(byRecords)],
+])}
+<pre class="body" tabindex="0">${plan.map(printable).join('\n')}</pre></details>`;
+}

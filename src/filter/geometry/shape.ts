@@ -240,9 +240,9 @@ function smallestCover(ranges: readonly Range[]): Range {
   return cover;
 }
 
-/** Returns the centre of the bounding box of a shape; null for an empty shape. */
-export function centreOf(shape: Shape): Position | null {
-  const [first, second] = boxesOf(shape);
+/** Returns the centre of the bounding box of a geometry; null for none, or an empty one. */
+export function centreOf(geometry: Geometry | null | undefined): Position | null {
+  const [first, second] = geometry ? boxesOf(toShape(geometry)) : [];
   if (first === undefined) return null;
   // The second box is the part beyond the antimeridian.
   const east = second === undefined ? first.east : second.east + 360;

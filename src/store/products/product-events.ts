@@ -7,7 +7,7 @@ import {
   type IndexedEvent,
   type Products,
 } from '../../domain/products.ts';
-import { centreOf, toShape } from '../../filter/geometry/shape.ts';
+import { centreOf } from '../../filter/geometry/shape.ts';
 import { prepared } from '../engine/database.ts';
 import {
   examinedMax,
@@ -82,12 +82,11 @@ function toIndexedEvent(selectedEvent: SelectedEvent): IndexedEvent {
     source,
     ...product
   } = selectedEvent;
-  const geometry = geometryOf(product);
   return {
     ...{ position: eventPosition, event, subscription, notificationUs, source },
     receivedAtUs: eventReceivedUs,
     product: toProductRow(product),
-    centre: geometry === null ? null : centreOf(toShape(geometry)),
+    centre: centreOf(geometryOf(product)),
   };
 }
 

@@ -60,7 +60,7 @@ export function prepareContent(root: ParentNode): void {
 }
 
 /** Opens the page of a form without its empty fields, so that links stay short. */
-function submitState(form: HTMLFormElement): void {
+export function submitState(form: HTMLFormElement): void {
   const url = new URL(form.action);
   for (const [name, value] of new FormData(form)) {
     if (typeof value === 'string' && value !== '') url.searchParams.set(name, value);

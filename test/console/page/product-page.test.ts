@@ -1,0 +1,150 @@
+/** `/products` and the page of a product over memory: states that a small store does not have. */
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/domain/app-error.ts';
+import type { SinkItem, SinkReader } from '../../../src/domain/sinks.ts';
+import {
+  createMemoryLog,
+  generatedProducts,
+  notificationRow,
+  openConsole,
+  summaryRow,
+} from '../console-context.ts';
+import { sampleStatus } from '../status-sample.ts';
+
+const id = '0ce0aaf7-9708-44e5-a35f-5171947aa748';
+
+function item(sink: string, state: SinkItem['state'], productId = id): SinkItem {
+  const fields = { id: 1, position: 1, replayId: null, attempts: 3, dueAtUs: 0, queuedAtUs: 0 };
+  return { ...fields, sink, state, productId, error: 'status 500' };
+}
+
+/** Sinks with these items, and three more without. */
+function sinksWith(items: readonly SinkItem[]): SinkReader {
+  const counts = ['bus', 'files', 'slow', 'idle'].map((sink) => ({
+    ...{ sink, waiting: 0, dead: 0, error: null },
+    ...{ oldestQueuedAtUs: null, oldestLiveQueuedAtUs: null },
+  }));
+  return {
+    async *items({ state }: { state: SinkItem['state'] }) {
+      yield* items.filter((one) => one.state === state);
+    },
+    counts: async () => counts,
+  } as unknown as SinkReader;
+}
+
+async function openProduct(options: Parameters<typeof openConsole>[0] = {}) {
+  const rows = [notificationRow(5, { productId: id, productName: 'A name' })];
+  const context = await openConsole({ notifications: createMemoryLog(rows), ...options });
+  const [product] = generatedProducts(1).products;
+  context.products.add('Products', { ...product, Id: id });
+  return context;
+}
+
+const textOf = (page: string) => page.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
+
+describe('the page of a product', () => {
+  it('shows the summary, the model, and statements that the facts do not confirm', async () => {
+    const context = await openProduct();
+    const text = {
+      ...{ text: 'A calm <b>scene</b>.', model: 'a/b', verified: false, createdAtUs: 0 },
+      doubts: ['calm'],
+    };
+    context.summaries.rows = [summaryRow(1, { productId: id, text })];
+    const page = (await context.get(`/products/${id}`)).text;
+    expect(page).toContain('A calm &lt;b&gt;scene&lt;/b&gt;.');
+    expect(textOf(page)).toMatch(/not verified a\/b/);
+    expect(textOf(page)).toMatch(/The facts do not confirm: calm/);
+  });
+
+  it('shows the command that writes a summary, if there is none', async () => {
+    const { text } = await (await openProduct()).get(`/products/${id}`);
+    expect(text).toContain('earshot summarize --each --filter');
+  });
+
+  it('shows a dead letter, a pending delivery, and a sink that has not read the notification', async () => {
+    const status = sampleStatus();
+    const reader = { name: 'sink slow', of: 'sink', position: 4, behind: 1, unreadSinceUs: null };
+    status.readers = [...status.readers, reader as never];
+    const items = [
+      item('bus', 'dead'),
+      item('files', 'waiting'),
+      item('idle', 'waiting', 'another product'),
+    ];
+    const context = await openProduct({ sinks: sinksWith(items), status: async () => status });
+    const text = textOf((await context.get(`/products/${id}`)).text);
+    expect(text).toMatch(/bus dead letter 3 attempts: status 500/);
+    expect(text).toMatch(/files pending 3 attempts/);
+    expect(text).toMatch(/slow not read yet/);
+    expect(text).toMatch(/idle no open delivery/);
+  });
+
+  it('shows the notifications of a product that is not indexed yet', async () => {
+    const rows = [notificationRow(1, { productId: 'late', productName: 'A late product' })];
+    const context = await openConsole({ notifications: createMemoryLog(rows) });
+    context.products.add('Products', { Id: id });
+    const { status, text } = await context.get('/products/late');
+    expect(status).toBe(200);
+    expect(textOf(text)).toMatch(/A late product.*not in the product index yet/);
+  });
+
+  it('quotes an id in commands, and shows markup and control characters as text', async () => {
+    const hostile = `x"; rm -rf $HOME \u202e<script>`;
+    const rows = [notificationRow(1, { productId: hostile, productName: '<img src=x>\u001b[31m' })];
+    const context = await openConsole({ notifications: createMemoryLog(rows) });
+    const { status, text } = await context.get(`/products/${encodeURIComponent(hostile)}`);
+    expect(status).toBe(200);
+    expect(text).toContain('&lt;img src=x&gt;\ufffd[31m');
+    for (const part of ['<img', '<script>', '\u001b', '\u202e']) expect(text).not.toContain(part);
+    expect(text).toContain('--product-id &#39;x&quot;; rm -rf $HOME');
+  });
+});
+
+describe('/products', () => {
+  async function openMany() {
+    const context = await openConsole();
+    context.products.add('Products', ...generatedProducts(3).products);
+    const none = {
+      platform: [],
+      productType: [],
+      processingLevel: [],
+      orbitDirection: [],
+      tile: [],
+    };
+    const values = { collection: [{ value: 'SENTINEL-2', count: 9_000 }], ...none };
+    context.products.facets = async () => ({ counted: 10_000, complete: false, values });
+    return context;
+  }
+
+  it('states that only the newest products are counted by value, and the number of all', async () => {
+    const context = await openMany();
+    context.products.count = async () => 1_234_567;
+    const text = textOf((await context.get('/products')).text);
+    expect(text).toContain('counts of the newest 10,000 only');
+    expect(text).toContain('1,234,567 products');
+  });
+
+  it('does not wait for a slow count', async () => {
+    const context = await openMany();
+    const never = (signal: AbortSignal | undefined) =>
+      new Promise<never>((_, reject) => {
+        const error = new AppError('cancelled', 'Cancelled.');
+        signal?.addEventListener('abort', () => reject(error));
+      });
+    context.products.count = (_, signal) => never(signal);
+    const counted = textOf((await context.get('/products')).text);
+    expect(counted).toContain('counting all matches takes too long');
+    context.products.facets = (_, signal) => never(signal);
+    const { text } = await context.get('/products?filter=Online+eq+true');
+    expect(textOf(text)).toContain('Counting takes too long for this filter');
+    expect(textOf(text)).toContain('3 shown');
+  });
+
+  it('shows the next step when there is no product, and when none matches', async () => {
+    const context = await openMany();
+    context.products.facets = async () => ({ counted: 0, complete: true, values: {} as never });
+    const other = await context.get("/products?filter=Name+eq+'other'");
+    expect(textOf(other.text)).toContain('No product matches the filter.');
+    const deleted = await context.get('/products?deleted=true');
+    expect(textOf(deleted.text)).toContain('No deleted product was received yet.');
+  });
+});

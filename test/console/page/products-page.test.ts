@@ -1,0 +1,213 @@
+/** `/products` and the page of a product, in a real browser over a real store. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hasChromium, type OpenedPage, openBrowser, openPage } from './browser.ts';
+import { openSeeded, type SeededReceiver } from './seeded-receiver.ts';
+
+describe.skipIf(!hasChromium)('/products', () => {
+  let seeded: SeededReceiver;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    [seeded, browser] = await Promise.all([openSeeded({ products: 160 }), openBrowser()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await seeded?.close();
+  });
+
+  // One page for each setting, which is faster than a new one for each test.
+  const opened = new Map<boolean, OpenedPage>();
+  const open = async (path: string, { javaScriptEnabled = true } = {}) => {
+    const url = `${seeded.url}${path}`;
+    const former = opened.get(javaScriptEnabled);
+    const { page, problems } = former ?? (await openPage(browser, url, { javaScriptEnabled }));
+    opened.set(javaScriptEnabled, { page, problems });
+    if (former !== undefined) {
+      problems.length = 0;
+      await page.goto(url);
+    }
+    return { page, problems, box: page.locator('#filter') };
+  };
+  const withFilter = (filter: string) => `/products?filter=${encodeURIComponent(filter)}`;
+  const filterOf = (page: Page) => new URL(page.url()).searchParams.get('filter');
+  const load = async (path: string) => {
+    const answer = await fetch(new URL(path, seeded.url));
+    expect(answer.status).toBe(200);
+    return answer.text();
+  };
+  const countOf = async (filter: string, more = ''): Promise<number> => {
+    const search = `count=true&limit=1&filter=${encodeURIComponent(filter)}${more}`;
+    return JSON.parse(await load(`/api/products?${search}`)).count;
+  };
+  const idsOn = (page: Page) =>
+    page
+      .locator('[data-list] tbody a')
+      .evaluateAll((links) => links.map((link) => link.getAttribute('href')?.split('/').at(-1)));
+
+  it('shows the finding while typing, with the place and the advice', async () => {
+    const { page, box, problems } = await open('/products');
+    await box.pressSequentially('Onlin eq true');
+    const finding = page.locator('#filter-findings li');
+    await finding.waitFor();
+    expect(await finding.innerText()).toMatch(/error[\s\S]*Did you mean Online\?/);
+    expect(await finding.locator('mark').innerText()).toBe('Onlin');
+    await finding.getByRole('button').click();
+    await page.keyboard.type('Online');
+    await finding.waitFor({ state: 'detached' });
+    expect(await box.inputValue()).toBe('Online eq true');
+    expect(problems).toEqual([]);
+  });
+
+  it('accepts a completion by Tab and never by Enter; Ctrl+Enter runs', async () => {
+    const { page, box, problems } = await open('/products');
+    const first = page.locator('.completions li').first();
+    await box.pressSequentially('Coll');
+    await first.waitFor();
+    await page.keyboard.press('Enter');
+    expect(await box.inputValue()).toBe('Coll\n');
+    await box.fill('');
+    await box.pressSequentially('Coll');
+    await first.waitFor();
+    await page.keyboard.press('Tab');
+    expect(await box.inputValue()).toBe('Collection/Name ');
+    await page.keyboard.type("eq 'SENT");
+    await first.waitFor();
+    await page.keyboard.press('ArrowDown');
+    const chosen = page.locator('[aria-selected=true]');
+    expect(await box.getAttribute('aria-activedescendant')).toBe(await chosen.getAttribute('id'));
+    await page.keyboard.press('Escape');
+    await first.waitFor({ state: 'detached' });
+    await page.keyboard.type("INEL-2'");
+    await page.keyboard.press('Control+Enter');
+    await page.waitForURL(/filter=/);
+    expect(filterOf(page)).toBe("Collection/Name eq 'SENTINEL-2'");
+    expect(await box.inputValue()).toBe("Collection/Name eq 'SENTINEL-2'");
+    expect(problems).toEqual([]);
+  });
+
+  it('leaves the box by Tab when no completion is chosen', async () => {
+    const { page, box } = await open('/products');
+    await box.focus();
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.name')).toBe('orderby');
+  });
+
+  it('offers the same products as CSV, GeoJSON, JSON and OData, in the order of the page', async () => {
+    const { page } = await open(`${withFilter("contains(Name,'MSIL2A')")}&orderby=PublicationDate`);
+    const ids = await idsOn(page);
+    expect(ids.length).toBeGreaterThan(10);
+    const follow = async (name: string) => {
+      const link = page.getByRole('link', { name, exact: true });
+      return load((await link.getAttribute('href')) ?? '');
+    };
+    const rows = (await follow('CSV')).trim().split('\n').slice(1);
+    expect(rows.map((row) => row.split(',')[1])).toEqual(ids);
+    const { features } = JSON.parse(await follow('GeoJSON'));
+    expect(features.map(({ id }: { id: string }) => id)).toEqual(ids);
+    const { products } = JSON.parse(await follow('JSON'));
+    expect(products.map((one: { productId: string }) => one.productId)).toEqual(ids);
+    const { value } = JSON.parse(await follow('OData'));
+    expect(value.map(({ Id }: { Id: string }) => Id)).toEqual(ids);
+    const command = await page.locator('.command code').innerText();
+    expect(command).toBe(
+      `earshot query products --filter "contains(Name,'MSIL2A')" --orderby "PublicationDate desc"`,
+    );
+  });
+
+  describe('without JavaScript', () => {
+    const plain = { javaScriptEnabled: false };
+
+    it('runs a filter, and shows the findings of a bad one with the place marked', async () => {
+      const { page, box } = await open('/products', plain);
+      await box.fill("Collection/Name eq 'SENTINEL-2' and Online = true");
+      await page.getByRole('button', { name: 'Run' }).click();
+      expect(await page.locator('#filter-findings mark').innerText()).toBe('=');
+      expect(await page.locator('main').innerText()).toContain('it was not run');
+      await box.fill("Collection/Name eq 'SENTINEL-2'");
+      await page.getByRole('button', { name: 'Run' }).click();
+      const count = await countOf("Collection/Name eq 'SENTINEL-2'");
+      expect(await page.locator('main').innerText()).toContain(`of ${count} products`);
+    });
+
+    it('writes the filter by a counted value, with the matches of the API, and removes it again', async () => {
+      const { page, box } = await open(withFilter('Online eq true'), plain);
+      const values = page.locator('.facet');
+      const platform = values.filter({ hasText: /^SENTINEL-2[ABC]/ }).first();
+      const counted = Number(await platform.locator('.num').innerText());
+      await platform.click();
+      const filter = await box.inputValue();
+      expect(filterOf(page)).toBe(filter);
+      expect(filter).toContain("att/Name eq 'platformSerialIdentifier'");
+      expect(await countOf(filter)).toBe(counted);
+      await page.locator('.facet[aria-current]').first().click();
+      expect(await box.inputValue()).toBe('Online eq true');
+    });
+
+    it('adds a box to the filter, and replaces an area by another', async () => {
+      const { page, box } = await open('/products?filter=Online+eq+true', plain);
+      await page.locator('[name=bbox]').fill('-170,-60,170,60');
+      await page.getByRole('button', { name: 'Run' }).click();
+      const filter = await box.inputValue();
+      expect(filter).toMatch(/^Online eq true and OData\.CSC\.Intersects\(area=/);
+      const count = await countOf('Online eq true', '&bbox=-170,-60,170,60');
+      expect(await countOf(filter)).toBe(count);
+      await page.getByRole('link', { name: 'Alps' }).click();
+      expect((await box.inputValue()).match(/Intersects/g)).toHaveLength(1);
+    });
+
+    it('pages through all products once', async () => {
+      const { page } = await open('/products?direction=asc', plain);
+      const ids = await idsOn(page);
+      const next = page.getByRole('link', { name: 'Next page' });
+      while ((await next.count()) > 0) {
+        await next.click();
+        ids.push(...(await idsOn(page)));
+      }
+      expect(ids).toEqual(seeded.products.map(({ Id }) => Id));
+    });
+  });
+
+  describe('the page of a product', () => {
+    it('shows its state, footprint, notifications and links', async () => {
+      const product = seeded.products.findLast(({ Name }) => Name.startsWith('S2'));
+      const { page, problems } = await open(`/products/${product?.Id}`);
+      expect(await page.locator('h1').innerText()).toBe(product?.Name);
+      const text = await page.locator('main').innerText();
+      expect(text).toMatch(/state\s+exists/);
+      expect(text).toMatch(/cloud cover\s+[\d.]+ %/);
+      expect(text).toContain(`earshot query --product-id ${product?.Id} --body`);
+      expect(await page.locator('.small-map .footprint').count()).toBe(1);
+      const notifications = page.getByRole('region', { name: 'Notifications about the product' });
+      expect(await notifications.locator('tbody tr').innerText()).toMatch(/created.*alps.*push/s);
+      const record = await page.getByRole('link', { name: 'JSON record' }).getAttribute('href');
+      expect(JSON.parse(await load(record ?? ''))).toMatchObject({
+        Id: product?.Id,
+        Name: product?.Name,
+      });
+      expect(problems).toEqual([]);
+    });
+
+    it('shows a deletion with its cause, as soon as it is indexed', async () => {
+      const product = seeded.products.find(({ Name }) => Name.startsWith('S1'));
+      if (product === undefined) throw new Error('There is no such product.');
+      const deleted = seeded.generator.deleted(product, Date.now());
+      expect(await seeded.push(deleted as never, 'deleted')).toBeLessThan(300);
+      const { page } = await open(`/products/${product.Id}`);
+      const stateText = async () => {
+        await page.reload();
+        return page.locator('main').innerText();
+      };
+      await expect.poll(stateText).toMatch(/state\s+deleted/);
+      const text = await page.locator('main').innerText();
+      expect(text).toContain(deleted.DeletionCause);
+      expect(text).toMatch(/deleted[\s\S]*created/);
+    });
+
+    it('answers 404 with a next step for an unknown id', async () => {
+      const answer = await fetch(`${seeded.url}/products/unknown`);
+      expect(answer.status).toBe(404);
+      expect(await answer.text()).toContain('Search for its name');
+    });
+  });
+});

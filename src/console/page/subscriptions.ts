@@ -63,8 +63,14 @@ function noneShown(name: string | undefined): Html {
     );
   }
   const why = 'No subscription is registered, so no notifications will arrive.';
-  return html`${emptyState(why, 'Describe subscriptions in earshot.config.ts, or with flags. Then register them:')}
-${command('earshot register')}`;
+  return panel(
+    'No subscription',
+    html`${emptyState(why, 'Describe subscriptions in earshot.config.ts, or with the flags of the command.')}
+${commandList([
+  ['Show the plan', `earshot register --dry-run`],
+  ['Register', `earshot register`],
+])}`,
+  );
 }
 
 const states: Readonly<Record<NonNullable<SubscriptionRow['state']>, readonly [Tone, string]>> = {

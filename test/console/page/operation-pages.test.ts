@@ -104,6 +104,15 @@ const removal = {
   ...{ actor: 'subscriptions' as const, reason: 'No longer needed.' },
 };
 
+it('the navigation marks the pages about parts with a problem', async () => {
+  const { page } = await pageAt('/quarantine');
+  const links = page.slice(page.indexOf('<nav'), page.indexOf('</nav>')).split('<li');
+  const marked = links.flatMap(
+    (link) => /data-key.*>(\w+)<span class="badge/s.exec(link)?.[1] ?? [],
+  );
+  expect(marked).toEqual(['Overview', 'Coverage', 'Sinks', 'Alerts']);
+});
+
 describe('/sinks', () => {
   it('shows kind, position, lag, errors, and what is to be retried', async () => {
     const { text } = await pageAt('/sinks');

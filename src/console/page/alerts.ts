@@ -110,7 +110,7 @@ ${evidenceList(evidence)}
 <div class="next-step"><h3>Next step</h3><p>${withCommands(printable(nextStep))}</p>${commandsIn(printable(nextStep))}</div>
 ${facts([
   ['active since', time(raisedAtUs, nowUs)],
-  ['notified', channelsOf(alert, unsent)],
+  ['notified', channelsOf(alert, unsent, nowUs)],
 ])}`,
   );
 }
@@ -120,13 +120,21 @@ function evidenceList(evidence: readonly string[]): Html | string {
   return html`<ul class="evidence">${evidence.map((line) => html`<li>${withCommands(printable(line))}</li>`)}</ul>`;
 }
 
+/** Time for which the store reports a delivery that was given up. */
+const givenUpShownUs = 7 * 86_400_000_000;
+
 /** Renders each channel, and why it has not accepted the alert. */
-function channelsOf({ id, channels }: ListedAlert, unsent: readonly Unsent[]): Html {
+function channelsOf(
+  { id, channels, raisedAtUs }: ListedAlert,
+  unsent: readonly Unsent[],
+  nowUs: number,
+): Html {
   if (channels === null) return html`not recorded`;
   if (channels.length === 0) return html`nobody: no channel was configured`;
+  const sent = nowUs - raisedAtUs < givenUpShownUs ? 'accepted' : 'nothing to be sent';
   return html`${channels.map((channel, i) => {
     const own = unsent.find((one) => one.alert.id === id && one.channel === channel);
-    return html`${i === 0 ? '' : html`<br>`}<code>${channelVariables[channel]}</code> ${own === undefined ? 'accepted' : unsentText(own)}`;
+    return html`${i === 0 ? '' : html`<br>`}<code>${channelVariables[channel]}</code> ${own === undefined ? sent : unsentText(own)}`;
   })}`;
 }
 

@@ -192,6 +192,11 @@ describe('/alerts', () => {
     expect(text).toContain(
       'notified EARSHOT_ALERT_COMMAND accepted EARSHOT_ALERT_URL failed, will be retried It answered 500.',
     );
+    // A delivery that was given up is reported for a week: later it is not known whether it was accepted.
+    const old = { ...alert, id: 2, raisedAtUs: alert.raisedAtUs - 7 * 86_400_000_000 };
+    const later = await openConsole({ alerts: alertReader([alert, old]) });
+    const oldText = textOf((await later.get('/alerts')).text);
+    expect(oldText).toContain('notified EARSHOT_ALERT_COMMAND nothing to be sent');
   });
 
   it('continues a long list of resolved alerts on the next page', async () => {

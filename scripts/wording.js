@@ -68,6 +68,7 @@ const permitted = [
   ['docs/decisions/0050', 'wanted', 'the JSON field wanted'],
   ['src/cli/commands/coverage.ts', 'tell, told', 'the JSON field told'],
   ['docs/reference/', 'tell, told', 'the JSON field told'],
+  ['docs/reference/http.md', 'forget', 'the action forgotten in the history'],
   ['src/cli/commands/register.ts', 'wanted', 'the JSON fields wanted and unwanted'],
   ['docs/reference/cli.md', 'wanted', 'the JSON fields wanted and unwanted'],
   ['src/admin/', 'forget', 'the action forget of a plan, forgotten in the history'],

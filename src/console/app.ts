@@ -36,6 +36,7 @@ import { createLiveFeed, liveRoute } from './live-feed.ts';
 import { type Metrics, metricsContentType } from './metrics/metrics.ts';
 import { notificationsRoute } from './notifications-route.ts';
 import { answerFilterList, answerOData, odataPaths } from './odata-routes.ts';
+import { alertsRoute, quarantineRoute, subscriptionsRoute } from './operation-routes.ts';
 import { navigation } from './page/layout.ts';
 import type { PageParts } from './page/page-route.ts';
 import { addPages, isPagePath } from './page/pages.ts';
@@ -102,6 +103,9 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     { route: filterCheckRoute(options), line: productLine },
     { route: summariesRoute(summaries), line: notificationLine },
     { route: coverageRoute(options), line: notificationLine },
+    { route: subscriptionsRoute(options), line: notificationLine },
+    { route: alertsRoute(options.alerts), line: notificationLine },
+    { route: quarantineRoute(options.quarantine), line: notificationLine },
     { route: statusRoute(options.status), line: atOnce },
     { route: liveRoute(createLiveFeed(options, options.closing)), line: atOnce },
   ];

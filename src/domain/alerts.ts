@@ -2,6 +2,7 @@
  * Alerts: problems that a person should know of before data is lost. An alert is raised once and resolved once; both
  * are sent through every notification channel. All times are microseconds since 1970, UTC.
  */
+import { formatDateUs } from './dates.ts';
 
 /** Kinds of alerts. */
 export const alertKinds = [
@@ -45,6 +46,23 @@ export interface Alert extends AlertFinding {
   resolvedAtUs: number | null;
 }
 
+/** An alert as listed. */
+export interface ListedAlert extends Alert {
+  /** Channels through which it was or will be sent; null for an alert of an old version that did not record them. */
+  channels: AlertChannel[] | null;
+}
+
+export interface AlertQuery {
+  /** Also resolved alerts. */
+  all: boolean;
+  /** Only alerts that were active at some time from `sinceUs` (inclusive) until `untilUs` (exclusive). */
+  sinceUs?: number | undefined;
+  untilUs?: number | undefined;
+  /** Only ids below this one: the end of the previous page. */
+  beforeId?: number | undefined;
+  limit: number;
+}
+
 /** Maximum delay before a retry, before jitter of a quarter. */
 export const alertRetryDelayMaxUs = 60 * 60_000_000;
 
@@ -54,9 +72,31 @@ export const alertRetryDelayMaxUs = 60 * 60_000_000;
  */
 export const alertWaitMaxUs = 1.25 * alertRetryDelayMaxUs;
 
+/** Converts an alert to JSON, with times as ISO 8601 UTC. */
+export function toAlertJson({ raisedAtUs, resolvedAtUs, evidence, ...alert }: ListedAlert) {
+  return {
+    id: alert.id,
+    kind: alert.kind,
+    subject: alert.subject,
+    severity: alert.severity,
+    cause: alert.cause,
+    evidence: [...evidence],
+    nextStep: alert.nextStep,
+    raisedAt: formatDateUs(raisedAtUs),
+    resolvedAt: resolvedAtUs === null ? null : formatDateUs(resolvedAtUs),
+    channels: alert.channels,
+  };
+}
+
 /** Notification channels. */
 export const alertChannels = ['url', 'command'] as const;
 export type AlertChannel = (typeof alertChannels)[number];
+
+/** Variable that sets each channel. */
+export const channelVariables = {
+  url: 'EARSHOT_ALERT_URL',
+  command: 'EARSHOT_ALERT_COMMAND',
+} as const satisfies Record<AlertChannel, string>;
 
 /** A raised or resolved alert to be sent through a channel. */
 export interface AlertDelivery {
@@ -74,7 +114,7 @@ export interface AlertDelivery {
 /** Read access. All calls reject with `unavailable`. */
 export interface AlertReader {
   /** Returns alerts, newest first; active ones only unless `all`. */
-  alerts(options: { all: boolean; limit: number }): Promise<Alert[]>;
+  alerts(query: AlertQuery): Promise<ListedAlert[]>;
   /**
    * Returns due deliveries, oldest first, of one channel if given (otherwise the backlog of one channel could fill
    * the limit for another). Skips a delivery while an earlier one of the same kind, subject and channel is pending,

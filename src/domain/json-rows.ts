@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { formatDateUs } from './dates.ts';
-import type { NotificationRow } from './ports.ts';
+import type { NotificationRow, QuarantineRow } from './ports.ts';
 import type { FoundProduct, ProductRow } from './products.ts';
 
 /** Fields of a row in every machine-readable format, in this order. */
@@ -36,6 +36,20 @@ export function toNotificationJson(row: NotificationRow) {
     source: row.source,
     timesSeen: row.timesSeen,
   } satisfies Record<(typeof notificationFields)[number], unknown>;
+}
+
+/** Converts a quarantined body to JSON, without headers and content. */
+export function toQuarantineJson(row: QuarantineRow) {
+  return {
+    id: row.id,
+    receivedAt: formatDateUs(row.receivedAtUs),
+    subscription: row.subscription,
+    source: row.source,
+    reason: row.reason,
+    faults: row.faults,
+    bodyBytes: row.bodyBytes,
+    releasedAt: row.releasedAtUs === null ? null : formatDateUs(row.releasedAtUs),
+  };
 }
 
 /** Columns of the product index in CSV, and first properties of a GeoJSON feature, in this order. */

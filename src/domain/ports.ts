@@ -165,6 +165,7 @@ export interface QuarantineRow {
   id: number;
   receivedAtUs: number;
   subscription: string | null;
+  source: Delivery['source'];
   /** Code of the first fault. */
   reason: string;
   faults: Fault[];
@@ -182,8 +183,15 @@ export interface QuarantineEntry extends QuarantineRow {
 }
 
 export interface Quarantine {
-  /** Streams entries, newest first; `released` includes released ones. */
-  quarantined(options: { released: boolean; limit?: number }): AsyncIterable<QuarantineRow>;
+  /**
+   * Streams entries, newest first; `released` includes released ones. `beforeId`: only ids below this one, the end of
+   * the previous page.
+   */
+  quarantined(options: {
+    released: boolean;
+    beforeId?: number | undefined;
+    limit?: number;
+  }): AsyncIterable<QuarantineRow>;
   /** Returns the number of entries that are not released. */
   quarantinedCount(): Promise<number>;
   /** Returns an entry with its body. Rejects with `not_found`. */

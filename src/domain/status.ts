@@ -132,6 +132,10 @@ const reader = z.object({
 const sink = z.object({
   name: z.string(),
   isSetUp: z.boolean().nullable().describe('True if earshot.config.ts defines the sink.'),
+  target: z
+    .string()
+    .nullable()
+    .describe('Kind of the target, such as webhook; null if the sink is not defined, or faulty.'),
   waiting: count,
   dead: count,
   lastError: reason.describe('Error of the last delivery; null if the delivery succeeded.'),

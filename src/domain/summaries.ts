@@ -5,7 +5,8 @@
  * the exact request that it answers (its *key*), so that the same request about the same subject is never sent twice.
  * The *template* is the plain text derived from the facts alone. Times are microseconds since 1970, UTC.
  */
-import { formatDateUs } from './dates.ts';
+import { formatDateUs, shortDateUs } from './dates.ts';
+import { printable } from './text.ts';
 
 /** Name of the reader of the log. */
 export const summaryReader = 'summaries';
@@ -251,6 +252,27 @@ export interface Summaries extends SummaryReader {
   retry(options: { ids: readonly number[] | 'all'; nowUs: number }): Promise<number>;
   /** Drops waiting jobs, with a reason: the given ones, or all. Resolves with their number. */
   drop(options: { ids: readonly number[] | 'all' }): Promise<number>;
+}
+
+/** Collection of products whose name belongs to no known one. */
+export const noCollection = 'OTHER';
+
+/** Names a summary: product, or `digest of alps, 2026-11-19 00:00 to 2026-11-20 00:00 UTC, SENTINEL-2`. */
+export function subjectName({
+  productId,
+  productName,
+  subscription,
+  scope,
+}: Pick<SummarySubject, 'productId' | 'productName' | 'subscription' | 'scope'>): string {
+  if (scope === null) return printable(productName ?? productId ?? '');
+  const { fromUs, untilUs, area, collection, filter } = scope;
+  const span = `${shortDateUs(fromUs)} to ${shortDateUs(untilUs)} UTC`;
+  const source = (subscription ?? 'all subscriptions') || 'notifications without a subscription';
+  // An area is the user's name for its filter.
+  const filterText = filter === null ? null : `products that match ${filter}`;
+  const collectionText = collection === noCollection ? 'unknown collection' : collection;
+  const part = area ?? collectionText ?? filterText;
+  return printable(`digest of ${source}, ${span}${part === null ? '' : `, ${part}`}`);
 }
 
 /** Fields of a row in every machine-readable format, in this order. */

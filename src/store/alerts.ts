@@ -5,8 +5,10 @@ import {
   type AlertChannel,
   type AlertDelivery,
   type AlertFinding,
+  type AlertQuery,
   type Alerts,
   alertWaitMaxUs,
+  type ListedAlert,
 } from '../domain/alerts.ts';
 import { prepared } from './engine/database.ts';
 
@@ -24,21 +26,30 @@ const alertColumns = `alert.id, alert.kind, alert.subject, alert.severity, alert
   alert.evidence, alert.next_step AS nextStep, alert.raised_at_us AS raisedAtUs,
   alert.resolved_at_us AS resolvedAtUs`;
 
+const endless = Number.MAX_SAFE_INTEGER;
+
 /** Time for which an abandoned delivery is shown. */
 const abandonedShownUs = 7 * 86_400_000_000;
 
 export const alertReads = {
   /** Returns alerts by id, newest first: times are not in order after the clock was set back. */
-  alerts(database: Database, { all, limit }: Options<'alerts'>): Alert[] {
+  alerts(database: Database, { all, limit, ...bounds }: AlertQuery): ListedAlert[] {
     const source = all
-      ? 'alert'
+      ? 'alert WHERE true'
       : 'alert INDEXED BY alert_lasting WHERE alert.resolved_at_us IS NULL';
-    return prepared<[number], StoredAlert>(
+    const { beforeId = endless, sinceUs = -endless, untilUs = endless } = bounds;
+    return prepared<[object], StoredAlert & { channels: string | null }>(
       database,
-      `SELECT ${alertColumns} FROM ${source} ORDER BY alert.id DESC LIMIT ?`,
+      `SELECT ${alertColumns}, alert.channels FROM ${source}
+         AND alert.id < @beforeId AND alert.raised_at_us < @untilUs
+         AND (alert.resolved_at_us IS NULL OR alert.resolved_at_us >= @sinceUs)
+       ORDER BY alert.id DESC LIMIT @limit`,
     )
-      .all(limit)
-      .map(alertIn);
+      .all({ beforeId, sinceUs, untilUs, limit })
+      .map(({ channels, ...row }) => ({
+        ...alertIn(row),
+        channels: channels === null ? null : (JSON.parse(channels) as AlertChannel[]),
+      }));
   },
 
   dueDeliveries(database: Database, options: Options<'dueDeliveries'>): AlertDelivery[] {

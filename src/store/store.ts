@@ -83,9 +83,9 @@ export function readPorts(reads: Remote<Reads>): Omit<StoreReader, 'close'> {
     ...pick(log, ['body', 'original', 'lastPosition', 'drift', 'counts', 'cursor']),
     find: (query) => findRows(log, query),
     ...pick(quarantine, ['quarantinedCount', 'quarantineEntry']),
-    quarantined: ({ released, limit }) =>
+    quarantined: ({ released, beforeId = Number.MAX_SAFE_INTEGER, limit }) =>
       pages(limit, (rowsMax, last) =>
-        quarantine.page({ released, beforeId: last?.id ?? Number.MAX_SAFE_INTEGER, rowsMax }),
+        quarantine.page({ released, beforeId: last?.id ?? beforeId, rowsMax }),
       ),
     administration: pick(account, ['registrations', 'history', 'gaps', 'deliveryMarks']),
     summaries: {

@@ -167,6 +167,8 @@ export interface Probes {
 export interface DeliveryState {
   /** Names of the configured sinks; null when not known. */
   names: readonly string[] | null;
+  /** Kinds of the targets (`webhook`), by name; a faulty sink has none. */
+  kinds?: ReadonlyMap<string, string>;
   /** Reasons why nothing can be delivered to single sinks, by name, without secrets. */
   faults?: ReadonlyMap<string, string>;
   /** Reason why nothing can be delivered to any sink, without secrets; null when deliveries are possible. */

@@ -84,12 +84,14 @@ describe('earshot alerts', () => {
         id: 2,
         raisedAt: '2026-05-02T11:00:00.000000Z',
         resolvedAt: null,
+        channels: ['url'],
       },
       {
         ...disk,
         id: 1,
         raisedAt: '2026-05-02T07:00:00.000000Z',
         resolvedAt: '2026-05-02T08:00:00.000000Z',
+        channels: ['url'],
       },
     ]);
   });

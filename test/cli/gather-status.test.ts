@@ -27,6 +27,7 @@ async function openSources(changes: Partial<StatusSources> = {}) {
       version: '1.2.3',
       deliveryState: () => ({
         names: ['orders', 'faulty'],
+        kinds: new Map([['orders', 'webhook']]),
         faults: new Map([['faulty', 'Why.']]),
         fault: null,
       }),
@@ -187,13 +188,13 @@ describe('the facts of a store', () => {
     const { sinks } = await gatherStatus(sources);
     const none = { waiting: 0, dead: 0, oldestWaitingAtUs: null, lastError: null };
     expect(sinks).toMatchObject([
-      { name: 'faulty', isSetUp: true, fault: 'Why.', ...none },
+      { name: 'faulty', isSetUp: true, target: null, fault: 'Why.', ...none },
       {
-        ...{ name: 'gone', isSetUp: false, fault: null, waiting: 1, dead: 1 },
+        ...{ name: 'gone', isSetUp: false, target: null, fault: null, waiting: 1, dead: 1 },
         ...{ oldestWaitingAtUs: nowUs - hourUs, oldestLiveWaitingAtUs: nowUs - hourUs },
         lastError: 'It was refused.',
       },
-      { name: 'orders', isSetUp: true, fault: null, ...none },
+      { name: 'orders', isSetUp: true, target: 'webhook', fault: null, ...none },
     ]);
   });
 

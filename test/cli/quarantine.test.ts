@@ -5,7 +5,9 @@ import { replaceBody } from '../helpers/replace-body.ts';
 import { expectEnd, printed, printedJson } from './fake-io.ts';
 import { createContext, delivery, filledContext, rawDelivery } from './filled-store.ts';
 
-const fields = ['id', 'receivedAt', 'subscription', 'reason', 'faults', 'bodyBytes', 'releasedAt'];
+const fields = [
+  ...['id', 'receivedAt', 'subscription', 'source', 'reason', 'faults', 'bodyBytes', 'releasedAt'],
+];
 const headers = ['Content-Type', 'text/html', 'Authorization', 'Basic c2VjcmV0', 'X-A', '1'];
 
 /** Three quarantined bodies: invalid JSON, an array with an invalid item, no product. */
@@ -54,6 +56,7 @@ describe('quarantine list', () => {
       subscription: 'sea-ice',
       reason: 'not-an-object',
       faults: [{ code: 'not-an-object', index: 1, message: expect.stringContaining('object') }],
+      source: 'push',
       bodyBytes: 66,
       releasedAt: null,
     });

@@ -41,9 +41,19 @@ async function serve(
 describe('the sinks of a receiver', () => {
   it('are reported to the watchdog, also when there are none', async () => {
     const none = await serve(null);
-    expect(none.deliveryState()).toEqual({ names: [], faults: new Map(), fault: null });
+    expect(none.deliveryState()).toEqual({
+      names: [],
+      kinds: new Map(),
+      faults: new Map(),
+      fault: null,
+    });
     const { deliveryState, lines } = await serve(file("{ act: { command: ['true'] } }"));
-    expect(deliveryState()).toEqual({ names: ['act'], faults: new Map(), fault: null });
+    expect(deliveryState()).toEqual({
+      names: ['act'],
+      kinds: new Map([['act', 'command']]),
+      faults: new Map(),
+      fault: null,
+    });
     await expect.poll(lines).toMatchObject([{ level: 'info' }]);
   });
 
@@ -134,7 +144,12 @@ describe('the sinks of a receiver', () => {
     );
     await vi.waitFor(() => expect(deliveryState().fault).toContain('sinks.lock'));
     await change(none);
-    expect(deliveryState()).toEqual({ names: [], faults: new Map(), fault: null });
+    expect(deliveryState()).toEqual({
+      names: [],
+      kinds: new Map(),
+      faults: new Map(),
+      fault: null,
+    });
     rmdirSync(join(dataDir, 'sinks.lock'));
     await change(await loadEachSink(writeConfig(file(act))));
     await store.accept(delivery(notification(1)));

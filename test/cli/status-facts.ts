@@ -77,7 +77,7 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
     sinks: [
       {
         ...{ name: 'archive', isSetUp: true, waiting: 0, dead: 0, fault: null, lastError: null },
-        ...{ oldestWaitingAtUs: null, oldestLiveWaitingAtUs: null },
+        ...{ oldestWaitingAtUs: null, oldestLiveWaitingAtUs: null, target: 'command' },
       },
     ],
     coverage: [

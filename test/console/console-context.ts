@@ -234,7 +234,7 @@ export function createMemoryCompleteness(
 }
 
 /** Readers of a receiver without alerts, sinks, registrations and quarantined bodies. */
-function createMemoryOperations(): Pick<
+export function createMemoryOperations(): Pick<
   ConsoleOptions,
   'quarantine' | 'alerts' | 'sinks' | 'administration'
 > {

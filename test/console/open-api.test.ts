@@ -11,6 +11,7 @@ import {
   openConsole,
   summaryRow,
 } from './console-context.ts';
+import { filledOperations } from './operation-sample.ts';
 import { emptyStatus, sampleStatus } from './status-sample.ts';
 
 async function openWithAll() {
@@ -24,7 +25,8 @@ async function openWithAll() {
     hours: [{ subscription: 'alps', hourUs: fromUs, ...counts, ...compared }],
   });
   const status = async () => sampleStatus(true);
-  const context = await openConsole({ notifications, completeness, status });
+  const operations = filledOperations();
+  const context = await openConsole({ notifications, completeness, status, ...operations });
   const delay = { count: 1, p50Ms: 1, p90Ms: 2, p99Ms: 3, maxMs: 4 };
   context.products.late = [
     {
@@ -77,6 +79,9 @@ const samples: Record<string, [good: string, bad: string | null]> = {
   kind: ['digest', 'area'],
   state: ['failed', 'lost'],
   verified: ['false', 'no'],
+  all: ['true', '1'],
+  released: ['true', '1'],
+  id: ['1', 'x'],
 };
 
 type Schema = Record<string, unknown> & {
@@ -107,6 +112,9 @@ describe('the OpenAPI document', () => {
       '/api/filter/check',
       '/api/summaries',
       '/api/coverage',
+      '/api/subscriptions',
+      '/api/alerts',
+      '/api/quarantine',
       '/api/status',
       '/api/live',
     ]);
@@ -117,6 +125,9 @@ describe('the OpenAPI document', () => {
       'checkFilter',
       'listSummaries',
       'showCoverage',
+      'listSubscriptions',
+      'listAlerts',
+      'listQuarantine',
       'showStatus',
       'followNotifications',
     ]);
@@ -195,12 +206,13 @@ describe('the OpenAPI document', () => {
       if (answer?.content['application/json'] === undefined) continue;
       const { schema } = answer.content['application/json'];
       const seen = new Set<string>();
-      const few = searches.slice(0, ['/api/coverage', '/api/status'].includes(path) ? 1 : 2);
+      const hasLimit = operation.parameters.some(({ name }) => name === 'limit');
       const own: Record<string, string[]> = {
         '/api/products': searches,
         '/api/filter/check': ['', '?filter=Coll&position=4', '?filter=Name'],
+        '/api/quarantine': ['?limit=1', '?id=1'],
       };
-      for (const search of own[path] ?? few) {
+      for (const search of own[path] ?? (hasLimit ? ['', '?limit=1'] : [''])) {
         const { json, status } = await context.get(path + search);
         expect(status).toBe(200);
         expect(z.fromJSONSchema(schema).safeParse(json).error).toBeUndefined();

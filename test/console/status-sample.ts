@@ -82,6 +82,7 @@ export function sampleStatus(moved = false): Status {
         waiting: 15 + step,
         dead: 16 + step,
         isSetUp: true,
+        target: moved ? 'webhook' : 'command',
         oldestWaitingAtUs: agoUs(hourUs),
         oldestLiveWaitingAtUs: agoUs(hourUs / 2),
         lastError: null,

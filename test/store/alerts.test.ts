@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   type AlertChannel,
+  type AlertQuery,
   type Alerts,
   alertKinds,
   alertSeverities,
@@ -35,8 +36,9 @@ describe('stored alerts', () => {
     const began = { id: expect.any(Number), raisedAtUs: atUs, resolvedAtUs: null };
     expect(raised).toEqual(findings.map((one) => ({ ...one, ...began })));
     const { alerts } = await reopen();
-    expect(await alerts.alerts({ all: false, limit: 99 })).toEqual(raised.toReversed());
-    expect(await alerts.alerts({ all: true, limit: 2 })).toEqual(raised.toReversed().slice(0, 2));
+    const listed = raised.toReversed().map((one) => ({ ...one, channels: ['command', 'url'] }));
+    expect(await alerts.alerts({ all: false, limit: 99 })).toEqual(listed);
+    expect(await alerts.alerts({ all: true, limit: 2 })).toEqual(listed.slice(0, 2));
   });
 
   it('are raised once, resolved once, and raised again as new alerts', async () => {
@@ -49,8 +51,8 @@ describe('stored alerts', () => {
     expect(await settle(alerts, [], { atUs: atUs + 5 })).toEqual({ raised: [], resolved });
     expect(await settle(alerts, [])).toEqual({ raised: [], resolved: [] });
     const [second] = (await settle(alerts, [finding()], { atUs: atUs + 9 })).raised;
-    expect(await alerts.alerts({ all: true, limit: 9 })).toEqual([second, ...resolved]);
-    expect(await alerts.alerts({ all: false, limit: 9 })).toEqual([second]);
+    expect(await alerts.alerts({ all: true, limit: 9 })).toMatchObject([second, ...resolved]);
+    expect(await alerts.alerts({ all: false, limit: 9 })).toMatchObject([{ ...second }]);
   });
 
   it('take the newest text of an active alert and keep its first time', async () => {
@@ -59,8 +61,23 @@ describe('stored alerts', () => {
     const newer = finding({ cause: 'Still nothing.', evidence: [], nextStep: 'Wait.' });
     await settle(alerts, [finding({ cause: 'Lost.' }), newer], { atUs: atUs + 5 });
     const lasting = [{ ...newer, id, raisedAtUs: atUs, resolvedAtUs: null }];
-    expect(await alerts.alerts({ all: true, limit: 9 })).toEqual(lasting);
+    expect(await alerts.alerts({ all: true, limit: 9 })).toMatchObject(lasting);
     expect((await alerts.dueDeliveries({ nowUs: atUs, limit: 9 }))[0]?.alert).toEqual(lasting[0]);
+  });
+
+  it('are listed by the time in which they were active, and page by page', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    await settle(alerts, [finding()]);
+    await settle(alerts, [], { atUs: atUs + 10 });
+    await settle(alerts, [finding()], { atUs: atUs + 20 });
+    const ids = async (query: Partial<AlertQuery>) =>
+      (await alerts.alerts({ all: true, limit: 9, ...query })).map(({ id }) => id);
+    expect(await ids({})).toEqual([2, 1]);
+    expect(await ids({ sinceUs: atUs + 10, untilUs: atUs + 20 })).toEqual([1]);
+    expect(await ids({ sinceUs: atUs + 11, untilUs: atUs + 20 })).toEqual([]);
+    expect(await ids({ sinceUs: atUs + 30 })).toEqual([2]);
+    expect(await ids({ beforeId: 2 })).toEqual([1]);
+    expect(await ids({ all: false, untilUs: atUs + 20 })).toEqual([]);
   });
 
   it('notify again when an alert becomes critical, and not otherwise', async () => {

@@ -251,6 +251,9 @@ describe('the quarantine', () => {
     expect(ids).toEqual(Array.from({ length: 1_200 }, (_, i) => 1_200 - i));
     const few = await collect(store.quarantined({ released: true, limit: 3 }));
     expect(few.map(({ id }) => id)).toEqual([1_200, 1_199, 1_198]);
+    const next = store.quarantined({ released: false, beforeId: 1_198, limit: 1_100 });
+    const nextIds = (await collect(next)).map(({ id }) => id);
+    expect(nextIds).toEqual(Array.from({ length: 1_100 }, (_, i) => 1_197 - i));
   });
 
   it('leaves an entry unchanged that still cannot be read', async () => {

@@ -1,6 +1,11 @@
 /** `earshot alerts`: lists active and resolved alerts. */
 import { loadConfig, watchSections } from '../../config/config.ts';
-import type { Alert, AlertDelivery } from '../../domain/alerts.ts';
+import {
+  type Alert,
+  type AlertDelivery,
+  channelVariables,
+  toAlertJson,
+} from '../../domain/alerts.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { CompletenessReader } from '../../domain/completeness.ts';
 import { shortDateUs } from '../../domain/dates.ts';
@@ -10,7 +15,7 @@ import { asCalled } from '../called-as.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { jsonOption, limitOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { isoTime, painter, wrapText, writeJson, writeOut } from '../output.ts';
+import { painter, wrapText, writeJson, writeOut } from '../output.ts';
 import { alertSenders } from '../start/watchdog.ts';
 
 export const alertsCommand = defineCommand('alerts', {
@@ -29,8 +34,9 @@ export const alertsCommand = defineCommand('alerts', {
 The receiver sends each new and each resolved alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND.
 This command reports unsent alerts on standard error, and warns if no receiver is running.
 
-Fields of --json: id, kind, subject, severity, cause, evidence, nextStep, raisedAt, resolvedAt. The
-subject is the affected subscription or sink. resolvedAt is null for an active alert.
+Fields of --json: id, kind, subject, severity, cause, evidence, nextStep, raisedAt, resolvedAt,
+channels. The subject is the affected subscription or sink. resolvedAt is null for an active alert.
+channels lists the configured channels (url, command) when the alert was raised.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
@@ -54,7 +60,7 @@ const heartbeatMaxAgeUs = 120_000_000;
 function showAlerts(io: Io, { all = false, limit, json }: AlertFlags): Promise<void> {
   return withParts(io, ['reader'], async ({ reader: { alerts: stored, completeness } }) => {
     const alerts = await stored.alerts({ all, limit });
-    if (json) await writeJson(io.stdout, alerts.map(toOutput));
+    if (json) await writeJson(io.stdout, alerts.map(toAlertJson));
     else await printAlerts(io, alerts, all);
     // In every format: otherwise an empty list could mean that nothing was checked or sent.
     await reportUnwatched(io, completeness);
@@ -99,7 +105,7 @@ async function sendTest(io: Io): Promise<void> {
   for (const channel of channels) {
     try {
       await sendAlert(channel, message, io.signal);
-      io.stderr.write(`${channelNames[channel]} accepted the test alert.\n`);
+      io.stderr.write(`${channelVariables[channel]} accepted the test alert.\n`);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       failures.push(error);
@@ -108,10 +114,6 @@ async function sendTest(io: Io): Promise<void> {
   const [first, ...others] = failures;
   if (first === undefined) return;
   throw first.with({ details: others.map(errorText) });
-}
-
-function toOutput({ raisedAtUs, resolvedAtUs, ...alert }: Alert) {
-  return { ...alert, raisedAt: isoTime(raisedAtUs), resolvedAt: isoTime(resolvedAtUs) };
 }
 
 function paragraph(alert: Alert, io: Io): string {
@@ -129,8 +131,6 @@ function paragraph(alert: Alert, io: Io): string {
   ].join('\n');
 }
 
-const channelNames = { url: 'EARSHOT_ALERT_URL', command: 'EARSHOT_ALERT_COMMAND' } as const;
-
 function reportUnsent(
   { stderr }: Pick<Io, 'stderr'>,
   unsentDeliveries: readonly (AlertDelivery & { isGivenUp: boolean })[],
@@ -140,7 +140,7 @@ function reportUnsent(
     if (error === null) continue;
     const state = isGivenUp ? 'not retried' : 'will be retried';
     stderr.write(
-      `Failed to send alert ${alert.id} to ${channelNames[channel]} (${state}): ${printable(error)}\n`,
+      `Failed to send alert ${alert.id} to ${channelVariables[channel]} (${state}): ${printable(error)}\n`,
     );
   }
 }

@@ -1,7 +1,8 @@
 /** `earshot quarantine`: lists, shows, retries and drops quarantined bodies. */
 import { InvalidArgumentError } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
-import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
+import { shortDateUs } from '../../domain/dates.ts';
+import { toQuarantineJson } from '../../domain/json-rows.ts';
 import type { QuarantineEntry, QuarantineRow, Receipt } from '../../domain/ports.ts';
 import { printable } from '../../domain/text.ts';
 import { defineCommand, defineGroup, type Parts } from '../command.ts';
@@ -14,15 +15,7 @@ import {
   yesOption,
 } from '../flags.ts';
 import type { Io } from '../io.ts';
-import {
-  type Column,
-  counted,
-  isoTime,
-  printTable,
-  writeForeign,
-  writeJson,
-  writeOut,
-} from '../output.ts';
+import { type Column, counted, printTable, writeForeign, writeJson, writeOut } from '../output.ts';
 
 const listCommand = defineCommand('list', {
   description: 'List the quarantined bodies, the newest first.',
@@ -31,9 +24,9 @@ const listCommand = defineCommand('list', {
       .option('--released', 'also list released bodies')
       .addOption(limitOption({ note: 'unlimited' }))
       .addOption(jsonOption()),
-  help: `Fields of --json: id, receivedAt, subscription, reason, faults, bodyBytes, releasedAt. The faults
-describe each problem of the body. \`earshot quarantine retry\` releases a body when the body is
-valid. releasedAt is null if the body is still quarantined.
+  help: `Fields of --json: id, receivedAt, subscription, source, reason, faults, bodyBytes, releasedAt. The
+source is push or reconcile. The faults describe each problem of the body. \`earshot quarantine
+retry\` releases a body when the body is valid. releasedAt is null if the body is still quarantined.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
@@ -47,7 +40,7 @@ Examples:
     { released = false, limit, json }: { released?: boolean; limit?: number; json?: true },
   ) => {
     const rows = reader.quarantined({ released, ...(limit === undefined ? {} : { limit }) });
-    if (json) await writeJson(stdout, rows, { element: toOutput });
+    if (json) await writeJson(stdout, rows, { element: toQuarantineJson });
     else if ((await printTable(stdout, columns, rows)) === 0) {
       stderr.write('The quarantine is empty.\n');
     }
@@ -219,21 +212,9 @@ const columns: readonly Column<QuarantineRow>[] = [
   { title: 'reason', value: (row) => row.faults[0]?.message ?? row.reason, flexible: true },
 ];
 
-function toOutput({ receivedAtUs, releasedAtUs, ...row }: QuarantineRow) {
-  return {
-    id: row.id,
-    receivedAt: formatDateUs(receivedAtUs),
-    subscription: row.subscription,
-    reason: row.reason,
-    faults: row.faults,
-    bodyBytes: row.bodyBytes,
-    releasedAt: isoTime(releasedAtUs),
-  };
-}
-
 function shown(entry: QuarantineEntry, json: boolean): string {
   const { headers, body } = entry;
-  const fields = toOutput(entry);
+  const fields = toQuarantineJson(entry);
   if (json) {
     const bodyBase64 = Buffer.from(body).toString('base64');
     return `${JSON.stringify({ ...fields, headers, bodyBase64 }, null, 2)}\n`;

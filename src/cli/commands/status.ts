@@ -175,7 +175,8 @@ async function sinksOf(workingDir: string): Promise<DeliveryState> {
     const { definitions, faulty } = await loadEachSink(workingDir);
     const names = [...definitions, ...faulty].map(({ name }) => name);
     const faults = new Map(faulty.map(({ name, problems }) => [name, problems.join(' ')]));
-    return { names, faults, fault: null };
+    const kinds = new Map(definitions.map(({ name, target }) => [name, target.kind]));
+    return { names, kinds, faults, fault: null };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const rejected = [errorText(error), ...error.details].join(' ');

@@ -36,7 +36,8 @@ export async function serveSinks(
     }
     const faults = new Map(faulty.map(({ name, problems }) => [name, problems.join(' ')]));
     const names = [...definitions.map(({ name }) => name), ...faults.keys()];
-    state = { names, faults, fault: null };
+    const kinds = new Map(definitions.map(({ name, target }) => [name, target.kind]));
+    state = { names, kinds, faults, fault: null };
     await warnOfSubscriptions({ store }, definitions, { log, io });
     await deliveries.change(definitions);
   };

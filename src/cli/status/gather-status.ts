@@ -241,7 +241,7 @@ function readerOf(key: string): ReaderStatus['of'] {
 
 async function sinkFacts(
   { sinks }: Pick<Store, 'sinks'>,
-  { names, faults, fault, rejected = null }: DeliveryState,
+  { names, kinds, faults, fault, rejected = null }: DeliveryState,
 ): Promise<SinkStatus[]> {
   const counts = await sinks.counts();
   const known = new Set([...(names ?? []), ...counts.map(({ sink }) => sink)]);
@@ -255,6 +255,7 @@ async function sinkFacts(
     return {
       name,
       isSetUp,
+      target: kinds?.get(name) ?? null,
       waiting: count?.waiting ?? 0,
       dead: count?.dead ?? 0,
       oldestWaitingAtUs: count?.oldestQueuedAtUs ?? null,

@@ -1,11 +1,9 @@
 /** Finds summaries by id, and formats them. */
 
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
-import { shortDateUs } from '../../domain/dates.ts';
-import type { NewSummaryJob, SummaryReader, SummaryRow } from '../../domain/summaries.ts';
+import { type SummaryReader, type SummaryRow, subjectName } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
 import type { Store } from '../../store/store.ts';
-import { noCollection } from '../../summary/worker/summary-context.ts';
 import type { Io, Output } from '../io.ts';
 import { type painter, wrapText } from '../output.ts';
 
@@ -18,21 +16,6 @@ export async function rowById(
     return row.id === id ? row : null;
   }
   return null;
-}
-
-type Subject = Pick<NewSummaryJob, 'productId' | 'productName' | 'subscription' | 'scope'>;
-
-/** Names a summary: product, or `digest of alps, 2026-11-19 00:00 to 2026-11-20 00:00 UTC, SENTINEL-2`. */
-export function subjectName({ productId, productName, subscription, scope }: Subject): string {
-  if (scope === null) return printable(productName ?? productId ?? '');
-  const { fromUs, untilUs, area, collection, filter } = scope;
-  const span = `${shortDateUs(fromUs)} to ${shortDateUs(untilUs)} UTC`;
-  const source = (subscription ?? 'all subscriptions') || 'notifications without a subscription';
-  // An area is the user's name for its filter.
-  const filterText = filter === null ? null : `products that match ${filter}`;
-  const collectionText = collection === noCollection ? 'unknown collection' : collection;
-  const part = area ?? collectionText ?? filterText;
-  return printable(`digest of ${source}, ${span}${part === null ? '' : `, ${part}`}`);
 }
 
 /** Formats a summary for the width of the output. `mark` (already painted) follows the name, `reason` the text. */

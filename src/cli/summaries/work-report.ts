@@ -7,6 +7,7 @@ import {
   type SummaryBudget,
   type SummaryJob,
   type SummaryRow,
+  subjectName,
   toSummaryJson,
 } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
@@ -19,7 +20,7 @@ import type { WorkEnd } from '../../summary/worker/run-summaries.ts';
 import type { SummaryContext } from '../../summary/worker/summary-context.ts';
 import type { Io } from '../io.ts';
 import { counted, createProgressLine, painter, whole, writeForeign, writeOut } from '../output.ts';
-import { rowById, subjectName, textLines } from './rows.ts';
+import { rowById, textLines } from './rows.ts';
 
 export type WorkReport = ReturnType<typeof createWorkReport>;
 

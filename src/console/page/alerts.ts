@@ -1,9 +1,201 @@
-/** The page `/alerts`. */
+/** The page `/alerts`: active alerts with cause, evidence and next step, and resolved ones. */
 import { html } from 'hono/html';
-import type { PageRoute } from './page-route.ts';
+import {
+  type AlertDelivery,
+  type AlertKind,
+  channelVariables,
+  type ListedAlert,
+} from '../../domain/alerts.ts';
+import { printable } from '../../domain/text.ts';
+import { periodChoice, stateForm } from './layout.ts';
+import {
+  age,
+  badge,
+  count,
+  emptyState,
+  facts,
+  type Html,
+  panel,
+  spanText,
+  type TableColumn,
+  table,
+  time,
+  withCommands,
+} from './markup.ts';
+import { beforeId, commandList, commandsIn, itemPanel, olderLink } from './operation.ts';
+import type { PageParts, PageRequest, PageRoute } from './page-route.ts';
+import { linkTo } from './page-state.ts';
+
+/** Active alerts shown. */
+const activeMax = 100;
+
+/** Resolved alerts per page. */
+const resolvedMax = 50;
 
 export const alertsPage: PageRoute = {
   path: '/alerts',
   back: '30d',
-  list: async () => ({ title: 'Alerts', body: html`` }),
+  list: async (parts, request) => {
+    const { state, nowUs } = request;
+    const [active, unsent, resolved] = await Promise.all([
+      parts.alerts.alerts({ all: false, limit: activeMax }),
+      parts.alerts.unsentDeliveries(nowUs),
+      resolvedPanel(parts, request),
+    ]);
+    return {
+      title: 'Alerts',
+      refresh: true,
+      controls: stateForm('/alerts', periodChoice(state, '30d'), {
+        subscription: state.subscription,
+      }),
+      body: html`${active.length === 0 ? noneActive() : active.map((one) => activePanel(one, unsent, nowUs))}
+${resolved}${channelsPanel()}`,
+    };
+  },
 };
+
+function noneActive(): Html {
+  return panel(
+    'Active alerts',
+    emptyState(
+      'No alert is active.',
+      'The receiver checks every minute: subscriptions, coverage, certificate, disk, database, backup and sinks.',
+    ),
+  );
+}
+
+/** Page about the subject of each kind. */
+const pages: Readonly<Partial<Record<AlertKind, string>>> = {
+  silence: '/live',
+  'lost-pushes': '/coverage',
+  missing: '/coverage',
+  unknown: '/coverage',
+  'auto-pause': '/subscriptions',
+  cancellation: '/subscriptions',
+  'not-running': '/subscriptions',
+  certificate: '/subscriptions',
+  sink: '/sinks',
+  'sink-refused': '/sinks',
+};
+
+function detailsLink({ kind, subject }: ListedAlert): Html | string {
+  const page = pages[kind];
+  if (page === undefined) return '';
+  const isSink = page === '/sinks';
+  const href = isSink
+    ? `/sinks#${encodeURIComponent(subject)}`
+    : linkTo(page, { subscription: subject });
+  return html`<a href="${href}">${page.slice(1)}</a>`;
+}
+
+/** `missing: alps` */
+function titleOf({ kind, subject }: ListedAlert): string {
+  return printable(subject === '' ? kind : `${kind}: ${subject}`);
+}
+
+function severityBadge({ severity }: ListedAlert): Html {
+  return badge(severity === 'critical' ? 'bad' : 'warn', severity);
+}
+
+type Unsent = AlertDelivery & { isGivenUp: boolean };
+
+function activePanel(alert: ListedAlert, unsent: readonly Unsent[], nowUs: number): Html {
+  const { id, cause, evidence, nextStep, raisedAtUs } = alert;
+  const title = { id: `alert-${id}`, title: titleOf(alert), state: severityBadge(alert) };
+  const level = alert.severity;
+  return itemPanel(
+    { ...title, level, links: detailsLink(alert) },
+    html`<p class="cause">${withCommands(printable(cause))}</p>
+${evidenceList(evidence)}
+<div class="next-step"><h3>Next step</h3><p>${withCommands(printable(nextStep))}</p>${commandsIn(printable(nextStep))}</div>
+${facts([
+  ['active since', time(raisedAtUs, nowUs)],
+  ['notified', channelsOf(alert, unsent, nowUs)],
+])}`,
+  );
+}
+
+function evidenceList(evidence: readonly string[]): Html | string {
+  if (evidence.length === 0) return '';
+  return html`<ul class="evidence">${evidence.map((line) => html`<li>${withCommands(printable(line))}</li>`)}</ul>`;
+}
+
+/** Time for which the store reports a delivery that was given up. */
+const givenUpShownUs = 7 * 86_400_000_000;
+
+/** Renders each channel, and why it has not accepted the alert. */
+function channelsOf(
+  { id, channels, raisedAtUs }: ListedAlert,
+  unsent: readonly Unsent[],
+  nowUs: number,
+): Html {
+  if (channels === null) return html`not recorded`;
+  if (channels.length === 0) return html`nobody: no channel was configured`;
+  const sent = nowUs - raisedAtUs < givenUpShownUs ? 'accepted' : 'nothing to be sent';
+  return html`${channels.map((channel, i) => {
+    const own = unsent.find((one) => one.alert.id === id && one.channel === channel);
+    return html`${i === 0 ? '' : html`<br>`}<code>${channelVariables[channel]}</code> ${own === undefined ? sent : unsentText(own)}`;
+  })}`;
+}
+
+function unsentText({ error, isGivenUp }: Unsent): Html {
+  if (error === null) return html`<span class="dim">not sent yet</span>`;
+  return html`${badge('warn', isGivenUp ? 'failed, not retried' : 'failed, will be retried')} ${printable(error)}`;
+}
+
+async function resolvedPanel(
+  { alerts }: Pick<PageParts, 'alerts'>,
+  { state, nowUs, url }: PageRequest,
+): Promise<Html> {
+  const { sinceUs, untilUs } = state;
+  const query = { all: true, sinceUs, untilUs, beforeId: beforeId(url) };
+  // Active alerts of the period are between them.
+  const read = await alerts.alerts({ ...query, limit: resolvedMax + activeMax });
+  const found = read.filter(({ resolvedAtUs }) => resolvedAtUs !== null);
+  const rows = found.slice(0, resolvedMax);
+  if (rows.length === 0) {
+    return panel('Resolved alerts', emptyState('No alert was resolved in this period.'));
+  }
+  const last = found.length > rows.length ? (rows.at(-1)?.id ?? null) : null;
+  return panel(
+    'Resolved alerts',
+    html`${table(columnsAt(nowUs), rows, { caption: 'Resolved alerts, newest first' })}${olderLink(url, last)}`,
+    `${count(rows.length)} shown, active at some time in this period`,
+  );
+}
+
+function columnsAt(nowUs: number): TableColumn<ListedAlert>[] {
+  return [
+    { title: 'raised (UTC)', value: ({ raisedAtUs }) => time(raisedAtUs, nowUs, 'minute') },
+    {
+      title: 'active for',
+      class: 'tight',
+      value: ({ raisedAtUs, resolvedAtUs }) =>
+        resolvedAtUs === null ? '' : spanText(Math.max(0, resolvedAtUs - raisedAtUs) / 1_000_000),
+    },
+    { title: 'severity', value: severityBadge },
+    { title: 'alert', value: titleOf, class: 'tight' },
+    {
+      title: 'cause and evidence',
+      class: 'wrap',
+      value: ({ cause, evidence }) =>
+        html`${withCommands(printable(cause))}${evidenceList(evidence)}`,
+    },
+    {
+      title: 'resolved',
+      value: ({ resolvedAtUs }) => (resolvedAtUs === null ? '' : age(resolvedAtUs, nowUs)),
+    },
+  ];
+}
+
+function channelsPanel(): Html {
+  return panel(
+    'Notification channels',
+    html`<p>Each raised and each resolved alert is sent to <code>EARSHOT_ALERT_URL</code> and
+<code>EARSHOT_ALERT_COMMAND</code>, if they are set.</p>
+${commandList([
+  ['Send a test alert', `earshot alerts --test`],
+  ['List all alerts', `earshot alerts --all`],
+])}`,
+  );
+}

@@ -1,6 +1,6 @@
 /** The frame of every page: navigation, state of the receiver, style sheet and scripts. */
 import { html, raw } from 'hono/html';
-import { isWell, type Status } from '../../domain/status.ts';
+import { isWell, type Status, type StatusPart } from '../../domain/status.ts';
 import type { Assets } from './assets.ts';
 import type { Html } from './markup.ts';
 import { linkTo, type PageState, sharedState } from './page-state.ts';
@@ -86,7 +86,7 @@ function dataBlock(data: object): Html {
 
 function sidebar({ path, state, status, assets }: Frame): Html {
   const shared = state === null ? {} : sharedState(state);
-  return html`<div class="sidebar">
+  return html`<header class="sidebar">
 <a class="brand" href="${linkTo('/', shared)}"><svg aria-hidden="true"><use href="${assets.urlOf('icon.svg')}#icon"/></svg>earshot</a>
 <nav aria-label="Pages"><ul>${navigation.map(
     (
@@ -98,7 +98,7 @@ function sidebar({ path, state, status, assets }: Frame): Html {
 <button type="button" class="quiet" data-theme-button hidden>Theme</button>
 <button type="button" class="quiet" data-help-button hidden aria-keyshortcuts="?">Shortcuts</button>
 </div>
-</div>`;
+</header>`;
 }
 
 /** Marks the page with a problem, so that it is visible from all pages. */
@@ -106,8 +106,20 @@ function marker(path: PagePath, status: Frame['status']): Html | string {
   if (status === null) return '';
   if (path === '/' && !isWell(status)) return html`<span class="badge warn">!</span>`;
   const { length } = status.alerts;
-  return path === '/alerts' && length > 0 ? html`<span class="badge bad">${length}</span>` : '';
+  if (path === '/alerts' && length > 0) return html`<span class="badge bad">${length}</span>`;
+  const own = status.parts.filter(({ part }) => partsOf[path]?.includes(part));
+  if (isWell({ parts: own })) return '';
+  const isCritical = own.some(({ level }) => level === 'critical');
+  return html`<span class="badge ${isCritical ? 'bad' : 'warn'}">!</span>`;
 }
+
+/** Parts of the receiver that each page is about. */
+const partsOf: Readonly<Partial<Record<PagePath, readonly StatusPart[]>>> = {
+  '/coverage': ['coverage'],
+  '/subscriptions': ['subscriptions', 'certificate'],
+  '/sinks': ['sinks'],
+  '/summaries': ['summaries'],
+};
 
 /** Renders a form that changes parts of the state. Works without JavaScript; scripts submit it on change. */
 export function stateForm(

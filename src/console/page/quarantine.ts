@@ -1,9 +1,200 @@
-/** The page `/quarantine`. */
+/** The page `/quarantine`: bodies that are not notifications, as plain text. */
 import { html } from 'hono/html';
-import type { PageRoute } from './page-route.ts';
+import { AppError } from '../../domain/app-error.ts';
+import type { QuarantineEntry, QuarantineRow } from '../../domain/ports.ts';
+import { printable, sizeText } from '../../domain/text.ts';
+import { collect } from '../notifications-route.ts';
+import { pathOf } from '../subscription-rows.ts';
+import { choice, stateForm } from './layout.ts';
+import {
+  badge,
+  command,
+  count,
+  emptyState,
+  facts,
+  type Html,
+  panel,
+  type TableColumn,
+  table,
+  time,
+} from './markup.ts';
+import { beforeId, commandList, olderLink } from './operation.ts';
+import type { PageRequest, PageRoute } from './page-route.ts';
+
+const rowsMax = 50;
+
+/** Maximum size of a body, and of its headers, on the page. */
+const shownBytes = 32_768;
 
 export const quarantinePage: PageRoute = {
   path: '/quarantine',
   back: '30d',
-  list: async () => ({ title: 'Quarantine', body: html`` }),
+  list: async ({ quarantine }, request) => {
+    const { url, signal, state } = request;
+    const released = url.searchParams.get('released') === 'true';
+    const query = { released, beforeId: beforeId(url), limit: rowsMax + 1 };
+    const [rows, total] = await Promise.all([
+      collect(quarantine.quarantined(query), signal),
+      quarantine.quarantinedCount(),
+    ]);
+    const options = [
+      ['', 'quarantined'],
+      ['true', 'also released'],
+    ] as const;
+    const { since, until, subscription } = state;
+    return {
+      title: 'Quarantine',
+      refresh: true,
+      controls: stateForm(
+        '/quarantine',
+        choice('show', 'released', options, released ? 'true' : undefined),
+        { since, until, subscription },
+      ),
+      body: html`${listPanel(rows, total, request)}${total === 0 ? '' : allCommands()}`,
+    };
+  },
+  item: async ({ quarantine }, request) => {
+    const { id } = request;
+    if (!/^[1-9]\d{0,14}$/.test(id)) {
+      throw new AppError(
+        'not_found',
+        'The last part of the address is not the id of a quarantined body.',
+      );
+    }
+    const entry = await quarantine.quarantineEntry(Number(id));
+    return {
+      title: `Quarantined body ${entry.id}`,
+      controls: html`<a class="button" href="/quarantine">All quarantined bodies</a>`,
+      body: html`${reasonPanel(entry, request)}${headersPanel(entry)}${bodyPanel(entry)}`,
+    };
+  },
 };
+
+function listPanel(read: readonly QuarantineRow[], total: number, request: PageRequest): Html {
+  const rows = read.slice(0, rowsMax);
+  const { url, nowUs } = request;
+  const title = 'Bodies that are not notifications';
+  if (rows.length === 0) {
+    const isEnd = url.searchParams.has('before');
+    return panel(
+      title,
+      isEnd
+        ? emptyState('There are no older bodies.', html`<a href="/quarantine">Show the newest</a>`)
+        : emptyState(
+            'The quarantine is empty.',
+            'Each received body that is not a valid notification is stored here unchanged, so that nothing is lost.',
+          ),
+    );
+  }
+  const last = read.length > rows.length ? (rows.at(-1)?.id ?? null) : null;
+  return panel(
+    title,
+    html`${table(columnsAt(nowUs), rows, { caption: 'Quarantined bodies, newest first', list: true })}${olderLink(url, last)}`,
+    `${count(total)} quarantined`,
+  );
+}
+
+function columnsAt(nowUs: number): TableColumn<QuarantineRow>[] {
+  return [
+    { title: 'id', value: ({ id }) => html`<a href="/quarantine/${id}">${id}</a>`, isNumber: true },
+    { title: 'received (UTC)', value: ({ receivedAtUs }) => time(receivedAtUs, nowUs) },
+    {
+      title: 'path',
+      value: ({ subscription }) => html`<code>${pathOf(subscription)}</code>`,
+      class: 'tight',
+    },
+    {
+      title: 'reason',
+      class: 'wrap',
+      value: ({ reason, faults, releasedAtUs }) =>
+        html`${printable(faults[0]?.message ?? reason)} ${releasedAtUs === null ? '' : badge('good', 'released')}`,
+    },
+    { title: 'bytes', value: ({ bodyBytes }) => count(bodyBytes), isNumber: true },
+    { title: 'source', value: ({ source }) => source },
+  ];
+}
+
+function allCommands(): Html {
+  return panel(
+    'Next steps',
+    html`<p>After an upgrade, earshot may be able to read the bodies. A valid body becomes a notification.</p>
+${commandList([
+  ['Parse all again', `earshot quarantine retry --all`],
+  ['Delete old ones', `earshot quarantine drop --older-than 30d`],
+])}`,
+  );
+}
+
+function reasonPanel(entry: QuarantineEntry, { nowUs }: PageRequest): Html {
+  const { id, faults, reason, receivedAtUs, releasedAtUs, bodyBytes, source } = entry;
+  const messages = faults.length === 0 ? [reason] : faults.map(({ message }) => message);
+  const shown = facts([
+    [
+      'reason',
+      html`${messages.map((one, i) => html`${i === 0 ? '' : html`<br>`}${printable(one)}`)}`,
+    ],
+    ['code', html`<code>${printable(reason)}</code>`],
+    ['received', time(receivedAtUs, nowUs)],
+    ['path', html`<code>${pathOf(entry.subscription)}</code>`],
+    ['source', source],
+    ['size', `${count(bodyBytes)} bytes`],
+    ['encoding', entry.encoding === null ? null : printable(entry.encoding)],
+    ['released', releasedAtUs === null ? null : time(releasedAtUs, nowUs)],
+  ]);
+  const commands = commandList([
+    ['Save the body to a file', `earshot quarantine show ${id} --body > body-${id}`],
+    ...(releasedAtUs === null
+      ? ([
+          ['Parse it again', `earshot quarantine retry ${id}`],
+          ['Delete it', `earshot quarantine drop ${id}`],
+        ] as const)
+      : []),
+  ]);
+  return panel('Reason', html`<div class="columns">${shown}${commands}</div>`);
+}
+
+function headersPanel({ headers }: QuarantineEntry): Html {
+  const lines = headers.flatMap((name, i) =>
+    i % 2 === 0 ? [`${name}: ${headers[i + 1] ?? ''}`] : [],
+  );
+  if (lines.length === 0) return panel('Headers', emptyState('No headers are stored.'));
+  const text = lines.map((line) => line.replaceAll('\n', '\ufffd')).join('\n');
+  return panel('Headers', plainText(text.slice(0, shownBytes), 'Headers'), 'without credentials');
+}
+
+function bodyPanel({ id, body, bodyBytes, encoding }: QuarantineEntry): Html {
+  if (bodyBytes === 0) return panel('Body', emptyState('The body is empty.'));
+  const isCut = body.length > shownBytes;
+  // `stream`: does not end with a part of a character.
+  const text = new TextDecoder().decode(body.subarray(0, shownBytes), { stream: isCut });
+  const note = isCut
+    ? html`<p class="note">The first ${sizeText(shownBytes)} of ${sizeText(bodyBytes)} are shown. To print all:</p>${command(`earshot quarantine show ${id}`)}`
+    : '';
+  const encoded =
+    encoding === null
+      ? ''
+      : html`<p class="note">The body has the Content-Encoding ${printable(encoding)}, and is shown as received.</p>`;
+  return panel(
+    'Body',
+    html`${encoded}${plainText(text, 'Body')}${note}`,
+    'Plain text. Control characters and marks of text direction are shown as codes.',
+  );
+}
+
+/** Characters that are invisible, move the cursor, or change the direction of text. Line ends and tabs stay. */
+const invisible = /((?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+)/u;
+
+/** Renders an untrusted text as it is, with codes such as `\u202e` for invisible characters. */
+function plainText(text: string, label: string): Html {
+  const parts = text.replaceAll('\r\n', '\n').split(invisible);
+  return html`<pre class="body untrusted" dir="ltr" tabindex="0" role="region" aria-label="${label}">${parts.map(
+    (part, i) => (i % 2 === 1 ? html`<span class="code-point">${codesOf(part)}</span>` : part),
+  )}</pre>`;
+}
+
+function codesOf(text: string): string {
+  return Array.from(text, (character) => {
+    const hex = (character.codePointAt(0) ?? 0).toString(16);
+    return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`;
+  }).join('');
+}

@@ -8,7 +8,7 @@ import { decodeStored } from '../../http/request-body.ts';
 import { type BodyWriter, bodyReader } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
 
-const columns = `id, received_at_us AS receivedAtUs, subscription, faults, body_id AS bodyId,
+const columns = `id, received_at_us AS receivedAtUs, subscription, source, faults, body_id AS bodyId,
   released_at_us AS releasedAtUs`;
 
 /** A stored row: `faults` and `headers` are JSON, written only by this module. */

@@ -5,6 +5,7 @@ import type { FoundProduct } from '../../domain/products.ts';
 import {
   type DigestWindow,
   type NewSummaryJob,
+  noCollection,
   type SummaryRule,
   summaryReader,
 } from '../../domain/summaries.ts';
@@ -14,7 +15,7 @@ import { collectionOf } from '../../filter/product-record.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
 import { windowAt } from '../digest/digest-facts.ts';
 import { productsById } from './prepare.ts';
-import { digestJob, noCollection, productJob, type SummaryContext } from './summary-context.ts';
+import { digestJob, productJob, type SummaryContext } from './summary-context.ts';
 
 /** Maximum number of rows in one round, a transaction of a few milliseconds that blocks the intake. */
 const rowsMax = 50;

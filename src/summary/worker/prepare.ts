@@ -5,7 +5,7 @@ import type { FilterTree } from '../../domain/filter-tree.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import type { FoundProduct, Products } from '../../domain/products.ts';
 import { batches } from '../../domain/streams.ts';
-import type { DigestScope, SummaryJob } from '../../domain/summaries.ts';
+import { type DigestScope, noCollection, type SummaryJob } from '../../domain/summaries.ts';
 import { requireFilter } from '../../filter/check.ts';
 import { compileFilter, type ProductTest } from '../../filter/evaluate.ts';
 import { collectionOf } from '../../filter/product-record.ts';
@@ -20,7 +20,7 @@ import { productText } from '../facts/product-text.ts';
 import { type OtherVersion, sceneOf } from '../facts/versions.ts';
 import type { Place } from '../places/globe.ts';
 import type { Places } from '../places/places.ts';
-import { noCollection, type SummaryContext } from './summary-context.ts';
+import type { SummaryContext } from './summary-context.ts';
 
 export interface Prepared {
   sheet: FactSheet;

@@ -93,9 +93,6 @@ export function createServicePause(
   };
 }
 
-/** Stands for products whose name belongs to no known collection. */
-export const noCollection = 'OTHER';
-
 /** Time for the index to read the last notifications of a window. */
 const settlingUs = 60_000_000;
 

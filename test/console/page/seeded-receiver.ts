@@ -9,6 +9,7 @@ import { formatDateUs } from '../../../src/domain/dates.ts';
 import type { Delivery } from '../../../src/domain/ports.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
+import { fillOperation, seededJobs } from './seeded-operation.ts';
 
 const loopback = { host: '127.0.0.1', port: 0 };
 const pair = { username: 'catalogue', password: 'a-password-of-32-characters-000' };
@@ -80,8 +81,8 @@ export async function openSeeded({ products = 400 } = {}): Promise<SeededReceive
 const nowUs = () => Date.now() * 1_000;
 const silent = () => undefined;
 
-function serveFolder(dataDir: string, listen: typeof loopback): Promise<RunningReceiver> {
-  return serve(
+async function serveFolder(dataDir: string, listen: typeof loopback): Promise<RunningReceiver> {
+  const receiver = await serve(
     {
       listen: loopback,
       publicUrl: undefined,
@@ -97,6 +98,8 @@ function serveFolder(dataDir: string, listen: typeof loopback): Promise<RunningR
     { debug: silent, info: silent, warn: silent, error: silent },
     { nowUs, newId: randomUUID, random: Math.random },
   );
+  receiver.setBackgroundJobs(seededJobs);
+  return receiver;
 }
 
 async function untilIndexed({ products, store }: RunningReceiver): Promise<void> {
@@ -141,6 +144,7 @@ async function fill(store: Store, generator: Generator, count: number): Promise<
   await register(store, now);
   await compare(store, now, missingHourUs);
   await raiseAlerts(store, now, missingHourUs);
+  await fillOperation(store, now);
   return { nowUs: now, products, missingHourUs };
 }
 

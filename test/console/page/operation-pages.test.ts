@@ -1,0 +1,438 @@
+/** The pages about the operation of the receiver, as a person and a browser see them. */
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ListedAlert } from '../../../src/domain/alerts.ts';
+import type { QuarantineEntry } from '../../../src/domain/ports.ts';
+import { createMemoryOperations, openConsole } from '../console-context.ts';
+import { alertRow, filledOperations, quarantineRow } from '../operation-sample.ts';
+import { emptyStatus, sampleStatus } from '../status-sample.ts';
+import { hasChromium, openBrowser, openPage } from './browser.ts';
+import { hostileSummary } from './seeded-operation.ts';
+import { hostileBodies, openSeeded, type SeededReceiver } from './seeded-receiver.ts';
+
+let seeded: SeededReceiver;
+
+beforeAll(async () => {
+  seeded = await openSeeded({ products: 60 });
+});
+
+afterAll(() => seeded.close());
+
+const entities: Readonly<Record<string, string>> = {
+  ...{ '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&amp;': '&' },
+};
+
+/** Returns the text of the main column, with single blanks. */
+function textOf(page: string): string {
+  const main = page.slice(page.indexOf('<main'), page.indexOf('</main>'));
+  return main
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/&(?:lt|gt|quot|amp|#39);/g, (entity) => entities[entity] ?? '')
+    .replaceAll(/\s+/g, ' ');
+}
+
+async function pageAt(path: string): Promise<{ status: number; page: string; text: string }> {
+  const answer = await fetch(seeded.url + path);
+  const page = await answer.text();
+  return { status: answer.status, page, text: textOf(page) };
+}
+
+describe('/subscriptions', () => {
+  it('shows what is known of a registered subscription, and the commands', async () => {
+    const { text, page } = await pageAt('/subscriptions?subscription=alps');
+    expect(text).toContain('alps running');
+    expect(text).toContain("filter Collection/Name eq 'SENTINEL-2' URL path /notifications/alps");
+    expect(text).toContain('catalogue id c06f2e68-fb9e-4e22-ac57-49566e8621fb');
+    expect(text).toMatch(/last notification \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+ s ago/);
+    expect(text).toMatch(/automatic pause \S+ \S+ in 60 d unless a push succeeds earlier/);
+    expect(text).toContain('credentials catalogue (last used');
+    expect(text).toContain('earshot subscriptions pause alps');
+    expect(page).toContain('href="/coverage?subscription=alps"');
+    expect(text).not.toContain('/notifications/andes');
+  });
+
+  it('shows why a subscription is paused, its gap, its history, and how to resume it', async () => {
+    const { text } = await pageAt('/subscriptions');
+    const andes = text.slice(text.indexOf('andes paused on purpose'));
+    expect(andes).toContain('maintenance changes nothing: paused by a command');
+    expect(andes).toContain('earshot subscriptions resume andes');
+    expect(andes).toMatch(/Gaps .* open The subscription was paused\./);
+    const changes = [andes.indexOf(' paused subscriptions'), andes.indexOf(' created register')];
+    expect(changes).toEqual(changes.toSorted((a, b) => a - b));
+    expect(Math.min(...changes)).toBeGreaterThan(0);
+  });
+
+  it('shows a path that received notifications without a registration', async () => {
+    const { text } = await pageAt('/subscriptions');
+    expect(text).toContain('old-path not registered');
+    expect(text).toContain('earshot register --subscription old-path');
+  });
+
+  it('keeps the history of removed subscriptions', async () => {
+    const { administration } = filledOperations();
+    const { get } = await openConsole({
+      administration: {
+        ...administration,
+        registrations: async () => [],
+        deliveryMarks: async () => [],
+        history: async () => [{ ...removal, subscription: 'gone' }],
+      },
+    });
+    const text = textOf((await get('/subscriptions')).text);
+    expect(text).toMatch(/Removed subscriptions .* gone deleted subscriptions No longer needed\./);
+  });
+
+  it('shows the certificate, and why its renewal failed', async () => {
+    const { get } = await openConsole({ status: async () => sampleStatus(true) });
+    const text = textOf((await get('/subscriptions')).text);
+    expect(text).toMatch(/certificate expires 2026-05-22 12:01 in 20 d/);
+    expect(text).toContain('last failure The name was not proved.');
+  });
+
+  it('explains how to register the first subscription', async () => {
+    const { get } = await openConsole();
+    const text = textOf((await get('/subscriptions')).text);
+    expect(text).toContain('No subscription is registered, so no notifications will arrive.');
+    expect(text).toContain('earshot register');
+  });
+});
+
+const removal = {
+  ...{ atUs: 1_777_000_000_000_000, subscriptionId: null, action: 'deleted' as const },
+  ...{ actor: 'subscriptions' as const, reason: 'No longer needed.' },
+};
+
+it('the navigation marks the pages about parts with a problem', async () => {
+  const { page } = await pageAt('/quarantine');
+  const links = page.slice(page.indexOf('<nav'), page.indexOf('</nav>')).split('<li');
+  const marked = links.flatMap(
+    (link) => /data-key.*>(\w+)<span class="badge/s.exec(link)?.[1] ?? [],
+  );
+  expect(marked).toEqual(['Overview', 'Coverage', 'Sinks', 'Alerts']);
+});
+
+describe('/sinks', () => {
+  it('shows kind, position, lag, errors, and what is to be retried', async () => {
+    const { text } = await pageAt('/sinks');
+    expect(text).toContain('archive command delivering');
+    expect(text).toMatch(
+      /not read yet 5 notifications .* lag \S+ \S+ since the oldest one was received/,
+    );
+    const hook = text.slice(text.indexOf('hook webhook deliveries fail'));
+    expect(hook).toMatch(
+      /position (\d+) of \1 not read yet 0 notifications waiting 2 notifications/,
+    );
+    expect(hook).toMatch(/delivered 4 notifications last success \S+ \S+ 5 min ago/);
+    expect(hook).toMatch(/To be retried .* in 10 min created S\S+ .* 1 The webhook answered 503\./);
+  });
+
+  it('shows dead letters with product and reason as text, and the commands', async () => {
+    const { text, page } = await pageAt('/sinks');
+    const dead = text.slice(text.indexOf('Dead letters'));
+    expect(dead.match(/The webhook answered 422: <b>unknown tile<\/b> \ufffd\[31m/g)).toHaveLength(
+      3,
+    );
+    expect(page).not.toContain('<b>');
+    expect(dead).toMatch(
+      /earshot sinks retry hook --all .* earshot sinks retry hook \d+,\d+ .* earshot sinks drop hook --all/,
+    );
+  });
+
+  it('offers to drop, not to retry, what waits for a sink that is not configured', async () => {
+    const status = sampleStatus();
+    const sinks = status.sinks.map((one) => ({ ...one, isSetUp: false, target: null }));
+    const { get } = await openConsole({ status: async () => ({ ...status, sinks }) });
+    const text = textOf((await get('/sinks')).text);
+    expect(text).toContain('orders not configured');
+    expect(text).toContain('earshot sinks drop orders --waiting');
+    expect(text).not.toContain('earshot sinks test');
+  });
+
+  it('explains what a sink is when there is none', async () => {
+    const { get } = await openConsole({ status: async () => emptyStatus() });
+    const { text: page } = await get('/sinks');
+    expect(textOf(page)).toContain(
+      'A sink is a program of yours that gets each matching notification',
+    );
+    expect(textOf(page)).toContain('docs/sinks.md');
+    expect(page).not.toMatch(/href="https?:/);
+  });
+});
+
+describe('/alerts', () => {
+  it('shows active alerts first, with evidence and a command to copy, then resolved ones', async () => {
+    const { text, page } = await pageAt('/alerts');
+    const at = text.indexOf('Resolved alerts');
+    const [active, resolved] = [text.slice(0, at), text.slice(at)];
+    expect(active).toMatch(
+      /missing: alps critical .* are not in the log\. The hour from \S+Z has 4 missing events\. Next step/,
+    );
+    expect(page).toContain('data-copy="earshot reconcile --subscription alps"');
+    expect(active).toContain('notified nobody: no channel was configured');
+    expect(resolved).toMatch(
+      /24 h warning disk The disk is nearly full\. 3\.9 GiB of 80 GiB are free\./,
+    );
+  });
+
+  it('shows resolved alerts of the period only', async () => {
+    expect((await pageAt('/alerts?since=2h')).text).toContain(
+      'No alert was resolved in this period.',
+    );
+    expect((await pageAt('/alerts?since=7d&until=60h')).text).not.toContain('nearly full');
+    expect((await pageAt('/alerts?since=7d&until=30h')).text).toContain('nearly full');
+    expect((await pageAt('/alerts?since=2h')).text).toContain('missing: alps');
+  });
+
+  it('shows which channels have accepted an alert, and why others have not', async () => {
+    const alert = alertRow(1, { channels: ['command', 'url'] });
+    const { get } = await openConsole({ alerts: alertReader([alert]) });
+    const text = textOf((await get('/alerts')).text);
+    expect(text).toContain(
+      'notified EARSHOT_ALERT_COMMAND accepted EARSHOT_ALERT_URL failed, will be retried It answered 500.',
+    );
+    // A delivery that was given up is reported for a week: later it is not known whether it was accepted.
+    const old = { ...alert, id: 2, raisedAtUs: alert.raisedAtUs - 7 * 86_400_000_000 };
+    const later = await openConsole({ alerts: alertReader([alert, old]) });
+    const oldText = textOf((await later.get('/alerts')).text);
+    expect(oldText).toContain('notified EARSHOT_ALERT_COMMAND nothing to be sent');
+  });
+
+  it('continues a long list of resolved alerts on the next page', async () => {
+    const alerts = Array.from({ length: 120 }, (_, i) =>
+      alertRow(i + 1, { cause: `Cause ${i + 1}.`, resolvedAtUs: Date.UTC(2026, 4, 2) * 1000 }),
+    );
+    const { get } = await openConsole({ alerts: alertReader(alerts) });
+    const seen: string[] = [];
+    for (let path: string | undefined = '/alerts?since=7d'; path !== undefined; ) {
+      const { text: page } = await get(path);
+      seen.push(...(textOf(page).match(/Cause \d+/g) ?? []));
+      path = /href="([^"]*)" rel="next"/.exec(page)?.[1]?.replaceAll('&amp;', '&');
+      expect(seen.length).toBeLessThan(200);
+    }
+    expect(seen).toEqual(alerts.map(({ id }) => `Cause ${id}`).toReversed());
+  });
+
+  it('reports that no alert is active', async () => {
+    const { get } = await openConsole();
+    const text = textOf((await get('/alerts')).text);
+    expect(text).toContain('No alert is active. The receiver checks every minute');
+  });
+});
+
+/** Alerts newest first; the delivery of the first one through `url` has failed. */
+function alertReader(rows: readonly ListedAlert[]) {
+  const { alerts: none } = createMemoryOperations();
+  return {
+    ...none,
+    alerts: async ({ all = false, beforeId = Number.POSITIVE_INFINITY, limit = 0 }) =>
+      rows
+        .filter(({ id, resolvedAtUs }) => id < beforeId && (all || resolvedAtUs === null))
+        .toReversed()
+        .slice(0, limit),
+    unsentDeliveries: async () =>
+      rows.slice(0, 1).map((alert) => ({
+        ...{ id: 1, alert, change: 'raised' as const, channel: 'url' as const, attempts: 1 },
+        ...{ dueAtUs: 0, error: 'It answered 500.', isGivenUp: false },
+      })),
+  };
+}
+
+describe('/quarantine', () => {
+  it('lists the bodies, newest first, with path, reason, size and source', async () => {
+    const { text, page } = await pageAt('/quarantine');
+    expect(text).toMatch(
+      /2 quarantined .* \/notifications\/alps The body is not JSON: .* \d+ push/,
+    );
+    expect([...page.matchAll(/href="\/quarantine\/(\d+)"/g)].map(([, id]) => id)).toEqual([
+      '2',
+      '1',
+    ]);
+    expect(text).toContain('earshot quarantine retry --all');
+  });
+
+  it('shows each body once on its pages', async () => {
+    const bodies = Array.from({ length: 120 }, (_, i) => i + 1);
+    const { get } = await openConsole(filledOperations({ bodies }));
+    const seen: number[] = [];
+    for (let path: string | undefined = '/quarantine?released=true'; path !== undefined; ) {
+      const { text: page } = await get(path);
+      seen.push(...[...page.matchAll(/href="\/quarantine\/(\d+)"/g)].map(([, id]) => Number(id)));
+      path = /href="([^"]*)" rel="next"/.exec(page)?.[1]?.replaceAll('&amp;', '&');
+      expect(seen.length).toBeLessThan(200);
+    }
+    expect(seen).toEqual(bodies.toReversed());
+  });
+
+  it('shows the beginning of a long body, and the command for the rest', async () => {
+    // Two bytes each: the cut is between characters.
+    const text = await itemText({ body: new TextEncoder().encode(`x${'é'.repeat(30_000)}`) });
+    expect(text).toMatch(/x(é{16383}) The first 32 KiB of 58 KiB are shown\./);
+    expect(text).toContain('earshot quarantine show 1');
+  });
+
+  it('keeps the lines of a body, and shows headers as one line each', async () => {
+    const body = new TextEncoder().encode('first\r\nsecond\tcolumn\n\u0000\ufeff\u{e0041}');
+    const entry = { body, headers: ['X-A', 'one\nX-B: two'] };
+    const { get } = await openConsole({ quarantine: quarantineOf(entry) });
+    const { text: page } = await get('/quarantine/1');
+    expect(page).toContain(
+      'first\nsecond\tcolumn\n<span class="code-point">\\u0000\\ufeff\\u{e0041}</span>',
+    );
+    expect(page).toContain('X-A: one\ufffdX-B: two</pre>');
+  });
+
+  it.each(['/quarantine/99', '/quarantine/1.5', '/quarantine/x'])(
+    'answers 404 for %s',
+    async (path) => {
+      expect(await pageAt(path)).toMatchObject({
+        status: 404,
+        text: expect.stringContaining('Not found'),
+      });
+    },
+  );
+
+  it('explains an empty quarantine', async () => {
+    const { get } = await openConsole();
+    expect(textOf((await get('/quarantine')).text)).toContain(
+      'The quarantine is empty. Each received body',
+    );
+  });
+});
+
+function quarantineOf(changes: Partial<QuarantineEntry>) {
+  const { quarantine } = filledOperations();
+  const entry = { ...quarantineRow(1), ...changes };
+  const quarantineEntry = async () => ({ ...entry, bodyBytes: entry.body.length });
+  return { ...quarantine, quarantineEntry };
+}
+
+async function itemText(changes: Partial<QuarantineEntry>): Promise<string> {
+  const { get } = await openConsole({ quarantine: quarantineOf(changes) });
+  return textOf((await get('/quarantine/1')).text);
+}
+
+describe('/summaries', () => {
+  it('shows texts as plain text, with state, model and doubts', async () => {
+    const { text, page } = await pageAt('/summaries');
+    expect(text).toContain(hostileSummary.replace('\u202e', '\ufffd'));
+    expect(page).not.toContain('<img');
+    expect(text).toMatch(/not verified Clouds .* Not in the facts: 12 % openai\/gpt-oss · written/);
+    expect(text).toMatch(/digest of alps, .*, SENTINEL-2 digest verified 187 products/);
+    expect(text).toMatch(/Queue mode: one text per product waiting 1 failed 1/);
+  });
+
+  it('shows why a summary failed or was dropped, and how to retry it', async () => {
+    const { text } = await pageAt('/summaries?state=failed');
+    expect(text).toMatch(
+      /failed Reason: The model refused the request: 400\. .* earshot summarize --retry \d+/,
+    );
+    expect(text).not.toContain('digest of');
+    expect((await pageAt('/summaries?state=dropped')).text).toContain(
+      'It waited for more than 7 days.',
+    );
+  });
+
+  it.each([
+    ['state=verified', 2],
+    ['state=unverified', 1],
+    ['state=waiting', 1],
+    ['state=asking', 0],
+    ['kind=digest', 1],
+    ['subscription=andes', 0],
+    ['since=10m', 0],
+    ['state=unknown', 6],
+  ])('filters by %s', async (search, count) => {
+    const { page } = await pageAt(`/summaries?${search}`);
+    expect(page.match(/id="summary-\d+"/g) ?? []).toHaveLength(count);
+  });
+
+  it('explains how to enable summaries', async () => {
+    const summaries = {
+      ...{ mode: 'off' as const, waiting: 0, failed: 0, requests: 0, tokens: 0 },
+    };
+    const status = { ...sampleStatus(), summaries: { ...summaries, nextDueAtUs: null } };
+    const { get } = await openConsole({ status: async () => status });
+    const text = textOf((await get('/summaries')).text);
+    expect(text).toContain('Summaries are off');
+    expect(text).toContain('EARSHOT_SUMMARY : each or digest');
+    expect(text).toContain('No summary of this period matches.');
+  });
+});
+
+const paths = ['/subscriptions', '/sinks', '/alerts', '/quarantine', '/quarantine/2', '/summaries'];
+
+describe.skipIf(!hasChromium)('in a browser', () => {
+  let browser: Browser;
+
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+
+  afterAll(() => browser.close());
+
+  it.each([
+    [1, hostileBodies[0] ?? ''],
+    [2, '{"ProductId":"\\u202egpj.exe","note":"\\u001b[31mred\\u001b[0m \\u2066hidden\\u2069"}'],
+  ])('the hostile body %i is shown as text', async (id, shown) => {
+    const { page, problems } = await openPage(browser, `${seeded.url}/quarantine/${id}`);
+    const body = page.getByRole('region', { name: 'Body' });
+    expect(await body.textContent()).toBe(shown);
+    expect(await page.title()).toBe(`Quarantined body ${id} · earshot`);
+    expect(await page.locator('main img, main script').count()).toBe(0);
+    expect(problems).toEqual([]);
+    await page.context().close();
+  });
+
+  it('has no findings of axe, in either theme, and fits a phone', async () => {
+    const axe = await readFile(createRequire(import.meta.url).resolve('axe-core'), 'utf8');
+    const { page, problems } = await openPage(browser, `${seeded.url}/`);
+    const found: string[] = [];
+    for (const path of paths) {
+      await page.setViewportSize({ width: 375, height: 800 });
+      await page.goto(seeded.url + path);
+      const excess = await page.evaluate<number>(tooWide);
+      if (excess > 0) found.push(`${path}: ${excess} px too wide`);
+      await page.setViewportSize({ width: 1280, height: 900 });
+      await page.evaluate(axe);
+      // The themes differ in colours only.
+      for (const [colorScheme, rules] of [
+        ['light', '{}'],
+        ['dark', contrastOnly],
+      ] as const) {
+        await page.emulateMedia({ colorScheme });
+        const findings = await findingsOfAxe(page, rules);
+        found.push(...findings.map((one) => `${path} ${colorScheme}: ${one}`));
+      }
+    }
+    expect(found).toEqual([]);
+    expect(problems).toEqual([]);
+    await page.context().close();
+  });
+
+  it('copies the command of an alert', async () => {
+    const options = { permissions: ['clipboard-read', 'clipboard-write'] };
+    const { page } = await openPage(browser, `${seeded.url}/alerts`, options);
+    await page.locator('.next-step').getByText('Copy').click();
+    await page.getByText('Copied').waitFor();
+    const copied = await page.evaluate('navigator.clipboard.readText()');
+    expect(copied).toBe('earshot reconcile --subscription alps');
+    await page.context().close();
+  });
+});
+
+interface AxeResult {
+  violations: { id: string; nodes: { target: string[] }[] }[];
+}
+
+const tooWide = 'document.documentElement.scrollWidth - innerWidth';
+
+const contrastOnly = "{ runOnly: ['color-contrast'] }";
+
+async function findingsOfAxe(page: Page, rules: string): Promise<string[]> {
+  const { violations } = await page.evaluate<AxeResult>(`axe.run(${rules})`);
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ target }) => `${id} ${target.join(' ')}`),
+  );
+}

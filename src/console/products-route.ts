@@ -294,7 +294,8 @@ export async function readProductPage(
   return { found: found.slice(0, limit), next, count: matching, headers };
 }
 
-async function lagHeaders(products: Products): Promise<Record<string, string>> {
+/** Returns the header with the lag of the index; none without a lag. */
+export async function lagHeaders(products: Products): Promise<Record<string, string>> {
   const { indexedPosition, lastPosition } = await products.indexState();
   const lag = lastPosition - indexedPosition;
   return lag > 0 ? { [lagHeader]: String(lag) } : {};

@@ -26,14 +26,22 @@ async function openWithAll() {
   const status = async () => sampleStatus(true);
   const context = await openConsole({ notifications, completeness, status });
   const delay = { count: 1, p50Ms: 1, p90Ms: 2, p99Ms: 3, maxMs: 4 };
-  context.products.late = [
-    {
-      subscription: 'alps',
-      sensingToPublication: delay,
-      publicationToNotification: delay,
-      notificationToReceipt: delay,
-    },
-  ];
+  const all = {
+    sensingToPublication: delay,
+    publicationToNotification: delay,
+    notificationToReceipt: delay,
+  };
+  context.products.late = [{ subscription: 'alps', ...all }];
+  const bins = {
+    sensingToPublication: [1],
+    publicationToNotification: [1],
+    notificationToReceipt: [1],
+  };
+  context.products.timelinessOf = () => ({
+    total: all,
+    hours: [{ hourUs: fromUs, ...all }],
+    collections: [{ collection: 'c', delays: all, bins }],
+  });
   const { products, deleted } = generatedProducts(5);
   context.products.add('Products', ...products);
   context.products.add('DeletedProducts', ...deleted);
@@ -54,6 +62,7 @@ const samples: Record<string, [good: string, bad: string | null]> = {
   name: ['S2*', null],
   event: ['created', null],
   subscription: ['alps', null],
+  collection: ['SENTINEL-2', null],
   source: ['push', 'pull'],
   time: ['notification', 'any'],
   since: ['2026-04-01T00:00:00Z', 'now'],
@@ -104,6 +113,7 @@ describe('the OpenAPI document', () => {
       '/api/products',
       '/api/summaries',
       '/api/coverage',
+      '/api/timeliness',
       '/api/status',
       '/api/live',
     ]);
@@ -113,6 +123,7 @@ describe('the OpenAPI document', () => {
       'listProducts',
       'listSummaries',
       'showCoverage',
+      'showTimeliness',
       'showStatus',
       'followNotifications',
     ]);
@@ -189,7 +200,10 @@ describe('the OpenAPI document', () => {
       if (answer?.content['application/json'] === undefined) continue;
       const { schema } = answer.content['application/json'];
       const seen = new Set<string>();
-      const few = searches.slice(0, ['/api/coverage', '/api/status'].includes(path) ? 1 : 2);
+      const few = searches.slice(
+        0,
+        ['/api/coverage', '/api/status', '/api/timeliness'].includes(path) ? 1 : 2,
+      );
       for (const search of path === '/api/products' ? searches : few) {
         const { json, status } = await context.get(path + search);
         expect(status).toBe(200);

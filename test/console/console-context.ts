@@ -183,7 +183,7 @@ export function createMemoryLog(
     },
     body: unused,
     original: unused,
-    lastPosition: unused,
+    lastPosition: async () => rows.at(-1)?.position ?? 0,
     drift: unused,
     counts: unused,
   };

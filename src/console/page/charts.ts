@@ -1,4 +1,7 @@
-/** Charts as SVG, drawn by the server: they work without JavaScript, and their colours follow the theme. */
+/**
+ * Charts as SVG, drawn by the server: they work without JavaScript, and their colours follow the theme. A chart with
+ * links is a group for screen readers: an image has no content.
+ */
 import { html } from 'hono/html';
 import { shortDateUs } from '../../domain/dates.ts';
 import { count, type Html } from './markup.ts';
@@ -30,7 +33,7 @@ export function barChart(
   const plotHeight = height - bottom - 8;
   const xOf = (us: number) => round(left + ((us - fromUs) / (toUs - fromUs)) * (width - left));
   const yOf = (value: number) => round(8 + plotHeight - (value / top) * plotHeight);
-  return html`<svg class="chart timeline" viewBox="0 0 ${width} ${height}" role="img" aria-label="${label}">
+  return html`<svg class="chart timeline" viewBox="0 0 ${width} ${height}" role="group" aria-label="${label}">
 ${[0, top / 2, top].map(
   (
     value,
@@ -124,7 +127,7 @@ export function delayChart(
     text: string,
   ) => html`<line class="axis" x1="${delayLeft}" x2="${width - delayRight}" y1="${y}" y2="${y}"/>
 <text x="${delayLeft - 8}" y="${y + 4}" text-anchor="end">${text}</text>`;
-  return html`<svg class="chart" viewBox="0 0 ${width} ${height}" role="img" aria-label="${label}">
+  return html`<svg class="chart" viewBox="0 0 ${width} ${height}" role="group" aria-label="${label}">
 ${ticks.map((seconds) => gridLine(yOf(seconds), durationText(seconds)))}
 ${hasBelow ? gridLine(plotBottom, '≤ 0 s') : ''}
 ${timeTicks(fromUs, toUs)

@@ -23,7 +23,7 @@ export function smallMap(
     return geometry === null ? [] : [{ ...item, geometry }];
   });
   const view = fit ? areaOf(shapes.map(({ geometry }) => geometry)) : '-180 -90 360 180';
-  return html`<svg class="small-map" viewBox="${view}" role="img" aria-label="${label}">
+  return html`<svg class="small-map" viewBox="${view}" role="group" aria-label="${label}">
 <use class="land" href="${assets.urlOf('land.svg')}#land"/>
 ${shapes.map(({ geometry, href, title }) => html`<a href="${href}" tabindex="-1"><title>${title}</title>${shapeOf(geometry)}</a>`)}
 </svg>`;

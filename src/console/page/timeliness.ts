@@ -158,7 +158,7 @@ function panels(found: Found, request: PageRequest, collection: string | undefin
     return html`${lag}${panel('Delays', emptyState('No notification was received in this period.', next))}`;
   }
   return html`${lagNote(found.lag)}
-<p class="note">Each product passes three stages. Hours are hours of receipt (UTC); an hour in a chart opens its list. Percentiles are nearest ranks: 90 % of the delays are not longer than p90.</p>
+<p class="note">Each product passes three stages. Hours are hours of receipt (UTC); ${hasLinks(state) ? 'an hour in a chart opens its list' : 'the tables link to the list of each hour'}. Percentiles are nearest ranks: 90 % of the delays are not longer than p90.</p>
 ${delayStages.map((stage) => stagePanel(stage, { ...found, collections: shown }, { request, collection }))}`;
 }
 
@@ -242,8 +242,7 @@ function axisOf(
 }
 
 function pointsOf(stage: DelayStage, { hours }: Timeliness, shown: Shown): DelayPoint[] {
-  const { state } = shown.request;
-  const isLinked = state.untilUs - state.sinceUs <= linkedHoursMax * hourUs;
+  const isLinked = hasLinks(shown.request.state);
   return hours.flatMap(({ hourUs: fromUs, [stage]: delays }) => {
     if (delays === null) return [];
     const toUs = fromUs + hourUs;
@@ -253,6 +252,10 @@ function pointsOf(stage: DelayStage, { hours }: Timeliness, shown: Shown): Delay
     const title = `${shortDateUs(fromUs)} UTC: ${figures.join(', ')}`;
     return { fromUs, toUs, p50, p90, p99, href, title };
   });
+}
+
+function hasLinks({ sinceUs, untilUs }: PageState): boolean {
+  return untilUs - sinceUs <= linkedHoursMax * hourUs;
 }
 
 function listOfHour(fromUs: number, { request, collection }: Shown): string {

@@ -114,6 +114,25 @@ export const dateParameter = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+/** Maximum period of a request for values by hour. */
+export const periodDaysMax = 100;
+
+/** Returns the period of a request; its default ends now. Throws `invalid` for an empty or too long period. */
+export function periodOf(
+  { since, until }: { since?: number | undefined; until?: number | undefined },
+  { nowUs, backUs }: { nowUs: number; backUs: number },
+): { sinceUs: number; untilUs: number } {
+  const untilUs = Math.min(until ?? nowUs, nowUs);
+  const sinceUs = since ?? untilUs - backUs;
+  if (sinceUs < untilUs && untilUs - sinceUs <= periodDaysMax * 86_400_000_000) {
+    return { sinceUs, untilUs };
+  }
+  throw new AppError(
+    'invalid',
+    `since must be before until and now, and at most ${periodDaysMax} days before them.`,
+  );
+}
+
 export const nextField = z
   .url()
   .nullable()

@@ -17,7 +17,14 @@ import { type Status, statusSchema, toStatusJson } from '../domain/status.ts';
 import { filterListBytesMax, filterListPath, listTooLarge } from '../filter/odata.ts';
 import { hostInUrl } from '../http/network-address.ts';
 import { statusOf } from '../http/problem.ts';
-import { type ApiRoute, apiRoute, dateParameter, openApiDocument } from './api-route.ts';
+import {
+  type ApiRoute,
+  apiRoute,
+  dateParameter,
+  openApiDocument,
+  periodDaysMax,
+  periodOf,
+} from './api-route.ts';
 import {
   apiProblem,
   forbidden,
@@ -48,6 +55,7 @@ import {
   queryLineDefaults,
 } from './query-line.ts';
 import { summariesRoute } from './summaries-route.ts';
+import { timelinessRoute } from './timeliness-route.ts';
 
 export interface ConsoleOptions extends GuardOptions, PageParts {
   metrics: Pick<Metrics, 'scrape'>;
@@ -106,6 +114,7 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     { route: subscriptionsRoute(options), line: notificationLine },
     { route: alertsRoute(options.alerts), line: notificationLine },
     { route: quarantineRoute(options.quarantine), line: notificationLine },
+    { route: timelinessRoute(options), line: productLine },
     { route: statusRoute(options.status), line: atOnce },
     { route: liveRoute(createLiveFeed(options, options.closing)), line: atOnce },
   ];
@@ -182,11 +191,7 @@ function statusRoute(status: () => Promise<Status>): ApiRoute {
   });
 }
 
-const dayUs = 86_400_000_000;
-
-const sinceDefaultUs = 7 * dayUs;
-
-const windowDaysMax = 100;
+const weekUs = 7 * 86_400_000_000;
 
 const coverageQuery = z.strictObject({
   since: dateParameter
@@ -204,20 +209,13 @@ function coverageRoute(
     path: '/api/coverage',
     operationId: 'showCoverage',
     summary: 'Coverage by hour: expected, received and missing notifications',
-    description: `An event belongs to the hour of its date in the catalogue. A request can cover at most ${windowDaysMax} days.`,
+    description: `An event belongs to the hour of its date in the catalogue. A request can cover at most ${periodDaysMax} days.`,
     query: coverageQuery,
     answer: jsonSchemaOf(coverageSchema),
     respond: async ({ since, until, subscription }, _url, signal) => {
       const nowUs = parts.nowUs();
-      const untilUs = Math.min(until ?? nowUs, nowUs);
-      const sinceUs = since ?? untilUs - sinceDefaultUs;
-      if (sinceUs >= untilUs || untilUs - sinceUs > windowDaysMax * dayUs) {
-        throw new AppError(
-          'invalid',
-          `since must be before until and now, and at most ${windowDaysMax} days before them.`,
-        );
-      }
-      const question = { sinceUs, untilUs, subscription, nowUs };
+      const period = periodOf({ since, until }, { nowUs, backUs: weekUs });
+      const question = { ...period, subscription, nowUs };
       const report = await readCoverage(parts, question, signal);
       return { body: toCoverageJson(report, parts.comparisonOff()) };
     },

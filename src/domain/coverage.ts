@@ -17,7 +17,12 @@ import {
 } from './completeness.ts';
 import { shortDateUs } from './dates.ts';
 import { toJson } from './json-rows.ts';
-import type { DelayPercentiles, Products, SubscriptionDelays } from './products.ts';
+import {
+  delayFields,
+  delaysInSeconds,
+  type Products,
+  type SubscriptionDelays,
+} from './products.ts';
 import { sortedEvents } from './subscription.ts';
 
 /** State of an hour; the worst that applies. */
@@ -90,10 +95,6 @@ export const comparisonFields = z.object({
   reason: z.string().nullable().describe('Reason why comparison is not automatic, or null.'),
 });
 
-const percentiles = z
-  .object({ count, p50: z.number(), p90: z.number(), p99: z.number(), max: z.number() })
-  .nullable();
-
 export const coverageSchema = z.object({
   sinceUs: z.number(),
   untilUs: z.number(),
@@ -104,11 +105,7 @@ export const coverageSchema = z.object({
       ...coverageSummaryFields,
       hours: z.array(hourFields),
       delays: z
-        .object({
-          sensingToPublication: percentiles,
-          publicationToNotification: percentiles,
-          notificationToReceipt: percentiles,
-        })
+        .object(delayFields)
         .nullable()
         .describe('Delays, in seconds, of the notifications that were received in these hours.'),
     }),
@@ -356,19 +353,7 @@ export function toSummary(
 }
 
 function delaysOf(delays: SubscriptionDelays | undefined) {
-  if (delays === undefined) return null;
-  return {
-    sensingToPublication: inSeconds(delays.sensingToPublication),
-    publicationToNotification: inSeconds(delays.publicationToNotification),
-    notificationToReceipt: inSeconds(delays.notificationToReceipt),
-  };
-}
-
-function inSeconds(percentiles: DelayPercentiles | null) {
-  if (percentiles === null) return null;
-  const { count, p50Ms, p90Ms, p99Ms, maxMs } = percentiles;
-  const [p50 = 0, p90 = 0, p99 = 0, max = 0] = [p50Ms, p90Ms, p99Ms, maxMs].map((ms) => ms / 1_000);
-  return { count, p50, p90, p99, max };
+  return delays === undefined ? null : delaysInSeconds(delays);
 }
 
 /** Partly compared hours (by a command, before their end) do not count yet. */

@@ -5,6 +5,7 @@
  * its JSON in the form of the catalogue, from the newest notification that contains one. Times are microseconds since
  * 1970, UTC.
  */
+import { z } from 'zod';
 import type { Direction, Entity, FilterTree, Geometry, Position } from './filter-tree.ts';
 
 /** A row of the index. Null: not in the record. */
@@ -144,7 +145,13 @@ export interface Products {
   ): Promise<Facets>;
   /** Returns the delays of the notifications received in [sinceUs, untilUs), by hour and by collection. */
   timeliness(
-    options: { sinceUs: number; untilUs: number; subscription?: string | undefined },
+    options: {
+      sinceUs: number;
+      untilUs: number;
+      subscription?: string | undefined;
+      /** Limits `total` and `hours`; `collections` contains all. */
+      collection?: string | undefined;
+    },
     signal?: AbortSignal,
   ): Promise<Timeliness>;
   /**
@@ -244,21 +251,62 @@ export const delayStages = [
 export type DelayStage = (typeof delayStages)[number];
 
 /** Delays by stage; null when not known. */
-type StageDelays = Record<DelayStage, DelayPercentiles | null>;
+export type StageDelays = Record<DelayStage, DelayPercentiles | null>;
+
+const percentiles = z
+  .object({
+    count: z.int().min(0).describe('Number of delays.'),
+    p50: z.number().describe('Median.'),
+    p90: z.number().describe('90 % of the delays are not longer.'),
+    p99: z.number().describe('99 % of the delays are not longer.'),
+    max: z.number().describe('Longest delay.'),
+  })
+  .nullable();
+
+/** Delays by stage in JSON, in seconds. */
+export const delayFields = {
+  sensingToPublication: percentiles.describe(
+    'From the end of sensing to PublicationDate: created products, including recovered ones.',
+  ),
+  publicationToNotification: percentiles.describe(
+    'From PublicationDate to NotificationDate: pushes of created products.',
+  ),
+  notificationToReceipt: percentiles.describe('From NotificationDate to receipt: all pushes.'),
+};
+
+/** Converts delays to the values of `delayFields`. */
+export function delaysInSeconds(delays: StageDelays) {
+  return {
+    sensingToPublication: inSeconds(delays.sensingToPublication),
+    publicationToNotification: inSeconds(delays.publicationToNotification),
+    notificationToReceipt: inSeconds(delays.notificationToReceipt),
+  };
+}
+
+function inSeconds(percentiles: DelayPercentiles | null) {
+  if (percentiles === null) return null;
+  const { count, p50Ms, p90Ms, p99Ms, maxMs } = percentiles;
+  const [p50 = 0, p90 = 0, p99 = 0, max = 0] = [p50Ms, p90Ms, p99Ms, maxMs].map((ms) => ms / 1_000);
+  return { count, p50, p90, p99, max };
+}
 
 /** Delays of a subscription. */
 export interface SubscriptionDelays extends StageDelays {
   subscription: string | null;
 }
 
-/** Upper bounds of the bins of a delay histogram, in seconds. The last bin has no bound. */
+/**
+ * Upper bounds of the bins of a delay histogram, in seconds. The first bin contains negative delays, and the last bin
+ * has no bound.
+ */
 export const delayBinSeconds = [
-  ...[1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800],
+  ...[0, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 90, 120, 180, 300, 600, 1_200, 1_800],
   ...[3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800],
 ] as const;
 
 /** Delays by hour of receipt, and the distribution of the delays of each collection. */
 export interface Timeliness {
+  total: StageDelays;
   /** Hours with notifications, oldest first. */
   hours: (StageDelays & { hourUs: number })[];
   /** By name; null for products without a collection. */

@@ -24,6 +24,7 @@ import {
   type Products,
   type PushedEvent,
   type SubscriptionDelays,
+  type Timeliness,
 } from '../../src/domain/products.ts';
 import type { SummaryReader, SummaryRow } from '../../src/domain/summaries.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
@@ -182,7 +183,7 @@ export function createMemoryLog(
     },
     body: unused,
     original: unused,
-    lastPosition: unused,
+    lastPosition: async () => rows.at(-1)?.position ?? 0,
     drift: unused,
     counts: unused,
   };
@@ -263,9 +264,16 @@ export interface MemoryProducts extends Products {
   /** Subscriptions and delays of pushed notifications. */
   pushed: Map<string, PushedEvent[]>;
   late: SubscriptionDelays[];
+  timelinessOf(query: Parameters<Products['timeliness']>[0]): Timeliness;
   /** When set, every call fails with it. */
   failure: Error | null;
 }
+
+const noDelays = {
+  sensingToPublication: null,
+  publicationToNotification: null,
+  notificationToReceipt: null,
+};
 
 export function createMemoryProducts(): MemoryProducts {
   const found: Record<Entity, FoundProduct[]> = { Products: [], DeletedProducts: [] };
@@ -274,6 +282,7 @@ export function createMemoryProducts(): MemoryProducts {
     state: { indexedPosition: 0, lastPosition: 0, products: 0, tombstones: 0, skipped: 0 },
     pushed: new Map(),
     late: [],
+    timelinessOf: () => ({ total: noDelays, hours: [], collections: [] }),
     failure: null,
     add: (entity, ...records) => {
       for (const record of records) {
@@ -310,7 +319,10 @@ export function createMemoryProducts(): MemoryProducts {
     },
     events: async () => ({ events: [], next: null }),
     facets: async () => ({ counted: 0, complete: true, values: {} as Facets['values'] }),
-    timeliness: async () => ({ hours: [], collections: [] }),
+    timeliness: async (query) => {
+      if (memory.failure) throw memory.failure;
+      return memory.timelinessOf(query);
+    },
     delays: async ({ subscription }) => {
       if (memory.failure) throw memory.failure;
       return memory.late.filter(

@@ -28,14 +28,22 @@ async function openWithAll() {
   const operations = filledOperations();
   const context = await openConsole({ notifications, completeness, status, ...operations });
   const delay = { count: 1, p50Ms: 1, p90Ms: 2, p99Ms: 3, maxMs: 4 };
-  context.products.late = [
-    {
-      subscription: 'alps',
-      sensingToPublication: delay,
-      publicationToNotification: delay,
-      notificationToReceipt: delay,
-    },
-  ];
+  const all = {
+    sensingToPublication: delay,
+    publicationToNotification: delay,
+    notificationToReceipt: delay,
+  };
+  context.products.late = [{ subscription: 'alps', ...all }];
+  const bins = {
+    sensingToPublication: [1],
+    publicationToNotification: [1],
+    notificationToReceipt: [1],
+  };
+  context.products.timelinessOf = () => ({
+    total: all,
+    hours: [{ hourUs: fromUs, ...all }],
+    collections: [{ collection: 'c', delays: all, bins }],
+  });
   const { products, deleted } = generatedProducts(5);
   context.products.add('Products', ...products);
   context.products.add('DeletedProducts', ...deleted);
@@ -56,6 +64,7 @@ const samples: Record<string, [good: string, bad: string | null]> = {
   name: ['S2*', null],
   event: ['created', null],
   subscription: ['alps', null],
+  collection: ['SENTINEL-2', null],
   source: ['push', 'pull'],
   time: ['notification', 'any'],
   since: ['2026-04-01T00:00:00Z', 'now'],
@@ -109,12 +118,14 @@ describe('the OpenAPI document', () => {
     expect(operations.map(({ path }) => path)).toEqual([
       '/api/notifications',
       '/api/products',
+      '/api/footprints',
       '/api/filter/check',
       '/api/summaries',
       '/api/coverage',
       '/api/subscriptions',
       '/api/alerts',
       '/api/quarantine',
+      '/api/timeliness',
       '/api/status',
       '/api/live',
     ]);
@@ -122,12 +133,14 @@ describe('the OpenAPI document', () => {
     expect(ids).toEqual([
       'listNotifications',
       'listProducts',
+      'listFootprints',
       'checkFilter',
       'listSummaries',
       'showCoverage',
       'listSubscriptions',
       'listAlerts',
       'listQuarantine',
+      'showTimeliness',
       'showStatus',
       'followNotifications',
     ]);

@@ -1,4 +1,7 @@
-/** Charts as SVG, drawn by the server: they work without JavaScript, and their colours follow the theme. */
+/**
+ * Charts as SVG, drawn by the server: they work without JavaScript, and their colours follow the theme. A chart with
+ * links is a group for screen readers: an image has no content.
+ */
 import { html } from 'hono/html';
 import { shortDateUs } from '../../domain/dates.ts';
 import { count, type Html } from './markup.ts';
@@ -30,7 +33,7 @@ export function barChart(
   const plotHeight = height - bottom - 8;
   const xOf = (us: number) => round(left + ((us - fromUs) / (toUs - fromUs)) * (width - left));
   const yOf = (value: number) => round(8 + plotHeight - (value / top) * plotHeight);
-  return html`<svg class="chart" viewBox="0 0 ${width} ${height}" role="img" aria-label="${label}">
+  return html`<svg class="chart timeline" viewBox="0 0 ${width} ${height}" role="group" aria-label="${label}">
 ${[0, top / 2, top].map(
   (
     value,
@@ -82,4 +85,238 @@ export function timeTicks(fromUs: number, toUs: number): { us: number; text: str
 /** Rounds a coordinate: more digits only make the page larger. */
 export function round(value: number): number {
   return Math.round(value * 10) / 10;
+}
+
+/** Percentiles of a span of time, in seconds. */
+export interface DelayPoint {
+  fromUs: number;
+  toUs: number;
+  p50: number;
+  p90: number;
+  p99: number;
+  /** Page with the content of the span; undefined for a chart without links. */
+  href: string | undefined;
+  title: string;
+}
+
+/** The percentiles of a chart, as their names appear in it. */
+export const percentileLines = ['p50', 'p90', 'p99'] as const;
+
+const delayLeft = 62;
+const delayRight = 36;
+const plotTop = 10;
+/** Height of the part below the axis for delays of 0 s or less. */
+const belowZero = 22;
+
+/** Draws percentiles over time, on a logarithmic axis. Spans without a point are gaps. A narrow chart has fewer labels. */
+export function delayChart(
+  points: readonly DelayPoint[],
+  { fromUs, toUs, label, width }: { fromUs: number; toUs: number; label: string; width: number },
+): Html {
+  const height = 230;
+  const values = points.flatMap(({ p50, p90, p99 }) => [p50, p90, p99]);
+  const ticks = delayTicks(values);
+  const plotBottom = height - bottom - 6;
+  const hasBelow = values.some((value) => value <= 0);
+  const yOf = delayScale(ticks, { top: plotTop, bottom: plotBottom, hasBelow });
+  const plotWidth = width - delayLeft - delayRight;
+  const xOf = (us: number) => round(delayLeft + ((us - fromUs) / (toUs - fromUs)) * plotWidth);
+  const runs = runsOf(points);
+  const gridLine = (
+    y: number,
+    text: string,
+  ) => html`<line class="axis" x1="${delayLeft}" x2="${width - delayRight}" y1="${y}" y2="${y}"/>
+<text x="${delayLeft - 8}" y="${y + 4}" text-anchor="end">${text}</text>`;
+  return html`<svg class="chart" viewBox="0 0 ${width} ${height}" role="group" aria-label="${label}">
+${ticks.map((seconds) => gridLine(yOf(seconds), durationText(seconds)))}
+${hasBelow ? gridLine(plotBottom, '≤ 0 s') : ''}
+${timeTicks(fromUs, toUs)
+  .filter((_, i) => width > 600 || i % 3 === 0)
+  .map(
+    ({ us, text }) =>
+      html`<text x="${xOf(us)}" y="${height - 5}" text-anchor="middle">${text}</text>`,
+  )}
+${runs.map((run) => html`<path class="band" d="${bandPath(run, xOf, yOf)}"/>`)}
+${percentileLines
+  .toReversed()
+  .map((name) =>
+    runs.map((run) => html`<path class="line ${name}" d="${linePath(run, name, xOf, yOf)}"/>`),
+  )}
+${directLabels(points.at(-1), xOf, yOf)}
+${points.flatMap(({ href, title, ...one }) => {
+  if (href === undefined) return [];
+  const [x, end] = [xOf(one.fromUs), xOf(one.toUs)];
+  return html`<a href="${href}" tabindex="-1"><title>${title}</title><rect class="hit" x="${x}" y="${plotTop}" width="${round(end - x)}" height="${plotBottom - plotTop}"/></a>`;
+})}
+</svg>`;
+}
+
+type Scale = (value: number) => number;
+
+/** Points without a gap between them. */
+function runsOf(points: readonly DelayPoint[]): DelayPoint[][] {
+  const runs: DelayPoint[][] = [];
+  for (const point of points) {
+    const run = runs.at(-1);
+    if (run?.at(-1)?.toUs === point.fromUs) run.push(point);
+    else runs.push([point]);
+  }
+  return runs;
+}
+
+const middleOf = ({ fromUs, toUs }: DelayPoint) => (fromUs + toUs) / 2;
+
+/** A single point becomes a short line, so that it is visible. */
+function positionsOf(
+  run: readonly DelayPoint[],
+  name: (typeof percentileLines)[number],
+  xOf: Scale,
+  yOf: Scale,
+): string[] {
+  const [first] = run;
+  if (first !== undefined && run.length === 1) {
+    const y = yOf(first[name]);
+    return [`${xOf(first.fromUs)},${y}`, `${xOf(first.toUs)},${y}`];
+  }
+  return run.map((one) => `${xOf(middleOf(one))},${yOf(one[name])}`);
+}
+
+function linePath(...args: Parameters<typeof positionsOf>): string {
+  return `M${positionsOf(...args).join(' ')}`;
+}
+
+/** The area between the median and p90. */
+function bandPath(run: readonly DelayPoint[], xOf: Scale, yOf: Scale): string {
+  const lower = positionsOf(run, 'p50', xOf, yOf);
+  const upper = positionsOf(run, 'p90', xOf, yOf);
+  return `M${[...lower, ...upper.toReversed()].join(' ')}Z`;
+}
+
+/** Names the lines at their last point; names that would overlap move apart. */
+function directLabels(last: DelayPoint | undefined, xOf: Scale, yOf: Scale): Html | string {
+  if (last === undefined) return '';
+  const x = xOf(last.toUs) + 4;
+  let lowest = Number.POSITIVE_INFINITY;
+  return html`${percentileLines.map((name) => {
+    const y = Math.min(yOf(last[name]) + 4, lowest - 12);
+    lowest = y;
+    return html`<text class="direct ${name}" x="${x}" y="${round(y)}">${name}</text>`;
+  })}`;
+}
+
+const second = 1;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** Durations at which an axis can have a label, in seconds: many for a small range, few for a wide one. */
+const coarse = [
+  0.001,
+  0.01,
+  0.1,
+  1,
+  10,
+  minute,
+  10 * minute,
+  hour,
+  6 * hour,
+  day,
+  7 * day,
+  30 * day,
+];
+const medium = [
+  ...[0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30],
+  ...[1, 2, 5, 10, 20, 30].map((minutes) => minutes * minute),
+  ...[1, 2, 3, 6, 12].map((hours) => hours * hour),
+  ...[1, 2, 3, 7, 14, 30, 90, 365, 1_000, 10_000].map((days) => days * day),
+];
+const fine = [
+  ...[0.01, 0.1, 1, 10].flatMap((unit) => [1, 1.5, 2, 3, 4, 5, 6, 8].map((part) => part * unit)),
+  ...[minute, hour].flatMap((unit) => [1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20].map((n) => n * unit)),
+  ...[30, 40, 50].map((minutes) => minutes * minute),
+].filter((one) => one < day);
+
+/** Returns the labels of an axis that contains all positive values, lowest first, at least two. */
+function delayTicks(values: readonly number[]): number[] {
+  const positive = values.filter((value) => value > 0);
+  const [least, most] =
+    positive.length === 0 ? [0.1, 1] : [Math.min(...positive), Math.max(...positive)];
+  const lowest = medium.findLast((one) => one <= least) ?? medium[0] ?? 0;
+  const highest = medium.find((one) => one >= most && one > lowest) ?? most;
+  const span = Math.log(highest / lowest);
+  // A label next to an end of the axis would overlap.
+  const inside = (one: number) =>
+    Math.log(one / lowest) > 0.1 * span && Math.log(highest / one) > 0.1 * span;
+  const inner = [fine, medium]
+    .map((all) => all.filter(inside))
+    .find((all) => all.length > 0 && all.length <= 5);
+  const sorted = (inner ?? coarse.filter(inside)).toSorted((a, b) => a - b);
+  return [lowest, ...sorted, highest];
+}
+
+/** Returns the function from seconds to a coordinate. Values outside the axis are drawn at its ends. */
+function delayScale(
+  ticks: readonly number[],
+  { top, bottom, hasBelow }: { top: number; bottom: number; hasBelow: boolean },
+): Scale {
+  const [lowest = 0.1, highest = 1] = [ticks[0], ticks.at(-1)];
+  const zero = hasBelow ? bottom - belowZero : bottom;
+  const span = Math.log(highest) - Math.log(lowest);
+  return (seconds) => {
+    if (seconds <= 0) return bottom;
+    const share = (Math.log(seconds) - Math.log(lowest)) / span;
+    return round(zero - Math.min(1, Math.max(0, share)) * (zero - top));
+  };
+}
+
+/** Formats a round duration in its largest unit: `500 ms`, `1 s`, `2 min`, `3 h`, `7 d`. */
+export function durationText(seconds: number): string {
+  if (seconds !== 0 && seconds < 1) return `${Math.round(seconds * 1_000)} ms`;
+  if (seconds < minute) return `${Number(seconds.toFixed(1))} s`;
+  if (seconds < hour) return `${Number((seconds / minute).toFixed(1))} min`;
+  if (seconds < day) return `${Number((seconds / hour).toFixed(1))} h`;
+  return `${Number((seconds / day).toFixed(1))} d`;
+}
+
+const histogramSize = { width: 210, height: 104, top: 16, bottom: 20, side: 8 };
+
+/** Draws the counts of the bins from `first` to `last`; each title names the bounds and the count. */
+export function histogram(
+  counts: readonly number[],
+  {
+    first,
+    last,
+    titleOf,
+    boundOf,
+    label,
+  }: {
+    first: number;
+    last: number;
+    titleOf: (bin: number) => string;
+    /** Text of the upper bound of a bin. */
+    boundOf: (bin: number) => string;
+    label: string;
+  },
+): Html {
+  const { top, side } = histogramSize;
+  const base = histogramSize.height - histogramSize.bottom;
+  const shown = counts.slice(first, last + 1);
+  const most = Math.max(1, ...shown);
+  const barWidth = (histogramSize.width - 2 * side) / shown.length;
+  const yOf = (value: number) => round(base - (value / most) * (base - top));
+  const every = Math.ceil((shown.length - 1) / 3);
+  const bounds = shown.map((_, i) => i).filter((i) => i < shown.length - 1 && i % every === 0);
+  return html`<svg class="chart histogram" viewBox="0 0 ${histogramSize.width} ${histogramSize.height}" role="img" aria-label="${label}">
+<line class="axis" x1="${side}" x2="${histogramSize.width - side}" y1="${base}" y2="${base}"/>
+${shown.map((value, i) => {
+  const x = round(side + i * barWidth);
+  // An empty bin has its title, too.
+  return html`<g class="bin"><title>${titleOf(first + i)}</title><rect class="hit" x="${x}" y="${top}" width="${round(barWidth)}" height="${base - top}"/>
+<rect class="bar" x="${round(x + 1)}" y="${yOf(value)}" width="${round(Math.max(1, barWidth - 2))}" height="${round(base - yOf(value))}"/>${value === most ? html`<text x="${round(x + barWidth / 2)}" y="${yOf(value) - 4}" text-anchor="middle">${shortCount(value)}</text>` : ''}</g>`;
+})}
+${bounds.map((i) => {
+  const x = round(side + (i + 1) * barWidth);
+  return html`<line class="axis" x1="${x}" x2="${x}" y1="${base}" y2="${base + 4}"/><text x="${x}" y="${base + 16}" text-anchor="middle">${boundOf(first + i)}</text>`;
+})}
+</svg>`;
 }

@@ -31,13 +31,13 @@ export function coverageStrip(
   reports: readonly SubscriptionCoverage[],
   { comparisonOff, nowUs }: { comparisonOff: string | null; nowUs: number },
 ): Html {
-  return html`<table class="strip"><caption class="visually-hidden">Coverage by day</caption><tbody>${reports.map(
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Coverage by day"><table class="strip"><caption class="visually-hidden">Coverage by day</caption><tbody>${reports.map(
     (report) => {
       const days = Map.groupBy(report.hours, ({ hourUs }) => hourUs - (hourUs % dayUs));
       return html`<tr><th scope="row">${report.subscription}</th>${[...days].map(([dayAtUs, hours]) => dayCell(dayAtUs, hours, report))}
 <td class="total">${totalOf(report, { comparisonOff, nowUs })}</td></tr>`;
     },
-  )}</tbody></table>`;
+  )}</tbody></table></div>`;
 }
 
 function dayCell(

@@ -18,7 +18,12 @@ import {
   table,
   withCommands,
 } from './markup.ts';
-import type { PageParts, PageRequest, PageRoute } from './page-route.ts';
+import {
+  type PageParts,
+  type PageRequest,
+  type PageRoute,
+  subscriptionNames,
+} from './page-route.ts';
 import { linkTo, type PageState, productLink } from './page-state.ts';
 
 /** Rows of the list, also after new ones arrived. */
@@ -66,16 +71,6 @@ function rowsOf(parts: PageParts, { state, signal }: PageRequest): Promise<LiveR
 
 function streamState({ subscription, event, filter }: PageState) {
   return { subscription, event, filter };
-}
-
-/** Names of registered subscriptions, and of the paths that have received notifications. */
-async function subscriptionNames({ administration }: PageParts): Promise<string[]> {
-  const [registered, marks] = await Promise.all([
-    administration.registrations(),
-    administration.deliveryMarks(),
-  ]);
-  const names = [...registered.map(({ name }) => name), ...marks.map((one) => one.subscription)];
-  return [...new Set(names)].filter((name) => name !== null).toSorted();
 }
 
 function controls(state: PageState, names: readonly string[]): Html {

@@ -21,7 +21,7 @@ import {
   withCommands,
 } from './markup.ts';
 import type { PageParts, PageRequest, PageRoute } from './page-route.ts';
-import { linkTo, type PageState, productLink } from './page-state.ts';
+import { listOfSpan, type PageState, productLink } from './page-state.ts';
 import { smallMap } from './small-map.ts';
 
 const productsShown = 10;
@@ -105,13 +105,8 @@ async function arrivalBars(
     fromUs: hour,
     toUs: hour + hourUs,
     value,
-    href: linkTo('/live', { since: isoHour(hour), until: isoHour(hour + hourUs), subscription }),
+    href: listOfSpan(hour, hour + hourUs, { subscription }),
   }));
-}
-
-/** `2026-05-01T12:00Z` */
-function isoHour(us: number): string {
-  return `${new Date(us / 1000).toISOString().slice(0, 16)}Z`;
 }
 
 async function coveragePanel(

@@ -57,3 +57,15 @@ export interface PageRoute {
   /** Renders the page about one item, below the path. Rejects with `not_found`. */
   item?(parts: PageParts, request: PageRequest): Promise<PageContent>;
 }
+
+/** Returns the names of registered subscriptions, and of the paths that have received notifications. */
+export async function subscriptionNames({
+  administration,
+}: Pick<PageParts, 'administration'>): Promise<string[]> {
+  const [registered, marks] = await Promise.all([
+    administration.registrations(),
+    administration.deliveryMarks(),
+  ]);
+  const names = [...registered.map(({ name }) => name), ...marks.map((one) => one.subscription)];
+  return [...new Set(names)].filter((name) => name !== null).toSorted();
+}

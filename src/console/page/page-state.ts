@@ -90,6 +90,20 @@ export function sharedState({ since, until, subscription }: PageState) {
   return { since, until, subscription };
 }
 
+/** Returns a link to the list of the notifications received in a time span of whole minutes. */
+export function listOfSpan(
+  fromUs: number,
+  untilUs: number,
+  state: { subscription?: string | undefined; filter?: string | undefined },
+): string {
+  return linkTo('/live', { since: isoMinute(fromUs), until: isoMinute(untilUs), ...state });
+}
+
+/** `2026-05-01T12:00Z` */
+export function isoMinute(us: number): string {
+  return `${new Date(us / 1000).toISOString().slice(0, 16)}Z`;
+}
+
 /** Returns the path of the page about a product. */
 export function productLink(productId: string): string {
   return `/products/${encodeURIComponent(productId)}`;

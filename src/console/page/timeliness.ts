@@ -1,9 +1,354 @@
-/** The page `/timeliness`. */
+/** The page `/timeliness`: delays from sensing to receipt, each stage separately. */
 import { html } from 'hono/html';
-import type { PageRoute } from './page-route.ts';
+import { isAppError } from '../../domain/app-error.ts';
+import { hourUs } from '../../domain/completeness.ts';
+import { hourOf } from '../../domain/coverage.ts';
+import { shortDateUs } from '../../domain/dates.ts';
+import {
+  type DelayPercentiles,
+  type DelayStage,
+  delayBinSeconds,
+  delayStages,
+  type Timeliness,
+} from '../../domain/products.ts';
+import { printable } from '../../domain/text.ts';
+import { type DelayPoint, delayChart, durationText, histogram, percentileLines } from './charts.ts';
+import { choice, periodChoice, stateForm } from './layout.ts';
+import {
+  count,
+  emptyState,
+  type Html,
+  panel,
+  spanText,
+  type TableColumn,
+  table,
+  withCommands,
+} from './markup.ts';
+import {
+  type PageParts,
+  type PageRequest,
+  type PageRoute,
+  subscriptionNames,
+} from './page-route.ts';
+import { linkTo, listOfSpan, type PageState, sharedState } from './page-state.ts';
+
+/** With more hours, the chart has no links, and the table contains the newest hours. */
+const linkedHoursMax = 750;
+const listedHoursMax = 400;
+
+const back = '24h';
+
+interface StageText {
+  title: string;
+  /** Explanation in one sentence. */
+  meaning: string;
+  counted: string;
+  /** Cause of negative delays, and the next step. */
+  negative: string;
+}
+
+const stageTexts: Readonly<Record<DelayStage, StageText>> = {
+  sensingToPublication: {
+    title: 'Sensing to publication',
+    meaning:
+      'The time from the end of sensing (`ContentDate/End`) to `PublicationDate`: downlink, processing and upload.',
+    counted:
+      'Created products, including recovered ones. Modified and deleted products are excluded.',
+    negative: 'Their records have a PublicationDate before the end of sensing.',
+  },
+  publicationToNotification: {
+    title: 'Publication to notification',
+    meaning:
+      'The time from `PublicationDate` to `NotificationDate`: how fast the catalogue sends notifications.',
+    counted:
+      'Pushes of created products. Recovered notifications are excluded, as they have no NotificationDate; so are modified and deleted products.',
+    negative:
+      'Their NotificationDate is before the PublicationDate: clocks of the catalogue disagree.',
+  },
+  notificationToReceipt: {
+    title: 'Notification to storage',
+    meaning:
+      'The time from `NotificationDate` to the receipt by earshot, which stores a notification before it answers.',
+    counted: 'All pushes. Recovered notifications are excluded, as they have no NotificationDate.',
+    negative:
+      'The clock of this machine shows an earlier time than the clock of the catalogue. Synchronize it with NTP.',
+  },
+};
 
 export const timelinessPage: PageRoute = {
   path: '/timeliness',
-  back: '24h',
-  list: async () => ({ title: 'Timeliness', body: html`` }),
+  back,
+  list: async (parts, request) => {
+    const { state, url } = request;
+    const collection = url.searchParams.get('collection')?.trim() || undefined;
+    const [found, names] = await Promise.all([
+      timelinessOf(parts, request, collection),
+      subscriptionNames(parts),
+    ]);
+    return {
+      title: 'Timeliness',
+      refresh: state.until === undefined,
+      controls: controls(state, { names, found, collection }),
+      body: found === null ? unavailable() : panels(found, request, collection),
+    };
+  },
 };
+
+type Found = Timeliness & { lag: number };
+
+/** Null when the index cannot be read. */
+async function timelinessOf(
+  { products, notifications }: PageParts,
+  { state, signal }: PageRequest,
+  collection: string | undefined,
+): Promise<Found | null> {
+  const { sinceUs, untilUs, subscription } = state;
+  try {
+    // The positions are read first: if the index catches up meanwhile, the page is newer than it states.
+    const [indexed, last] = await Promise.all([
+      products.indexedPosition(),
+      notifications.lastPosition(),
+    ]);
+    const query = { sinceUs, untilUs, subscription, collection };
+    return { ...(await products.timeliness(query, signal)), lag: Math.max(0, last - indexed) };
+  } catch (error) {
+    if (isAppError(error, 'unavailable')) return null;
+    throw error;
+  }
+}
+
+function controls(
+  state: PageState,
+  {
+    names,
+    found,
+    collection,
+  }: { names: readonly string[]; found: Found | null; collection: string | undefined },
+): Html {
+  const collections = (found?.collections ?? []).flatMap((one) =>
+    one.collection === null ? [] : [[one.collection, printable(one.collection)] as const],
+  );
+  const subscriptions = names.map((name) => [name, printable(name)] as const);
+  return stateForm(
+    '/timeliness',
+    html`${choice('subscription', 'subscription', [['', 'all'], ...subscriptions], state.subscription)}
+${choice('collection', 'collection', [['', 'all'], ...collections], collection)}
+${periodChoice(state, back)}`,
+  );
+}
+
+function unavailable(): Html {
+  return panel(
+    'Delays',
+    emptyState(
+      'Delays cannot be shown: there is no product index, or it cannot be read.',
+      html`${withCommands('Check that `EARSHOT_INDEX` is not `off`, and the state of the index: `earshot index`')}`,
+    ),
+  );
+}
+
+function panels(found: Found, request: PageRequest, collection: string | undefined): Html {
+  const { state } = request;
+  const shown = found.collections.filter(
+    (one) => collection === undefined || one.collection === collection,
+  );
+  if (found.hours.length === 0) {
+    const lag = lagNote(found.lag);
+    const next = html`Choose a longer period or <a href="${linkTo('/timeliness', { since: state.since, until: state.until })}">all subscriptions and collections</a>, or check the <a href="/subscriptions">subscriptions</a>.`;
+    return html`${lag}${panel('Delays', emptyState('No notification was received in this period.', next))}`;
+  }
+  return html`${lagNote(found.lag)}
+<p class="note">Each product passes three stages. Hours are hours of receipt (UTC); ${hasLinks(state) ? 'an hour in a chart opens its list' : 'the tables link to the list of each hour'}. Percentiles are nearest ranks: 90 % of the delays are not longer than p90.</p>
+${delayStages.map((stage) => stagePanel(stage, { ...found, collections: shown }, { request, collection }))}`;
+}
+
+function lagNote(lag: number): Html | string {
+  if (lag === 0) return '';
+  const missing = lag === 1 ? '1 notification is' : `${count(lag)} notifications are`;
+  return html`<p class="lag">${missing} not indexed yet, so the newest hours are incomplete. If this stays, check the index: ${withCommands('`earshot index`')}</p>`;
+}
+
+interface Shown {
+  request: PageRequest;
+  collection: string | undefined;
+}
+
+function stagePanel(stage: DelayStage, found: Timeliness, shown: Shown): Html {
+  const { title, meaning, counted, negative } = stageTexts[stage];
+  const total = found.total[stage];
+  const intro = html`<div><p class="flush">${withCommands(meaning)}</p><p class="note">Counted: ${counted}</p></div>`;
+  if (total === null) {
+    const reason = 'No notification of this period has both dates of this stage.';
+    return panel(title, html`${intro}${emptyState(reason)}`);
+  }
+  const negatives = found.collections.reduce((sum, { bins }) => sum + (bins[stage][0] ?? 0), 0);
+  return panel(
+    title,
+    html`${intro}
+<dl class="figures">${figuresOf(total).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+${negatives === 0 ? '' : html`<p class="lag">${count(negatives)} of ${count(total.count)} delays are negative. ${negative} The chart shows them at “≤ 0 s”.</p>`}
+${legend()}
+<div class="stage">${charts(stage, found, { ...shown, total })}
+<div><h3>By collection</h3><div class="multiples">${histograms(stage, found, shown)}</div></div></div>
+${numbers(stage, found, shown)}`,
+  );
+}
+
+function figuresOf({ count: counted, p50Ms, p90Ms, p99Ms, maxMs }: DelayPercentiles) {
+  return [
+    ['median', delayText(p50Ms)],
+    ['p90', delayText(p90Ms)],
+    ['p99', delayText(p99Ms)],
+    ['maximum', delayText(maxMs)],
+    ['delays', count(counted)],
+  ] as const;
+}
+
+/** `46 s`, `−1.5 s`. */
+function delayText(ms: number): string {
+  return ms < 0 ? `−${spanText(-ms / 1_000)}` : spanText(ms / 1_000);
+}
+
+function legend(): Html {
+  const texts = { p50: 'median (p50)', p90: 'p90', p99: 'p99' };
+  return html`<ul class="legend">${percentileLines.map(
+    (name) =>
+      html`<li><svg class="chart key" viewBox="0 0 28 10" aria-hidden="true"><path class="line ${name}" d="M1,5 27,5"/></svg>${texts[name]}</li>`,
+  )}<li><svg class="chart key" viewBox="0 0 28 10" aria-hidden="true"><path class="band" d="M1,0 27,0 27,10 1,10Z"/></svg>from median to p90</li></ul>`;
+}
+
+/** Draws the chart for a wide and for a narrow window; the style sheet shows one of them. */
+function charts(
+  stage: DelayStage,
+  found: Timeliness,
+  { total, ...shown }: Shown & { total: DelayPercentiles },
+): Html {
+  const points = pointsOf(stage, found, shown);
+  const axis = axisOf(stage, total, shown.request);
+  const unlinked = points.map((point) => ({ ...point, href: undefined }));
+  return html`<div><div class="for-wide">${delayChart(points, { ...axis, width: 900 })}</div>
+<div class="for-narrow">${delayChart(unlinked, { ...axis, width: 400 })}</div></div>`;
+}
+
+function axisOf(
+  stage: DelayStage,
+  total: DelayPercentiles,
+  { state: { sinceUs, untilUs } }: PageRequest,
+) {
+  const fromUs = hourOf(sinceUs);
+  const toUs = hourOf(untilUs - 1) + hourUs;
+  const label = `${stageTexts[stage].title}, percentiles by hour: median ${delayText(total.p50Ms)}, maximum ${delayText(total.maxMs)}`;
+  return { fromUs, toUs, label };
+}
+
+function pointsOf(stage: DelayStage, { hours }: Timeliness, shown: Shown): DelayPoint[] {
+  const isLinked = hasLinks(shown.request.state);
+  return hours.flatMap(({ hourUs: fromUs, [stage]: delays }) => {
+    if (delays === null) return [];
+    const toUs = fromUs + hourUs;
+    const figures = figuresOf(delays).map(([name, value]) => `${name} ${value}`);
+    const [p50, p90, p99] = [delays.p50Ms / 1_000, delays.p90Ms / 1_000, delays.p99Ms / 1_000];
+    const href = isLinked ? listOfHour(fromUs, shown) : undefined;
+    const title = `${shortDateUs(fromUs)} UTC: ${figures.join(', ')}`;
+    return { fromUs, toUs, p50, p90, p99, href, title };
+  });
+}
+
+function hasLinks({ sinceUs, untilUs }: PageState): boolean {
+  return untilUs - sinceUs <= linkedHoursMax * hourUs;
+}
+
+function listOfHour(fromUs: number, { request, collection }: Shown): string {
+  const { subscription } = request.state;
+  const name = collection?.replaceAll("'", "''");
+  const filter = name === undefined ? undefined : `Collection/Name eq '${name}'`;
+  return listOfSpan(fromUs, fromUs + hourUs, { subscription, filter });
+}
+
+/** Draws a histogram for each collection, all with the same bins. */
+function histograms(
+  stage: DelayStage,
+  { collections }: Timeliness,
+  { request: { state } }: Shown,
+): Html[] {
+  const known = collections.filter(({ delays }) => delays[stage] !== null);
+  const { first, last } = usedBins(known.map(({ bins }) => bins[stage]));
+  return known.map(({ collection, delays, bins }) => {
+    const name = collectionName(collection);
+    const total = delays[stage]?.count ?? 0;
+    const median = delayText(delays[stage]?.p50Ms ?? 0);
+    const titleOf = (bin: number) => `${binText(bin)}: ${count(bins[stage][bin] ?? 0)}`;
+    const boundOf = (bin: number) => durationText(delayBinSeconds[bin] ?? 0);
+    const label = `${name}: ${count(total)} delays, median ${median}`;
+    const link = linkTo('/timeliness', { ...sharedState(state), collection });
+    const heading = collection === null ? name : html`<a href="${link}">${name}</a>`;
+    return html`<figure><figcaption><strong>${heading}</strong> <span class="dim">${count(total)} · median ${median}</span></figcaption>
+${histogram(bins[stage], { first, last, titleOf, boundOf, label })}</figure>`;
+  });
+}
+
+function collectionName(collection: string | null): string {
+  return collection === null ? 'unknown collection' : printable(collection);
+}
+
+/** Returns the range of bins with delays, with an empty bin at each end. */
+function usedBins(all: readonly (readonly number[])[]): { first: number; last: number } {
+  const used = delayBinSeconds
+    .map((_, bin) => bin)
+    .concat(delayBinSeconds.length)
+    .filter((bin) => all.some((bins) => (bins[bin] ?? 0) > 0));
+  const [least = 0, most = 0] = [used[0], used.at(-1)];
+  return { first: Math.max(0, least - 1), last: Math.min(delayBinSeconds.length, most + 1) };
+}
+
+/** `negative`, `1 s to 2 s`, `7 d or more`. */
+function binText(bin: number): string {
+  if (bin === 0) return 'negative';
+  const from = durationText(delayBinSeconds[bin - 1] ?? 0);
+  const to = delayBinSeconds[bin];
+  return to === undefined ? `${from} or more` : `${from} to ${durationText(to)}`;
+}
+
+type Row = { name: Html | string; delays: DelayPercentiles };
+
+function columnsOf(title: string): TableColumn<Row>[] {
+  return [
+    { title, value: ({ name }) => name, class: 'tight' },
+    { title: 'delays', value: ({ delays }) => count(delays.count), isNumber: true },
+    { title: 'median', value: ({ delays }) => delayText(delays.p50Ms), isNumber: true },
+    { title: 'p90', value: ({ delays }) => delayText(delays.p90Ms), isNumber: true },
+    { title: 'p99', value: ({ delays }) => delayText(delays.p99Ms), isNumber: true },
+    { title: 'maximum', value: ({ delays }) => delayText(delays.maxMs), isNumber: true },
+  ];
+}
+
+/** The same figures as tables, newest hour first. */
+function numbers(stage: DelayStage, { hours, collections }: Timeliness, shown: Shown): Html {
+  const { title } = stageTexts[stage];
+  const byHour = hours.toReversed().flatMap(({ hourUs: at, [stage]: delays }): Row[] => {
+    if (delays === null) return [];
+    return [{ name: html`<a href="${listOfHour(at, shown)}">${shortDateUs(at)}</a>`, delays }];
+  });
+  const known = collections.flatMap(({ collection, delays, bins }) => {
+    const own = delays[stage];
+    const name = collectionName(collection);
+    return own === null ? [] : [{ name, delays: own, bins: bins[stage] }];
+  });
+  const { first, last } = usedBins(known.map(({ bins }) => bins));
+  const bins = Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  const binColumns: TableColumn<number>[] = [
+    { title: 'delay', value: binText, class: 'tight' },
+    ...known.map((one) => ({
+      title: one.name,
+      value: (bin: number) => count(one.bins[bin] ?? 0),
+      isNumber: true,
+    })),
+  ];
+  const more = byHour.length - listedHoursMax;
+  return html`<details class="numbers"><summary>Numbers as tables</summary>
+${table(columnsOf('collection'), known, { caption: `${title} by collection` })}
+${table(binColumns, bins, { caption: `${title}: number of delays by duration` })}
+${table(columnsOf('hour of receipt (UTC)'), byHour.slice(0, listedHoursMax), { caption: `${title} by hour` })}
+${more <= 0 ? '' : html`<p class="note">And ${count(more)} older hours: <a href="/api/timeliness">/api/timeliness</a></p>`}
+</details>`;
+}

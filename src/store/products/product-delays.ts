@@ -47,14 +47,18 @@ export async function measureDelays(
 /** Returns the delays by hour of receipt, and their distribution by collection, null first. */
 export async function measureTimeliness(
   { index, log, call }: LongQuery,
-  query: Parameters<Products['timeliness']>[0],
+  { collection: requested, ...query }: Parameters<Products['timeliness']>[0],
 ): Promise<Timeliness> {
+  const total = createSamples();
   const hours = createGroups<number>();
   const collections = createGroups<string | null>();
   const bins = new Map<string | null, number[][]>();
   let examined = 0;
   for (const { collection, receivedUs, delaysUs } of delayRows(index, narrowByTime(log, query))) {
-    addAll(hours(receivedUs - (receivedUs % hourUs)), delaysUs);
+    if (requested === undefined || requested === collection) {
+      addAll(total, delaysUs);
+      addAll(hours(receivedUs - (receivedUs % hourUs)), delaysUs);
+    }
     addAll(collections(collection), delaysUs);
     const counts = bins.get(collection) ?? delaysUs.map(() => noDelays());
     bins.set(collection, counts);
@@ -67,6 +71,7 @@ export async function measureTimeliness(
     if (examined % rowsPerTurn === 0) await call.pause();
   }
   return {
+    total: percentilesOf(total),
     hours: hours.byName().map(([at, three]) => ({ hourUs: at, ...percentilesOf(three) })),
     collections: collections.byName().map(([collection, three]) => ({
       collection,
@@ -107,12 +112,14 @@ type Samples = readonly ReturnType<typeof createSample>[];
 function createGroups<Key extends string | number | null>() {
   const groups = new Map<Key, Samples>();
   const of = (key: Key): Samples => {
-    const known = groups.get(key) ?? [createSample(), createSample(), createSample()];
+    const known = groups.get(key) ?? createSamples();
     groups.set(key, known);
     return known;
   };
   return Object.assign(of, { byName: () => [...groups].sort(([a], [b]) => byName(a, b)) });
 }
+
+const createSamples = (): Samples => [createSample(), createSample(), createSample()];
 
 /** Collects delays. Uses 8 to 16 bytes for each. */
 function createSample() {

@@ -123,7 +123,8 @@ function notificationBody(product: PublishedProduct, event: string, atUs: number
 
 async function fill(store: Store, generator: Generator, count: number): Promise<History> {
   const now = nowUs();
-  const missingHourUs = Math.floor((now - dayUs) / hourUs) * hourUs - 3 * hourUs;
+  // Noon: yesterday at any time of the day, and the hours around it are due.
+  const missingHourUs = Math.floor(now / dayUs) * dayUs - 12 * hourUs;
   const products: PublishedProduct[] = [];
   const deliveries: Promise<unknown>[] = [];
   for (let i = 0; i < count; i += 1) {

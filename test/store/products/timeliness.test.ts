@@ -1,0 +1,174 @@
+/** The delays of each stage by hour of receipt, and their distribution by collection. */
+import { describe, expect, it } from 'vitest';
+import { hourUs } from '../../../src/domain/completeness.ts';
+import { formatDateUs } from '../../../src/domain/dates.ts';
+import { type DelayStage, delayBinSeconds, delayStages } from '../../../src/domain/products.ts';
+import { openProductContext, type TestEvent } from './product-context.ts';
+
+const startUs = Date.UTC(2026, 0, 1) * 1000;
+const atUs = (second: number) => startUs + second * 1_000_000;
+const at = (second: number) => formatDateUs(atUs(second));
+const always = { sinceUs: 0, untilUs: Number.MAX_SAFE_INTEGER };
+
+const names = {
+  'SENTINEL-1': 'S1A_IW_GRDH_1SDV_20260101T000000_20260101T000025_062000_07C000_0000.SAFE',
+  'SENTINEL-2': 'S2B_MSIL2A_20260101T000000_N0511_R008_T32TPS_20260101T020000.SAFE',
+  unknown: 'a-name-of-no-mission',
+};
+
+interface Seconds {
+  sensed?: number;
+  published?: number;
+  notified?: number | null;
+  received: number;
+}
+
+let ids = 0;
+
+/** An event of a product with these times, in seconds. */
+function eventAt(
+  { sensed = 0, published = 100, notified = 140, received }: Seconds,
+  changes: Partial<TestEvent> & { name?: keyof typeof names } = {},
+): TestEvent {
+  const { name = 'SENTINEL-2', event = 'created', ...more } = changes;
+  ids += 1;
+  return {
+    event,
+    record: {
+      Id: `00000000-0000-4000-8000-${String(ids).padStart(12, '0')}`,
+      Name: names[name],
+      ContentDate: { Start: at(sensed - 10), End: at(sensed) },
+      PublicationDate: at(published),
+      ModificationDate: at(published),
+    },
+    notificationDate: notified === null ? null : at(notified),
+    receivedAtUs: atUs(received),
+    ...more,
+  };
+}
+
+async function timelinessOf(events: TestEvent[], query: { collection?: string } = {}) {
+  const { index, products } = await openProductContext();
+  await index(...events);
+  return products.timeliness({ ...always, ...query });
+}
+
+/** Counts of the stages, in their order. */
+const countsOf = (delays: Record<DelayStage, { count: number } | null>) =>
+  delayStages.map((stage) => delays[stage]?.count ?? 0);
+
+/** Seconds of the bins that contain delays, with their counts: the upper bound, or `more`. */
+const filledBins = (bins: readonly number[]) =>
+  bins.flatMap((count, i) => (count === 0 ? [] : [[delayBinSeconds[i] ?? 'more', count]]));
+
+describe('the timeliness', () => {
+  it('has percentiles of each stage for each hour of receipt, and for the whole period', async () => {
+    const { hours, total } = await timelinessOf([
+      eventAt({ sensed: 0, published: 100, notified: 140, received: 150 }),
+      eventAt({ sensed: 0, published: 300, notified: 320, received: 350 }),
+      // Received at the first microsecond of the third hour.
+      eventAt({ sensed: 0, published: 7_000, notified: 7_100, received: 7_200 }),
+    ]);
+    expect(hours.map((hour) => [(hour.hourUs - startUs) / hourUs, ...countsOf(hour)])).toEqual([
+      [0, 2, 2, 2],
+      [2, 1, 1, 1],
+    ]);
+    expect(hours[0]).toMatchObject({
+      sensingToPublication: { count: 2, p50Ms: 100_000, p90Ms: 300_000, maxMs: 300_000 },
+      publicationToNotification: { p50Ms: 20_000, p99Ms: 40_000 },
+      notificationToReceipt: { p50Ms: 10_000, maxMs: 30_000 },
+    });
+    expect(total).toMatchObject({
+      sensingToPublication: { count: 3, p50Ms: 300_000, maxMs: 7_000_000 },
+      publicationToNotification: { count: 3, p50Ms: 40_000, maxMs: 100_000 },
+      notificationToReceipt: { count: 3, p50Ms: 30_000, maxMs: 100_000 },
+    });
+  });
+
+  it('counts each delay in one bin of its collection; a bound belongs to the next bin', async () => {
+    const received = (seconds: number) => eventAt({ notified: 1_000, received: 1_000 + seconds });
+    const { collections } = await timelinessOf([
+      ...[0.05, 0.999, 1, 45, 604_800, 900_000].map(received),
+      eventAt({ notified: 1_000, received: 1_003 }, { name: 'SENTINEL-1' }),
+      eventAt({ notified: 1_000, received: 1_004 }, { name: 'unknown' }),
+    ]);
+    expect(collections.map(({ collection }) => collection)).toEqual([
+      null,
+      'SENTINEL-1',
+      'SENTINEL-2',
+    ]);
+    const bins = collections.map((one) => filledBins(one.bins.notificationToReceipt));
+    expect(bins).toEqual([
+      [[5, 1]],
+      [[5, 1]],
+      [
+        [0.1, 1],
+        [1, 1],
+        [2, 1],
+        [50, 1],
+        ['more', 2],
+      ],
+    ]);
+    for (const { bins: all } of collections) {
+      for (const stage of delayStages) expect(all[stage]).toHaveLength(delayBinSeconds.length + 1);
+    }
+    expect([...delayBinSeconds].toSorted((a, b) => a - b)).toEqual([...delayBinSeconds]);
+  });
+
+  it('keeps negative delays, in the first bin', async () => {
+    const { total, collections } = await timelinessOf([
+      eventAt({ sensed: 110, published: 100, notified: 90, received: 88.5 }),
+      eventAt({ sensed: 0, published: 100, notified: 100, received: 100 }),
+    ]);
+    expect(total.notificationToReceipt).toMatchObject({ count: 2, p50Ms: -1_500, maxMs: 0 });
+    expect(total.sensingToPublication).toMatchObject({ p50Ms: -10_000 });
+    const [only] = collections;
+    expect(delayBinSeconds[0]).toBe(0);
+    expect(delayStages.map((stage) => only?.bins[stage][0])).toEqual([1, 1, 1]);
+  });
+
+  it('excludes from each stage the events without its dates', async () => {
+    const times = { published: 100, notified: 140, received: 150 };
+    const { total } = await timelinessOf([
+      eventAt(times),
+      eventAt(times, { event: 'modified' }),
+      eventAt(times, { event: 'deleted' }),
+      // Recovered: without a NotificationDate.
+      eventAt({ ...times, notified: null }, { source: 'reconcile' }),
+    ]);
+    expect(countsOf(total)).toEqual([2, 1, 3]);
+  });
+
+  it('limits the hours and the total to a collection, and still lists all collections', async () => {
+    const { hours, total, collections } = await timelinessOf(
+      [
+        eventAt({ notified: 140, received: 150 }, { name: 'SENTINEL-1' }),
+        eventAt({ notified: 140, received: 4_000 }),
+        eventAt({ notified: 140, received: 4_001 }, { name: 'unknown' }),
+      ],
+      { collection: 'SENTINEL-2' },
+    );
+    expect(hours.map((hour) => hour.hourUs)).toEqual([startUs + hourUs]);
+    expect(total.notificationToReceipt).toMatchObject({ count: 1, maxMs: 3_860_000 });
+    expect(collections.map(({ collection }) => collection)).toEqual([
+      null,
+      'SENTINEL-1',
+      'SENTINEL-2',
+    ]);
+  });
+
+  it('covers a subscription and a period: the start belongs to it, the end does not', async () => {
+    const events = [10, 20, 30].map((second) => eventAt({ notified: 5, received: second }));
+    events.push(eventAt({ notified: 5, received: 25 }, { subscription: 'other' }));
+    const { index, products } = await openProductContext();
+    await index(...events);
+    const period = { sinceUs: atUs(10), untilUs: atUs(30) };
+    const all = await products.timeliness(period);
+    expect(all.total.notificationToReceipt).toMatchObject({ count: 3, maxMs: 20_000 });
+    const other = await products.timeliness({ ...period, subscription: 'other' });
+    expect(other.total.notificationToReceipt).toMatchObject({ count: 1, maxMs: 20_000 });
+    const none = await products.timeliness({ ...period, subscription: 'none' });
+    expect(none).toMatchObject({ hours: [], collections: [] });
+    expect(countsOf(none.total)).toEqual([0, 0, 0]);
+  });
+});

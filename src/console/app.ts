@@ -31,7 +31,7 @@ import {
 } from './errors.ts';
 import { createLiveFeed, liveRoute } from './live-feed.ts';
 import { type Metrics, metricsContentType } from './metrics/metrics.ts';
-import { notificationsRoute } from './notifications-route.ts';
+import { notificationRoute, notificationsRoute } from './notifications-route.ts';
 import { answerFilterList, answerOData, odataPaths } from './odata-routes.ts';
 import { navigation } from './page/layout.ts';
 import type { PageParts } from './page/page-route.ts';
@@ -45,7 +45,7 @@ import {
 } from './query-line.ts';
 import { summariesRoute } from './summaries-route.ts';
 
-export interface ConsoleOptions extends GuardOptions, PageParts {
+export interface ConsoleOptions extends GuardOptions, Omit<PageParts, 'passwordNeeded'> {
   metrics: Pick<Metrics, 'scrape'>;
   readiness: Readiness;
   log: Logger;
@@ -94,6 +94,7 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
 
   const routes = [
     { route: notificationsRoute(notifications), line: notificationLine },
+    { route: notificationRoute(notifications), line: notificationLine },
     { route: productsRoute(options), line: productLine },
     { route: summariesRoute(summaries), line: notificationLine },
     { route: coverageRoute(options), line: notificationLine },
@@ -107,12 +108,16 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
 
   const paths = { paths: pathsOf(table) };
   app.get('/api', (c) => c.json(paths));
-  addPages(app, options, {
-    line: pageLine,
-    newRequestId,
-    closing: options.closing,
-    onFailure: (error, requestId, path) => logFailure(error, { requestId, path }, options.log),
-  });
+  addPages(
+    app,
+    { ...options, passwordNeeded },
+    {
+      line: pageLine,
+      newRequestId,
+      closing: options.closing,
+      onFailure: (error, requestId, path) => logFailure(error, { requestId, path }, options.log),
+    },
+  );
 
   app.notFound((c) => notFound(c.req.path, newRequestId()));
   app.onError((thrown, c) => {
@@ -228,12 +233,21 @@ function pathsOf(table: readonly ApiRoute[]) {
   ];
 }
 
-function answerApi(route: ApiRoute, line: QueryLine, context: Context): Promise<Response> {
+function answerApi(
+  route: ApiRoute,
+  line: QueryLine,
+  context: Context<Environment>,
+): Promise<Response> {
+  const { method, raw } = context.req;
+  const disconnect = () => context.env.incoming.socket.destroy();
   return line(async (signal) => {
-    const answer = await route.respond(requestedUrl(context), signal, context.req.raw.headers);
-    if (answer instanceof Response) return answer;
-    return jsonAnswer(answer.body, answer.headers ?? {});
-  }, context.req.raw.signal);
+    const client = { headers: raw.headers, disconnect };
+    const answer = await route.respond(requestedUrl(context), signal, client);
+    if (!(answer instanceof Response)) return jsonAnswer(answer.body, answer.headers ?? {});
+    // The answer to HEAD has no body: nobody would read or end a stream.
+    if (method === 'HEAD') await answer.body?.cancel();
+    return answer;
+  }, raw.signal);
 }
 
 function logFailure(err: Error, fields: { requestId: string; path: string }, log: Logger): void {

@@ -84,7 +84,7 @@ describe('a message', () => {
 
 it('every command in a message is in backticks', () => {
   const commands = readdirSync(join(root, 'src/cli/commands')).map((file) => file.slice(0, -3));
-  const named = new RegExp(`(?<![\`$\\w./-] ?)\\bearshot (${commands.join('|')})\\b`);
+  const named = new RegExp(`(?<![\`$\\w./-] ?|command\\(')\\bearshot (${commands.join('|')})\\b`);
   const inExample = /^ +(\$|EARSHOT_)/;
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
   const wrong = files

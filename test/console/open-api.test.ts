@@ -49,6 +49,7 @@ async function openWithAll() {
 
 /** A valid and an invalid value for each parameter; null when all values are valid. */
 const samples: Record<string, [good: string, bad: string | null]> = {
+  position: ['7', 'x'],
   ackId: ['a', null],
   productId: ['p', null],
   name: ['S2*', null],
@@ -101,6 +102,7 @@ describe('the OpenAPI document', () => {
     expect(json).not.toHaveProperty('security');
     expect(operations.map(({ path }) => path)).toEqual([
       '/api/notifications',
+      '/api/notification',
       '/api/products',
       '/api/summaries',
       '/api/coverage',
@@ -110,6 +112,7 @@ describe('the OpenAPI document', () => {
     const ids = operations.map(({ operation }) => Reflect.get(operation, 'operationId'));
     expect(ids).toEqual([
       'listNotifications',
+      'showNotification',
       'listProducts',
       'listSummaries',
       'showCoverage',
@@ -183,13 +186,14 @@ describe('the OpenAPI document', () => {
       ...['', '?limit=1', '?limit=1&record=true&count=true', '?deleted=true&limit=1'],
       '?summary=true',
     ];
+    const onlyDefaults = ['/api/coverage', '/api/status', '/api/notification'];
     for (const { path, operation } of operations) {
       const answer = operation.responses[200];
       // A stream never ends: live-feed.test.ts compares its frames.
       if (answer?.content['application/json'] === undefined) continue;
       const { schema } = answer.content['application/json'];
       const seen = new Set<string>();
-      const few = searches.slice(0, ['/api/coverage', '/api/status'].includes(path) ? 1 : 2);
+      const few = searches.slice(0, onlyDefaults.includes(path) ? 1 : 2);
       for (const search of path === '/api/products' ? searches : few) {
         const { json, status } = await context.get(path + search);
         expect(status).toBe(200);

@@ -29,7 +29,7 @@ import {
   refusedMethod,
   requestedUrl,
 } from './errors.ts';
-import { createLiveFeed, liveRoute } from './live-feed.ts';
+import { createLiveFeed, type LiveLimits, liveRoute } from './live-feed.ts';
 import { type Metrics, metricsContentType } from './metrics/metrics.ts';
 import { notificationRoute, notificationsRoute } from './notifications-route.ts';
 import { answerFilterList, answerOData, odataPaths } from './odata-routes.ts';
@@ -52,6 +52,7 @@ export interface ConsoleOptions extends GuardOptions, Omit<PageParts, 'passwordN
   /** Aborted at shutdown: live streams end. */
   closing: AbortSignal;
   limits?: Partial<QueryLineOptions>;
+  liveLimits?: Partial<LiveLimits>;
 }
 
 /** Runs a query without waiting: the status must be available while other queries wait. */
@@ -99,7 +100,10 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     { route: summariesRoute(summaries), line: notificationLine },
     { route: coverageRoute(options), line: notificationLine },
     { route: statusRoute(options.status), line: atOnce },
-    { route: liveRoute(createLiveFeed(options, options.closing)), line: atOnce },
+    {
+      route: liveRoute(createLiveFeed(options, options.closing, options.liveLimits)),
+      line: atOnce,
+    },
   ];
   for (const { route, line } of routes) app.get(route.path, (c) => answerApi(route, line, c));
   const table = routes.map(({ route }) => route);

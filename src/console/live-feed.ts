@@ -20,7 +20,7 @@ import {
   unlessUnavailable,
 } from './live-rows.ts';
 
-interface LiveLimits extends FrameLimits {
+export interface LiveLimits extends FrameLimits {
   viewersMax: number;
   /** Time between two frames of a viewer. */
   frameMs: number;
@@ -33,7 +33,7 @@ interface LiveLimits extends FrameLimits {
 }
 
 /** A frame has about 60 kB of rows, and 60 kB of products. */
-export const liveLimits: LiveLimits = {
+const liveLimits: LiveLimits = {
   viewersMax: 16,
   frameMs: 250,
   rowsMax: 100,
@@ -66,8 +66,9 @@ export interface LiveFeed {
 export function createLiveFeed(
   parts: FeedParts,
   closing: AbortSignal,
-  limits = liveLimits,
+  tuning: Partial<LiveLimits> = {},
 ): LiveFeed {
+  const limits = { ...liveLimits, ...tuning };
   const viewers = new Set<Viewer>();
   let isRunning = false;
   const follow = async () => {

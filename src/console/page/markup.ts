@@ -113,7 +113,7 @@ export function findings(lines: readonly string[]): Html | string {
     .flatMap((one) => one.split('\n'))
     .map(printable)
     .join('\n');
-  return html`<pre class="findings">${text}</pre>`;
+  return html`<pre class="findings" tabindex="0">${text}</pre>`;
 }
 
 /** Renders a text in which commands and variables stand in backquotes. */

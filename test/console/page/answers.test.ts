@@ -157,7 +157,7 @@ describe('a page that cannot be shown', () => {
     expect(status).toBe(200);
     expect(text).toContain('2 errors in the filter');
     expect(text).toMatch(
-      /<pre class="findings">error: [^<]*\n {2}Nme eq &#39;x&#39; and Online eq 5\n {2}\^\^\^\n/,
+      /<pre class="findings" tabindex="0">error: [^<]*\n {2}Nme eq &#39;x&#39; and Online eq 5\n {2}\^\^\^\n/,
     );
     expect(text).toMatch(/\n {21,}\^+/);
     expect(text).toContain('value="Nme eq &#39;x&#39; and Online eq 5"');

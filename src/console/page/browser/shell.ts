@@ -289,12 +289,12 @@ function addKeyboard(): void {
     help.hidden = false;
     help.addEventListener('click', () => dialog.showModal());
   }
-  let afterG = 0;
+  let afterG = Number.NEGATIVE_INFINITY;
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
     if (storage.get('shortcuts') === 'off' || dialog.open) return;
     const isSecond = performance.now() - afterG < 1_500;
-    afterG = 0;
+    afterG = Number.NEGATIVE_INFINITY;
     if (isSecond) {
       const link = document.querySelector<HTMLAnchorElement>(
         `nav [data-key="${CSS.escape(event.key)}"]`,

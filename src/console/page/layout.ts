@@ -91,7 +91,7 @@ function dataBlock(data: object): Html {
 
 function sidebar({ path, state, status, assets }: Frame): Html {
   const shared = state === null ? {} : sharedState(state);
-  return html`<div class="sidebar">
+  return html`<header class="sidebar">
 <a class="brand" href="${linkTo('/', shared)}"><svg aria-hidden="true"><use href="${assets.urlOf('icon.svg')}#icon"/></svg>earshot</a>
 <nav aria-label="Pages"><ul>${navigation.map(
     (
@@ -103,7 +103,7 @@ function sidebar({ path, state, status, assets }: Frame): Html {
 <button type="button" class="quiet" data-theme-button hidden>Theme</button>
 <button type="button" class="quiet" data-help-button hidden aria-keyshortcuts="?">Shortcuts</button>
 </div>
-</div>`;
+</header>`;
 }
 
 /** Marks the page with a problem, so that it is visible from all pages. */

@@ -29,7 +29,13 @@ export interface ApiRoute {
    * Answers a request; a stream as a whole response. Rejects with `invalid` when a parameter does not match its schema;
    * stops when the signal is aborted.
    */
-  respond(url: URL, signal: AbortSignal, headers: Headers): Promise<ApiAnswer | Response>;
+  respond(url: URL, signal: AbortSignal, client: ApiClient): Promise<ApiAnswer | Response>;
+}
+
+export interface ApiClient {
+  headers: Headers;
+  /** Closes the connection without sending the rest of the answer. */
+  disconnect(): void;
 }
 
 /** Parameters that may be repeated, or contain a list separated by commas. */
@@ -49,14 +55,14 @@ export function apiRoute<
       query: z.output<Query>,
       url: URL,
       signal: AbortSignal,
-      headers: Headers,
+      client: ApiClient,
     ): Promise<ApiAnswer<z.output<Answer> | Other> | Response>;
   },
 ): ApiRoute {
   return {
     ...row,
-    respond: async (url, signal, headers) =>
-      row.respond(readParameters(row.query, url), url, signal, headers),
+    respond: async (url, signal, client) =>
+      row.respond(readParameters(row.query, url), url, signal, client),
   };
 }
 

@@ -39,9 +39,9 @@ import {
 } from './errors.ts';
 import { filterCheckRoute } from './filter-check-route.ts';
 import { footprintsRoute } from './footprints-route.ts';
-import { createLiveFeed, liveRoute } from './live-feed.ts';
+import { createLiveFeed, type LiveLimits, liveRoute } from './live-feed.ts';
 import { type Metrics, metricsContentType } from './metrics/metrics.ts';
-import { notificationsRoute } from './notifications-route.ts';
+import { notificationRoute, notificationsRoute } from './notifications-route.ts';
 import { answerFilterList, answerOData, odataPaths } from './odata-routes.ts';
 import { alertsRoute, quarantineRoute, subscriptionsRoute } from './operation-routes.ts';
 import { navigation } from './page/layout.ts';
@@ -57,13 +57,14 @@ import {
 import { summariesRoute } from './summaries-route.ts';
 import { timelinessRoute } from './timeliness-route.ts';
 
-export interface ConsoleOptions extends GuardOptions, PageParts {
+export interface ConsoleOptions extends GuardOptions, Omit<PageParts, 'passwordNeeded'> {
   metrics: Pick<Metrics, 'scrape'>;
   readiness: Readiness;
   log: Logger;
   /** Aborted at shutdown: live streams end. */
   closing: AbortSignal;
   limits?: Partial<QueryLineOptions>;
+  liveLimits?: Partial<LiveLimits>;
 }
 
 /** Runs a query without waiting: the status must be available while other queries wait. */
@@ -106,6 +107,7 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
 
   const routes = [
     { route: notificationsRoute(notifications), line: notificationLine },
+    { route: notificationRoute(notifications), line: notificationLine },
     { route: productsRoute(options), line: productLine },
     { route: footprintsRoute(products), line: productLine },
     { route: filterCheckRoute(options), line: productLine },
@@ -116,7 +118,10 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     { route: quarantineRoute(options.quarantine), line: notificationLine },
     { route: timelinessRoute(options), line: productLine },
     { route: statusRoute(options.status), line: atOnce },
-    { route: liveRoute(createLiveFeed(options, options.closing)), line: atOnce },
+    {
+      route: liveRoute(createLiveFeed(options, options.closing, options.liveLimits)),
+      line: atOnce,
+    },
   ];
   // The largest answer of this API.
   app.use('/api/footprints', compress({ encoding: 'gzip' }));
@@ -127,12 +132,16 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
 
   const paths = { paths: pathsOf(table) };
   app.get('/api', (c) => c.json(paths));
-  addPages(app, options, {
-    line: pageLine,
-    newRequestId,
-    closing: options.closing,
-    onFailure: (error, requestId, path) => logFailure(error, { requestId, path }, options.log),
-  });
+  addPages(
+    app,
+    { ...options, passwordNeeded },
+    {
+      line: pageLine,
+      newRequestId,
+      closing: options.closing,
+      onFailure: (error, requestId, path) => logFailure(error, { requestId, path }, options.log),
+    },
+  );
 
   app.notFound((c) => notFound(c.req.path, newRequestId()));
   app.onError((thrown, c) => {
@@ -237,12 +246,21 @@ function pathsOf(table: readonly ApiRoute[]) {
   ];
 }
 
-function answerApi(route: ApiRoute, line: QueryLine, context: Context): Promise<Response> {
+function answerApi(
+  route: ApiRoute,
+  line: QueryLine,
+  context: Context<Environment>,
+): Promise<Response> {
+  const { method, raw } = context.req;
+  const disconnect = () => context.env.incoming.socket.destroy();
   return line(async (signal) => {
-    const answer = await route.respond(requestedUrl(context), signal, context.req.raw.headers);
-    if (answer instanceof Response) return answer;
-    return jsonAnswer(answer.body, answer.headers ?? {});
-  }, context.req.raw.signal);
+    const client = { headers: raw.headers, disconnect };
+    const answer = await route.respond(requestedUrl(context), signal, client);
+    if (!(answer instanceof Response)) return jsonAnswer(answer.body, answer.headers ?? {});
+    // The answer to HEAD has no body: nobody would read or end a stream.
+    if (method === 'HEAD') await answer.body?.cancel();
+    return answer;
+  }, raw.signal);
 }
 
 function logFailure(err: Error, fields: { requestId: string; path: string }, log: Logger): void {

@@ -2,7 +2,7 @@
 
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Context } from 'hono';
-import { isAppError } from '../domain/app-error.ts';
+import { errorText, isAppError } from '../domain/app-error.ts';
 import { filterListPath, invalidPath, type ODataRefusal, refusalBody } from '../filter/odata.ts';
 import { problemResponse } from '../http/problem.ts';
 
@@ -49,7 +49,9 @@ export function isODataPath(path: string): boolean {
 export function apiProblem(error: unknown, requestId: string): Response {
   if (!isAppError(error, 'unavailable')) return problemResponse(error, requestId);
   const title = 'Service unavailable';
-  const problem = { title, status: 503, detail: unavailableDetail, requestId };
+  // The limit of live streams is no state of the store.
+  const detail = 'viewersMax' in error.facts ? errorText(error) : unavailableDetail;
+  const problem = { title, status: 503, detail, requestId };
   return problemJson(problem, { 'Retry-After': String(retryAfterSeconds) });
 }
 

@@ -7,9 +7,11 @@ import { z } from 'zod';
 import { AppError, errorText, isAppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
 import { requireFilter } from '../filter/check.ts';
-import { type ApiRoute, apiRoute } from './api-route.ts';
+import { type ApiClient, type ApiRoute, apiRoute } from './api-route.ts';
 import {
   type Cursor,
+  cursorText,
+  type FrameLimits,
   frameSchema,
   type LiveFrame,
   type LiveQuery,
@@ -18,17 +20,27 @@ import {
   unlessUnavailable,
 } from './live-rows.ts';
 
-export const liveLimits = {
-  viewersMax: 16,
+export interface LiveLimits extends FrameLimits {
+  viewersMax: number;
   /** Time between two frames of a viewer. */
-  frameMs: 250,
-  /** Rows of a frame, about 60 kB. Further notifications are only counted. */
-  rowsMax: 100,
+  frameMs: number;
   /** Unread bytes after which a viewer is disconnected, in addition to the buffers of the connection. */
-  unreadBytesMax: 512 * 1024,
+  unreadBytesMax: number;
   /** After more notifications than this, a resumed viewer loads its list again. */
-  gapMax: 1_000,
+  gapMax: number;
   /** Time without a frame after which a comment is sent, so that proxies keep the connection open. */
+  keepAliveMs: number;
+}
+
+/** A frame has about 60 kB of rows, and 60 kB of products. */
+const liveLimits: LiveLimits = {
+  viewersMax: 16,
+  frameMs: 250,
+  rowsMax: 100,
+  rowBytesMax: 128 * 1024,
+  productsMax: 400,
+  unreadBytesMax: 512 * 1024,
+  gapMax: 1_000,
   keepAliveMs: 15_000,
 };
 
@@ -43,33 +55,27 @@ interface Viewer {
 
 type FeedParts = LiveSources & { log: Logger };
 
+type FeedClient = Pick<ApiClient, 'disconnect'> & { gone: AbortSignal };
+
 export interface LiveFeed {
   /** Answers with a stream. Throws `unavailable` when there are too many viewers. */
-  open(query: LiveQuery, gone: AbortSignal): Response;
+  open(query: LiveQuery, client: FeedClient): Response;
 }
 
 /** `closing` ends all streams. */
 export function createLiveFeed(
   parts: FeedParts,
   closing: AbortSignal,
-  limits = liveLimits,
+  tuning: Partial<LiveLimits> = {},
 ): LiveFeed {
+  const limits = { ...liveLimits, ...tuning };
   const viewers = new Set<Viewer>();
   let isRunning = false;
   const follow = async () => {
     while (viewers.size > 0 && !closing.aborted) {
-      const beganMs = performance.now();
-      try {
-        await sendFrames(parts, viewers, limits);
-      } catch (error) {
-        // The store cannot be read now: viewers stay connected, and get the rows later.
-        if (!isAppError(error)) throw error;
-        parts.log.debug({ reason: errorText(error) }, 'failed to read for the live feed');
-      }
-      const restMs = limits.frameMs - (performance.now() - beganMs);
-      await delay(Math.max(restMs, limits.frameMs / 5), undefined, { signal: closing }).catch(
-        () => undefined,
-      );
+      await sendFrames(parts, viewers, limits);
+      // After the frames, so that two frames of a viewer are never closer.
+      await delay(limits.frameMs, undefined, { signal: closing }).catch(() => undefined);
     }
   };
   const start = () => {
@@ -89,11 +95,16 @@ export function createLiveFeed(
     for (const viewer of viewers) viewer.end();
   });
   return {
-    open: (query, gone) => {
-      if (viewers.size >= limits.viewersMax || closing.aborted) {
-        throw new AppError('unavailable', `There are already ${limits.viewersMax} live streams.`);
+    open: (query, client) => {
+      const { viewersMax } = limits;
+      if (viewers.size >= viewersMax || closing.aborted) {
+        throw new AppError(
+          'unavailable',
+          `There are already ${viewersMax} live streams, the maximum.`,
+          { advice: 'Close another page that shows live data.', facts: { viewersMax } },
+        );
       }
-      const answer = openViewer(query, gone, limits, viewers);
+      const answer = openViewer(query, client, limits, viewers);
       start();
       return answer;
     },
@@ -102,39 +113,42 @@ export function createLiveFeed(
 
 function openViewer(
   query: LiveQuery,
-  gone: AbortSignal,
-  { unreadBytesMax }: typeof liveLimits,
+  { gone, disconnect }: FeedClient,
+  { unreadBytesMax }: LiveLimits,
   viewers: Set<Viewer>,
 ): Response {
   const encoder = new TextEncoder();
   const size = new ByteLengthQueuingStrategy({ highWaterMark: unreadBytesMax });
   let viewer: Viewer | undefined;
+  const remove = () => viewer !== undefined && viewers.delete(viewer);
   const body = new ReadableStream<Uint8Array>(
     {
       start: (controller) => {
-        const end = () => {
-          if (viewer !== undefined && viewers.delete(viewer)) controller.close();
-        };
         const own: Viewer = {
           query,
           cursor: query.after,
           sentAtMs: performance.now(),
           send: (text) => {
+            if (!viewers.has(own)) return;
+            if ((controller.desiredSize ?? 0) > 0) {
+              own.sentAtMs = performance.now();
+              controller.enqueue(encoder.encode(text));
+              return;
+            }
             // A viewer that does not read is disconnected; it resumes after the last frame it has read.
-            if ((controller.desiredSize ?? 0) <= 0) return end();
-            own.sentAtMs = performance.now();
-            controller.enqueue(encoder.encode(text));
+            remove();
+            disconnect();
           },
-          end,
+          end: () => {
+            if (remove()) controller.close();
+          },
         };
         viewer = own;
         viewers.add(own);
-        gone.addEventListener('abort', end, { once: true });
+        gone.addEventListener('abort', own.end, { once: true });
         own.send(': connected\n\n');
       },
-      cancel: () => {
-        if (viewer !== undefined) viewers.delete(viewer);
-      },
+      cancel: () => void remove(),
     },
     size,
   );
@@ -144,45 +158,72 @@ function openViewer(
 }
 
 /** Sends a frame to each viewer with news. Viewers with the same cursor and query share the reads. */
-async function sendFrames(
-  parts: FeedParts,
-  viewers: ReadonlySet<Viewer>,
-  limits: typeof liveLimits,
-) {
-  const { products, notifications } = parts;
-  const lastPosition = await notifications.lastPosition();
-  const indexed = await products.indexedPosition().catch(unlessUnavailable);
-  const end: Cursor = { position: lastPosition, indexed: indexed ?? 0 };
-  const reads = new Map<string, ReturnType<typeof readFrame>>();
-  for (const viewer of [...viewers]) {
-    const { query } = viewer;
-    const cursor = viewer.cursor ?? end;
-    const isNew = viewer.cursor === null;
-    const missed = lastPosition - cursor.position;
-    // A negative number: the log was replaced by an older one.
-    if (!isNew && viewer.cursor === query.after && (missed > limits.gapMax || missed < 0)) {
-      viewer.send(eventText('gap', { from: cursor.position, to: lastPosition }, end));
-      viewer.cursor = end;
-      continue;
-    }
-    if (isNew || cursor.position < end.position || cursor.indexed < end.indexed) {
-      const key = JSON.stringify([cursor, query]);
-      const read =
-        reads.get(key) ?? readFrame(parts, query, { from: cursor, to: end }, limits.rowsMax);
-      reads.set(key, read);
-      const frame = { ...(await read), lastPosition, indexedPosition: indexed };
-      viewer.cursor = end;
-      if (isNew || frame.count + frame.omitted + frame.products.length > 0) {
-        viewer.send(eventText('update', frame satisfies LiveFrame, end));
-        continue;
-      }
-    }
-    if (performance.now() - viewer.sentAtMs > limits.keepAliveMs) viewer.send(': still here\n\n');
+async function sendFrames(parts: FeedParts, viewers: ReadonlySet<Viewer>, limits: LiveLimits) {
+  const { products, notifications, log } = parts;
+  const news = { reads: new Map(), last: 0, indexed: null as number | null };
+  try {
+    news.last = await notifications.lastPosition();
+    news.indexed = await products.indexedPosition().catch(unlessUnavailable);
+  } catch (error) {
+    return noteFailure(error, log);
   }
+  await Promise.all(
+    [...viewers].map((viewer) =>
+      sendFrame(parts, viewer, news, limits).catch((error: unknown) => noteFailure(error, log)),
+    ),
+  );
 }
 
-function eventText(name: 'update' | 'gap', data: object, { position, indexed }: Cursor): string {
-  return `id: ${position}.${indexed}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+/** The store or the index cannot be read now: viewers stay connected, and get the rows later. */
+function noteFailure(error: unknown, log: Logger): void {
+  if (!isAppError(error)) throw error;
+  log.debug({ reason: errorText(error) }, 'failed to read for the live feed');
+}
+
+interface News {
+  /** Reads of this round, by cursor and query. */
+  reads: Map<string, ReturnType<typeof readFrame>>;
+  last: number;
+  indexed: number | null;
+}
+
+async function sendFrame(
+  parts: FeedParts,
+  viewer: Viewer,
+  { reads, last, indexed }: News,
+  limits: LiveLimits,
+): Promise<void> {
+  const { query } = viewer;
+  const from = viewer.cursor ?? { position: last, indexed: indexed ?? last };
+  // A rebuilt index reads old notifications again: they are not new.
+  const to = { position: last, indexed: Math.max(Math.min(from.indexed, last), indexed ?? 0) };
+  const isNew = viewer.cursor === null;
+  const missed = last - from.position;
+  // A negative number: the log was replaced by an older one.
+  if (missed < 0 || (viewer.cursor === query.after && missed > limits.gapMax)) {
+    const end = { position: last, indexed: indexed ?? last };
+    viewer.cursor = end;
+    viewer.send(eventText('gap', { from: from.position, to: last }, end));
+    return;
+  }
+  if (isNew || missed > 0 || from.indexed < to.indexed) {
+    const key = JSON.stringify([from, query]);
+    const read = reads.get(key) ?? readFrame(parts, query, { from, to }, limits);
+    reads.set(key, read);
+    const frame = { ...(await read), lastPosition: last, indexedPosition: indexed };
+    viewer.cursor = to;
+    const hasRows = frame.count + frame.omitted + frame.products.length > 0;
+    // A viewer without rows shows a page that depends on the index, too.
+    if (isNew || hasRows || query.rows === 0) {
+      viewer.send(eventText('update', frame satisfies LiveFrame, to));
+      return;
+    }
+  }
+  if (performance.now() - viewer.sentAtMs > limits.keepAliveMs) viewer.send(': still here\n\n');
+}
+
+function eventText(name: 'update' | 'gap', data: object, cursor: Cursor): string {
+  return `id: ${cursorText(cursor)}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 }
 
 const query = z.strictObject({
@@ -203,7 +244,9 @@ const query = z.strictObject({
     .min(0)
     .max(liveLimits.rowsMax)
     .default(liveLimits.rowsMax)
-    .describe('Maximum number of rows per frame. With 0, notifications are only counted.'),
+    .describe(
+      'Maximum number of rows per frame. With 0, all notifications are only counted, and there is also an event when the product index has read more.',
+    ),
   after: z
     .string()
     .regex(/^\d{1,15}\.\d{1,15}$/)
@@ -221,10 +264,11 @@ export function liveRoute(feed: LiveFeed): ApiRoute {
     query,
     answer: frameSchema,
     answerType: 'text/event-stream',
-    respond: async ({ subscription, event: events, filter, rows, after }, _url, gone, headers) => {
-      const last = headers.get('last-event-id') ?? after;
+    respond: async ({ subscription, event: events, filter, rows, after }, _url, gone, client) => {
+      const last = client.headers.get('last-event-id') ?? after;
       const tree = requireFilter(filter, 'Products');
-      return feed.open({ subscription, events, filter: tree, rows, after: cursorOf(last) }, gone);
+      const question = { subscription, events, filter: tree, rows, after: cursorOf(last) };
+      return feed.open(question, { gone, disconnect: client.disconnect });
     },
   });
 }

@@ -6,7 +6,7 @@ import type { FilterTree } from '../domain/filter-tree.ts';
 import { timeField } from '../domain/json-rows.ts';
 import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
 import { type ProductCells, productCells } from '../domain/product-cells.ts';
-import type { IndexedEvent, Products } from '../domain/products.ts';
+import type { EventPage, IndexedEvent, Products } from '../domain/products.ts';
 
 export interface LiveSources {
   products: Products;
@@ -38,7 +38,7 @@ export const frameSchema = z.object({
   omitted: z
     .int()
     .describe(
-      'Number of new notifications that this frame does not list, because there are too many.',
+      'Number of new notifications that this frame does not list, because there are too many. With parameters, also some that do not match.',
     ),
   rows: z.array(liveRow).describe('New notifications, newest first.'),
   products: z
@@ -62,66 +62,133 @@ export interface Cursor {
   indexed: number;
 }
 
+/** Returns the newest positions. Without a product index, it is expected to start with the next notification. */
+export async function newestCursor({ products, notifications }: LiveSources): Promise<Cursor> {
+  const position = await notifications.lastPosition();
+  const indexed = await products.indexedPosition().catch(unlessUnavailable);
+  return { position, indexed: indexed ?? position };
+}
+
+/** Formats a cursor as the id of an event. */
+export function cursorText({ position, indexed }: Cursor): string {
+  return `${position}.${indexed}`;
+}
+
+export interface FrameLimits {
+  /** Rows of a frame. Further notifications are only counted. */
+  rowsMax: number;
+  /** Size of all rows as JSON, in addition to their maximum number. */
+  rowBytesMax: number;
+  /** Products of earlier notifications: rows of the frames while the index reads one batch. */
+  productsMax: number;
+}
+
 type Frame = Pick<LiveFrame, 'count' | 'omitted' | 'rows' | 'products'>;
 
-/** Reads the rows between two cursors, at most `rowsMax`. With a filter, rows follow the index, which knows the products. */
+/** Reads the rows between two cursors. With a filter, rows follow the index, which knows the products. */
 export async function readFrame(
   { products, notifications }: LiveSources,
   { subscription, events, filter, rows: rowsRequested }: LiveQuery,
   { from, to }: { from: Cursor; to: Cursor },
-  rowsMax: number,
+  { rowsMax, rowBytesMax, productsMax }: FrameLimits,
 ): Promise<Frame> {
   const limit = Math.min(rowsMax, rowsRequested);
-  const indexed = async (): Promise<IndexedEvent[]> => {
-    if (limit === 0 || to.indexed <= from.indexed) return [];
-    const span = { afterPosition: from.indexed, beforePosition: to.indexed + 1 };
-    const page = await products.events({ ...span, subscription, events, filter, limit });
-    return page.events;
-  };
-  if (filter !== null) {
-    const found = await indexed();
-    const omitted =
-      found.length < limit ? 0 : Math.max(0, to.indexed - from.indexed - found.length);
-    return { count: found.length, omitted, rows: found.map(indexedRow), products: [] };
-  }
   const arrived = to.position - from.position;
   if (limit === 0) return { count: arrived, omitted: 0, rows: [], products: [] };
+  const indexed = async (max: number): Promise<EventPage> => {
+    if (to.indexed <= from.indexed) return { events: [], next: null };
+    const span = { afterPosition: from.indexed, beforePosition: to.indexed + 1 };
+    return products.events({ ...span, subscription, events, filter, limit: max });
+  };
+  if (filter !== null) {
+    const page = await indexed(limit);
+    const omitted = page.next === null ? 0 : page.next - from.indexed - 1;
+    return { ...withinBytes(page.events.map(indexedRow), omitted, rowBytesMax), products: [] };
+  }
   const span = { afterPosition: from.position, beforePosition: to.position + 1 };
   const query = { ...span, subscription, events, limit, order: 'newest' as const };
   const rows = arrived === 0 ? [] : await Array.fromAsync(notifications.find(query));
-  const known = (await indexed()).map(({ position, ...event }) => ({
+  const known = (await indexed(productsMax)).events.map(({ position, ...event }) => ({
     position,
     cells: withoutShort(productCells(event.product, event.centre)),
   }));
   const cells = new Map(known.map((one) => [one.position, one.cells]));
+  const listed = rows.map((row) => ({
+    ...toLiveRow(row),
+    cells: cells.get(row.position) ?? cellsOfName(row),
+  }));
+  const omitted = rows.length < limit ? 0 : (rows.at(-1)?.position ?? 0) - from.position - 1;
   return {
-    count: rows.length,
-    omitted: rows.length < limit ? 0 : arrived - rows.length,
-    rows: rows.map((row) => ({
-      ...toLiveRow(row),
-      cells: cells.get(row.position) ?? cellsOfName(row),
-    })),
+    ...withinBytes(listed, omitted, rowBytesMax),
     products: known.filter(({ position }) => position <= from.position),
   };
 }
 
+/** Names of products come from outside and may be long: the oldest rows beyond the size are omitted. */
+function withinBytes(all: LiveRow[], omitted: number, max: number): Omit<Frame, 'products'> {
+  let bytes = 0;
+  const rows = all.filter((row) => {
+    bytes += Buffer.byteLength(JSON.stringify(row));
+    return bytes <= max;
+  });
+  return { count: rows.length, omitted: omitted + all.length - rows.length, rows };
+}
+
+/** Pages of indexed notifications that a list with a filter examines, about 10,000 notifications each. */
+const pagesMax = 20;
+
+export interface NewestRows {
+  rows: LiveRow[];
+  /** Time until which the list is complete; null for the whole period. */
+  completeSinceUs: number | null;
+}
+
+type NewestQuery = Pick<LiveQuery, 'subscription' | 'events' | 'filter'> & {
+  sinceUs: number;
+  untilUs: number;
+  limit: number;
+};
+
 /** Returns the newest notifications as rows of the feed, newest first; with a filter, the newest indexed ones. */
 export async function newestLiveRows(
   parts: LiveSources,
-  query: Pick<LiveQuery, 'subscription' | 'events' | 'filter'> & {
-    sinceUs: number;
-    untilUs: number;
-    limit: number;
-  },
+  query: NewestQuery,
+  signal?: AbortSignal,
+): Promise<NewestRows> {
+  if (query.filter !== null) return newestMatchingRows(parts, query, signal);
+  return { rows: await newestLoggedRows(parts, query, signal), completeSinceUs: null };
+}
+
+async function newestMatchingRows(
+  { products, notifications }: LiveSources,
+  { sinceUs, untilUs, limit, ...query }: NewestQuery,
+  signal?: AbortSignal,
+): Promise<NewestRows> {
+  // The order of receipt is the order of the positions, except for pushes at the same time.
+  const edge = async (order: 'newest' | 'oldest') =>
+    (await Array.fromAsync(notifications.find({ sinceUs, untilUs, order, limit: 1 })))[0];
+  const [newest, oldest] = [await edge('newest'), await edge('oldest')];
+  const rows: LiveRow[] = [];
+  if (newest === undefined || oldest === undefined) return { rows, completeSinceUs: null };
+  const afterPosition = oldest.position - 1;
+  let beforePosition: number | null = newest.position + 1;
+  for (let i = 0; i < pagesMax && beforePosition !== null && rows.length < limit; i += 1) {
+    const span = { afterPosition, beforePosition, limit: limit - rows.length };
+    const page = await products.events({ ...query, ...span }, signal);
+    rows.push(...page.events.map(indexedRow));
+    beforePosition = page.next;
+  }
+  if (beforePosition === null || rows.length >= limit) return { rows, completeSinceUs: null };
+  const rest = notifications.find({ afterPosition: beforePosition - 1, order: 'oldest', limit: 1 });
+  const [last] = await Array.fromAsync(rest);
+  return { rows, completeSinceUs: last?.receivedAtUs ?? sinceUs };
+}
+
+async function newestLoggedRows(
+  { products, notifications }: LiveSources,
+  { subscription, events, limit, sinceUs, untilUs }: NewestQuery,
   signal?: AbortSignal,
 ): Promise<LiveRow[]> {
-  const { products, notifications } = parts;
-  const { filter, subscription, events, limit, sinceUs, untilUs } = query;
-  if (filter !== null) {
-    const page = await products.events({ filter, subscription, events, limit }, signal);
-    const isWithin = (us: number) => us >= sinceUs && us < untilUs;
-    return page.events.filter(({ receivedAtUs }) => isWithin(receivedAtUs)).map(indexedRow);
-  }
   const found = notifications.find({ subscription, events, limit, sinceUs, untilUs });
   const rows = await Array.fromAsync(found);
   const [newest, oldest] = [rows[0], rows.at(-1)];

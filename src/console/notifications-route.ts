@@ -1,5 +1,6 @@
 /** `/api/notifications`: the received notifications. */
 import { z } from 'zod';
+import { AppError } from '../domain/app-error.ts';
 import { timeField, toNotificationJson } from '../domain/json-rows.ts';
 import { type NotificationLog, namePatternMax } from '../domain/ports.ts';
 import {
@@ -87,6 +88,34 @@ export function notificationsRoute(log: NotificationLog): ApiRoute {
       const parameter = params.order === 'oldest' ? 'after' : 'before';
       const { page, next } = pageOf(rows, { limit, url, parameter }, ({ position }) => position);
       return { body: { notifications: page.map(toNotificationJson), next } };
+    },
+  });
+}
+
+const oneQuery = z.strictObject({
+  position: positionParameter
+    .optional()
+    .describe('Position in the log. The default is the newest notification.'),
+});
+
+/** Returns the route of one notification with its body. */
+export function notificationRoute(log: NotificationLog): ApiRoute {
+  return apiRoute({
+    path: '/api/notification',
+    operationId: 'showNotification',
+    summary: 'One notification with its body',
+    description: 'The body is decoded text: its content encoding is removed.',
+    query: oneQuery,
+    answer: notificationFields.extend({ body: z.string() }),
+    respond: async ({ position }, _url, signal) => {
+      const around =
+        position === undefined ? {} : { afterPosition: position - 1, beforePosition: position + 1 };
+      const [row] = await collect(log.find({ ...around, limit: 1 }), signal);
+      if (row === undefined) {
+        throw new AppError('not_found', 'There is no such notification. It may have been pruned.');
+      }
+      const body = new TextDecoder().decode(await log.body(row.position));
+      return { body: { ...toNotificationJson(row), body } };
     },
   });
 }

@@ -188,7 +188,7 @@ export function productsRoute({
       [warningHeader]: 'Probable mistake in the box, such as latitudes first.',
       [lagHeader]: 'Number of notifications not indexed yet; absent when all are indexed.',
     },
-    respond: async (params, url, signal, requested) => {
+    respond: async (params, url, signal, { headers: requested }) => {
       const source = { products, signal };
       const isGeoJson = isGeoJsonRequested(params.format, requested.get('accept') ?? '');
       const withRecords = isGeoJson || params.format === 'csv';

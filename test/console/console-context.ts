@@ -181,7 +181,7 @@ export function createMemoryLog(
       if (query.order !== 'oldest') within.reverse();
       yield* within.slice(0, limit);
     },
-    body: unused,
+    body: async () => new TextEncoder().encode('{}'),
     original: unused,
     lastPosition: async () => rows.at(-1)?.position ?? 0,
     drift: unused,

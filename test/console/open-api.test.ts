@@ -117,6 +117,7 @@ describe('the OpenAPI document', () => {
     expect(json).not.toHaveProperty('security');
     expect(operations.map(({ path }) => path)).toEqual([
       '/api/notifications',
+      '/api/notification',
       '/api/products',
       '/api/footprints',
       '/api/filter/check',
@@ -132,6 +133,7 @@ describe('the OpenAPI document', () => {
     const ids = operations.map(({ operation }) => Reflect.get(operation, 'operationId'));
     expect(ids).toEqual([
       'listNotifications',
+      'showNotification',
       'listProducts',
       'listFootprints',
       'checkFilter',

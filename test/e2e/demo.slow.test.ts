@@ -66,6 +66,19 @@ async function startDemo(...args: string[]) {
 it('prints one line after which every command works on its data', { timeout: 60_000 }, async () => {
   const { child, printed, TMPDIR } = await startDemo('--products', '400');
   const [line = ''] = /set -a; \. \S+; set \+a/.exec(printed.out) ?? [];
+  // The web page has the demo's data, and the stream sends further notifications.
+  const [, page = ''] = /^ {2}web page {2}(http:\S+\/) /m.exec(printed.out) ?? [];
+  const read = async (path: string) => (await fetch(new URL(path, page))).text();
+  expect(await read('/')).toContain('<h1>Overview</h1>');
+  expect(await read('/live')).toMatch(/>S2\w_MSI/);
+  for (const path of ['/coverage', '/alerts', '/quarantine', '/summaries', '/subscriptions'])
+    expect(await read(path)).toContain('<nav aria-label="Pages">');
+  const stream = await fetch(new URL('/api/live', page));
+  let frames = '';
+  for await (const bytes of stream.body ?? []) {
+    frames += new TextDecoder().decode(bytes);
+    if (/"productName":"S2/.test(frames)) break;
+  }
   const shown = await inShell(
     `${line}; earshot health; earshot subscriptions list; earshot status --json; echo; echo ROWS; earshot query --json`,
   );

@@ -47,6 +47,9 @@ it('the status is the same from the private listener and from the command, which
     alerts: [{ kind: 'sink', subject: 'odd' }],
   });
 
+  const page = `http://127.0.0.1:${port}/`;
+  expect((await context.command('status')).out).toContain(`\nWeb page: ${page}\n`);
+  expect(running.err()).toContain(`"page":"${page}"`);
   const byCommand = JSON.parse((await context.command('status', '--json')).out) as StatusJson;
   expect(byCommand).toMatchObject({ receiver: { refusing: null, queue: null } });
   const comparable = ({ parts }: StatusJson) =>

@@ -21,8 +21,9 @@ export const demoCommand = defineCommand('demo', {
       )
       .option('--seed <number>', 'seed of the generated products and faults', wholeNumber(), 1),
   help: `The demo needs no account and runs in a temporary folder on this machine. The folder is deleted at
-the end. The subscription has a filter with a collection and an area. To use other commands with the
-data of the demo, paste the printed line into another terminal. With --faults, the demo runs
+the end. The subscription has a filter with a collection and an area. The demo prints the address of
+its web page, and runs until Ctrl-C or until all products are published. To use other commands with
+the data of the demo, paste the printed line into another terminal. With --faults, the demo runs
 \`earshot reconcile\` at the end to recover the lost notifications.
 
 With --once, the demo also registers a subscription without a filter. The last line of output has

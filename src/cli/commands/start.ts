@@ -151,4 +151,5 @@ function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): 
     ? 'ready to receive notifications'
     : 'waiting for the certificate; notifications are received after it is issued';
   log.info({ url, dataDir, endpoint, consoleUrl }, state);
+  if (consoleUrl !== null) log.info({ page: `${consoleUrl}/` }, 'serving the web page');
 }

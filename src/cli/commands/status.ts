@@ -24,6 +24,7 @@ import {
   worstFirst,
 } from '../../domain/status.ts';
 import { printable } from '../../domain/text.ts';
+import { hostInUrl } from '../../http/network-address.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import type { StoreReader } from '../../store/store.ts';
 import type { DeliveryState } from '../../watch/situation.ts';
@@ -98,10 +99,19 @@ async function showStatus(
     await refuseUnusable(store);
     const sources = await sourcesOf(io, { ...place, ...settings, store, version });
     const status = await gatherStatus(sources);
-    await writeOut(io.stdout, json ? jsonOf(status, io) : printStatus(status, io));
+    const text = `${printStatus(status, io)}${pageLine(status, settings.serve)}`;
+    await writeOut(io.stdout, json ? jsonOf(status, io) : text);
     refuseProblems(problems);
     if (check && !isWell(status)) throw new AppError('differences', headline(status));
   });
+}
+
+/** Returns the address of the web page of a running receiver; nothing without one. */
+function pageLine({ receiver }: Status, serve: ServeConfig | undefined): string {
+  const { host = '', port = 0 } = serve?.console?.listen ?? {};
+  if (receiver === null || port === 0) return '';
+  const name = ['0.0.0.0', '::'].includes(host) ? 'localhost' : hostInUrl(host);
+  return `\nWeb page: http://${name}:${port}/\n`;
 }
 
 /** Reads all settings. Invalid sections are undefined, with the reasons in `problems`. */

@@ -84,7 +84,8 @@ ${maintained === null ? '' : `Maintenance checked ${maintained} subscriptions: n
 
 function showAddresses(io: Io, { receiver, dataDir, sandbox, settingsFile }: DemoContext): void {
   const paint = painter(io, io.stdout);
-  io.stdout.write(`  receiver  ${paint('cyan', `${receiver.url}/notifications/demo`)}
+  io.stdout.write(`  web page  ${paint('bold', `${receiver.consoleUrl}/`)}  (open it in a browser)
+  receiver  ${paint('cyan', `${receiver.url}/notifications/demo`)}
   sandbox   ${paint('cyan', sandbox.controlUrl)}  (observe and control it: /totals /record /subscriptions)
   queries   ${paint('cyan', `${receiver.consoleUrl}/odata/v1/Products`)}
   data      ${paint('cyan', dataDir)}  (removed at the end)

@@ -79,7 +79,8 @@ export async function runTrial(
     if (!flags.dryRun) {
       makeDirectory(folder);
       await certificate.write();
-      showCommands(io, folder, sandbox.controlUrl);
+      const page = `http://${settings.EARSHOT_CONSOLE_LISTEN ?? consoleListen}/`;
+      showCommands(io, folder, { controlUrl: sandbox.controlUrl, page });
     }
     const dir = flags.dir === undefined ? '' : ` --dir ${printable(flags.dir)}`;
     const farewell = `The trial has ended. To continue the trial: \`earshot setup --sandbox${dir}\`. To remove the trial: rm -r ${shown(io, folder)}`;
@@ -220,11 +221,17 @@ async function listenOnce(port: number): Promise<number | null> {
   }
 }
 
-function showCommands(io: Io, folder: string, controlUrl: string): void {
+function showCommands(
+  io: Io,
+  folder: string,
+  { controlUrl, page }: { controlUrl: string; page: string },
+): void {
   const paint = painter(io, io.stderr);
   io.stderr.write(`A sandbox simulates the catalogue, so no account is needed. Observe and control the sandbox at ${controlUrl}.
 In a second terminal, all commands work on this trial:
   ${paint('bold', inFolder(io, folder, 'status'))}
+The web page shows all of it, once the receiver runs:
+  ${paint('bold', page)}
 `);
 }
 

@@ -72,6 +72,7 @@ function answerFile({ name, bytes, zipped }: PreparedFile, acceptEncoding: strin
     'Cache-Control': 'private, max-age=31536000, immutable',
     Vary: 'Accept-Encoding',
   };
-  if (!/\bgzip\b/.test(acceptEncoding)) return new Response(bytes, { headers });
+  if (!/\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/.test(acceptEncoding))
+    return new Response(bytes, { headers });
   return new Response(zipped, { headers: { ...headers, 'Content-Encoding': 'gzip' } });
 }

@@ -37,17 +37,22 @@ export interface PageContent {
   data?: object;
   /** Replaces the content when something arrives, and at least every 30 s. */
   refresh?: boolean;
+  /** The page shows a failure in place of its content. */
+  failed?: boolean;
   /** Uses the whole width of the window. */
   wide?: boolean;
 }
 
 interface Frame {
-  path: PagePath;
+  /** Null for an unknown page. */
+  path: PagePath | null;
   /** Null on a page about an error: links then have no state. */
   state: PageState | null;
   /** Null when not known. */
   status: Pick<Status, 'parts' | 'alerts'> | null;
   assets: Assets;
+  /** Position of the live feed from which the content is refreshed. */
+  livePosition?: string;
 }
 
 /** Renders a complete document. */
@@ -68,7 +73,7 @@ ${scripts.map((name) => html`<script type="module" src="${assets.urlOf(name)}"><
 <body>
 <a class="skip" href="#content">Skip to content</a>
 ${sidebar(frame)}
-<main id="content" class="${content.wide ? 'wide' : ''}" ${content.refresh ? html`data-refresh` : ''}>
+<main id="content" class="${content.wide ? 'wide' : ''}" ${content.refresh ? html`data-refresh="${frame.livePosition ?? ''}"` : ''} ${content.failed ? html`data-failed` : ''}>
 <p class="banner" role="status" hidden></p>
 <div class="heading"><h1>${content.title}</h1>${content.controls ?? ''}</div>
 ${content.body}

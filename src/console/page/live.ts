@@ -1,15 +1,24 @@
 /** The page `/live`: notifications as they arrive, newest first. */
 import { html } from 'hono/html';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
+import type { FilterTree } from '../../domain/filter-tree.ts';
 import { subscriptionEvents } from '../../domain/subscription.ts';
 import { printable } from '../../domain/text.ts';
-import { requireFilter } from '../../filter/check.ts';
-import { type LiveRow, newestLiveRows } from '../live-rows.ts';
+import { checkFilter } from '../../filter/check.ts';
+import { type FilterFinding, showFinding } from '../../filter/finding.ts';
+import {
+  cursorText,
+  type LiveRow,
+  type NewestRows,
+  newestCursor,
+  newestLiveRows,
+} from '../live-rows.ts';
 import { choice, periodChoice, stateForm } from './layout.ts';
 import {
   badge,
   count,
   emptyState,
+  findings,
   type Html,
   panel,
   spanText,
@@ -35,35 +44,48 @@ export interface LiveData {
   rowsMax: number;
   /** Query of the stream, without the position. Null for a period that has ended: nothing can arrive. */
   stream: string | null;
-  /** Address at which commands can query this receiver. */
-  origin: string;
+  /** Position of the stream at which the rows were read. */
+  after: string;
+  passwordNeeded: boolean;
 }
 
 export const livePage: PageRoute = {
   path: '/live',
   back: '24h',
   list: async (parts, request) => {
-    const { state, url } = request;
-    const [rows, names] = await Promise.all([rowsOf(parts, request), subscriptionNames(parts)]);
-    const data: LiveData = {
-      rows,
-      rowsMax,
-      stream: state.until === undefined ? linkTo('/api/live', streamState(state)) : null,
-      origin: url.origin,
-    };
-    return {
-      title: 'Live',
-      controls: controls(state, names),
-      scripts: ['live.js'],
-      data,
-      body: html`<div id="live">${panel('Notifications', list(rows, request), remark(rows, state))}</div>`,
-    };
+    const { state } = request;
+    const names = await subscriptionNames(parts);
+    const page = { title: 'Live', controls: controls(state, names) };
+    const { tree, findings: found } = checkFilter(state.filter, 'Products');
+    const errors = found.filter(({ severity }) => severity === 'error');
+    if (errors.length > 0) return { ...page, body: filterErrors(state.filter, errors) };
+    // Read before the rows, so that the stream has all later ones.
+    const after = cursorText(await newestCursor(parts));
+    const newest = await rowsOf(parts, request, tree);
+    const stream = state.until === undefined ? linkTo('/api/live', streamState(state)) : null;
+    const { passwordNeeded } = parts;
+    const { rows } = newest;
+    const data: LiveData = { rows, rowsMax, stream, after, passwordNeeded };
+    const shown = panel('Notifications', list(rows, request), remark(newest, state));
+    return { ...page, scripts: ['live.js'], data, body: html`<div id="live">${shown}</div>` };
   },
 };
 
-function rowsOf(parts: PageParts, { state, signal }: PageRequest): Promise<LiveRow[]> {
+function filterErrors(filter: string, errors: readonly FilterFinding[]): Html {
+  const lines = errors.map((one) => showFinding(filter, one));
+  const fields = withCommands('`earshot query products --help` shows examples of filters.');
+  return panel(
+    errors.length === 1 ? 'One error in the filter' : `${errors.length} errors in the filter`,
+    html`${findings(lines)}<p>Correct the field $filter above. ${fields}</p>`,
+  );
+}
+
+function rowsOf(
+  parts: PageParts,
+  { state, signal }: PageRequest,
+  filter: FilterTree | null,
+): Promise<NewestRows> {
   const { subscription, event, sinceUs, untilUs } = state;
-  const filter = requireFilter(state.filter, 'Products');
   const events = event === undefined ? undefined : [event];
   const query = { subscription, events, filter, sinceUs, untilUs, limit: rowsMax };
   return newestLiveRows(parts, query, signal);
@@ -85,13 +107,20 @@ ${periodChoice(state, '24h')}
   );
 }
 
-function remark(rows: readonly LiveRow[], { untilUs, until, filter }: PageState): Html {
+function remark(
+  { rows, completeSinceUs }: NewestRows,
+  { untilUs, until, filter }: PageState,
+): Html {
   const shown =
     rows.length < rowsMax ? `${count(rows.length)}` : `the newest ${count(rows.length)}`;
   const end = until === undefined ? '' : `, until ${shortDateUs(untilUs)} UTC`;
   const source =
     filter === '' ? '' : ' A filter needs the product index, so rows appear after indexing.';
-  return html`${shown} in this period${end}.${source}`;
+  const part =
+    completeSinceUs === null
+      ? ''
+      : ` Only notifications after ${shortDateUs(completeSinceUs)} UTC were searched; for older ones, choose a period that ends there.`;
+  return html`${shown} in this period${end}.${source}${part}`;
 }
 
 function list(rows: readonly LiveRow[], { nowUs }: PageRequest): Html {
@@ -125,7 +154,7 @@ function columnsAt(nowUs: number): TableColumn<LiveRow>[] {
     { title: 'place', value: ({ cells }) => cells.place, class: 'tight' },
     { title: 'cloud', value: ({ cells }) => cells.cloud, isNumber: true },
     { title: 'delay', value: delayText, isNumber: true },
-    { title: 'subscription', value: ({ subscription }) => subscription },
+    { title: 'subscription', value: ({ subscription }) => printable(subscription ?? '-') },
     {
       title: 'product',
       class: 'clip',

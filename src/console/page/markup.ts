@@ -113,6 +113,16 @@ export function facts(rows: readonly (readonly [string, Html | string | number |
   return html`<dl class="facts">${known.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
 }
 
+/** Renders findings, each with the place in the text; nothing without findings. */
+export function findings(lines: readonly string[]): Html | string {
+  if (lines.length === 0) return '';
+  const text = lines
+    .flatMap((one) => one.split('\n'))
+    .map(printable)
+    .join('\n');
+  return html`<pre class="findings" tabindex="0">${text}</pre>`;
+}
+
 /** Renders a text in which commands and variables stand in backquotes. */
 export function withCommands(text: string): Html {
   return html`${text.split('`').map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part))}`;

@@ -26,6 +26,8 @@ export interface PageParts {
   comparisonOff: () => string | null;
   /** Base of download URLs. */
   catalogueUrl: string;
+  /** Requests need the password of the private listener. */
+  passwordNeeded: boolean;
   nowUs: () => number;
 }
 

@@ -54,6 +54,7 @@ export function readPageState(
   if (untilUs - sinceUs > daysMax * (unitsUs.d ?? 0)) {
     throw invalid(`The period is longer than ${daysMax} days.`);
   }
+  if (sinceUs < 0) throw invalid('The period begins before 1970.');
   return { since, until, subscription, event, filter, sinceUs, untilUs };
 }
 

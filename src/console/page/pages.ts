@@ -3,8 +3,10 @@ import type { Context, Hono } from 'hono';
 import { compress } from 'hono/compress';
 import { html } from 'hono/html';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
+import { printable } from '../../domain/text.ts';
 import { statusOf } from '../../http/problem.ts';
 import { requestedUrl } from '../errors.ts';
+import { cursorText, newestCursor } from '../live-rows.ts';
 import type { QueryLine } from '../query-line.ts';
 import { alertsPage } from './alerts.ts';
 import { type Assets, loadAssets } from './assets.ts';
@@ -12,7 +14,7 @@ import { coveragePage } from './coverage.ts';
 import { document, navigation, type PagePath } from './layout.ts';
 import { livePage } from './live.ts';
 import { mapPage } from './map.ts';
-import { command, type Html, panel } from './markup.ts';
+import { command, findings, type Html, panel } from './markup.ts';
 import { overviewPage } from './overview.ts';
 import type { PageParts, PageRoute } from './page-route.ts';
 import { readPageState } from './page-state.ts';
@@ -88,6 +90,18 @@ export function addPages(
     app.use(`${route.path}/:id`, compress({ encoding: 'gzip' }));
     app.get(`${route.path}/:id`, (c) => show(c, c.req.param('id')));
   }
+  // A person who opens an unknown address; programs get a problem as JSON.
+  app.get('*', async (c, next) => {
+    if (!isForPeople(c.req)) return next();
+    const missing = new AppError('not_found', 'There is no page with this address.');
+    const assets = await loadAssets();
+    return failurePage(missing, { path: null, assets, requestId: newRequestId() });
+  });
+}
+
+function isForPeople(request: Context['req']): boolean {
+  const isFile = /^\/(?:api|odata|assets)(?:\/|$)/.test(request.path);
+  return !isFile && (request.header('accept') ?? '').includes('text/html');
 }
 
 async function respond(
@@ -107,9 +121,11 @@ async function respond(
   const status = await parts.status();
   const request = { url, state, nowUs, id, status, assets, signal };
   const render = id === '' ? route.list : (route.item ?? route.list);
+  // Read before the content, so that later notifications refresh it.
+  const livePosition = await newestCursor(parts).then(cursorText);
   const content = await render(parts, request);
   if ('location' in content) return c.redirect(content.location, 303);
-  return pageAnswer(document(content, { path, state, status, assets }), 200);
+  return pageAnswer(document(content, { path, state, status, assets, livePosition }), 200);
 }
 
 /**
@@ -136,17 +152,19 @@ const retrySeconds = 5;
 /** Renders the reason of a failure and the next step. Internal errors show only the request id. */
 function failurePage(
   error: Error,
-  { path, assets, requestId }: { path: PagePath; assets: Assets; requestId: string },
+  { path, assets, requestId }: { path: PagePath | null; assets: Assets; requestId: string },
 ): Promise<Response> {
   const status = statusOf(error);
   const { title, reason, next } = explanationOf(error, status, requestId);
-  const body = panel(title, html`<p>${reason}</p>${next}`);
+  const details = status < 500 && error instanceof AppError ? error.details : [];
+  const body = panel(title, html`<p>${printable(reason)}</p>${findings(details)}${next}`);
   const page = document(
-    { title, body, refresh: status === 503 },
+    { title, body, refresh: status === 503, failed: true },
     { path, assets, state: null, status: null },
   );
-  const headers = status === 503 ? { 'Retry-After': String(retrySeconds) } : {};
-  return pageAnswer(page, status, headers as Record<string, string>);
+  const headers: Record<string, string> =
+    status === 503 ? { 'Retry-After': String(retrySeconds) } : {};
+  return pageAnswer(page, status, headers);
 }
 
 function explanationOf(

@@ -15,6 +15,11 @@ interface Row {
   cells: Record<'mission' | 'type' | 'sensed' | 'tile' | 'cloud' | 'place', string | null>;
 }
 
+interface Gap {
+  from: number;
+  to: number;
+}
+
 interface Frame {
   lastPosition: number;
   indexedPosition: number | null;
@@ -28,7 +33,8 @@ interface PageData {
   rows: Row[];
   rowsMax: number;
   stream: string | null;
-  origin: string;
+  after: string;
+  passwordNeeded: boolean;
 }
 
 const data = pageData<PageData>();
@@ -45,6 +51,8 @@ interface Shown {
   omitted: number;
   /** Notifications that are not indexed yet; null without an index. */
   lag: number | null;
+  /** Too many notifications are missing: the list must be loaded again. */
+  isIncomplete: boolean;
 }
 
 function LiveList() {
@@ -54,6 +62,7 @@ function LiveList() {
     waitingCount: 0,
     omitted: 0,
     lag: 0,
+    isIncomplete: false,
   });
   const [isPaused, pause] = useState(false);
   const [open, setOpen] = useState<number | null>(null);
@@ -64,21 +73,18 @@ function LiveList() {
   reading.current = open !== null;
   useEffect(() => {
     if (data.stream === null) return undefined;
-    const stream = data.stream;
-    const url = (lastId: string | null) =>
-      lastId === null ? stream : `${stream}${stream.includes('?') ? '&' : '?'}after=${lastId}`;
-    return openStream(url, {
+    return openStream(data.stream, data.after, {
       onMessage: (name, message) => {
-        if (name === 'gap') return location.reload();
         const waits = paused.current || reading.current;
-        change((former) => withFrame(former, message as Frame, waits));
+        if (name !== 'gap') change((former) => withFrame(former, message as Frame, waits));
+        else if (waits) change((former) => withGap(former, message as Gap));
+        else location.reload();
       },
-      onState: (state) => {
-        if (state !== 'hidden') showConnection(state);
-      },
+      onState: showConnection,
     });
   }, []);
   const resume = () => {
+    if (shown.isIncomplete) return location.reload();
     pause(false);
     setOpen(null);
     change(withWaiting);
@@ -120,17 +126,22 @@ function notesOf({ omitted, lag }: Shown): ComponentChild {
   const notes = [
     ...(omitted > 0
       ? [
-          `${countText.format(omitted)} notifications arrived too fast to be listed; all are stored.`,
+          `Up to ${countText.format(omitted)} notifications arrived too fast to be listed; all are stored.`,
         ]
       : []),
     ...(lag === null
-      ? ['There is no product index: cloud cover and place are not known. Check: earshot index']
+      ? ['There is no product index: cloud cover and place are not known. Check: `earshot index`']
       : []),
     ...(lag !== null && lag > 1_000
       ? [`The product index lags by ${countText.format(lag)} notifications: details appear later.`]
       : []),
   ];
-  return notes.map((text) => h('p', { class: 'note', role: 'status' }, text));
+  return notes.map((text) => h('p', { class: 'note', role: 'status' }, withCommands(text)));
+}
+
+/** Shows a text in which commands stand in backquotes. */
+function withCommands(text: string): ComponentChild[] {
+  return text.split('`').map((part, i) => (i % 2 === 1 ? h('code', null, part) : part));
 }
 
 function emptyList(): ComponentChild {
@@ -138,7 +149,7 @@ function emptyList(): ComponentChild {
     'div',
     { class: 'empty' },
     h('p', null, 'No notification in this period matches.'),
-    h('p', null, 'New ones appear here automatically.'),
+    data.stream !== null && h('p', null, 'New ones appear here automatically.'),
   );
 }
 
@@ -149,26 +160,30 @@ function withFrame(former: Shown, frame: Frame, waits: boolean): Shown {
       ? rows
       : rows.map((row) => ({ ...row, cells: cells.get(row.position) ?? row.cells }));
   const { lastPosition, indexedPosition } = frame;
+  // The stream starts before the rows of the page were read.
+  const known = new Set([...former.rows, ...former.waiting].map(({ position }) => position));
+  const rows = frame.rows.filter(({ position }) => !known.has(position));
   const next: Shown = {
     rows: complete(former.rows),
-    waiting: [...frame.rows, ...complete(former.waiting)].slice(0, data.rowsMax),
-    waitingCount: former.waitingCount + frame.count + frame.omitted,
+    waiting: [...rows, ...complete(former.waiting)].slice(0, data.rowsMax),
+    waitingCount: former.waitingCount + rows.length + frame.omitted,
     omitted: former.omitted + frame.omitted,
     lag: indexedPosition === null ? null : lastPosition - indexedPosition,
+    isIncomplete: former.isIncomplete,
   };
   return waits ? next : withWaiting(next);
 }
 
+/** Counts the notifications of a gap; the list is loaded again when the reader resumes. */
+function withGap(former: Shown, { from, to }: Gap): Shown {
+  const waitingCount = former.waitingCount + Math.max(0, to - from);
+  return { ...former, waitingCount, isIncomplete: true };
+}
+
 function withWaiting(former: Shown): Shown {
   if (former.waitingCount === 0) return former;
-  const known = new Set(former.rows.map(({ position }) => position));
-  const fresh = former.waiting.filter(({ position }) => !known.has(position));
-  return {
-    ...former,
-    rows: [...fresh, ...former.rows].slice(0, data.rowsMax),
-    waiting: [],
-    waitingCount: 0,
-  };
+  const rows = [...former.waiting, ...former.rows].slice(0, data.rowsMax);
+  return { ...former, rows, waiting: [], waitingCount: 0 };
 }
 
 const titles = [
@@ -229,15 +244,17 @@ function rowOf(
   setOpen: (position: number | null) => void,
 ): ComponentChild {
   const { receivedAt, event, cells, subscription, productName, productId } = row;
+  const name = printable(productName ?? productId);
   const isToday = receivedAt.startsWith(today());
   const received = isToday ? receivedAt.slice(11, 19) : receivedAt.slice(5, 19).replace('T', ' ');
   const tone = { created: 'good', modified: 'note', deleted: 'warn' }[event] ?? 'plain';
-  const text = (value: string | null, name = '') => h('td', { class: name }, value ?? '-');
+  const text = (value: string | null, name = '') =>
+    h('td', { class: name }, printable(value ?? '-'));
   return h(
     'tr',
     { class: first.has(row.position) ? '' : 'arrived' },
     h('td', null, h('time', { dateTime: receivedAt, class: 'tight' }, received)),
-    h('td', null, h('span', { class: `badge ${tone}` }, event)),
+    h('td', null, h('span', { class: `badge ${tone}` }, printable(event))),
     text(cells.mission),
     text(cells.type),
     text(cells.tile, 'tight'),
@@ -253,11 +270,11 @@ function rowOf(
         {
           type: 'button',
           class: 'quiet name',
-          title: productName ?? productId,
+          title: name,
           'aria-expanded': isOpen,
           onClick: () => setOpen(isOpen ? null : row.position),
         },
-        productName ?? productId,
+        name,
       ),
     ),
   );
@@ -287,13 +304,15 @@ function Details({ row }: { row: Row }) {
   }, [row.position]);
   useEffect(() => {
     if (place.current !== null) prepareContent(place.current);
-  }, [loaded]);
+  }, []);
   const product = `/products/${encodeURIComponent(row.productId)}`;
-  const url = `${data.origin}/api/notifications?after=${row.position - 1}&before=${row.position + 1}`;
+  const url = `${location.origin}/api/notification?position=${row.position}`;
+  const login = data.passwordNeeded ? ' --user earshot' : '';
+  const query = ['earshot', 'query', '--product-id', quoted(row.productId)].join(' ');
   const copies = [
     ['Copy id', row.productId],
-    ['Copy earshot query', `earshot query --product-id ${row.productId} --body`],
-    ['Copy curl', `curl '${url}'`],
+    ['Copy `earshot query`', query],
+    ['Copy `curl`', `curl${login} '${url}'`],
   ] as const;
   return h(
     'div',
@@ -303,7 +322,7 @@ function Details({ row }: { row: Row }) {
       { class: 'toolbar' },
       h('a', { class: 'button', href: product }, 'Open product'),
       copies.map(([label, text]) =>
-        h('button', { type: 'button', 'data-copy': text, hidden: true, key: label }, label),
+        h('button', { type: 'button', 'data-copy': text, key: label }, withCommands(label)),
       ),
     ),
     loaded === null ? h('p', { class: 'note' }, 'Loading …') : contentOf(loaded),
@@ -318,22 +337,20 @@ function contentOf({ fields, body, failure }: Loaded): ComponentChild {
       { class: 'facts' },
       Object.entries(fields ?? {}).map(([name, value]) => [
         h('dt', null, name),
-        h('dd', null, value === null ? '-' : String(value)),
+        h('dd', null, value === null ? '-' : printable(String(value))),
       ]),
     ),
     h('h3', null, 'Body'),
-    h('pre', { class: 'body', tabIndex: 0 }, body ?? 'The body was pruned.'),
+    h('pre', { class: 'body', tabIndex: 0 }, printableLines(body ?? '')),
   ];
 }
 
 async function loadNotification(position: number): Promise<Loaded> {
   try {
-    const path = `/api/notifications?after=${position - 1}&before=${position + 1}&body=true`;
-    const answer = await fetch(path);
-    const { notifications = [], detail } = await answer.json();
-    if (!answer.ok) return { fields: null, body: null, failure: String(detail) };
-    const { body = null, ...fields } = notifications[0] ?? {};
-    return { fields, body: body === null ? null : indented(body), failure: null };
+    const answer = await fetch(`/api/notification?position=${position}`);
+    const { body = '', ...fields } = await answer.json();
+    if (!answer.ok) return { fields: null, body: null, failure: String(fields.detail) };
+    return { fields, body: indented(body), failure: null };
   } catch {
     const failure = 'The receiver does not answer. Close the row and open it again to retry.';
     return { fields: null, body: null, failure };
@@ -347,6 +364,23 @@ function indented(text: string): string {
   } catch {
     return text;
   }
+}
+
+/** Quotes a word for a shell: ids come from outside. */
+function quoted(word: string): string {
+  return /^\w[\w.:-]*$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** Repeats `printable` of the server: replaces control characters and marks that change the direction of text. */
+function printable(text: string): string {
+  return text.replaceAll(
+    /[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u2028\u2029]/gu,
+    '\ufffd',
+  );
+}
+
+function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n');
 }
 
 const root = document.getElementById('live');

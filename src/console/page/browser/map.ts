@@ -15,7 +15,7 @@ import { boxText, createDrawing, type DrawMode, polygonText } from './map-draw.t
 import { addGestures } from './map-gestures.ts';
 import { plateCarree, projections } from './map-projection.ts';
 import { element, showConnection } from './shell.ts';
-import { listenForArrivals, pageData } from './stream.ts';
+import { openStream, pageData } from './stream.ts';
 
 interface PageData {
   footprints: string;
@@ -159,12 +159,12 @@ function followArrivals(): void {
       isBusy = false;
     });
   }, pollMs);
-  listenForArrivals({
-    onArrival: () => {
+  openStream('/api/live?rows=0', '', {
+    onMessage: () => {
       [isDue, changed] = [true, true];
     },
     onState: (state) => {
-      if (state !== 'hidden') showConnection(state);
+      if (state === 'open' || state === 'lost') showConnection(state);
       if (state === 'open') isDue = true;
     },
   });

@@ -1,5 +1,5 @@
 /** Behaviour of every page: theme, ages, copy buttons, keyboard, and content that refreshes itself. */
-import { listenForArrivals } from './stream.ts';
+import { openStream, type StreamState } from './stream.ts';
 
 const storage = {
   get: (name: string): string | null => {
@@ -25,7 +25,8 @@ addThemeButton();
 prepareContent(document);
 setInterval(() => updateAges(document), 5_000);
 addKeyboard();
-if (document.querySelector('main[data-refresh]') !== null) keepFresh();
+const refreshed = document.querySelector<HTMLElement>('main[data-refresh]');
+if (refreshed !== null) keepFresh(refreshed.dataset.refresh ?? '');
 
 function addThemeButton(): void {
   const button = document.querySelector<HTMLButtonElement>('[data-theme-button]');
@@ -70,11 +71,11 @@ export function submitState(form: HTMLFormElement): void {
 
 function addCopy(button: HTMLButtonElement): void {
   button.hidden = false;
-  const label = button.textContent;
+  const label = [...button.childNodes];
   button.addEventListener('click', async () => {
     button.textContent = (await copied(button.dataset.copy ?? '')) ? 'Copied' : 'Press Ctrl+C';
     setTimeout(() => {
-      button.textContent = label;
+      button.replaceChildren(...label);
     }, 1_500);
   });
 }
@@ -117,62 +118,85 @@ export function spanText(seconds: number): string {
  * Replaces the content when notifications arrive, and regularly. The time between two refreshes grows with their
  * duration, so that a slow query is not repeated all the time.
  */
-function keepFresh(): void {
+function keepFresh(position: string): void {
   let dueAt = performance.now() + refreshMs.most;
   let earliestAt = 0;
   let isRunning = false;
   const run = async () => {
     const beganAt = performance.now();
     isRunning = true;
-    const page = await loadPage();
+    // Before the request, so that a later arrival makes the next refresh due.
+    dueAt = beganAt + refreshMs.most;
+    const isCurrent = await refresh();
     isRunning = false;
-    showConnection(page === null ? 'lost' : 'open');
-    if (page !== null) replaceContent(page);
-    const tookMs = performance.now() - beganAt;
-    earliestAt = performance.now() + Math.max(refreshMs.least, 10 * tookMs);
-    dueAt = performance.now() + (page === null ? 2_000 : refreshMs.most);
+    const endedAt = performance.now();
+    earliestAt = endedAt + Math.max(refreshMs.least, 10 * (endedAt - beganAt));
+    if (!isCurrent) dueAt = endedAt + 2_000;
   };
   setInterval(() => {
     const now = performance.now();
     if (!document.hidden && !isRunning && now >= dueAt && now >= earliestAt) void run();
   }, 250);
-  listenForArrivals({
-    onArrival: () => {
-      dueAt = 0;
-    },
+  const due = () => {
+    dueAt = 0;
+  };
+  openStream('/api/live?rows=0', position, {
+    onMessage: due,
     onState: (state) => {
-      if (state === 'open') dueAt = 0;
+      if (state === 'lost') due();
     },
   });
 }
 
+/** Loads the page and shows it. Resolves with false when it could not be loaded: the former content stays. */
+async function refresh(): Promise<boolean> {
+  const { page, isLost } = await loadPage();
+  const next = page?.querySelector('main') ?? null;
+  const now = document.querySelector('main');
+  if (page === null || next === null || now === null || isLost) {
+    showConnection('lost');
+    return false;
+  }
+  if (next.matches('[data-failed]')) {
+    if (!now.matches('[data-failed]')) showConnection('failed');
+    return false;
+  }
+  showConnection('open');
+  // The page was opened while it could not be shown.
+  if (now.matches('[data-failed]')) location.reload();
+  else replaceContent(now, next, page);
+  return true;
+}
+
 /** Loads the page again. A document from a request needs no Trusted Types, and its scripts do not run. */
-function loadPage(): Promise<Document | null> {
+function loadPage(): Promise<{ page: Document | null; isLost: boolean }> {
   return new Promise((resolve) => {
     const request = new XMLHttpRequest();
+    const fail = () => resolve({ page: null, isLost: true });
     request.open('GET', location.href);
     request.responseType = 'document';
     request.timeout = 35_000;
-    request.onload = () => resolve(request.status === 0 ? null : request.responseXML);
-    request.onerror = () => resolve(null);
-    request.ontimeout = () => resolve(null);
+    request.onload = () => resolve({ page: request.responseXML, isLost: request.status === 0 });
+    request.onerror = fail;
+    request.ontimeout = fail;
     request.send();
   });
 }
 
-/** Replaces the parts of the page that changed. Keeps the part with the focus, and the scroll position. */
-function replaceContent(page: Document): void {
+/** Replaces the parts of the page that changed. Keeps the focus and the scroll position. */
+function replaceContent(now: Element, next: Element, page: Document): void {
   replaceChanged(document.querySelector('nav'), page.querySelector('nav'));
-  const [now, next] = [document.querySelector('main'), page.querySelector('main')];
-  if (now === null || next === null) return;
   const banner = now.querySelector('.banner');
   const [old, fresh] = [[...now.children], [...next.children]].map((all) =>
     all.filter((one) => !one.matches('.banner, .heading')),
   );
   for (const [i, element] of (fresh ?? []).entries()) {
     const former = old?.[i];
-    if (former === undefined) now.append(document.adoptNode(element));
-    else replaceChanged(former, element);
+    if (former === undefined) {
+      const added = document.adoptNode(element);
+      now.append(added);
+      prepareContent(added);
+    } else replaceChanged(former, element);
   }
   for (const former of old?.slice(fresh?.length ?? 0) ?? []) former.remove();
   if (banner !== null) now.prepend(banner);
@@ -188,10 +212,32 @@ function replaceChanged(now: Element | null, next: Element | null): void {
     if (now.className !== next.className) now.className = next.className;
     return;
   }
-  if (now.contains(document.activeElement)) return;
+  const focused = now.contains(document.activeElement) ? document.activeElement : null;
+  if (focused !== null && isTyping(focused)) return;
+  const scrolled = [...now.querySelectorAll('.scroll')].map(({ scrollLeft }) => scrollLeft);
   const fresh = document.adoptNode(next);
+  const same = focused === null ? null : sameElement(focused, now, fresh);
+  const wasSelected = now.querySelector('[aria-selected="true"]') !== null;
   now.replaceWith(fresh);
   prepareContent(fresh);
+  for (const [i, area] of fresh.querySelectorAll('.scroll').entries())
+    area.scrollLeft = scrolled[i] ?? 0;
+  same?.focus({ preventScroll: true });
+  if (wasSelected) same?.closest('[data-list] tbody > tr')?.setAttribute('aria-selected', 'true');
+}
+
+/** Returns the element of new content that corresponds to one of the former: the same link, or the same place. */
+function sameElement(former: Element, root: Element, fresh: Element): HTMLElement | null {
+  const href = former.getAttribute('href');
+  if (href !== null) return fresh.querySelector<HTMLElement>(`a[href="${CSS.escape(href)}"]`);
+  const path: number[] = [];
+  for (let one: Element = former; one !== root && one.parentElement !== null; ) {
+    path.unshift([...one.parentElement.children].indexOf(one));
+    one = one.parentElement;
+  }
+  let found: Element | undefined = fresh;
+  for (const i of path) found = found?.children[i];
+  return found instanceof HTMLElement && found.tagName === former.tagName ? found : null;
 }
 
 /** Ages differ in each answer, and are updated in place. */
@@ -203,10 +249,25 @@ function withoutAges(element: Element): string {
   return copy.outerHTML;
 }
 
-/** Shows that the receiver does not answer, and what to do. */
-export function showConnection(state: 'open' | 'lost'): void {
+const problems = {
+  lost: [
+    'The receiver has not answered since',
+    'If this stays, check that the receiver runs: `earshot status`',
+  ],
+  refused: [
+    'No live data since',
+    'The receiver has the maximum number of live streams: close another page that shows live data.',
+  ],
+  failed: [
+    'The receiver cannot answer queries since',
+    'If this stays, check the receiver and the index: `earshot status`, `earshot index`',
+  ],
+} as const;
+
+/** Shows a problem of the connection, since when, and what to do; removes it for `open`. */
+export function showConnection(state: StreamState | 'failed'): void {
   const banner = document.querySelector<HTMLElement>('.banner');
-  if (banner === null) return;
+  if (banner === null || state === 'hidden') return;
   if (state === 'open') {
     banner.hidden = true;
     delete banner.dataset.since;
@@ -214,7 +275,10 @@ export function showConnection(state: 'open' | 'lost'): void {
   }
   banner.dataset.since ??= new Date().toISOString().slice(11, 19);
   banner.hidden = false;
-  banner.textContent = `The receiver has not answered since ${banner.dataset.since} UTC. This page shows old data, and reconnects automatically. If this stays, check that the receiver runs: earshot status`;
+  const [what, next] = problems[state];
+  const text = `${what} ${banner.dataset.since} UTC. This page shows old data, and reconnects automatically. ${next}`;
+  const parts = text.split('`').map((part, i) => (i % 2 === 1 ? element('code', part) : part));
+  banner.replaceChildren(...parts);
 }
 
 /** Keys: `g` and a letter opens a page, `/` focuses the search, `j` `k` `o` move in lists, `?` lists all. */
@@ -225,12 +289,12 @@ function addKeyboard(): void {
     help.hidden = false;
     help.addEventListener('click', () => dialog.showModal());
   }
-  let afterG = 0;
+  let afterG = Number.NEGATIVE_INFINITY;
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
     if (storage.get('shortcuts') === 'off' || dialog.open) return;
     const isSecond = performance.now() - afterG < 1_500;
-    afterG = 0;
+    afterG = Number.NEGATIVE_INFINITY;
     if (isSecond) {
       const link = document.querySelector<HTMLAnchorElement>(
         `nav [data-key="${CSS.escape(event.key)}"]`,
@@ -266,9 +330,9 @@ function isTyping(target: EventTarget | null): boolean {
 const selectedRow = () => document.querySelector<HTMLElement>('[data-list] [aria-selected="true"]');
 
 function moveInList(step: number): void {
-  const rows = [...document.querySelectorAll<HTMLElement>('[data-list] tbody > tr')].filter(
-    (row) => row.offsetParent !== null,
-  );
+  const rows = [
+    ...document.querySelectorAll<HTMLElement>('[data-list] tbody > tr:not(.details)'),
+  ].filter((row) => row.offsetParent !== null);
   const now = selectedRow();
   const next = rows[now === null ? (step > 0 ? 0 : rows.length - 1) : rows.indexOf(now) + step];
   if (next === undefined) return;

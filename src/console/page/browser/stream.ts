@@ -1,21 +1,21 @@
 /** The stream of new notifications, `/api/live`. It is closed while the page is hidden, and then resumed. */
 
+/** `refused`: the receiver answers, but opens no further stream. */
+export type StreamState = 'open' | 'lost' | 'refused' | 'hidden';
+
 export interface StreamHandlers {
   /** Called with each message. `name` is the event of the stream. */
   onMessage(name: string, data: unknown): void;
-  onState(state: 'open' | 'lost' | 'hidden'): void;
+  onState(state: StreamState): void;
 }
 
 /** Names of the events of the stream. */
 const events = ['update', 'gap'];
 
-/** Opens the stream. `url` returns its address, with the last id received; null before the first message. */
-export function openStream(
-  url: (lastId: string | null) => string,
-  handlers: StreamHandlers,
-): () => void {
+/** Opens the stream. `path` is its address without the position; `after` is the id after which it starts. */
+export function openStream(path: string, after: string, handlers: StreamHandlers): () => void {
   let source: EventSource | null = null;
-  let lastId: string | null = null;
+  let lastId = after;
   let isClosed = false;
   let retryMs = 1_000;
   const stop = () => {
@@ -24,18 +24,22 @@ export function openStream(
   };
   const start = () => {
     if (isClosed || document.hidden || source !== null) return;
-    const opened = new EventSource(url(lastId));
+    const position = lastId === '' ? '' : `${path.includes('?') ? '&' : '?'}after=${lastId}`;
+    const opened = new EventSource(`${path}${position}`);
+    let wasOpen = false;
     source = opened;
     opened.addEventListener('open', () => {
+      wasOpen = true;
       retryMs = 1_000;
       handlers.onState('open');
     });
     // The browser retries after some failures only, so every retry is made here.
-    opened.addEventListener('error', () => {
+    opened.addEventListener('error', async () => {
       stop();
-      handlers.onState('lost');
       setTimeout(start, retryMs * (0.75 + Math.random() / 2));
       retryMs = Math.min(2 * retryMs, 15_000);
+      if (!(await isAlive())) handlers.onState('lost');
+      else if (!wasOpen) handlers.onState('refused');
     });
     for (const name of events) {
       opened.addEventListener(name, (message: MessageEvent<string>) => {
@@ -59,18 +63,13 @@ export function openStream(
   };
 }
 
-/** Reports that something arrived, for pages that then load their content again. */
-export function listenForArrivals(handlers: {
-  onArrival(): void;
-  onState: StreamHandlers['onState'];
-}): void {
-  openStream(
-    (lastId) => (lastId === null ? '/api/live?rows=0' : `/api/live?rows=0&after=${lastId}`),
-    {
-      onMessage: handlers.onArrival,
-      onState: handlers.onState,
-    },
-  );
+/** A stream reports no status: a request shows whether the receiver answers. */
+async function isAlive(): Promise<boolean> {
+  try {
+    return (await fetch('/healthz', { signal: AbortSignal.timeout(5_000) })).ok;
+  } catch {
+    return false;
+  }
 }
 
 /** Returns the data of the page. */

@@ -296,7 +296,10 @@ export function createMemoryProducts(): MemoryProducts {
       if (memory.failure) throw memory.failure;
       const { skip = 0, limit = Number.POSITIVE_INFINITY } = query;
       const rest = matching(found[query.entity], query.filter).filter(isAfter(query));
-      yield* rest.sort(comparison(query)).slice(skip, skip + limit);
+      for (const one of rest.sort(comparison(query)).slice(skip, skip + limit)) {
+        const geometry = () => productView(one.record).geometry();
+        yield query.footprints ? { ...one, footprint: geometry() } : one;
+      }
     },
     count: async ({ entity, filter }) => {
       if (memory.failure) throw memory.failure;

@@ -77,7 +77,7 @@ const samples: Record<string, [good: string, bad: string | null]> = {
   bbox: ['5.5,45,11,48', '5.5,48,11,45'],
   format: ['geojson', 'xml'],
   entity: ['DeletedProducts', 'Bursts'],
-  position: ['3', '-1'],
+  position: ['7', '-1'],
   deleted: ['true', '1'],
   orderby: ['PublicationDate', 'Name'],
   direction: ['asc', 'up'],

@@ -164,7 +164,7 @@ function followArrivals(): void {
       [isDue, changed] = [true, true];
     },
     onState: (state) => {
-      if (state === 'open' || state === 'lost') showConnection(state);
+      showConnection(state);
       if (state === 'open') isDue = true;
     },
   });

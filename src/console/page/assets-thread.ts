@@ -123,16 +123,16 @@ function packed(line: Line): number[] {
   });
 }
 
-/** For pictures of a few hundred pixels: in half degrees, with relative moves, without islands of a few points. */
+/** For pictures of a few hundred pixels: in quarter degrees, with relative moves, without islands of a few points. */
 function svgOf(rings: readonly Line[]): string {
   const path = rings.map(roughPath).join('');
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="-180 -90 360 180"><path id="land" transform="scale(.5)" d="${path}"/></svg>`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="-180 -90 360 180"><path id="land" transform="scale(.25)" d="${path}"/></svg>`;
 }
 
 function roughPath(ring: Line): string {
   const points = ring.map(([longitude = 0, latitude = 0]) => [
-    Math.round(longitude * 2),
-    Math.round(-latitude * 2),
+    Math.round(longitude * 4),
+    Math.round(-latitude * 4),
   ]);
   const [start = [0, 0]] = points;
   let [x = 0, y = 0] = start;

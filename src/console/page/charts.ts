@@ -15,11 +15,10 @@ export interface Bar {
   href: string;
 }
 
-const width = 900;
 const left = 44;
 const bottom = 22;
 
-/** Draws counts over time. Spans without a bar have the count 0. */
+/** Draws counts over time. Spans without a bar have the count 0. A narrow chart has fewer labels. */
 export function barChart(
   bars: readonly Bar[],
   {
@@ -27,28 +26,31 @@ export function barChart(
     toUs,
     height = 180,
     label,
-  }: { fromUs: number; toUs: number; height?: number; label: string },
+    width,
+  }: { fromUs: number; toUs: number; height?: number; label: string; width: number },
 ): Html {
   const top = niceTop(Math.max(1, ...bars.map(({ value }) => value)));
   const plotHeight = height - bottom - 8;
   const xOf = (us: number) => round(left + ((us - fromUs) / (toUs - fromUs)) * (width - left));
   const yOf = (value: number) => round(8 + plotHeight - (value / top) * plotHeight);
-  return html`<svg class="chart timeline" viewBox="0 0 ${width} ${height}" role="group" aria-label="${label}">
+  return html`<svg class="chart" viewBox="0 0 ${width} ${height}" role="group" aria-label="${label}">
 ${[0, top / 2, top].map(
   (
     value,
   ) => html`<line class="axis" x1="${left}" x2="${width}" y1="${yOf(value)}" y2="${yOf(value)}"/>
 <text x="${left - 6}" y="${yOf(value) + 4}" text-anchor="end">${shortCount(value)}</text>`,
 )}
-${timeTicks(fromUs, toUs).map(
-  ({ us, text }) =>
-    html`<text x="${xOf(us)}" y="${height - 5}" text-anchor="middle">${text}</text>`,
-)}
+${timeTicks(fromUs, toUs)
+  .filter((_, i) => width > 600 || i % 2 === 0)
+  .map(
+    ({ us, text }) =>
+      html`<text x="${xOf(us)}" y="${height - 5}" text-anchor="middle">${text}</text>`,
+  )}
 ${bars.map((one) => {
   const [x, end] = [Math.max(left, xOf(one.fromUs)), Math.min(width, xOf(one.toUs))];
   const y = yOf(one.value);
   const title = `${shortDateUs(one.fromUs)} UTC: ${count(one.value)}`;
-  return html`<a href="${one.href}" tabindex="-1"><title>${title}</title><rect class="bar ${one.toUs > toUs ? 'current' : ''}" x="${x}" y="${y}" width="${round(Math.max(1, end - x - 1))}" height="${round(8 + plotHeight - y)}"/></a>`;
+  return html`<a href="${one.href}" tabindex="-1"><title>${title}</title><rect class="bar ${one.toUs > toUs ? 'current' : ''}" rx="1.5" x="${x}" y="${y}" width="${round(Math.max(1, end - x - 1))}" height="${round(8 + plotHeight - y)}"/></a>`;
 })}
 </svg>`;
 }

@@ -55,6 +55,9 @@ interface Frame {
   livePosition?: string;
 }
 
+/** Characters of a title in smaller letters: names of products. */
+const longTitle = 40;
+
 /** Renders a complete document. */
 export function document(content: PageContent, frame: Frame): Html {
   const { assets } = frame;
@@ -75,12 +78,17 @@ ${scripts.map((name) => html`<script type="module" src="${assets.urlOf(name)}"><
 ${sidebar(frame)}
 <main id="content" class="${content.wide ? 'wide' : ''}" ${content.refresh ? html`data-refresh="${frame.livePosition ?? ''}"` : ''} ${content.failed ? html`data-failed` : ''}>
 <p class="banner" role="status" hidden></p>
-<div class="heading"><h1>${content.title}</h1>${content.controls ?? ''}</div>
+<div class="heading"><h1 class="${content.title.length > longTitle ? 'long' : ''}">${withBreaks(content.title)}</h1>${content.controls ?? ''}</div>
 ${content.body}
 </main>
 ${content.data === undefined ? '' : dataBlock(content.data)}
 </body>
 </html>`;
+}
+
+/** Lets a long name break after its underscores. */
+function withBreaks(title: string): Html {
+  return html`${title.split('_').map((part, i) => (i === 0 ? part : html`_<wbr>${part}`))}`;
 }
 
 /** A block of JSON is not executed, so the content security policy allows it. */

@@ -46,7 +46,7 @@ export const overviewPage: PageRoute = {
       title: 'Overview',
       refresh: true,
       controls: stateForm('/', periodChoice(state, '24h'), { subscription: state.subscription }),
-      body: html`${health(status)}<div class="grid">
+      body: html`${health(status)}<div class="grid overview">
 <div class="span">${arrivals}</div>${coverage}${alertsPanel(request)}<div class="span">${products}</div></div>`,
     };
   },
@@ -81,9 +81,11 @@ async function arrivalsPanel(
     );
   }
   const label = `Notifications per hour: ${count(total)} in total, at most ${count(Math.max(...bars.map(({ value }) => value)))} in an hour`;
+  const period = { fromUs: state.sinceUs, toUs: state.untilUs };
   return panel(
     'Notifications per hour',
-    barChart(bars, { fromUs: state.sinceUs, toUs: state.untilUs, label }),
+    html`<div class="for-wide">${barChart(bars, { ...period, label, width: 900 })}</div>
+<div class="for-narrow">${barChart(bars, { ...period, label, width: 420 })}</div>`,
     remark,
   );
 }
@@ -162,7 +164,7 @@ async function productsPanel(parts: PageParts, request: PageRequest): Promise<Ht
   const map = smallMap(items, { assets, label: 'Footprints of the latest products' });
   return panel(
     title,
-    html`<div class="columns">${table(columnsAt(nowUs), found, { caption: title, list: true })}${map}</div>`,
+    html`<div class="columns latest">${table(columnsAt(nowUs), found, { caption: title, list: true })}${map}</div>`,
     remark,
   );
 }
@@ -186,13 +188,14 @@ function columnsAt(nowUs: number): TableColumn<FoundProduct>[] {
     { title: 'received', value: ({ row }) => age(row.receivedAtUs, nowUs) },
     {
       title: 'product',
+      class: 'tight',
       value: (one) => {
         const { mission, type, tile } = cells(one);
         const text = [mission, type, tile].filter((part) => part !== null).join(' ');
         return html`<a href="${productLink(one.row.productId)}">${text === '' ? (one.row.productName ?? one.row.productId) : text}</a>`;
       },
     },
-    { title: 'sensed (UTC)', value: (one) => cells(one).sensed, class: 'tight' },
     { title: 'cloud', value: (one) => cells(one).cloud, isNumber: true },
+    { title: 'sensed (UTC)', value: (one) => cells(one).sensed, class: 'tight' },
   ];
 }

@@ -64,8 +64,8 @@ export async function productPage(parts: PageParts, request: PageRequest): Promi
     title: printable(name),
     controls: html`<p class="note"><a href="/products">All products</a></p>`,
     body: html`<div class="product">
-<div class="aside">${found === null ? notIndexed() : statePanel(found, nowUs)}${deliveries}</div>
-<div class="aside">${found === null ? '' : footprintPanel(found, request)}${summaryPanel(summaries[0], productId, nowUs)}</div></div>
+<div class="aside">${found === null ? notIndexed() : statePanel(found, nowUs)}</div>
+<div class="aside">${found === null ? '' : footprintPanel(found, request)}${summaryPanel(summaries[0], productId, nowUs)}${deliveries}</div></div>
 ${notificationsPanel(notifications, nowUs)}
 ${accessPanel(found, productId, parts.catalogueUrl)}
 ${found === null ? '' : attributesPanel(found)}`,

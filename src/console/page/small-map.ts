@@ -43,7 +43,7 @@ const ringPath = (ring: Rings[number]) =>
 
 const hundredth = (degrees: number) => Math.round(degrees * 100) / 100;
 
-/** Returns the view around geometries, twice as wide as high, at least 24 degrees wide. */
+/** Returns the view around geometries, twice as wide as high, at least 40 degrees wide. */
 function areaOf(geometries: readonly Geometry[]): string {
   const positions = geometries.flatMap(positionsOf);
   if (positions.length === 0) return '-180 -90 360 180';
@@ -51,7 +51,7 @@ function areaOf(geometries: readonly Geometry[]): string {
   const ys = positions.map(([, y]) => y);
   const [west, east] = [Math.min(...xs), Math.max(...xs)];
   const [south, north] = [Math.min(...ys), Math.max(...ys)];
-  const width = Math.min(360, Math.max(24, 2.5 * (east - west), 5 * (north - south)));
+  const width = Math.min(360, Math.max(40, 2.5 * (east - west), 5 * (north - south)));
   const [x, y] = [(west + east) / 2 - width / 2, -(south + north) / 2 - width / 4];
   return `${round(Math.max(-180, Math.min(x, 180 - width)))} ${round(Math.max(-90, Math.min(y, 90 - width / 2)))} ${round(width)} ${round(width / 2)}`;
 }

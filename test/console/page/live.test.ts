@@ -55,7 +55,7 @@ describe.skipIf(!hasChromium)('the live list', { timeout: 30_000 }, () => {
     expect(performance.now() - beganMs).toBeLessThan(2_000);
     await expect
       .poll(() => first.innerText())
-      .toMatch(/created\s+S\d[A-D]\s.* (?:ms|s|min|h)\s+alps/);
+      .toMatch(/created\s+S\d[A-DP]\s.* (?:ms|s|min|h)\s+alps/);
     expect(await rows(page).count()).toBe(before + 1);
     expect(await violations(page)).toEqual([]);
     expect(problems).toEqual([]);

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type RunningReceiver, serve } from '../../../src/cli/start/serve.ts';
+import type { BackgroundJobs } from '../../../src/cli/status/gather-status.ts';
 import { hourUs } from '../../../src/domain/completeness.ts';
 import { formatDateUs } from '../../../src/domain/dates.ts';
 import type { Delivery } from '../../../src/domain/ports.ts';
@@ -17,6 +18,7 @@ const dayUs = 24 * hourUs;
 
 export type Generator = ReturnType<typeof createProductGenerator>;
 export type PublishedProduct = ReturnType<Generator['next']>;
+type DeletedProduct = ReturnType<Generator['deleted']>;
 
 /** Facts of the history, for assertions. */
 export interface History {
@@ -39,14 +41,32 @@ export interface SeededReceiver extends History {
   close(): Promise<void>;
 }
 
+/** Another history, with its own clock and background jobs. */
+export interface Plan {
+  nowUs: () => number;
+  jobs: BackgroundJobs;
+  fill(store: Store, generator: Generator): Promise<History>;
+}
+
 /** Opens the receiver. `products` is the number in three days; the alerts and the quarantine are always filled. */
-export async function openSeeded({ products = 400 } = {}): Promise<SeededReceiver> {
+export async function openSeeded({
+  products = 400,
+  plan = {
+    nowUs: realNowUs,
+    jobs: seededJobs,
+    fill: (store: Store, generator: Generator) => fill(store, generator, products),
+  },
+}: {
+  products?: number;
+  plan?: Plan;
+} = {}): Promise<SeededReceiver> {
   const folder = mkdtempSync(join(tmpdir(), 'earshot-page-'));
   const dataDir = join(folder, 'data');
   const generator = createProductGenerator({ seed: 7 });
+  const { nowUs } = plan;
   const store = await openStore({ dataDir, diskReserveBytes: undefined, nowUs });
-  const history = await fill(store, generator, products).finally(() => store.close());
-  let receiver = await serveFolder(dataDir, loopback);
+  const history = await plan.fill(store, generator).finally(() => store.close());
+  let receiver = await serveFolder(dataDir, loopback, plan);
   await untilIndexed(receiver);
   const url = receiver.consoleUrl ?? '';
   const { port } = new URL(url);
@@ -69,7 +89,7 @@ export async function openSeeded({ products = 400 } = {}): Promise<SeededReceive
     restart: async (between = async () => undefined) => {
       await receiver.close();
       await between();
-      receiver = await serveFolder(dataDir, { ...loopback, port: Number(port) });
+      receiver = await serveFolder(dataDir, { ...loopback, port: Number(port) }, plan);
     },
     close: async () => {
       await receiver.close();
@@ -78,10 +98,14 @@ export async function openSeeded({ products = 400 } = {}): Promise<SeededReceive
   };
 }
 
-const nowUs = () => Date.now() * 1_000;
+const realNowUs = () => Date.now() * 1_000;
 const silent = () => undefined;
 
-async function serveFolder(dataDir: string, listen: typeof loopback): Promise<RunningReceiver> {
+async function serveFolder(
+  dataDir: string,
+  listen: typeof loopback,
+  { nowUs, jobs }: Plan,
+): Promise<RunningReceiver> {
   const receiver = await serve(
     {
       listen: loopback,
@@ -98,7 +122,7 @@ async function serveFolder(dataDir: string, listen: typeof loopback): Promise<Ru
     { debug: silent, info: silent, warn: silent, error: silent },
     { nowUs, newId: randomUUID, random: Math.random },
   );
-  receiver.setBackgroundJobs(seededJobs);
+  receiver.setBackgroundJobs(jobs);
   return receiver;
 }
 
@@ -108,7 +132,12 @@ async function untilIndexed({ products, store }: RunningReceiver): Promise<void>
   while (!(await isIndexed())) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
-function notificationBody(product: PublishedProduct, event: string, atUs: number): string {
+export function notificationBody(
+  product: PublishedProduct | DeletedProduct,
+  event: string,
+  atUs: number,
+  ackId: string = randomUUID(),
+): string {
   return JSON.stringify({
     '@odata.context': '$metadata#Notification/$entity',
     SubscriptionEvent: event,
@@ -116,13 +145,13 @@ function notificationBody(product: PublishedProduct, event: string, atUs: number
     ProductName: product.Name,
     SubscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
     NotificationDate: formatDateUs(atUs),
-    AckId: randomUUID(),
+    AckId: ackId,
     value: product,
   });
 }
 
 async function fill(store: Store, generator: Generator, count: number): Promise<History> {
-  const now = nowUs();
+  const now = realNowUs();
   // Noon: yesterday at any time of the day, and the hours around it are due.
   const missingHourUs = Math.floor(now / dayUs) * dayUs - 12 * hourUs;
   const products: PublishedProduct[] = [];

@@ -185,6 +185,7 @@ describe.skipIf(!hasChromium)('the pages about time', () => {
     expect(await hours.first().locator('title').textContent()).toMatch(/UTC: median \d+ ms, p90 /);
     await hours.nth(3).click();
     expect(new URL(page.url()).pathname).toBe('/live');
+    await page.locator('#live tbody tr').first().waitFor();
     const listed = await page.locator('#live tbody tr').count();
     expect(listed).toBe(api.hours[3]?.notificationToReceipt?.count);
     await page.context().close();

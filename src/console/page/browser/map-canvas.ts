@@ -125,7 +125,7 @@ function paintShape(context: Context, shape: Shape, camera: Camera, colour: stri
   context.strokeStyle = colour;
   context.beginPath();
   trace(context, shape, camera, false);
-  context.globalAlpha = 0.22;
+  context.globalAlpha = fillAlpha(shape.box);
   context.fill('evenodd');
   context.globalAlpha = 0.9;
   if (shape.rings.some(({ seams }) => seams !== null)) {
@@ -134,6 +134,11 @@ function paintShape(context: Context, shape: Shape, camera: Camera, colour: stri
   }
   context.stroke();
   context.globalAlpha = 1;
+}
+
+/** Large footprints are paler: many of them overlap, and small ones stay visible. */
+function fillAlpha([left, top, right, bottom]: Shape['box']): number {
+  return Math.min(0.22, Math.max(0.07, 2.6 / Math.sqrt((right - left) * (bottom - top))));
 }
 
 /** Shifts at which the map repeats between two longitudes. */

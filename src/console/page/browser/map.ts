@@ -74,6 +74,8 @@ function part(name: string): HTMLElement {
 start();
 
 function start(): void {
+  // The whole globe is visible: a polar map is round, the other one twice as wide as high.
+  canvas.classList.toggle('polar', projection.period === 0);
   canvas.tabIndex = 0;
   canvas.setAttribute('role', 'application');
   canvas.setAttribute(

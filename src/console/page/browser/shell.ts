@@ -53,6 +53,11 @@ export function prepareContent(root: ParentNode): void {
   for (const button of root.querySelectorAll<HTMLButtonElement>('[data-copy]')) addCopy(button);
   for (const form of root.querySelectorAll<HTMLFormElement>('form[data-submit-on-change]')) {
     form.addEventListener('change', () => submitState(form));
+    // Choices apply at once; a text needs Enter or the button.
+    const hasText = form.querySelector('input:not([type="hidden"])') !== null;
+    for (const button of form.querySelectorAll<HTMLButtonElement>('[type="submit"]')) {
+      button.hidden = !hasText;
+    }
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       submitState(form);
@@ -95,15 +100,20 @@ async function copied(text: string): Promise<boolean> {
   }
 }
 
-/** Repeats `ageText` of markup.ts. */
 function updateAges(root: ParentNode): void {
   const now = Date.now();
   for (const shown of root.querySelectorAll<HTMLElement>('[data-age]')) {
     const at = Date.parse(shown.closest('time')?.dateTime ?? '');
     if (Number.isNaN(at)) continue;
     const seconds = Math.round((now - at) / 1_000);
-    shown.textContent = seconds < 0 ? `in ${spanText(-seconds)}` : `${spanText(seconds)} ago`;
+    shown.textContent = ageText(seconds);
   }
+}
+
+/** Repeats `ageText` of markup.ts. */
+function ageText(seconds: number): string {
+  if (seconds === 0) return 'now';
+  return seconds < 0 ? `in ${spanText(-seconds)}` : `${spanText(seconds)} ago`;
 }
 
 /** Repeats `spanText` of markup.ts for whole seconds. */

@@ -97,9 +97,9 @@ describe.skipIf(!hasChromium)('the live list', { timeout: 30_000 }, () => {
       return clipboard();
     };
     expect(await copied('Copy id', /^[\da-f-]{36}$/)).toBe(product.Id);
-    const query = await copied('Copy earshot query', /^earshot query/);
+    const query = await copied('Copy query command', /^earshot query/);
     expect(query).toBe(`earshot query --product-id ${product.Id}`);
-    const [, url = ''] = /^curl '(\S+)'$/.exec(await copied('Copy curl', /^curl/)) ?? [];
+    const [, url = ''] = /^curl '(\S+)'$/.exec(await copied('Copy curl command', /^curl/)) ?? [];
     expect(await (await fetch(url)).json()).toMatchObject({ productId: product.Id });
     // The open row stays in its place.
     const later = await push();
@@ -162,7 +162,7 @@ describe.skipIf(!hasChromium)('the live list', { timeout: 30_000 }, () => {
     await page.getByRole('button', { name: shown }).click();
     await page.locator('tr.details pre').getByText('onerror').waitFor();
     expect(await page.textContent('#live')).not.toMatch(/\u202e/);
-    await page.getByRole('button', { name: 'Copy earshot query' }).click();
+    await page.getByRole('button', { name: 'Copy query command' }).click();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
       String.raw`earshot query --product-id 'x'\''; touch /tmp/x #'`,
     );

@@ -117,6 +117,18 @@ describe.skipIf(!hasChromium)('the live list', { timeout: 30_000 }, () => {
     expect(problems).toEqual([]);
   });
 
+  it('opens a row by a click on a narrow screen, within its width', async () => {
+    const { page } = await open('', { viewport: { width: 375, height: 700 } });
+    await rows(page).first().locator('td').first().click();
+    const body = page.locator('tr.details pre');
+    await body.waitFor();
+    const box = await body.boundingBox();
+    expect((box?.x ?? 0) + (box?.width ?? 999)).toBeLessThan(375);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(375);
+    await rows(page).first().locator('td').first().click();
+    await body.waitFor({ state: 'detached' });
+  });
+
   it('filters by event, subscription and $filter, also what arrives', async () => {
     const { page } = await open('?since=7d');
     await page.getByLabel('event').selectOption('created');

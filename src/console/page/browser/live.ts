@@ -252,7 +252,14 @@ function rowOf(
     h('td', { class: name }, printable(value ?? '-'));
   return h(
     'tr',
-    { class: first.has(row.position) ? '' : 'arrived' },
+    {
+      class: first.has(row.position) ? '' : 'arrived',
+      // On a narrow screen, the button is outside.
+      onClick: ({ target }: Event) => {
+        const isOwn = target instanceof Element && target.closest('a, button') === null;
+        if (isOwn && getSelection()?.isCollapsed) setOpen(isOpen ? null : row.position);
+      },
+    },
     h('td', null, h('time', { dateTime: receivedAt, class: 'tight' }, received)),
     h('td', null, h('span', { class: `badge ${tone}` }, printable(event))),
     text(cells.mission),

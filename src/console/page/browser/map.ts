@@ -264,8 +264,8 @@ function addTools(): void {
   const modes = (['box', 'polygon'] as const).map((mode) => {
     const label =
       mode === 'box'
-        ? 'Draw a box as filter: drag'
-        : 'Draw a polygon as filter: click the corners, then Enter or double-click';
+        ? 'Box: drag to draw an area as filter'
+        : 'Polygon: click the corners of an area as filter, then press Enter or double-click';
     const made = button(mode === 'box' ? 'Box' : 'Polygon', () => toggle(mode), label);
     made.dataset.mode = mode;
     made.setAttribute('aria-pressed', 'false');
@@ -287,10 +287,10 @@ function addTools(): void {
     button(
       'Fit',
       () => gestures.fit(shapeOf(items.flatMap(({ rings }) => rings)).box),
-      'Show all footprints',
+      'Fit: show all footprints',
     ),
     ...modes,
-    button('This view', useView, 'Use the visible area as filter'),
+    button('This view', useView, 'This view: use the visible area as filter'),
   );
 }
 

@@ -48,7 +48,7 @@ function pathFrom(folder: string, program: string): string {
 }
 
 /** Returns how the program was called: npm and `bin/earshot` set variables, otherwise it is on the path. */
-function nameCalled(env: Io['env']): string {
+export function nameCalled(env: Io['env']): string {
   const { npm_command: npm, npm_package_name: project, earshot_called_as: path } = env;
   if (path !== undefined && path !== '') return path;
   if (npm === undefined) return 'earshot';

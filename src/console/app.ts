@@ -63,6 +63,8 @@ export interface ConsoleOptions extends GuardOptions, Omit<PageParts, 'passwordN
   log: Logger;
   /** Aborted at shutdown: live streams end. */
   closing: AbortSignal;
+  /** Name of the program in commands of pages, as the user calls it; `earshot` by default. */
+  programName?: string;
   limits?: Partial<QueryLineOptions>;
   liveLimits?: Partial<LiveLimits>;
 }
@@ -139,6 +141,7 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
       line: pageLine,
       newRequestId,
       closing: options.closing,
+      programName: options.programName ?? 'earshot',
       onFailure: (error, requestId, path) => logFailure(error, { requestId, path }, options.log),
     },
   );

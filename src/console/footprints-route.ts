@@ -60,7 +60,7 @@ const rowFields = productFields.pick({
 
 const footprint = rowFields.extend({
   geometry: z
-    .looseObject({ type: z.string() })
+    .object({ type: z.string(), coordinates: z.array(z.unknown()).readonly() })
     .describe(
       `GeoJSON, split at the antimeridian. Rings of more than ${footprintLimits.ringPositionsMax} positions are simplified.`,
     ),

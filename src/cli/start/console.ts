@@ -15,6 +15,7 @@ import { createCredentialCheck, createGate } from '../../receiver/basic-auth.ts'
 import { startIndexing } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
 import type { Store } from '../../store/store.ts';
+import { nameCalled } from '../called-as.ts';
 import { createClosers } from '../closers.ts';
 import { type Io, pause } from '../io.ts';
 import type { ServedCertificate } from './certificate.ts';
@@ -28,16 +29,25 @@ const connectionsMax = 200;
 /** Time to send an answer of a thousand records at shutdown. */
 const graceMs = 2_000;
 
+type ConsoleIo = Pick<Io, 'nowUs' | 'newId'> & Partial<Pick<Io, 'env'>>;
+
 type ConsoleParts = Omit<
   ConsoleOptions,
-  'authorize' | 'listenHost' | 'newRequestId' | 'catalogueUrl' | 'nowUs' | 'limits' | 'closing'
+  | 'authorize'
+  | 'programName'
+  | 'listenHost'
+  | 'newRequestId'
+  | 'catalogueUrl'
+  | 'nowUs'
+  | 'limits'
+  | 'closing'
 >;
 
 /** Returns null if the port cannot be opened: that is logged, and the receiver continues. */
 async function openConsole(
   config: NonNullable<Config['console']>,
   { log, ...parts }: ConsoleParts,
-  { nowUs, newId }: Pick<Io, 'nowUs' | 'newId'>,
+  { nowUs, newId, env = {} }: ConsoleIo,
   closing: AbortSignal,
 ): Promise<Listener | null> {
   const { listen, password, catalogueUrl } = config;
@@ -47,6 +57,7 @@ async function openConsole(
   const app = createConsoleApp({
     ...parts,
     catalogueUrl,
+    programName: nameCalled(env),
     log,
     nowUs,
     closing,
@@ -93,7 +104,7 @@ function portsOf(store: Store) {
 export async function serveQueries(
   { dataDir, diskReserveBytes, console, index }: ServeConfig,
   { store, ...parts }: QueryParts,
-  io: Pick<Io, 'nowUs' | 'newId'>,
+  io: ConsoleIo,
 ): Promise<ServedQueries> {
   const closers = createClosers();
   if (index) {

@@ -48,7 +48,7 @@ export interface RunningReceiver {
 export async function serve(
   config: ServeConfig,
   log: Logger,
-  io: Pick<Io, 'nowUs' | 'newId' | 'random'> & Partial<Pick<Io, 'fetch' | 'pid'>>,
+  io: Pick<Io, 'nowUs' | 'newId' | 'random'> & Partial<Pick<Io, 'fetch' | 'pid' | 'env'>>,
   tuning: ServeTuning = {},
 ): Promise<RunningReceiver> {
   const closers = createClosers();

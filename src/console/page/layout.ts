@@ -1,8 +1,9 @@
 /** The frame of every page: navigation, state of the receiver, style sheet and scripts. */
 import { html, raw } from 'hono/html';
 import { isWell, type Status, type StatusPart } from '../../domain/status.ts';
+import { type FilterFinding, showFinding } from '../../filter/finding.ts';
 import type { Assets } from './assets.ts';
-import type { Html } from './markup.ts';
+import { findings, type Html, panel, withCommands } from './markup.ts';
 import { linkTo, type PageState, sharedState } from './page-state.ts';
 
 /** Pages in the order of the navigation, with the key that opens each after `g`. */
@@ -178,5 +179,21 @@ export function periodChoice({ since, until }: PageState, back: string): Html {
       ? ''
       : html`<label>until<input name="until" value="${until}" size="20"></label>`;
   const sorted = options.toSorted(([a], [b]) => Number(b === '') - Number(a === ''));
-  return html`${choice('period', 'since', sorted, since)}${end}`;
+  return html`${choice('period', 'since', sorted, since === back ? undefined : since)}${end}`;
+}
+
+/** Renders the field for a filter expression; the key `/` focuses it. */
+export function filterField({ filter }: PageState): Html {
+  return html`<label class="grow">$filter<input name="filter" value="${filter}" size="40" spellcheck="false"
+    autocomplete="off" data-search placeholder="Collection/Name eq 'SENTINEL-2'"></label>`;
+}
+
+/** Renders the errors of a filter, each with its place. */
+export function filterErrors(filter: string, errors: readonly FilterFinding[]): Html {
+  const lines = errors.map((one) => showFinding(filter, one));
+  const fields = withCommands('`earshot query products --help` shows examples of filters.');
+  return panel(
+    errors.length === 1 ? 'One error in the filter' : `${errors.length} errors in the filter`,
+    html`${findings(lines)}<p>Correct the field $filter above. ${fields}</p>`,
+  );
 }

@@ -5,7 +5,6 @@ import type { FilterTree } from '../../domain/filter-tree.ts';
 import { subscriptionEvents } from '../../domain/subscription.ts';
 import { printable } from '../../domain/text.ts';
 import { checkFilter } from '../../filter/check.ts';
-import { type FilterFinding, showFinding } from '../../filter/finding.ts';
 import {
   cursorText,
   type LiveRow,
@@ -13,12 +12,11 @@ import {
   newestCursor,
   newestLiveRows,
 } from '../live-rows.ts';
-import { choice, periodChoice, stateForm } from './layout.ts';
+import { choice, filterErrors, filterField, periodChoice, stateForm } from './layout.ts';
 import {
   badge,
   count,
   emptyState,
-  findings,
   type Html,
   panel,
   spanText,
@@ -71,15 +69,6 @@ export const livePage: PageRoute = {
   },
 };
 
-function filterErrors(filter: string, errors: readonly FilterFinding[]): Html {
-  const lines = errors.map((one) => showFinding(filter, one));
-  const fields = withCommands('`earshot query products --help` shows examples of filters.');
-  return panel(
-    errors.length === 1 ? 'One error in the filter' : `${errors.length} errors in the filter`,
-    html`${findings(lines)}<p>Correct the field $filter above. ${fields}</p>`,
-  );
-}
-
 function rowsOf(
   parts: PageParts,
   { state, signal }: PageRequest,
@@ -103,7 +92,7 @@ function controls(state: PageState, names: readonly string[]): Html {
     html`${choice('event', 'event', [['', 'all'], ...events], state.event)}
 ${choice('subscription', 'subscription', [['', 'all'], ...subscriptions], state.subscription)}
 ${periodChoice(state, '24h')}
-<label class="grow">$filter<input name="filter" value="${state.filter}" size="40" spellcheck="false" autocomplete="off" data-search placeholder="Collection/Name eq 'SENTINEL-2'"></label>`,
+${filterField(state)}`,
   );
 }
 

@@ -1,20 +1,22 @@
 /** The page `/map`: footprints of received products on a map, and the same products as a list. */
 import { html } from 'hono/html';
 import { AppError } from '../../domain/app-error.ts';
-import type { FilterTree, Geometry, Position } from '../../domain/filter-tree.ts';
+import type { Geometry, Position } from '../../domain/filter-tree.ts';
 import { productCells } from '../../domain/product-cells.ts';
 import type { FoundProduct } from '../../domain/products.ts';
 import { parseBoundingBox } from '../../filter/bounding-box.ts';
-import { and, expression, intersects } from '../../filter/builder.ts';
-import { requireFilter } from '../../filter/check.ts';
+import { intersects } from '../../filter/builder.ts';
+import { checkFilter } from '../../filter/check.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { closedRing } from '../../filter/geometry/ring.ts';
 import { centreOf } from '../../filter/geometry/shape.ts';
+import { printFilter } from '../../filter/print.ts';
 import { footprintLimits, receivedProducts } from '../footprints-route.ts';
-import { choice, periodChoice, stateForm } from './layout.ts';
+import { choice, filterErrors, filterField, periodChoice, stateForm } from './layout.ts';
 import { age, emptyState, type Html, panel, type TableColumn, table } from './markup.ts';
-import type { PageRequest, PageRoute } from './page-route.ts';
+import { type PageRequest, type PageRoute, subscriptionNames } from './page-route.ts';
 import { linkTo, type PageState, productLink } from './page-state.ts';
+import { withArea } from './product-search.ts';
 import { smallMap } from './small-map.ts';
 
 /** Products of the list below the map. */
@@ -55,9 +57,18 @@ export const mapPage: PageRoute = {
     const { url, state, assets, signal } = request;
     const mapState = stateOf(url, state);
     const drawn = drawnArea(url.searchParams);
-    const tree = requireFilter(state.filter, 'Products');
+    const names = await subscriptionNames(parts);
+    const page = { title: 'Map', controls: controls(state, mapState, names) };
+    const { tree, findings } = checkFilter(state.filter, 'Products');
+    const errors = findings.filter(({ severity }) => severity === 'error');
+    if (errors.length > 0) return { ...page, body: filterErrors(state.filter, errors) };
     if (drawn !== null) {
-      return { location: linkTo('/map', { ...mapState, filter: filterWithArea(tree, drawn) }) };
+      return {
+        location: linkTo('/map', {
+          ...mapState,
+          filter: printFilter(withArea(tree, intersects(drawn).tree)),
+        }),
+      };
     }
     const { subscription, sinceUs, until, untilUs } = state;
     const period = { sinceUs, untilUs: until === undefined ? undefined : untilUs };
@@ -74,9 +85,8 @@ export const mapPage: PageRoute = {
       land: { coarse: assets.urlOf('land-coarse.json'), fine: assets.urlOf('land-fine.json') },
     };
     return {
-      title: 'Map',
+      ...page,
       wide: true,
-      controls: controls(state, mapState),
       scripts: ['map.js'],
       data,
       body: html`${mapPanel(listed, request)}${listPanel(listed, request)}`,
@@ -128,18 +138,12 @@ function drawnArea(parameters: URLSearchParams): Geometry | null {
   return toGeoJson({ type: 'Polygon', coordinates: [closedRing(ring)] });
 }
 
-/** Adds an area to a filter. It replaces the area of a filter that has exactly one. */
-function filterWithArea(tree: FilterTree | null, area: Geometry): string {
-  const drawn = intersects(area);
-  if (tree === null) return String(drawn);
-  const terms = tree.node === 'and' ? tree.terms : [tree];
-  const isArea = ({ node }: FilterTree) => node === 'intersects';
-  const areas = terms.filter(isArea);
-  const others = areas.length === 1 ? terms.filter((term) => !isArea(term)) : terms;
-  return String(and(...others.map(expression), drawn));
-}
-
-function controls(state: PageState, { projection, colour, view }: MapState): Html {
+function controls(
+  state: PageState,
+  { projection, colour, view }: MapState,
+  names: readonly string[],
+): Html {
+  const subscriptions = names.map((name) => [name, name] as const);
   const area =
     state.filter === ''
       ? ''
@@ -147,9 +151,9 @@ function controls(state: PageState, { projection, colour, view }: MapState): Htm
   return stateForm(
     '/map',
     html`${choice('colour', 'colour', colours, colour)}${choice('projection', 'projection', projections, projection)}
-${periodChoice(state, '24h')}
-<label class="grow">$filter<input name="filter" value="${state.filter}" size="40" spellcheck="false" autocomplete="off" data-search placeholder="Collection/Name eq 'SENTINEL-2'"></label>${area}`,
-    { subscription: state.subscription, view },
+${choice('subscription', 'subscription', [['', 'all'], ...subscriptions], state.subscription)}${periodChoice(state, '24h')}
+${filterField(state)}${area}`,
+    { view },
   );
 }
 

@@ -50,6 +50,8 @@ interface PageOptions {
   line: QueryLine;
   newRequestId: () => string;
   closing: AbortSignal;
+  /** Name of the program in commands. */
+  programName: string;
   /** Logs an error that a page shows. */
   onFailure: (error: Error, requestId: string, path: string) => void;
 }
@@ -60,11 +62,16 @@ export function addPages(
   // biome-ignore lint/suspicious/noExplicitAny: Hono's parameter for the environment
   app: Hono<any>,
   parts: PageParts,
-  { line, newRequestId, onFailure, closing }: PageOptions,
+  { line, newRequestId, onFailure, closing, programName }: PageOptions,
 ): void {
   // Usually before the first request, but not while the receiver starts.
   const early = setTimeout(() => loadAssets().catch(() => undefined), 1_000).unref();
   closing.addEventListener('abort', () => clearTimeout(early));
+  app.use(async (c, next) => {
+    await next();
+    const isPage = c.res.headers.get('Content-Type') === pageHeaders['Content-Type'];
+    if (isPage && programName !== 'earshot') c.res = await withProgramName(c.res, programName);
+  });
   app.get('/assets/*', async (c, next) => {
     const assets = await loadAssets();
     return assets.answer(c.req.path, c.req.header('accept-encoding') ?? '') ?? next();
@@ -126,6 +133,15 @@ async function respond(
   const content = await render(parts, request);
   if ('location' in content) return c.redirect(content.location, 303);
   return pageAnswer(document(content, { path, state, status, assets, livePosition }), 200);
+}
+
+/** Replaces the name of the program in the commands of a page: they can then be pasted. */
+async function withProgramName(page: Response, name: string): Promise<Response> {
+  const shown = String(await html`${name}`);
+  const text = (await page.text())
+    .replace('<html ', () => `<html data-program="${shown}" `)
+    .replaceAll(/(?<=<code>|data-copy=")earshot(?= [a-z-])/g, () => shown);
+  return new Response(text, page);
 }
 
 /**

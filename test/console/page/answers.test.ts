@@ -187,6 +187,17 @@ describe('a page that cannot be shown', () => {
     expect(await get('/live')).toMatchObject({ status: 200 });
   });
 
+  it('names commands as the user calls the program', async () => {
+    const status = () => Promise.reject(new AppError('unavailable', 'No.'));
+    const { get } = await openConsole({ status, programName: 'npm run -s earshot -- "&' });
+    const { text } = await get('/');
+    const name = 'npm run -s earshot -- &quot;&amp;';
+    expect(text).toContain(`<html data-program="${name}" lang="en">`);
+    expect(text).toContain(`<code>${name} status</code>`);
+    expect(text).toContain(`data-copy="${name} status"`);
+    expect(text).not.toMatch(/(?:<code>|")earshot [a-z]/);
+  });
+
   it('shows only the request id of an internal error', async () => {
     const errors: object[] = [];
     const silent = () => undefined;

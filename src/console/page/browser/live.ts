@@ -2,7 +2,7 @@
 import { type ComponentChild, Fragment, h, render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { prepareContent, showConnection, spanText } from './shell.ts';
-import { openStream, pageData } from './stream.ts';
+import { asCalled, openStream, pageData } from './stream.ts';
 
 interface Row {
   position: number;
@@ -141,7 +141,7 @@ function notesOf({ omitted, lag }: Shown): ComponentChild {
 
 /** Shows a text in which commands stand in backquotes. */
 function withCommands(text: string): ComponentChild[] {
-  return text.split('`').map((part, i) => (i % 2 === 1 ? h('code', null, part) : part));
+  return text.split('`').map((part, i) => (i % 2 === 1 ? h('code', null, asCalled(part)) : part));
 }
 
 function emptyList(): ComponentChild {
@@ -252,7 +252,14 @@ function rowOf(
     h('td', { class: name }, printable(value ?? '-'));
   return h(
     'tr',
-    { class: first.has(row.position) ? '' : 'arrived' },
+    {
+      class: first.has(row.position) ? '' : 'arrived',
+      // On a narrow screen, the button is outside.
+      onClick: ({ target }: Event) => {
+        const isOwn = target instanceof Element && target.closest('a, button') === null;
+        if (isOwn && getSelection()?.isCollapsed) setOpen(isOpen ? null : row.position);
+      },
+    },
     h('td', null, h('time', { dateTime: receivedAt, class: 'tight' }, received)),
     h('td', null, h('span', { class: `badge ${tone}` }, printable(event))),
     text(cells.mission),
@@ -308,11 +315,11 @@ function Details({ row }: { row: Row }) {
   const product = `/products/${encodeURIComponent(row.productId)}`;
   const url = `${location.origin}/api/notification?position=${row.position}`;
   const login = data.passwordNeeded ? ' --user earshot' : '';
-  const query = ['earshot', 'query', '--product-id', quoted(row.productId)].join(' ');
+  const query = asCalled(`earshot query --product-id ${quoted(row.productId)}`);
   const copies = [
     ['Copy id', row.productId],
-    ['Copy `earshot query`', query],
-    ['Copy `curl`', `curl${login} '${url}'`],
+    ['Copy query command', query],
+    ['Copy curl command', `curl${login} '${url}'`],
   ] as const;
   return h(
     'div',
@@ -322,7 +329,7 @@ function Details({ row }: { row: Row }) {
       { class: 'toolbar' },
       h('a', { class: 'button', href: product }, 'Open product'),
       copies.map(([label, text]) =>
-        h('button', { type: 'button', 'data-copy': text, key: label }, withCommands(label)),
+        h('button', { type: 'button', 'data-copy': text, key: label }, label),
       ),
     ),
     loaded === null ? h('p', { class: 'note' }, 'Loading …') : contentOf(loaded),

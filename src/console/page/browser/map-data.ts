@@ -7,6 +7,10 @@ import { type LonLat, type Outline, type Projection, ringsOf } from './map-proje
 export interface FootprintPage {
   footprints: (Footprint & { geometry: Outline })[];
   next: string | null;
+  /** Position up to which products are listed. */
+  indexedPosition: number;
+  /** Notifications that are not indexed yet. */
+  lag: number;
 }
 
 /** A product on the map. */
@@ -21,7 +25,7 @@ export async function answerOf(url: string): Promise<FootprintPage> {
   });
   const body = await answer.json();
   if (!answer.ok) throw new Error(String(body.detail ?? answer.statusText));
-  return body;
+  return { ...body, lag: Number(answer.headers.get('earshot-index-lag') ?? 0) };
 }
 
 /** Returns a footprint in map coordinates, without a colour yet. */

@@ -34,6 +34,10 @@ const countText = new Intl.NumberFormat('en-GB');
 const pollMs = 1_000;
 /** Time after which all footprints are loaded again: products change, and leave the period. */
 const reloadMs = 300_000;
+/** Time between two attempts while the receiver does not answer. */
+const retryMs = 5_000;
+/** A smaller lag of the index is usual. */
+const lagShown = 100;
 const pickedMax = 20;
 /** Pixels per degree above which the fine outlines are shown. */
 const fineScale = 14;
@@ -49,6 +53,8 @@ const readout = part('map-readout');
 let items: Item[] = [];
 let picked: readonly Item[] = [];
 let colour = (data.colour === '' ? 'collection' : data.colour) as ColourName;
+/** Position up to which the items are complete. */
+let lastPosition = 0;
 let land: Land = { land: [], borders: shapeOf([]) };
 let isFine = false;
 
@@ -118,22 +124,38 @@ async function load(): Promise<void> {
       const page: FootprintPage = await answerOf(url);
       found.push(...page.footprints.map((one) => itemOf(one, projection)));
       url = page.next;
-      items = found.toReversed();
+      lastPosition = Math.max(lastPosition, page.indexedPosition);
+      items = found.slice(0, data.footprintsMax).toReversed();
       show();
+      showCount(page.lag);
     }
-    showCount();
   } catch (error) {
     readout.textContent = error instanceof Error ? error.message : String(error);
+    setTimeout(load, retryMs);
   }
 }
 
-function showCount(): void {
+/** Loads the footprints of new products. Resolves with true when there are more. */
+async function loadNew(): Promise<boolean> {
+  const after = Math.max(lastPosition, items.at(-1)?.position ?? 0);
+  const page = await answerOf(`${data.footprints}&after=${after}&limit=1000`);
+  const { footprints, next, lag } = page;
+  if (next === null) lastPosition = page.indexedPosition;
+  if (footprints.length === 0) return false;
+  const fresh = footprints.map((one) => itemOf(one, projection));
+  items = [...items, ...fresh].slice(-data.footprintsMax);
+  show();
+  showCount(lag);
+  return next !== null;
+}
+
+function showCount(lag: number): void {
   const count = countText.format(items.length);
   const some = items.length >= data.footprintsMax ? `The newest ${count}` : count;
-  readout.textContent =
-    items.length === 0
-      ? 'No product with a footprint matches in this period. Choose a longer period, or clear the filter.'
-      : `${some} footprints`;
+  const empty =
+    'No product with a footprint matches in this period. Choose a longer period, or clear the filter.';
+  const lags = lag > lagShown ? ` · the index lags by ${countText.format(lag)} notifications` : '';
+  readout.textContent = `${items.length === 0 ? empty : `${some} footprints`}${lags}`;
 }
 
 /** Requests new footprints when something arrives, and all of them after some minutes. */
@@ -142,23 +164,15 @@ function followArrivals(): void {
   let isBusy = false;
   let loadedAt = performance.now();
   let changed = false;
-  const poll = async () => {
-    const newest = items.at(-1)?.position ?? 0;
-    const { footprints } = await answerOf(`${data.footprints}&after=${newest}&limit=1000`);
-    if (footprints.length === 0) return;
-    items = [...items, ...footprints.map((one) => itemOf(one, projection))].slice(
-      -data.footprintsMax,
-    );
-    show();
-    showCount();
-  };
   setInterval(() => {
     const isOld = changed && performance.now() - loadedAt > reloadMs;
     if (document.hidden || isBusy || !(isDue || isOld)) return;
     [isDue, isBusy] = [false, true];
     if (isOld) [loadedAt, changed] = [performance.now(), false];
-    void (isOld ? load() : poll().catch(() => undefined)).finally(() => {
+    const work = isOld ? load().then(() => false) : loadNew().catch(() => false);
+    void work.then((hasMore) => {
       isBusy = false;
+      isDue ||= hasMore;
     });
   }, pollMs);
   openStream('/api/live?rows=0', '', {
@@ -266,8 +280,8 @@ function addTools(): void {
   const modes = (['box', 'polygon'] as const).map((mode) => {
     const label =
       mode === 'box'
-        ? 'Draw a box as filter: drag'
-        : 'Draw a polygon as filter: click the corners, then Enter or double-click';
+        ? 'Box: drag to draw an area as filter'
+        : 'Polygon: click the corners of an area as filter, then press Enter or double-click';
     const made = button(mode === 'box' ? 'Box' : 'Polygon', () => toggle(mode), label);
     made.dataset.mode = mode;
     made.setAttribute('aria-pressed', 'false');
@@ -289,10 +303,10 @@ function addTools(): void {
     button(
       'Fit',
       () => gestures.fit(shapeOf(items.flatMap(({ rings }) => rings)).box),
-      'Show all footprints',
+      'Fit: show all footprints',
     ),
     ...modes,
-    button('This view', useView, 'Use the visible area as filter'),
+    button('This view', useView, 'This view: use the visible area as filter'),
   );
 }
 

@@ -1,5 +1,5 @@
 /** Behaviour of every page: theme, ages, copy buttons, keyboard, and content that refreshes itself. */
-import { openStream, type StreamState } from './stream.ts';
+import { asCalled, openStream, type StreamState } from './stream.ts';
 
 const storage = {
   get: (name: string): string | null => {
@@ -287,7 +287,9 @@ export function showConnection(state: StreamState | 'failed'): void {
   banner.hidden = false;
   const [what, next] = problems[state];
   const text = `${what} ${banner.dataset.since} UTC. This page shows old data, and reconnects automatically. ${next}`;
-  const parts = text.split('`').map((part, i) => (i % 2 === 1 ? element('code', part) : part));
+  const parts = text
+    .split('`')
+    .map((part, i) => (i % 2 === 1 ? element('code', asCalled(part)) : part));
   banner.replaceChildren(...parts);
 }
 

@@ -72,6 +72,12 @@ async function isAlive(): Promise<boolean> {
   }
 }
 
+/** Returns a command with the name of the program as the user calls it. */
+export function asCalled(command: string): string {
+  const { program = 'earshot' } = document.documentElement.dataset;
+  return command.replace(/^earshot(?= [a-z-])/, () => program);
+}
+
 /** Returns the data of the page. */
 export function pageData<Data>(): Data {
   return JSON.parse(document.getElementById('page-data')?.textContent ?? '{}') as Data;

@@ -1,7 +1,5 @@
 /** The pages about the operation of the receiver, as a person and a browser see them. */
-import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ListedAlert } from '../../../src/domain/alerts.ts';
 import type { QuarantineEntry } from '../../../src/domain/ports.ts';
@@ -361,8 +359,6 @@ describe('/summaries', () => {
   });
 });
 
-const paths = ['/subscriptions', '/sinks', '/alerts', '/quarantine', '/quarantine/2', '/summaries'];
-
 describe.skipIf(!hasChromium)('in a browser', () => {
   let browser: Browser;
 
@@ -385,32 +381,6 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await page.context().close();
   });
 
-  it('has no findings of axe, in either theme, and fits a phone', async () => {
-    const axe = await readFile(createRequire(import.meta.url).resolve('axe-core'), 'utf8');
-    const { page, problems } = await openPage(browser, `${seeded.url}/`);
-    const found: string[] = [];
-    for (const path of paths) {
-      await page.setViewportSize({ width: 375, height: 800 });
-      await page.goto(seeded.url + path);
-      const excess = await page.evaluate<number>(tooWide);
-      if (excess > 0) found.push(`${path}: ${excess} px too wide`);
-      await page.setViewportSize({ width: 1280, height: 900 });
-      await page.evaluate(axe);
-      // The themes differ in colours only.
-      for (const [colorScheme, rules] of [
-        ['light', '{}'],
-        ['dark', contrastOnly],
-      ] as const) {
-        await page.emulateMedia({ colorScheme });
-        const findings = await findingsOfAxe(page, rules);
-        found.push(...findings.map((one) => `${path} ${colorScheme}: ${one}`));
-      }
-    }
-    expect(found).toEqual([]);
-    expect(problems).toEqual([]);
-    await page.context().close();
-  });
-
   it('copies the command of an alert', async () => {
     const options = { permissions: ['clipboard-read', 'clipboard-write'] };
     const { page } = await openPage(browser, `${seeded.url}/alerts`, options);
@@ -421,18 +391,3 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await page.context().close();
   });
 });
-
-interface AxeResult {
-  violations: { id: string; nodes: { target: string[] }[] }[];
-}
-
-const tooWide = 'document.documentElement.scrollWidth - innerWidth';
-
-const contrastOnly = "{ runOnly: ['color-contrast'] }";
-
-async function findingsOfAxe(page: Page, rules: string): Promise<string[]> {
-  const { violations } = await page.evaluate<AxeResult>(`axe.run(${rules})`);
-  return violations.flatMap(({ id, nodes }) =>
-    nodes.map(({ target }) => `${id} ${target.join(' ')}`),
-  );
-}

@@ -97,9 +97,9 @@ describe.skipIf(!hasChromium)('the live list', { timeout: 30_000 }, () => {
       return clipboard();
     };
     expect(await copied('Copy id', /^[\da-f-]{36}$/)).toBe(product.Id);
-    const query = await copied('Copy earshot query', /^earshot query/);
+    const query = await copied('Copy query command', /^earshot query/);
     expect(query).toBe(`earshot query --product-id ${product.Id}`);
-    const [, url = ''] = /^curl '(\S+)'$/.exec(await copied('Copy curl', /^curl/)) ?? [];
+    const [, url = ''] = /^curl '(\S+)'$/.exec(await copied('Copy curl command', /^curl/)) ?? [];
     expect(await (await fetch(url)).json()).toMatchObject({ productId: product.Id });
     // The open row stays in its place.
     const later = await push();
@@ -115,6 +115,18 @@ describe.skipIf(!hasChromium)('the live list', { timeout: 30_000 }, () => {
     await page.getByRole('button', { name: 'Show 1 new' }).click();
     await rows(page).first().getByText(later.Name).waitFor();
     expect(problems).toEqual([]);
+  });
+
+  it('opens a row by a click on a narrow screen, within its width', async () => {
+    const { page } = await open('', { viewport: { width: 375, height: 700 } });
+    await rows(page).first().locator('td').first().click();
+    const body = page.locator('tr.details pre');
+    await body.waitFor();
+    const box = await body.boundingBox();
+    expect((box?.x ?? 0) + (box?.width ?? 999)).toBeLessThan(375);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(375);
+    await rows(page).first().locator('td').first().click();
+    await body.waitFor({ state: 'detached' });
   });
 
   it('filters by event, subscription and $filter, also what arrives', async () => {
@@ -162,7 +174,7 @@ describe.skipIf(!hasChromium)('the live list', { timeout: 30_000 }, () => {
     await page.getByRole('button', { name: shown }).click();
     await page.locator('tr.details pre').getByText('onerror').waitFor();
     expect(await page.textContent('#live')).not.toMatch(/\u202e/);
-    await page.getByRole('button', { name: 'Copy earshot query' }).click();
+    await page.getByRole('button', { name: 'Copy query command' }).click();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
       String.raw`earshot query --product-id 'x'\''; touch /tmp/x #'`,
     );

@@ -75,7 +75,12 @@ describe.skipIf(!hasChromium)('/products', () => {
     await first.waitFor();
     await page.keyboard.press('ArrowDown');
     const chosen = page.locator('[aria-selected=true]');
-    expect(await box.getAttribute('aria-activedescendant')).toBe(await chosen.getAttribute('id'));
+    await expect
+      .poll(
+        async () =>
+          (await box.getAttribute('aria-activedescendant')) === (await chosen.getAttribute('id')),
+      )
+      .toBe(true);
     await page.keyboard.press('Escape');
     await first.waitFor({ state: 'detached' });
     await page.keyboard.type("INEL-2'");

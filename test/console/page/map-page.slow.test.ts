@@ -129,7 +129,7 @@ describe.skipIf(!hasChromium)('the map', () => {
       view: '0,0,3',
       since: '7d',
     });
-    await page.getByRole('button', { name: 'Draw a box' }).click();
+    await page.getByRole('button', { name: 'Box' }).click();
     const at = await canvasPixels(page, flatPixel([0, 0], 3), [
       [-60, 30],
       [70, -30],
@@ -149,7 +149,7 @@ describe.skipIf(!hasChromium)('the map', () => {
   test('replaces the area when another one is drawn, also across the antimeridian', async () => {
     const area = "OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((0 0,1 0,1 1,0 1,0 0))')";
     const page = await openMap({ filter: `${mine} and ${area}`, view: '180,0,3' });
-    await page.getByRole('button', { name: 'Draw a box' }).click();
+    await page.getByRole('button', { name: 'Box' }).click();
     await drag(
       page,
       await canvasPixels(page, flatPixel([180, 0], 3), [
@@ -166,7 +166,7 @@ describe.skipIf(!hasChromium)('the map', () => {
 
   test('turns a drawn polygon into a filter, with keys to undo and finish', async () => {
     const page = await openMap({ view: '30,-42,3' });
-    await page.getByRole('button', { name: 'Draw a polygon' }).click();
+    await page.getByRole('button', { name: 'Polygon' }).click();
     const corners = await canvasPixels(page, flatPixel([30, -42], 3), [
       [10, -68],
       [90, -68],

@@ -35,6 +35,7 @@ const pollMs = 1_000;
 /** Time after which all footprints are loaded again: products change, and leave the period. */
 const reloadMs = 300_000;
 const pickedMax = 20;
+const itemsPerTask = 2_500;
 /** Pixels per degree above which the fine outlines are shown. */
 const fineScale = 14;
 
@@ -85,7 +86,9 @@ function start(): void {
   root.replaceChildren(canvas, tools, legend, selection, readout);
   addTools();
   showView(data.view);
-  void load();
+  void load().then(() => {
+    if (data.isLive) followArrivals();
+  });
   void showLand(data.land.coarse);
   document.addEventListener('themechange', show);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', show);
@@ -98,7 +101,6 @@ function start(): void {
       show();
       saveState();
     });
-  if (data.isLive) followArrivals();
 }
 
 /** Without outlines, the map shows footprints only. */
@@ -114,7 +116,11 @@ async function load(): Promise<void> {
     let url: string | null = `${data.footprints}&limit=${data.footprintsMax}`;
     while (url !== null && found.length < data.footprintsMax) {
       const page: FootprintPage = await answerOf(url);
-      found.push(...page.footprints.map((one) => itemOf(one, projection)));
+      for (const [i, one] of page.footprints.entries()) {
+        // Pauses, so that no task delays a key or a click.
+        if (i % itemsPerTask === itemsPerTask - 1) await new Promise((done) => setTimeout(done));
+        found.push(itemOf(one, projection));
+      }
       url = page.next;
       items = found.toReversed();
       show();

@@ -46,7 +46,6 @@ async function addCoverage(dataDir: string, products: number): Promise<void> {
       ...{ unfinished: false, credentialsDigest: null, heldBy: null, reported: null },
       ...{ activityAtUs: nowUs, notifiedAtUs: nowUs, runningSeenAtUs: nowUs, pausedSeenAtUs: null },
     };
-    await store.administration.commit({ save, history: [] });
     const hours = Math.ceil((products * slotMs * 1_000) / hourUs);
     const lastUs = Math.floor(nowUs / hourUs) * hourUs - 2 * hourUs;
     const coverage = Array.from({ length: hours }, (_, i) => {
@@ -55,8 +54,17 @@ async function addCoverage(dataDir: string, products: number): Promise<void> {
         ...{ ...hour, event, expected: 40, pushed: 40, late: 0, recovered: 0, missing: 0 },
       }));
     });
-    await store.completeness.saveCoverage(coverage.flat());
+    for (const some of chunked(coverage.flat())) await store.completeness.saveCoverage(some);
+    // Last: its presence shows that the coverage is complete.
+    await store.administration.commit({ save, history: [] });
   } finally {
     await store.close();
   }
+}
+
+/** The store saves a limited number of hours at once. */
+function chunked<Row>(rows: readonly Row[]): Row[][] {
+  const size = 500;
+  const count = Math.ceil(rows.length / size);
+  return Array.from({ length: count }, (_, i) => rows.slice(i * size, (i + 1) * size));
 }

@@ -36,6 +36,8 @@ interface PageFigures {
   readonly idleTasksMs: readonly number[];
   readonly tasksMs: readonly number[];
   readonly heap: Growth;
+  /** Processor time of the main thread of the page / time: 1 is one core. */
+  readonly cores: number;
 }
 
 interface ViewedRun extends RunFigures {
@@ -85,6 +87,11 @@ type Rounds = readonly Round<State, ViewedRun>[];
 
 function targetsOf(fast: Rounds, slow: Rounds, rate: number) {
   const speed = (state: State) => speedRatio(fast, state, 'no viewers');
+  // Independent of other programs, which take processor time from all states.
+  const perCore = ({ requestsPerSecond, serverCores }: ViewedRun) =>
+    serverCores === null ? Number.NaN : requestsPerSecond / serverCores;
+  const perCoreRatio = (state: State) =>
+    median(fast.map((round) => perCore(round[state]) / perCore(round['no viewers'])));
   const p99 = (state: State) =>
     median(slow.map((round) => round[state].p99Ms / round['no viewers'].p99Ms));
   const pages = slow.flatMap(({ Chromium }) => Chromium.pages);
@@ -95,6 +102,13 @@ function targetsOf(fast: Rounds, slow: Rounds, rate: number) {
   return [
     target('intake at full load, programs / no viewers', speed('programs'), { min: 0.95 }),
     target('intake at full load, Chromium / no viewers', speed('Chromium'), { min: 0.95 }),
+    ...(['programs', 'Chromium'] as const).map((state) =>
+      target(
+        `intake per processor second of the receiver, ${state} / no viewers`,
+        perCoreRatio(state),
+        { min: 0.95 },
+      ),
+    ),
     target(`rate reached with Chromium, of ${rate}`, reached, { min: rate * 0.99 }),
     target('p99, programs / no viewers', p99('programs'), { max: 1 }),
     target('p99, Chromium / no viewers', p99('Chromium'), { max: 1 }),
@@ -124,6 +138,7 @@ function renderPages(slow: Rounds): string {
       ...[idle, tasks].flatMap((all) => [String(all.length), figure(Math.max(0, ...all))]),
       megabytes(({ firstBytes }) => firstBytes),
       megabytes(({ lastBytes }) => lastBytes),
+      figure(median(own.map(({ cores }) => cores)), 2),
     ];
   });
   const server = slow.map(({ Chromium }) => Chromium.serverMemory);
@@ -134,7 +149,15 @@ function renderPages(slow: Rounds): string {
     megabytes(({ firstBytes }) => firstBytes),
     megabytes(({ lastBytes }) => lastBytes),
   ];
-  const header = ['tasks > 50 ms, idle', 'max ms', 'with load', 'max ms', 'MB first third', 'last'];
+  const header = [
+    'tasks > 50 ms, idle',
+    'max ms',
+    'with load',
+    'max ms',
+    'MB first third',
+    'last',
+    'cores',
+  ];
   return alignTable([['Pages in Chromium', ...header], ...rows, receiver]);
 }
 
@@ -200,14 +223,17 @@ async function watchViewers(
     memory.push({ atMs: Date.now(), bytes: residentBytes });
   });
   const sessions = await Promise.all(pages.map((page) => page.context().newCDPSession(page)));
-  const heaps: { atMs: number; bytes: number[]; endMs: number }[] = [];
+  const threadTimes = { timeDomain: 'threadTicks' } as const;
+  await Promise.all(sessions.map((session) => session.send('Performance.enable', threadTimes)));
+  const heaps: { atMs: number; bytes: number[]; taskMs: number[]; endMs: number }[] = [];
   for (const share of samplesAt) {
-    await delay(fromMs + share * measureMs - Date.now());
+    await delay(Math.max(0, fromMs + share * measureMs - Date.now()));
     const atMs = Date.now();
+    const taskMs = await Promise.all(sessions.map(mainThreadMs));
     const bytes = await Promise.all(sessions.map(heapBytes));
-    heaps.push({ atMs, bytes, endMs: Date.now() });
+    heaps.push({ atMs, bytes, taskMs, endMs: Date.now() });
   }
-  await delay(fromMs + measureMs - Date.now());
+  await delay(Math.max(0, fromMs + measureMs - Date.now()));
   server.stop();
   const growth = (samples: readonly { atMs: number; bytes: number }[]): Growth => {
     const between = (from: number, to: number) =>
@@ -232,6 +258,7 @@ async function watchViewers(
         idleTasksMs: during(idleFromMs, loadFromMs),
         tasksMs: during(fromMs, fromMs + measureMs),
         heap: growth(heaps.map(({ atMs, bytes }) => ({ atMs, bytes: bytes[i] ?? 0 }))),
+        cores: rise(heaps.map(({ atMs, taskMs }) => ({ atMs, ms: taskMs[i] ?? 0 }))),
       };
     }),
   );
@@ -241,6 +268,18 @@ async function watchViewers(
 /** The collection of garbage for a sample is a task of its own. */
 function overlaps({ atMs, tookMs }: LongTask, sample: { atMs: number; endMs: number }): boolean {
   return atMs < sample.endMs && atMs + tookMs > sample.atMs;
+}
+
+/** Returns the processor time of the main thread so far. */
+async function mainThreadMs(session: CDPSession): Promise<number> {
+  const { metrics } = await session.send('Performance.getMetrics');
+  return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? 0) * 1_000;
+}
+
+function rise(samples: readonly { atMs: number; ms: number }[]): number {
+  const [first, last] = [samples[0], samples.at(-1)];
+  if (first === undefined || last === undefined) return Number.NaN;
+  return (last.ms - first.ms) / (last.atMs - first.atMs);
 }
 
 /** Returns the memory of the scripts of a page after a collection of garbage. */

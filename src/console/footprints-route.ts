@@ -44,7 +44,7 @@ const query = z.strictObject({
     .min(1)
     .max(footprintLimits.rowsMax)
     .default(1_000)
-    .describe('Maximum number of products, from 1 to 10,000.'),
+    .describe('Maximum number of footprints, from 1 to 10,000.'),
 });
 
 const rowFields = productFields.pick({
@@ -95,21 +95,20 @@ export function footprintsRoute(products: Products): ApiRoute {
       const tree = requireFilter(filter, 'Products');
       const question = { ...rest, filter: tree, sinceUs: since, untilUs: until };
       const texts: string[] = [];
-      let [bytes, read] = [0, 0];
+      let bytes = 0;
       let last: number | undefined;
-      for await (const found of receivedProducts(products, question, limit, signal)) {
-        read += 1;
+      const isFull = () => texts.length >= limit || bytes >= footprintLimits.bytesMax;
+      for await (const found of receivedProducts(products, question, Infinity, signal)) {
         last = found.row.position;
         const json = footprintJson(found);
         if (json === null) continue;
         const text = JSON.stringify(json);
         texts.push(text);
         bytes += text.length;
-        if (bytes >= footprintLimits.bytesMax) break;
+        if (isFull()) break;
       }
-      const isFull = read >= limit || bytes >= footprintLimits.bytesMax;
       const parameter = rest.after === undefined ? 'before' : 'after';
-      const next = isFull && last !== undefined ? withParameter(url, parameter, last) : null;
+      const next = isFull() && last !== undefined ? withParameter(url, parameter, last) : null;
       const head = `{"indexedPosition":${indexedPosition},"next":${JSON.stringify(next)},"footprints":[`;
       return new Response(`${head}${texts.join(',')}]}`, {
         headers: { ...headers, 'Content-Type': 'application/json' },

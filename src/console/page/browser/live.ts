@@ -13,6 +13,8 @@ interface Row {
   notificationDate: string | null;
   receivedAt: string;
   cells: Record<'mission' | 'type' | 'sensed' | 'tile' | 'cloud' | 'place', string | null>;
+  /** Not for the rows of the page itself. */
+  isHighlighted?: boolean;
 }
 
 interface Gap {
@@ -38,8 +40,8 @@ interface PageData {
 }
 
 const data = pageData<PageData>();
-/** Rows of the page: only later ones are highlighted. */
-const first = new Set(data.rows.map(({ position }) => position));
+/** New rows of a frame that are highlighted: more would delay the page, and show nothing. */
+const highlightedMax = 20;
 const countText = new Intl.NumberFormat('en-GB');
 
 /** State of the list. New rows collect in `waiting` while the list is paused. */
@@ -165,7 +167,10 @@ function withFrame(former: Shown, frame: Frame, waits: boolean): Shown {
   const { lastPosition, indexedPosition } = frame;
   // The stream starts before the rows of the page were read.
   const known = new Set([...former.rows, ...former.waiting].map(({ position }) => position));
-  const rows = frame.rows.filter(({ position }) => !known.has(position));
+  const isHighlighted = frame.rows.length <= highlightedMax;
+  const rows = frame.rows
+    .filter(({ position }) => !known.has(position))
+    .map((row) => ({ ...row, isHighlighted }));
   const next: Shown = {
     rows: complete(former.rows),
     waiting: [...rows, ...complete(former.waiting)].slice(0, data.rowsMax),
@@ -256,7 +261,7 @@ function rowOf(
   return h(
     'tr',
     {
-      class: first.has(row.position) ? '' : 'arrived',
+      class: row.isHighlighted ? 'arrived' : '',
       // On a narrow screen, the button is outside.
       onClick: ({ target }: Event) => {
         const isOwn = target instanceof Element && target.closest('a, button') === null;

@@ -44,7 +44,7 @@ export interface Colours {
 const layerSize = 1.5;
 const shapesPerSlice = 250;
 /** Time for a slice: while the map moves, and otherwise. */
-const sliceMs = { moving: 4, still: 10 };
+const sliceMs = { moving: 4, still: 13 };
 
 type Context = CanvasRenderingContext2D;
 
@@ -53,7 +53,8 @@ export function shapeOf(rings: readonly MapRing[]): Shape {
   const box: [number, number, number, number] = [Infinity, Infinity, -Infinity, -Infinity];
   for (const { points } of rings) {
     for (let i = 0; i < points.length; i += 2) {
-      const [x = 0, y = 0] = [points[i], points[i + 1]];
+      const x = points[i] ?? 0;
+      const y = points[i + 1] ?? 0;
       if (x < box[0]) box[0] = x;
       if (y < box[1]) box[1] = y;
       if (x > box[2]) box[2] = x;
@@ -72,7 +73,8 @@ export function trace(context: Context, { rings }: Shape, camera: Camera, outlin
       context.moveTo(((points[last] ?? 0) - left) * scale, ((points[last + 1] ?? 0) - top) * scale);
     }
     for (let i = 0; i <= last; i += 2) {
-      const [x, y] = [((points[i] ?? 0) - left) * scale, ((points[i + 1] ?? 0) - top) * scale];
+      const x = ((points[i] ?? 0) - left) * scale;
+      const y = ((points[i + 1] ?? 0) - top) * scale;
       const isJump = outline && seams !== null ? seams[i / 2] === 1 : i === 0;
       if (isJump) context.moveTo(x, y);
       else context.lineTo(x, y);

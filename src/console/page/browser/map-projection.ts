@@ -7,7 +7,8 @@ export type LonLat = readonly [longitude: number, latitude: number];
 
 /** A closed ring in map coordinates. `seams`: 1 for a point that is reached along a cut, which is no outline. */
 export interface MapRing {
-  points: Float64Array;
+  /** x and y in turn. Not a typed array: thousands of small ones make the collection of garbage slow. */
+  points: readonly number[];
   seams: Uint8Array | null;
 }
 
@@ -118,25 +119,27 @@ function opened({ points }: MapRing, isHidden: (i: number) => boolean): MapRing 
 }
 
 function toMap(ring: readonly LonLat[], project: Projection['project']): MapRing {
-  const points = new Float64Array(2 * ring.length);
+  const points: number[] = [];
   let seams: Uint8Array | null = null;
-  for (const [i, position] of ring.entries()) {
+  let former = ring.at(-1) ?? [0, 0];
+  let i = 0;
+  for (const position of ring) {
     const [x, y] = project(position);
-    points[2 * i] = x;
-    points[2 * i + 1] = y;
-    const former = ring[i === 0 ? ring.length - 1 : i - 1] ?? position;
+    points.push(x, y);
     if (isSeam(former, position)) {
       seams ??= new Uint8Array(ring.length);
       seams[i] = 1;
     }
+    former = position;
+    i += 1;
   }
   return { points, seams };
 }
 
 /** True along the antimeridian, a pole, and the edge of a polar map. */
-function isSeam([fromX, fromY]: LonLat, [x, y]: LonLat): boolean {
-  if (fromX === x && Math.abs(x) === 180) return true;
-  return fromY === y && (Math.abs(y) === 90 || Math.abs(y) === edgeLatitude);
+function isSeam(from: LonLat, to: LonLat): boolean {
+  if (from[0] === to[0] && Math.abs(to[0]) === 180) return true;
+  return from[1] === to[1] && (Math.abs(to[1]) === 90 || Math.abs(to[1]) === edgeLatitude);
 }
 
 /** A footprint as GeoJSON: of any type that `/api/footprints` returns. */

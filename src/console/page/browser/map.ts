@@ -39,6 +39,7 @@ const retryMs = 5_000;
 /** A smaller lag of the index is usual. */
 const lagShown = 100;
 const pickedMax = 20;
+const itemsPerTask = 2_500;
 /** Pixels per degree above which the fine outlines are shown. */
 const fineScale = 14;
 
@@ -93,7 +94,9 @@ function start(): void {
   root.replaceChildren(canvas, tools, legend, selection, readout);
   addTools();
   showView(data.view);
-  void load();
+  void load().then(() => {
+    if (data.isLive) followArrivals();
+  });
   void showLand(data.land.coarse);
   document.addEventListener('themechange', show);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', show);
@@ -106,7 +109,6 @@ function start(): void {
       show();
       saveState();
     });
-  if (data.isLive) followArrivals();
 }
 
 /** Without outlines, the map shows footprints only. */
@@ -122,7 +124,11 @@ async function load(): Promise<void> {
     let url: string | null = `${data.footprints}&limit=${data.footprintsMax}`;
     while (url !== null && found.length < data.footprintsMax) {
       const page: FootprintPage = await answerOf(url);
-      found.push(...page.footprints.map((one) => itemOf(one, projection)));
+      for (const [i, one] of page.footprints.entries()) {
+        // Pauses, so that no task delays a key or a click.
+        if (i % itemsPerTask === itemsPerTask - 1) await new Promise((done) => setTimeout(done));
+        found.push(itemOf(one, projection));
+      }
       url = page.next;
       lastPosition = Math.max(lastPosition, page.indexedPosition);
       items = found.slice(0, data.footprintsMax).toReversed();

@@ -30,6 +30,8 @@ export interface LoadJob {
   readonly templateCount: number;
   readonly warmUpMs: number;
   readonly measureMs: number;
+  /** Requests per second of all connections; undefined: as many as possible. */
+  readonly ratePerSecond?: number | undefined;
   /** 0 to 65,535; makes the ids of this run unique. */
   readonly run: number;
   /** Process whose processor time is measured in addition to the generator's. */
@@ -68,14 +70,23 @@ const reconnectDelayMs = 100;
 async function runLoad(job: LoadJob): Promise<LoadResult> {
   const builders = createRequestBuilders(job);
   const tally = createTally(job);
+  const nextDueMs = createPace(job);
   let next = 0;
   const work = builders.map((build) => {
     let sequence = -1;
     let sentMs = 0;
+    let dueMs: number | undefined;
     return keepBusy(job, {
+      pauseMs() {
+        dueMs ??= nextDueMs();
+        return Math.min(dueMs, tally.endMs) - performance.now();
+      },
       nextRequest() {
-        sentMs = performance.now();
-        if (sentMs >= tally.endMs) return undefined;
+        const nowMs = performance.now();
+        if (nowMs >= tally.endMs) return undefined;
+        // With a rate, an answer that delays later requests counts for them, too.
+        sentMs = job.ratePerSecond === undefined ? nowMs : (dueMs ?? nowMs);
+        dueMs = undefined;
         sequence = next++;
         return build(sequence);
       },
@@ -92,6 +103,14 @@ async function runLoad(job: LoadJob): Promise<LoadResult> {
   await Promise.all(work);
   clearTimeout(answerTimeout);
   return tally.result();
+}
+
+/** Returns a function that returns the time of the next request of all connections: at the rate, or immediately. */
+function createPace({ ratePerSecond }: LoadJob): () => number {
+  if (ratePerSecond === undefined) return () => 0;
+  const startMs = performance.now();
+  let turn = 0;
+  return () => startMs + (turn++ * 1_000) / ratePerSecond;
 }
 
 /**
@@ -128,6 +147,8 @@ function createRequestBuilders(job: LoadJob): ((sequence: number) => Buffer)[] {
 
 /** Callbacks of a connection. */
 interface ConnectionEvents {
+  /** Returns the time until the next request; not positive: immediately. */
+  pauseMs(): number;
   /** Returns the next request, unchanged until its answer; undefined to stop. */
   nextRequest(): Buffer | undefined;
   onAnswer(status: number): void;
@@ -149,6 +170,12 @@ function keepBusy(job: LoadJob, events: ConnectionEvents): Promise<void> {
     let isClosing = false;
     let reason = 'closed by the server';
     const send = () => {
+      if (socket.destroyed) return;
+      const pauseMs = events.pauseMs();
+      if (pauseMs > 0) {
+        setTimeout(send, pauseMs);
+        return;
+      }
       const request = events.nextRequest();
       if (request !== undefined) {
         socket.write(request);

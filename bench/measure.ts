@@ -43,6 +43,8 @@ export interface BenchSetting extends Pick<BenchContext, 'cleanup' | 'progress' 
   readonly rounds: number;
   readonly warmUpMs: number;
   readonly measureMs: number;
+  /** Notifications per second; undefined: as many as possible. */
+  readonly ratePerSecond?: number;
   /** Number of distinct bodies sent in turn (default: templateCounts.default). */
   readonly templateCount?: number;
   /** Returns a unique number below 65,536. */
@@ -154,6 +156,7 @@ async function applyLoad(
   const job: LoadJob = {
     ...{ host: '127.0.0.1', port: server.port, path: '/notifications/bench' },
     ...{ authorityPem, username, password, ackIdForm, connections, warmUpMs, measureMs, run },
+    ratePerSecond: setting.ratePerSecond,
     templateCount: Math.max(setting.templateCount ?? templateCounts.default, connections),
     serverProcessId: server.processId,
   };

@@ -40,11 +40,15 @@ export interface QueryData {
 /** Written last; a folder without it is incomplete. */
 const summaryName = 'query-data.json';
 
-/** Creates the data in a folder, or reuses complete data of an earlier run. */
+/**
+ * Creates the data in a folder, or reuses complete data of an earlier run. `firstMs` is the publication time of the
+ * first product of new data.
+ */
 export async function prepareQueryData(
   folder: string,
   products: number,
   progress: Progress,
+  firstMs = Date.UTC(2026, 0, 1),
 ): Promise<QueryData> {
   const summaryFile = join(folder, summaryName);
   if (existsSync(summaryFile)) {
@@ -53,14 +57,14 @@ export async function prepareQueryData(
   }
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const data = await createQueryData(folder, products, progress);
+  const data = await createQueryData(folder, { products, firstMs }, progress);
   writeFileSync(summaryFile, `${JSON.stringify(data, null, 2)}\n`);
   return data;
 }
 
 async function createQueryData(
   folder: string,
-  products: number,
+  { products, firstMs }: { products: number; firstMs: number },
   progress: Progress,
 ): Promise<QueryData> {
   const store = await openStore({ dataDir: folder, nowUs: () => Date.now() * 1_000 });
@@ -68,7 +72,7 @@ async function createQueryData(
   const logFile = databaseFile(folder);
   progress.show(`${products} products: generating the first day`);
   const startMs = performance.now();
-  await writeLog(logFile, createProductLog(products), (written) =>
+  await writeLog(logFile, createProductLog(products, firstMs), (written) =>
     progress.show(`${products} products: ${written} notifications written`),
   );
   const filledMs = performance.now();
@@ -94,10 +98,7 @@ const dayMs = 86_400_000;
 
 /** Daily publications of the catalogue (facts, catalogue 7), and the interval between them. */
 const productsPerDay = 32_000;
-const slotMs = dayMs / productsPerDay;
-
-/** Publication time of the first product, ms since 1970. */
-const firstSlotMs = Date.UTC(2026, 0, 1);
+export const slotMs = dayMs / productsPerDay;
 
 /** A notification whose ids and dates can be overwritten. */
 interface DatedTemplate {
@@ -121,7 +122,7 @@ const notifiedAfterMs = { min: 10_000, max: 90_000 };
 const seed = 7;
 
 /** Creates the first `count` products of the day, deterministic. */
-function createProductDay(count: number): DayProduct[] {
+function createProductDay(count: number, firstMs: number): DayProduct[] {
   const random = createRandom(~seed);
   const generator = createProductGenerator({ seed });
   const subscriptionId = random.uuid();
@@ -131,7 +132,7 @@ function createProductDay(count: number): DayProduct[] {
     return { body, dates: findDates(body.bytes) };
   };
   return Array.from({ length: count }, (_, slot): DayProduct => {
-    const notifiedMs = Math.floor(firstSlotMs + slot * slotMs);
+    const notifiedMs = Math.floor(firstMs + slot * slotMs);
     const publishedMs = notifiedMs - random.integer(notifiedAfterMs.min, notifiedAfterMs.max);
     const lateByMs = random.chance(lateShare) ? drawSpanMs(random, lateMs) : 0;
     const published = toTimestamp(publishedMs, random.integer(0, 999));
@@ -166,15 +167,15 @@ const receiptDelayUs = 400_000;
  * Generates the notifications of a number of products, in order of receipt, without changes after the last product.
  * Each entry overwrites the body of the previous one.
  */
-function* createProductLog(products: number): Generator<LogEntry> {
-  const day = createProductDay(Math.min(products, productsPerDay));
+function* createProductLog(products: number, firstMs: number): Generator<LogEntry> {
+  const day = createProductDay(Math.min(products, productsPerDay), firstMs);
   const due = new Map<number, { slot: number; template: DatedTemplate }[]>();
   const templates = day.flatMap(({ created, changes }) => [created, ...changes]);
   const scratch = Buffer.alloc(Math.max(...templates.map(({ body }) => body.bytes.length)));
   let sequence = 0;
   const entry = (template: DatedTemplate, slot: number, nowSlot: number): LogEntry => {
     sequence += 1;
-    return createEntry(scratch, template, { slot, nowSlot, sequence });
+    return createEntry(scratch, template, { slot, nowMs: firstMs + nowSlot * slotMs, sequence });
   };
   for (let slot = 0; slot < products; slot += 1) {
     const product = day[slot % day.length];
@@ -189,11 +190,11 @@ function* createProductLog(products: number): Generator<LogEntry> {
   }
 }
 
-/** `slot` is that of the product, `nowSlot` that of the notification. */
+/** `slot` is that of the product, `nowMs` the time of the notification. */
 function createEntry(
   scratch: Buffer,
   { body: template, dates }: DatedTemplate,
-  { slot, nowSlot, sequence }: { slot: number; nowSlot: number; sequence: number },
+  { slot, nowMs, sequence }: { slot: number; nowMs: number; sequence: number },
 ): LogEntry {
   const ackId = ackIdOf('observed', run, sequence);
   const productId = productIdOf(run, slot);
@@ -204,7 +205,7 @@ function createEntry(
   const { event, subscriptionId } = template;
   const nameStart = template.bytes.indexOf(template.productName);
   const productName = body.toString('latin1', nameStart, nameStart + template.productName.length);
-  const notificationDateUs = Math.floor((firstSlotMs + nowSlot * slotMs) * 1_000);
+  const notificationDateUs = Math.floor(nowMs * 1_000);
   const receivedAtUs = notificationDateUs + receiptDelayUs;
   return {
     ...{ ackId, productId, productName, event, subscriptionId },

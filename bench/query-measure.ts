@@ -81,7 +81,7 @@ export async function openSubject(
 }
 
 /** Waits for the private listener, which opens shortly after the receiver. */
-async function waitUntilAnswered(consoleUrl: string): Promise<void> {
+export async function waitUntilAnswered(consoleUrl: string): Promise<void> {
   const giveUpMs = performance.now() + readyTimeoutMs;
   for (;;) {
     const answer = await fetch(`${consoleUrl}/odata/v1/Products?$top=1`).catch(() => undefined);

@@ -11,6 +11,7 @@ const programs = {
   dashboard: () => import('../bench/dashboard.ts'),
   dictionary: () => import('../bench/train-dictionary.ts'),
   month: () => import('../test/simulation/month.ts'),
+  page: () => import('../bench/page.ts'),
   profile: () => import('../bench/profile.ts'),
   query: () => import('../bench/query.ts'),
   reconcile: () => import('../bench/reconcile.ts'),

@@ -157,10 +157,10 @@ function openViewer(
   });
 }
 
-/** Sends a frame to each viewer with news. Viewers with the same cursor and query share the reads. */
+/** Sends a frame to each viewer with news. Viewers with the same cursor and query share a frame. */
 async function sendFrames(parts: FeedParts, viewers: ReadonlySet<Viewer>, limits: LiveLimits) {
   const { products, notifications, log } = parts;
-  const news = { reads: new Map(), last: 0, indexed: null as number | null };
+  const news: News = { frames: new Map(), last: 0, indexed: null };
   try {
     news.last = await notifications.lastPosition();
     news.indexed = await products.indexedPosition().catch(unlessUnavailable);
@@ -181,8 +181,8 @@ function noteFailure(error: unknown, log: Logger): void {
 }
 
 interface News {
-  /** Reads of this round, by cursor and query. */
-  reads: Map<string, ReturnType<typeof readFrame>>;
+  /** Frames of this round, by cursor and query. */
+  frames: Map<string, Promise<{ text: string; hasRows: boolean }>>;
   last: number;
   indexed: number | null;
 }
@@ -190,7 +190,7 @@ interface News {
 async function sendFrame(
   parts: FeedParts,
   viewer: Viewer,
-  { reads, last, indexed }: News,
+  { frames, last, indexed }: News,
   limits: LiveLimits,
 ): Promise<void> {
   const { query } = viewer;
@@ -207,17 +207,19 @@ async function sendFrame(
     return;
   }
   if (isNew || missed > 0 || from.indexed < to.indexed) {
-    const key = JSON.stringify([from, query]);
-    const read = reads.get(key) ?? readFrame(parts, query, { from, to }, limits);
-    reads.set(key, read);
-    const frame = { ...(await read), lastPosition: last, indexedPosition: indexed };
+    const key = JSON.stringify([from, { ...query, after: undefined }]);
+    const shared =
+      frames.get(key) ??
+      readFrame(parts, query, { from, to }, limits).then((frame) => {
+        const data: LiveFrame = { ...frame, lastPosition: last, indexedPosition: indexed };
+        const hasRows = frame.count + frame.omitted + frame.products.length > 0;
+        return { text: eventText('update', data, to), hasRows };
+      });
+    frames.set(key, shared);
+    const { text, hasRows } = await shared;
     viewer.cursor = to;
-    const hasRows = frame.count + frame.omitted + frame.products.length > 0;
     // A viewer without rows shows a page that depends on the index, too.
-    if (isNew || hasRows || query.rows === 0) {
-      viewer.send(eventText('update', frame satisfies LiveFrame, to));
-      return;
-    }
+    if (isNew || hasRows || query.rows === 0) return viewer.send(text);
   }
   if (performance.now() - viewer.sentAtMs > limits.keepAliveMs) viewer.send(': still here\n\n');
 }

@@ -103,7 +103,7 @@ export async function readFrame(
   if (filter !== null) {
     const page = await indexed(limit);
     const omitted = page.next === null ? 0 : page.next - from.indexed - 1;
-    return { ...withinBytes(page.events.map(indexedRow), omitted, rowBytesMax), products: [] };
+    return { ...counted(page.events.map(indexedRow), omitted, rowBytesMax), products: [] };
   }
   const span = { afterPosition: from.position, beforePosition: to.position + 1 };
   const query = { ...span, subscription, events, limit, order: 'newest' as const };
@@ -119,19 +119,27 @@ export async function readFrame(
   }));
   const omitted = rows.length < limit ? 0 : (rows.at(-1)?.position ?? 0) - from.position - 1;
   return {
-    ...withinBytes(listed, omitted, rowBytesMax),
-    products: known.filter(({ position }) => position <= from.position),
+    ...counted(listed, omitted, rowBytesMax),
+    products: withinBytes(
+      known.filter(({ position }) => position <= from.position),
+      rowBytesMax,
+    ),
   };
 }
 
-/** Names of products come from outside and may be long: the oldest rows beyond the size are omitted. */
-function withinBytes(all: LiveRow[], omitted: number, max: number): Omit<Frame, 'products'> {
-  let bytes = 0;
-  const rows = all.filter((row) => {
-    bytes += Buffer.byteLength(JSON.stringify(row));
-    return bytes <= max;
-  });
+/** Counts the rows of a frame, and omits the oldest ones beyond the size. */
+function counted(all: LiveRow[], omitted: number, bytesMax: number): Omit<Frame, 'products'> {
+  const rows = withinBytes(all, bytesMax);
   return { count: rows.length, omitted: omitted + all.length - rows.length, rows };
+}
+
+/** Returns the first items up to a size: texts about products come from outside, and may be long. */
+function withinBytes<Item>(all: readonly Item[], bytesMax: number): Item[] {
+  let bytes = 0;
+  return all.filter((item) => {
+    bytes += Buffer.byteLength(JSON.stringify(item));
+    return bytes <= bytesMax;
+  });
 }
 
 /** Pages of indexed notifications that a list with a filter examines, about 10,000 notifications each. */

@@ -20,6 +20,9 @@ const types: Readonly<Record<string, string>> = {
   json: 'application/json',
 };
 
+/** Preparing the files takes about 100 ms. */
+const prepareMsMax = 30_000;
+
 let loaded: Promise<Assets> | undefined;
 
 /** Loads the files, once per process. The next call after a failure retries. */
@@ -40,6 +43,8 @@ function prepared(): Promise<PreparedFile[]> {
     execArgv: ['--disable-warning=ExperimentalWarning'],
   });
   thread.unref();
+  const timeout = setTimeout(() => void thread.terminate(), prepareMsMax).unref();
+  thread.once('exit', () => clearTimeout(timeout));
   return new Promise((resolve, reject) => {
     thread.once('message', resolve);
     thread.once('error', reject);

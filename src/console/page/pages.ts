@@ -67,6 +67,9 @@ export function addPages(
   // Usually before the first request, but not while the receiver starts.
   const early = setTimeout(() => loadAssets().catch(() => undefined), 1_000).unref();
   closing.addEventListener('abort', () => clearTimeout(early));
+  const paths = routes.flatMap(({ path, item }) => (item ? [path, `${path}/:id`] : [path]));
+  // Outside of the change of the program's name, which reads the text.
+  for (const path of paths) app.use(path, compress({ encoding: 'gzip' }));
   app.use(async (c, next) => {
     await next();
     const isPage = c.res.headers.get('Content-Type') === pageHeaders['Content-Type'];
@@ -77,7 +80,6 @@ export function addPages(
     return assets.answer(c.req.path, c.req.header('accept-encoding') ?? '') ?? next();
   });
   for (const route of routes) {
-    app.use(route.path, compress({ encoding: 'gzip' }));
     const show = async (c: Context, id: string) => {
       const loaded = await loadAssets();
       try {
@@ -93,9 +95,7 @@ export function addPages(
       }
     };
     app.get(route.path, (c) => show(c, ''));
-    if (route.item === undefined) continue;
-    app.use(`${route.path}/:id`, compress({ encoding: 'gzip' }));
-    app.get(`${route.path}/:id`, (c) => show(c, c.req.param('id')));
+    if (route.item !== undefined) app.get(`${route.path}/:id`, (c) => show(c, c.req.param('id')));
   }
   // A person who opens an unknown address; programs get a problem as JSON.
   app.get('*', async (c, next) => {

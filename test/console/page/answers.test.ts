@@ -198,6 +198,13 @@ describe('a page that cannot be shown', () => {
     expect(text).not.toMatch(/(?:<code>|")earshot [a-z]/);
   });
 
+  it('names commands also in a compressed page', async () => {
+    const { origin } = await openConsole({ programName: 'bin/earshot' });
+    const answer = await fetch(`${origin}/alerts`, { headers: { 'accept-encoding': 'gzip' } });
+    expect(answer.headers.get('content-encoding')).toBe('gzip');
+    expect(await answer.text()).toContain('<html data-program="bin/earshot" lang="en">');
+  });
+
   it('shows only the request id of an internal error', async () => {
     const errors: object[] = [];
     const silent = () => undefined;

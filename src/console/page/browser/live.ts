@@ -73,12 +73,15 @@ function LiveList() {
   reading.current = open !== null;
   useEffect(() => {
     if (data.stream === null) return undefined;
+    let isFirst = true;
     return openStream(data.stream, data.after, {
       onMessage: (name, message) => {
         const waits = paused.current || reading.current;
         if (name !== 'gap') change((former) => withFrame(former, message as Frame, waits));
-        else if (waits) change((former) => withGap(former, message as Gap));
+        // Many have arrived since the page was rendered: a reload would only repeat that.
+        else if (waits || isFirst) change((former) => withGap(former, message as Gap));
         else location.reload();
+        isFirst = false;
       },
       onState: showConnection,
     });
@@ -354,7 +357,9 @@ function contentOf({ fields, body, failure }: Loaded): ComponentChild {
 
 async function loadNotification(position: number): Promise<Loaded> {
   try {
-    const answer = await fetch(`/api/notification?position=${position}`);
+    const answer = await fetch(`/api/notification?position=${position}`, {
+      signal: AbortSignal.timeout(35_000),
+    });
     const { body = '', ...fields } = await answer.json();
     if (!answer.ok) return { fields: null, body: null, failure: String(fields.detail) };
     return { fields, body: indented(body), failure: null };

@@ -196,7 +196,6 @@ function loadPage(): Promise<{ page: Document | null; isLost: boolean }> {
 /** Replaces the parts of the page that changed. Keeps the focus and the scroll position. */
 function replaceContent(now: Element, next: Element, page: Document): void {
   replaceChanged(document.querySelector('nav'), page.querySelector('nav'));
-  const banner = now.querySelector('.banner');
   const [old, fresh] = [[...now.children], [...next.children]].map((all) =>
     all.filter((one) => !one.matches('.banner, .heading')),
   );
@@ -209,7 +208,6 @@ function replaceContent(now: Element, next: Element, page: Document): void {
     } else replaceChanged(former, element);
   }
   for (const former of old?.slice(fresh?.length ?? 0) ?? []) former.remove();
-  if (banner !== null) now.prepend(banner);
   updateAges(now);
 }
 
@@ -217,14 +215,16 @@ function replaceChanged(now: Element | null, next: Element | null): void {
   if (now === null || next === null || withoutAges(now) === withoutAges(next)) return;
   const isLeaf = now.children.length !== next.children.length || now.tagName !== next.tagName;
   if (!isLeaf && now.matches('.grid, .span, .health')) {
-    for (const [i, child] of [...now.children].entries())
-      replaceChanged(child, next.children[i] ?? null);
+    // A copy: a part that is moved to this page leaves the list.
+    const others = [...next.children];
+    for (const [i, child] of [...now.children].entries()) replaceChanged(child, others[i] ?? null);
     if (now.className !== next.className) now.className = next.className;
     return;
   }
   const focused = now.contains(document.activeElement) ? document.activeElement : null;
   if (focused !== null && isTyping(focused)) return;
   const scrolled = [...now.querySelectorAll('.scroll')].map(({ scrollLeft }) => scrollLeft);
+  const opened = [...now.querySelectorAll('details')].map(({ open }) => open);
   const fresh = document.adoptNode(next);
   const same = focused === null ? null : sameElement(focused, now, fresh);
   const wasSelected = now.querySelector('[aria-selected="true"]') !== null;
@@ -232,6 +232,8 @@ function replaceChanged(now: Element | null, next: Element | null): void {
   prepareContent(fresh);
   for (const [i, area] of fresh.querySelectorAll('.scroll').entries())
     area.scrollLeft = scrolled[i] ?? 0;
+  for (const [i, details] of fresh.querySelectorAll('details').entries())
+    details.open = opened[i] ?? details.open;
   same?.focus({ preventScroll: true });
   if (wasSelected) same?.closest('[data-list] tbody > tr')?.setAttribute('aria-selected', 'true');
 }
@@ -250,12 +252,13 @@ function sameElement(former: Element, root: Element, fresh: Element): HTMLElemen
   return found instanceof HTMLElement && found.tagName === former.tagName ? found : null;
 }
 
-/** Ages differ in each answer, and are updated in place. */
+/** Ages differ in each answer, and are updated in place; people open and close details. */
 function withoutAges(element: Element): string {
   const copy = element.cloneNode(true);
   if (!(copy instanceof Element)) return '';
   for (const shown of copy.querySelectorAll('[data-age]')) shown.textContent = '';
   for (const button of copy.querySelectorAll('[data-copy]')) button.removeAttribute('hidden');
+  for (const details of copy.querySelectorAll('details')) details.removeAttribute('open');
   return copy.outerHTML;
 }
 
@@ -383,7 +386,7 @@ function helpDialog(): HTMLDialogElement {
   label.prepend(choice);
   const close = element('button', 'Close');
   close.addEventListener('click', () => dialog.close());
-  dialog.append(title, list, label, element('p', ''), close);
+  dialog.append(title, list, label, close);
   document.body.append(dialog);
   return dialog;
 }

@@ -38,7 +38,10 @@ export function openStream(path: string, after: string, handlers: StreamHandlers
       stop();
       setTimeout(start, retryMs * (0.75 + Math.random() / 2));
       retryMs = Math.min(2 * retryMs, 15_000);
-      if (!(await isAlive())) handlers.onState('lost');
+      const isAnswering = await isAlive();
+      // The next attempt has succeeded meanwhile.
+      if (source?.readyState === EventSource.OPEN) return;
+      if (!isAnswering) handlers.onState('lost');
       else if (!wasOpen) handlers.onState('refused');
     });
     for (const name of events) {

@@ -86,6 +86,8 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   // Each has its own thread, so that neither waits for the other; pages use both.
   const [notificationLine, productLine] = [createQueryLine(limits), createQueryLine(limits)];
   const pageLine = createQueryLine(limits);
+  // The largest answers: one at a time.
+  const footprintLine = createQueryLine({ ...limits, atOnceMax: 1 });
   const guard = createConsoleGuard(options);
   const app = new Hono<Environment>();
 
@@ -111,7 +113,7 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     { route: notificationsRoute(notifications), line: notificationLine },
     { route: notificationRoute(notifications), line: notificationLine },
     { route: productsRoute(options), line: productLine },
-    { route: footprintsRoute(products), line: productLine },
+    { route: footprintsRoute(options), line: footprintLine },
     { route: filterCheckRoute(options), line: productLine },
     { route: summariesRoute(summaries), line: notificationLine },
     { route: coverageRoute(options), line: notificationLine },
@@ -268,7 +270,9 @@ function answerApi(
 
 function logFailure(err: Error, fields: { requestId: string; path: string }, log: Logger): void {
   const status = statusOf(err);
-  if (status < 500) log.debug({ ...fields, status, reason: errorText(err) }, 'query refused');
+  // The maximum number of live streams is no failure.
+  const isUsual = status < 500 || (err instanceof AppError && 'viewersMax' in err.facts);
+  if (isUsual) log.debug({ ...fields, status, reason: errorText(err) }, 'query refused');
   else log.error({ ...fields, status, err }, 'query failed');
 }
 

@@ -1,11 +1,13 @@
 /** `/api/footprints`: outlines of the received products, for maps. */
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
-import type { FilterTree, Geometry, Position, Ring } from '../domain/filter-tree.ts';
+import type { FilterTree } from '../domain/filter-tree.ts';
 import { toProductJson } from '../domain/json-rows.ts';
+import type { NotificationLog } from '../domain/ports.ts';
 import type { FoundProduct, ProductQuery, Products } from '../domain/products.ts';
 import { requireFilter } from '../filter/check.ts';
-import { toGeoJson } from '../filter/geometry/geojson.ts';
+import { displayLimits } from '../filter/geometry/display.ts';
 import {
   type ApiRoute,
   apiRoute,
@@ -14,15 +16,16 @@ import {
   positionParameter,
   withParameter,
 } from './api-route.ts';
-import { lagHeader, lagHeaders, productFields } from './products-route.ts';
+import { lagHeader, productFields } from './products-route.ts';
 
 export const footprintLimits = {
   rowsMax: 10_000,
   /** Size of an answer; further products are on the next page. */
   bytesMax: 8_000_000,
-  /** Positions of a ring: a map of the globe does not show more. */
-  ringPositionsMax: 400,
 };
+
+/** Rows between two pauses, about a millisecond, so that an answer does not delay the intake. */
+const rowsPerTurn = 50;
 
 const query = z.strictObject({
   filter: z.string().default('').describe('Filter expression in the filter language.'),
@@ -62,19 +65,27 @@ const footprint = rowFields.extend({
   geometry: z
     .object({ type: z.string(), coordinates: z.array(z.unknown()).readonly() })
     .describe(
-      `GeoJSON, split at the antimeridian. Rings of more than ${footprintLimits.ringPositionsMax} positions are simplified.`,
+      `GeoJSON, split at the antimeridian. Simplified to at most about ${displayLimits.positions} positions.`,
     ),
 });
 type FootprintJson = z.output<typeof footprint>;
 
 const answer = z.object({
   indexedPosition: z.int().describe('Last position of the log in the product index.'),
-  footprints: z.array(footprint).describe('Products with a footprint, newest first.'),
+  footprints: z
+    .array(footprint)
+    .describe('Products with a footprint, newest first; with `after`, oldest first.'),
   next: nextField,
 });
 
-/** Returns the route. The text is written row by row, so that a large answer does not delay the intake. */
-export function footprintsRoute(products: Products): ApiRoute {
+/** Returns the route. */
+export function footprintsRoute({
+  products,
+  notifications,
+}: {
+  products: Products;
+  notifications: Pick<NotificationLog, 'lastPosition'>;
+}): ApiRoute {
   return apiRoute({
     path: '/api/footprints',
     operationId: 'listFootprints',
@@ -90,16 +101,18 @@ export function footprintsRoute(products: Products): ApiRoute {
       if (rest.after !== undefined && rest.before !== undefined) {
         throw new AppError('invalid', '`after` and `before` cannot be combined.');
       }
-      const headers = await lagHeaders(products);
       const indexedPosition = await products.indexedPosition();
+      const lag = (await notifications.lastPosition()) - indexedPosition;
       const tree = requireFilter(filter, 'Products');
       const question = { ...rest, filter: tree, sinceUs: since, untilUs: until };
       const texts: string[] = [];
-      let bytes = 0;
+      let [bytes, read] = [0, 0];
       let last: number | undefined;
       const isFull = () => texts.length >= limit || bytes >= footprintLimits.bytesMax;
       for await (const found of receivedProducts(products, question, Infinity, signal)) {
         last = found.row.position;
+        read += 1;
+        if (read % rowsPerTurn === 0) await yieldToOthers();
         const json = footprintJson(found);
         if (json === null) continue;
         const text = JSON.stringify(json);
@@ -111,7 +124,10 @@ export function footprintsRoute(products: Products): ApiRoute {
       const next = isFull() && last !== undefined ? withParameter(url, parameter, last) : null;
       const head = `{"indexedPosition":${indexedPosition},"next":${JSON.stringify(next)},"footprints":[`;
       return new Response(`${head}${texts.join(',')}]}`, {
-        headers: { ...headers, 'Content-Type': 'application/json' },
+        headers: {
+          'Content-Type': 'application/json',
+          ...(lag > 0 ? { [lagHeader]: String(lag) } : {}),
+        },
       });
     },
   });
@@ -143,7 +159,8 @@ export async function* receivedProducts(
     entity: 'Products',
     filter,
     subscription,
-    received: { untilUs },
+    // Without a filter, the scan ends at the first older product; with one, the index leaves older ones out.
+    received: { untilUs, fromUs: filter === null ? undefined : sinceUs - clockToleranceUs },
     order: { by: 'received', direction: after === undefined ? 'desc' : 'asc' },
     after: position === undefined ? undefined : { value: position, position },
     records: false,
@@ -166,38 +183,6 @@ function footprintJson({ row, footprint: geometry }: FoundProduct): FootprintJso
   if (!geometry) return null;
   return {
     ...rowFields.parse(toProductJson(row)),
-    geometry: rounded(toGeoJson(simplified(geometry))),
+    geometry,
   };
-}
-
-function simplified(geometry: Geometry): Geometry {
-  const { ringPositionsMax } = footprintLimits;
-  const thin = (ring: Ring): Ring => {
-    if (ring.length <= ringPositionsMax) return ring;
-    const step = Math.ceil(ring.length / ringPositionsMax);
-    return ring.filter((_, i) => i % step === 0 || i === ring.length - 1);
-  };
-  if (geometry.type === 'Polygon')
-    return { ...geometry, coordinates: geometry.coordinates.map(thin) };
-  if (geometry.type !== 'MultiPolygon') return geometry;
-  return { ...geometry, coordinates: geometry.coordinates.map((rings) => rings.map(thin)) };
-}
-
-/** Rounds to 11 m: more digits only make the answer larger. */
-function rounded(geometry: Geometry): Geometry {
-  const near = ([x, y]: Position): Position => [
-    Math.round(x * 10_000) / 10_000,
-    Math.round(y * 10_000) / 10_000,
-  ];
-  const ring = (positions: Ring) => positions.map(near);
-  switch (geometry.type) {
-    case 'Point':
-      return { ...geometry, coordinates: near(geometry.coordinates) };
-    case 'MultiPoint':
-      return { ...geometry, coordinates: ring(geometry.coordinates) };
-    case 'Polygon':
-      return { ...geometry, coordinates: geometry.coordinates.map(ring) };
-    case 'MultiPolygon':
-      return { ...geometry, coordinates: geometry.coordinates.map((one) => one.map(ring)) };
-  }
 }

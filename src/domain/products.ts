@@ -43,7 +43,7 @@ export interface ProductRow {
 export interface FoundProduct {
   row: ProductRow;
   record: Readonly<Record<string, unknown>>;
-  /** Only with `footprints: true` in the query; null without a footprint. */
+  /** Outline for maps: GeoJSON, simplified. Only with `footprints: true` in the query; null without a footprint. */
   footprint?: Geometry | null;
 }
 
@@ -87,7 +87,7 @@ export interface ProductQuery {
   limit?: number | undefined;
   /** False: records are not read and are empty. */
   records?: boolean | undefined;
-  /** True: the footprint of each product is read from the index. */
+  /** True: products have the outline of their footprint, from the index. */
   footprints?: boolean | undefined;
 }
 

@@ -1,6 +1,6 @@
 /** `/api/footprints` over a real store. */
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { footprintLimits } from '../../src/console/footprints-route.ts';
+import { displayLimits } from '../../src/filter/geometry/display.ts';
 import { openSeeded, type SeededReceiver } from './page/seeded-receiver.ts';
 
 interface Footprint {
@@ -80,14 +80,17 @@ test('simplifies rings with many positions, and cuts at the antimeridian', async
     GeoFootprint: { type: 'Polygon', coordinates },
   };
   await seeded.push(product as never);
-  const found = await vi.waitFor(async () => {
-    const [first] = (await get({ filter: "Name eq 'MANY'" })).footprints;
-    if (first === undefined) throw new Error('not indexed');
-    return first;
-  });
+  const found = await vi.waitFor(
+    async () => {
+      const [first] = (await get({ filter: "Name eq 'MANY'" })).footprints;
+      if (first === undefined) throw new Error('not indexed');
+      return first;
+    },
+    { interval: 20, timeout: 10_000 },
+  );
   expect(found.geometry.type).toBe('MultiPolygon');
   const positions = found.geometry.coordinates.flat(2) as number[][];
-  expect(positions.length).toBeLessThan(footprintLimits.ringPositionsMax + 10);
+  expect(positions.length).toBeLessThan(displayLimits.positions + 10);
   expect(positions.length).toBeGreaterThan(300);
   expect(Math.max(...positions.map(([x = 0]) => Math.abs(x)))).toBe(180);
 });

@@ -40,8 +40,11 @@ export interface MapData {
   /** Address of the footprints, newest first. */
   footprints: string;
   footprintsMax: number;
-  /** False for a period that has ended: nothing can arrive. */
-  isLive: boolean;
+  /** Start of the period; `sinceMs` before now unless that is null. */
+  since: string;
+  sinceMs: number | null;
+  /** Null for a period that has not ended: products can arrive. */
+  until: string | null;
   projection: string;
   colour: string;
   /** Centre and zoom of the URL, `longitude,latitude,zoom`; '' for the whole map. */
@@ -78,9 +81,9 @@ export const mapPage: PageRoute = {
     );
     const { filter, projection = '', colour = '', view = '' } = mapState;
     const data: MapData = {
-      footprints: linkTo('/api/footprints', { filter, subscription, ...boundsOf(state) }),
+      footprints: `/api/footprints?${new URLSearchParams({ filter, ...(subscription && { subscription }) })}`,
       footprintsMax: footprintLimits.rowsMax,
-      isLive: until === undefined,
+      ...periodOf(state, request.nowUs),
       ...{ projection, colour, view },
       land: { coarse: assets.urlOf('land-coarse.json'), fine: assets.urlOf('land-fine.json') },
     };
@@ -99,24 +102,30 @@ type MapState = ReturnType<typeof stateOf>;
 function stateOf({ searchParams }: URL, { since, until, subscription, filter }: PageState) {
   const chosen = (name: string, options: readonly (readonly [string, string])[]) =>
     options.find(([value]) => value === searchParams.get(name))?.[0];
-  const [view] =
-    /^-?[\d.]{1,12},-?[\d.]{1,12},-?[\d.]{1,6}$/.exec(searchParams.get('view') ?? '') ?? [];
-  const projection = chosen('projection', projections);
+  const numbers = (searchParams.get('view') ?? '').split(',');
+  const isView =
+    numbers.length === 3 && numbers.every((text) => /^-?\d{1,4}(\.\d{1,8})?$/.test(text));
+  const view = isView ? numbers.join(',') : undefined;
   return {
     since,
     until,
     subscription,
     filter,
-    projection,
+    projection: chosen('projection', projections),
     colour: chosen('colour', colours),
     view,
   };
 }
 
-/** Absolute times for the API; a period that ends now stays open. */
-function boundsOf({ sinceUs, until, untilUs }: PageState) {
+/** The period for the API. A relative start moves while the page is open. */
+function periodOf({ since, sinceUs, until, untilUs }: PageState, nowUs: number) {
   const iso = (us: number) => new Date(us / 1_000).toISOString();
-  return { since: iso(sinceUs), until: until === undefined ? undefined : iso(untilUs) };
+  const isRelative = until === undefined && /^(\d+[mhd])?$/.test(since ?? '');
+  return {
+    since: iso(sinceUs),
+    sinceMs: isRelative ? (nowUs - sinceUs) / 1_000 : null,
+    until: until === undefined ? null : iso(untilUs),
+  };
 }
 
 /** Reads an area drawn on the map: `bbox`, or `polygon` as `longitude latitude,longitude latitude,…`. */

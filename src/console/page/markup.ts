@@ -64,9 +64,9 @@ export function shellText(argument: string): string {
   return /["$`\\!]/.test(text) ? `'${text.replaceAll("'", String.raw`'\''`)}'` : `"${text}"`;
 }
 
-/** Renders a button that copies a text. It is hidden without JavaScript. */
+/** Renders a button that copies a text, without control characters. It is hidden without JavaScript. */
 export function copyButton(text: string, label: string): Html {
-  return html`<button type="button" class="quiet" data-copy="${text}" hidden>${label}</button>`;
+  return html`<button type="button" class="quiet" data-copy="${printable(text)}" hidden>${label}</button>`;
 }
 
 /** Renders the reason for an empty list, and the next step. */

@@ -153,6 +153,8 @@ const pageHeaders = {
   'Content-Security-Policy':
     "default-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
   'Referrer-Policy': 'no-referrer',
+  // Another site that opens a page gets no handle of its window.
+  'Cross-Origin-Opener-Policy': 'same-origin',
 };
 
 async function pageAnswer(

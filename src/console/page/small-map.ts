@@ -1,7 +1,6 @@
 /** A small map of footprints as SVG, drawn by the server. */
 import { html } from 'hono/html';
 import type { Geometry, Rings } from '../../domain/filter-tree.ts';
-import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { pointsOf, polygonsOf, positionsOf } from '../../filter/geometry/ring.ts';
 import type { Assets } from './assets.ts';
 import { round } from './charts.ts';
@@ -10,6 +9,7 @@ import type { Html } from './markup.ts';
 export interface MapItem {
   title: string;
   href: string;
+  /** As a product of the index has it: GeoJSON. */
   footprint: Geometry | null | undefined;
 }
 
@@ -18,10 +18,9 @@ export function smallMap(
   items: readonly MapItem[],
   { assets, fit = false, label }: { assets: Assets; fit?: boolean; label: string },
 ): Html {
-  const shapes = items.flatMap(({ footprint, ...item }) => {
-    const geometry = footprint ? toGeoJson(footprint) : null;
-    return geometry === null ? [] : [{ ...item, geometry }];
-  });
+  const shapes = items.flatMap(({ footprint, ...item }) =>
+    footprint ? [{ ...item, geometry: footprint }] : [],
+  );
   const view = fit ? areaOf(shapes.map(({ geometry }) => geometry)) : '-180 -90 360 180';
   return html`<svg class="small-map" viewBox="${view}" role="group" aria-label="${label}">
 <use class="land" href="${assets.urlOf('land.svg')}#land"/>
@@ -49,8 +48,9 @@ function areaOf(geometries: readonly Geometry[]): string {
   if (positions.length === 0) return '-180 -90 360 180';
   const xs = positions.map(([x]) => x);
   const ys = positions.map(([, y]) => y);
-  const [west, east] = [Math.min(...xs), Math.max(...xs)];
-  const [south, north] = [Math.min(...ys), Math.max(...ys)];
+  const least = (values: readonly number[]) => values.reduce((one, other) => Math.min(one, other));
+  const most = (values: readonly number[]) => values.reduce((one, other) => Math.max(one, other));
+  const [west, east, south, north] = [least(xs), most(xs), least(ys), most(ys)];
   const width = Math.min(360, Math.max(40, 2.5 * (east - west), 5 * (north - south)));
   const [x, y] = [(west + east) / 2 - width / 2, -(south + north) / 2 - width / 4];
   return `${round(Math.max(-180, Math.min(x, 180 - width)))} ${round(Math.max(-90, Math.min(y, 90 - width / 2)))} ${round(width)} ${round(width / 2)}`;

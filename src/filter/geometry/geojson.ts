@@ -1,7 +1,7 @@
 /** Reads GeoJSON of users (RFC 7946), and writes geometries as GeoJSON for maps. */
 import { z } from 'zod';
 import { AppError } from '../../domain/app-error.ts';
-import type { Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
+import type { Box, Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
 import { shapesIntersect } from './intersects.ts';
 import {
   clampedLatitude,
@@ -139,19 +139,58 @@ function polygonParts(polygon: Rings): Rings[] {
   const inner = pieces.length > 0 ? whole : whole.slice(1);
   const parts = outlines.map((outline) => [turned(outline, 'counter-clockwise')]);
   const hasChoice = outlines.length > 1 && inner.length > 0;
-  const areas = hasChoice
-    ? outlines.map((outline) => toShape({ type: 'Polygon', coordinates: [outline] }))
-    : [];
-  for (const hole of inner)
-    parts[hasChoice ? partOf(hole, areas) : 0]?.push(turned(hole, 'clockwise'));
+  const candidates = hasChoice ? outlines.map(toPart) : [];
+  for (const hole of inner) parts[partOf(hole, candidates)]?.push(turned(hole, 'clockwise'));
   return parts;
 }
 
+/** An outline with its extent. Its shape is created when a hole needs it. */
+interface Part extends Box {
+  shape(): Shape;
+}
+
+function toPart(outline: Ring): Part {
+  let shape: Shape | undefined;
+  return {
+    ...extentOf(outline),
+    shape: () => {
+      shape ??= toShape({ type: 'Polygon', coordinates: [outline] });
+      return shape;
+    },
+  };
+}
+
+function extentOf(ring: Ring): Box {
+  const extent = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
+  for (const [x, y] of ring) {
+    extent.west = Math.min(extent.west, x);
+    extent.south = Math.min(extent.south, y);
+    extent.east = Math.max(extent.east, x);
+    extent.north = Math.max(extent.north, y);
+  }
+  return extent;
+}
+
+/** Parts compared with a hole: without a limit, a record made to stall would cost seconds for each answer. */
+const partsComparedMax = 16;
+/** Rounding at a cut moves a corner by less. */
+const toleranceDegrees = 1e-6;
+
 /**
- * Returns the part that contains a hole: the one with most of its corners and midpoints of edges. One may lie outside:
- * a corner may touch the outline, which rounding at a cut moves slightly.
+ * Returns the index of the part that contains a hole: the one with most of its corners and midpoints of edges. One may
+ * lie outside: a corner may touch the outline, which rounding at a cut moves slightly.
  */
-function partOf(hole: Ring, areas: readonly Shape[]): number {
+function partOf(hole: Ring, parts: readonly Part[]): number {
+  const { west, south, east, north } = extentOf(hole);
+  const near = parts.flatMap((part, i) => {
+    const isNear =
+      part.west <= west + toleranceDegrees &&
+      part.east >= east - toleranceDegrees &&
+      part.south <= south + toleranceDegrees &&
+      part.north >= north - toleranceDegrees;
+    return isNear ? [{ i, part }] : [];
+  });
+  if (near.length < 2) return near[0]?.i ?? 0;
   const points = hole.flatMap(([x, y], i): Position[] => {
     const [nextX, nextY] = hole[i + 1] ?? [x, y];
     return [
@@ -160,8 +199,12 @@ function partOf(hole: Ring, areas: readonly Shape[]): number {
     ];
   });
   const shapes = points.map((coordinates) => toShape({ type: 'Point', coordinates }));
-  const counts = areas.map((area) => shapes.filter((point) => shapesIntersect(area, point)).length);
-  return counts.indexOf(Math.max(...counts));
+  let best = { i: 0, count: -1 };
+  for (const { i, part } of near.slice(0, partsComparedMax)) {
+    const count = shapes.filter((point) => shapesIntersect(part.shape(), point)).length;
+    if (count > best.count) best = { i, count };
+  }
+  return best.i;
 }
 
 function turned(ring: Ring, direction: 'clockwise' | 'counter-clockwise'): Ring {

@@ -11,6 +11,7 @@ import type {
   PushedEvent,
   QueryExplanation,
 } from '../../domain/products.ts';
+import { toDisplayGeometry } from '../../filter/geometry/display.ts';
 import { toShape } from '../../filter/geometry/shape.ts';
 import { printFilter } from '../../filter/print.ts';
 import { type ProductRecord, recordIn } from '../../filter/product-record.ts';
@@ -76,7 +77,7 @@ export function productPage(
       if (page.skipped < (query.skip ?? 0)) page.skipped += 1;
       else {
         const record = query.records === false ? {} : recordOf(databases, candidate);
-        const footprint = query.footprints ? { footprint: geometryOf(candidate) } : {};
+        const footprint = query.footprints ? { footprint: outlineOf(candidate) } : {};
         page.found.push({ row, record, ...footprint });
       }
     }
@@ -183,6 +184,12 @@ function footprintView(geometry: Geometry | null): ProductView {
 export function geometryOf({ footprint = null }: Candidate): Geometry | null {
   // Written by `product-writer.ts` from a geometry.
   return footprint === null ? null : (JSON.parse(footprint) as Geometry);
+}
+
+/** Bounded here, so that no footprint delays the main thread, or fills the memory of this one. */
+function outlineOf(candidate: Candidate): Geometry | null {
+  const geometry = geometryOf(candidate);
+  return geometry === null ? null : toDisplayGeometry(geometry);
 }
 
 /** Reads the record of a row from the log. */

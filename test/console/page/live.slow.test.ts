@@ -98,7 +98,7 @@ describe.skipIf(!hasChromium)('the live list', { timeout: 30_000 }, () => {
     };
     expect(await copied('Copy id', /^[\da-f-]{36}$/)).toBe(product.Id);
     const query = await copied('Copy query command', /^earshot query/);
-    expect(query).toBe(`earshot query --product-id ${product.Id}`);
+    expect(query).toBe(`earshot query --product-id=${product.Id}`);
     const [, url = ''] = /^curl '(\S+)'$/.exec(await copied('Copy curl command', /^curl/)) ?? [];
     expect(await (await fetch(url)).json()).toMatchObject({ productId: product.Id });
     // The open row stays in its place.
@@ -176,7 +176,7 @@ describe.skipIf(!hasChromium)('the live list', { timeout: 30_000 }, () => {
     expect(await page.textContent('#live')).not.toMatch(/\u202e/);
     await page.getByRole('button', { name: 'Copy query command' }).click();
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
-      String.raw`earshot query --product-id 'x'\''; touch /tmp/x #'`,
+      String.raw`earshot query --product-id='x'\''; touch /tmp/x #'`,
     );
     expect(await page.title()).toBe('Live · earshot');
     expect(problems).toEqual([]);

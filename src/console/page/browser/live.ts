@@ -323,9 +323,9 @@ function Details({ row }: { row: Row }) {
   const product = `/products/${encodeURIComponent(row.productId)}`;
   const url = `${location.origin}/api/notification?position=${row.position}`;
   const login = data.passwordNeeded ? ' --user earshot' : '';
-  const query = asCalled(`earshot query --product-id ${quoted(row.productId)}`);
+  const query = asCalled(`earshot query --product-id=${quoted(row.productId)}`);
   const copies = [
-    ['Copy id', row.productId],
+    ['Copy id', printable(row.productId)],
     ['Copy query command', query],
     ['Copy curl command', `curl${login} '${url}'`],
   ] as const;
@@ -383,8 +383,9 @@ function indented(text: string): string {
   }
 }
 
-/** Quotes a word for a shell: ids come from outside. */
-function quoted(word: string): string {
+/** Quotes a word for a shell, without control characters: ids come from outside. */
+function quoted(text: string): string {
+  const word = printable(text);
   return /^\w[\w.:-]*$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 

@@ -1,40 +1,8 @@
-/** Data of the map: footprints of the receiver, and land outlines. */
-import { type Content, type PaintedShape, type Shape, shapeOf } from './map-canvas.ts';
-import type { Footprint } from './map-colours.ts';
-import { type LonLat, type Outline, type Projection, ringsOf } from './map-projection.ts';
-
-/** A page of `/api/footprints`. */
-export interface FootprintPage {
-  footprints: (Footprint & { geometry: Outline })[];
-  next: string | null;
-  /** Position up to which products are listed. */
-  indexedPosition: number;
-  /** Notifications that are not indexed yet. */
-  lag: number;
-}
-
-/** A product on the map. */
-export type Item = Footprint & PaintedShape;
+/** Land outlines of the map, and texts and tests about places. */
+import { type Content, type Shape, shapeOf } from './map-canvas.ts';
+import type { LonLat, Projection } from './map-projection.ts';
 
 export type Land = Pick<Content, 'land' | 'borders'>;
-
-/** Rejects with the text of the problem. */
-export async function answerOf(url: string): Promise<FootprintPage> {
-  const answer = await fetch(url).catch(() => {
-    throw new Error('The receiver does not answer. The map reconnects automatically.');
-  });
-  const body = await answer.json();
-  if (!answer.ok) throw new Error(String(body.detail ?? answer.statusText));
-  return { ...body, lag: Number(answer.headers.get('earshot-index-lag') ?? 0) };
-}
-
-/** Returns a footprint in map coordinates, without a colour yet. */
-export function itemOf(
-  { geometry, ...footprint }: FootprintPage['footprints'][number],
-  projection: Projection,
-): Item {
-  return { ...footprint, ...shapeOf(ringsOf(geometry, projection)), colour: 0 };
-}
 
 /** Returns true for a point in a shape, in map coordinates. */
 export function isInside(
@@ -56,7 +24,7 @@ export function isInside(
 
 /** Loads land outlines and borders; null if that fails. */
 export async function loadLand(url: string, projection: Projection): Promise<Land | null> {
-  const answer = await fetch(url).catch(() => null);
+  const answer = await fetch(url, { signal: AbortSignal.timeout(35_000) }).catch(() => null);
   if (!answer?.ok) return null;
   const packed: { land: number[][]; borders: number[][] } = await answer.json();
   const rings = packed.land.flatMap((line) => projection.ring(unpacked(line)) ?? []);

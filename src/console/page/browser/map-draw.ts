@@ -54,7 +54,8 @@ export function createDrawing(
     release: (position) => {
       const [first] = corners;
       if (drawing.mode === 'polygon') {
-        corners = [...corners, position];
+        // A double-click ends on the last corner.
+        if (!isNear(corners.at(-1), position)) corners = [...corners, position];
       } else if (drawing.mode === 'box' && first !== undefined) {
         const box = boxOf(first, position, projection);
         reset();
@@ -81,6 +82,11 @@ export function createDrawing(
     },
   };
   return drawing;
+}
+
+/** True within about 100 m, the precision of an area. */
+function isNear(one: LonLat | undefined, [x, y]: LonLat): boolean {
+  return one !== undefined && Math.abs(one[0] - x) < 0.001 && Math.abs(one[1] - y) < 0.001;
 }
 
 /** West, south, east, north; east may exceed 180. */

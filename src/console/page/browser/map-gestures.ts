@@ -55,6 +55,8 @@ export function addGestures(canvas: HTMLCanvasElement, options: Options): Gestur
       move({ x: fixedX + (x - fixedX) * ratio, y: fixedY + (y - fixedY) * ratio, scale: next });
     },
     fit: ([left, top, right, bottom]) => {
+      // There is nothing to show.
+      if (left > right) return;
       const [width, height] = size();
       const scale = 0.9 * Math.min(width / (right - left), height / (bottom - top), scaleMax);
       move({ x: (left + right) / 2, y: (top + bottom) / 2, scale });

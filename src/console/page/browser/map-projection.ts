@@ -40,7 +40,7 @@ export const plateCarree: Projection = {
 };
 
 /** Latitude, north or south, at which polar maps end. */
-const edgeLatitude = 30;
+export const edgeLatitude = 30;
 /** Longest step between two points of a curve, in degrees of longitude. */
 const stepDegrees = 2;
 

@@ -1,26 +1,20 @@
 /** The map of footprints: data, colours, selection, area, and state of the URL. */
 import { MapCanvas, shapeOf, trace } from './map-canvas.ts';
 import { type ColourName, colourings } from './map-colours.ts';
-import {
-  answerOf,
-  type FootprintPage,
-  type Item,
-  isInside,
-  itemOf,
-  type Land,
-  loadLand,
-  placeText,
-} from './map-data.ts';
+import { isInside, type Land, loadLand, placeText } from './map-data.ts';
 import { boxText, createDrawing, type DrawMode, polygonText } from './map-draw.ts';
 import { addGestures } from './map-gestures.ts';
-import { plateCarree, projections } from './map-projection.ts';
+import { followItems, type Item } from './map-items.ts';
+import { edgeLatitude, plateCarree, projections } from './map-projection.ts';
 import { element, showConnection } from './shell.ts';
-import { openStream, pageData } from './stream.ts';
+import { pageData } from './stream.ts';
 
 interface PageData {
   footprints: string;
   footprintsMax: number;
-  isLive: boolean;
+  since: string;
+  sinceMs: number | null;
+  until: string | null;
   projection: string;
   colour: string;
   view: string;
@@ -30,16 +24,9 @@ interface PageData {
 const data = pageData<PageData>();
 const projection = projections.find(({ name }) => name === data.projection) ?? plateCarree;
 const countText = new Intl.NumberFormat('en-GB');
-/** Shortest time between two requests for new footprints. */
-const pollMs = 1_000;
-/** Time after which all footprints are loaded again: products change, and leave the period. */
-const reloadMs = 300_000;
-/** Time between two attempts while the receiver does not answer. */
-const retryMs = 5_000;
 /** A smaller lag of the index is usual. */
 const lagShown = 100;
 const pickedMax = 20;
-const itemsPerTask = 2_500;
 /** Pixels per degree above which the fine outlines are shown. */
 const fineScale = 14;
 
@@ -51,16 +38,14 @@ const selection = part('map-selection');
 const readout = part('map-readout');
 
 /** Newest last, so that it is drawn on top. */
-let items: Item[] = [];
+let items: readonly Item[] = [];
 let picked: readonly Item[] = [];
 let colour = (data.colour === '' ? 'collection' : data.colour) as ColourName;
-/** Position up to which the items are complete. */
-let lastPosition = 0;
 let land: Land = { land: [], borders: shapeOf([]) };
 let isFine = false;
 
 const drawing = createDrawing(projection, {
-  onChange: () => map.redraw(),
+  onChange: () => showDrawing(),
   onArea: ({ name, value }) => openWith(name, value),
 });
 const map = new MapCanvas(canvas, drawOverlay);
@@ -94,8 +79,21 @@ function start(): void {
   root.replaceChildren(canvas, tools, legend, selection, readout);
   addTools();
   showView(data.view);
-  void load().then(() => {
-    if (data.isLive) followArrivals();
+  followItems({
+    path: data.footprints,
+    since: data.sinceMs ?? data.since,
+    until: data.until,
+    itemsMax: data.footprintsMax,
+    projection,
+    onChange: (next, lag) => {
+      items = next;
+      show();
+      showCount(lag);
+    },
+    onProblem: (reason) => {
+      readout.textContent = reason;
+    },
+    onState: showConnection,
   });
   void showLand(data.land.coarse);
   document.addEventListener('themechange', show);
@@ -117,44 +115,6 @@ async function showLand(url: string): Promise<void> {
   show();
 }
 
-/** Loads all footprints; the first pages are shown while the next ones load. */
-async function load(): Promise<void> {
-  const found: Item[] = [];
-  try {
-    let url: string | null = `${data.footprints}&limit=${data.footprintsMax}`;
-    while (url !== null && found.length < data.footprintsMax) {
-      const page: FootprintPage = await answerOf(url);
-      for (const [i, one] of page.footprints.entries()) {
-        // Pauses, so that no task delays a key or a click.
-        if (i % itemsPerTask === itemsPerTask - 1) await new Promise((done) => setTimeout(done));
-        found.push(itemOf(one, projection));
-      }
-      url = page.next;
-      lastPosition = Math.max(lastPosition, page.indexedPosition);
-      items = found.slice(0, data.footprintsMax).toReversed();
-      show();
-      showCount(page.lag);
-    }
-  } catch (error) {
-    readout.textContent = error instanceof Error ? error.message : String(error);
-    setTimeout(load, retryMs);
-  }
-}
-
-/** Loads the footprints of new products. Resolves with true when there are more. */
-async function loadNew(): Promise<boolean> {
-  const after = Math.max(lastPosition, items.at(-1)?.position ?? 0);
-  const page = await answerOf(`${data.footprints}&after=${after}&limit=1000`);
-  const { footprints, next, lag } = page;
-  if (next === null) lastPosition = page.indexedPosition;
-  if (footprints.length === 0) return false;
-  const fresh = footprints.map((one) => itemOf(one, projection));
-  items = [...items, ...fresh].slice(-data.footprintsMax);
-  show();
-  showCount(lag);
-  return next !== null;
-}
-
 function showCount(lag: number): void {
   const count = countText.format(items.length);
   const some = items.length >= data.footprintsMax ? `The newest ${count}` : count;
@@ -162,34 +122,6 @@ function showCount(lag: number): void {
     'No product with a footprint matches in this period. Choose a longer period, or clear the filter.';
   const lags = lag > lagShown ? ` · the index lags by ${countText.format(lag)} notifications` : '';
   readout.textContent = `${items.length === 0 ? empty : `${some} footprints`}${lags}`;
-}
-
-/** Requests new footprints when something arrives, and all of them after some minutes. */
-function followArrivals(): void {
-  let isDue = false;
-  let isBusy = false;
-  let loadedAt = performance.now();
-  let changed = false;
-  setInterval(() => {
-    const isOld = changed && performance.now() - loadedAt > reloadMs;
-    if (document.hidden || isBusy || !(isDue || isOld)) return;
-    [isDue, isBusy] = [false, true];
-    if (isOld) [loadedAt, changed] = [performance.now(), false];
-    const work = isOld ? load().then(() => false) : loadNew().catch(() => false);
-    void work.then((hasMore) => {
-      isBusy = false;
-      isDue ||= hasMore;
-    });
-  }, pollMs);
-  openStream('/api/live?rows=0', '', {
-    onMessage: () => {
-      [isDue, changed] = [true, true];
-    },
-    onState: (state) => {
-      showConnection(state);
-      if (state === 'open') isDue = true;
-    },
-  });
 }
 
 /** Shows the items with the colours of the theme. */
@@ -295,10 +227,6 @@ function addTools(): void {
   });
   const toggle = (mode: DrawMode) => {
     drawing.start(drawing.mode === mode ? null : mode);
-    for (const made of modes) {
-      made.setAttribute('aria-pressed', String(made.dataset.mode === drawing.mode));
-    }
-    canvas.classList.toggle('drawing', drawing.mode !== null);
     readout.textContent =
       drawing.mode === null ? '' : (modes.find((one) => one.dataset.mode === mode)?.title ?? '');
     canvas.focus();
@@ -316,7 +244,15 @@ function addTools(): void {
   );
 }
 
-/** The visible area as a filter; on a polar map, as the polygon of its corners. */
+function showDrawing(): void {
+  for (const made of tools.querySelectorAll<HTMLElement>('[data-mode]')) {
+    made.setAttribute('aria-pressed', String(made.dataset.mode === drawing.mode));
+  }
+  canvas.classList.toggle('drawing', drawing.mode !== null);
+  map.redraw();
+}
+
+/** The visible area as a filter. On a polar map: all longitudes if the pole is visible, otherwise the corners. */
 function useView(): void {
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];
   const corners = [
@@ -327,8 +263,15 @@ function useView(): void {
   ] as const;
   const positions = corners.map(([x, y]) => gestures.positionAt(x, y));
   const [[west, north] = [0, 0], , [east, south] = [0, 0]] = positions;
+  const { x, y, scale } = map.camera;
+  const showsPole = Math.abs(x * scale) < width / 2 && Math.abs(y * scale) < height / 2;
+  const latitudes = positions.map(([, latitude]) => latitude);
   if (projection.period > 0) openWith('bbox', boxText([west, south, east, north]));
-  else openWith('polygon', polygonText(positions));
+  else if (!showsPole) openWith('polygon', polygonText(positions));
+  else if (projection.name === 'arctic') {
+    openWith('bbox', boxText([-180, Math.max(edgeLatitude, Math.min(...latitudes)), 180, 90]));
+  } else
+    openWith('bbox', boxText([-180, -90, 180, Math.min(-edgeLatitude, Math.max(...latitudes))]));
 }
 
 /** Opens the page with an area; the server adds it to the filter. */

@@ -1,0 +1,85 @@
+/** Geometries for maps. */
+import { describe, expect, it } from 'vitest';
+import type { Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
+import { displayLimits, toDisplayGeometry } from '../../../src/filter/geometry/display.ts';
+import { polygonsOf, positionsOf } from '../../../src/filter/geometry/ring.ts';
+
+/** A circle of `count` positions. */
+function circle([x, y]: Position, radius: number, count: number): Ring {
+  const ring = Array.from({ length: count }, (_, i): Position => {
+    const angle = (i * 2 * Math.PI) / count;
+    return [x + radius * Math.cos(angle), y + radius * Math.sin(angle)];
+  });
+  return [...ring, ring[0] ?? [x, y]];
+}
+
+describe('a geometry for maps', () => {
+  it('keeps a usual footprint, rounded', () => {
+    const coordinates = [circle([10.123456, 46.654321], 1, 40)];
+    const { type, coordinates: shown } = toDisplayGeometry({ type: 'Polygon', coordinates });
+    expect(type).toBe('Polygon');
+    const near = (value: number) => Math.round(value * 10_000) / 10_000;
+    expect(shown).toEqual([coordinates[0]?.map((position) => position.map(near))]);
+  });
+
+  it('keeps the extent of a ring with many positions', () => {
+    const shown = toDisplayGeometry({
+      type: 'Polygon',
+      coordinates: [circle([0, 0], 10, 100_000)],
+    });
+    const positions = positionsOf(shown);
+    expect(positions.length).toBeLessThanOrEqual(displayLimits.positions + 1);
+    expect(Math.max(...positions.map(([x]) => x))).toBeCloseTo(10, 2);
+    expect(Math.min(...positions.map(([, y]) => y))).toBeCloseTo(-10, 2);
+  });
+
+  it('is cut at the antimeridian', () => {
+    const ring: Ring = [
+      [170, 0],
+      [-170, 0],
+      [-170, 10],
+      [170, 10],
+      [170, 0],
+    ];
+    const shown = toDisplayGeometry({ type: 'Polygon', coordinates: [ring] });
+    expect(polygonsOf(shown)).toHaveLength(2);
+  });
+
+  it('has points as points', () => {
+    expect(toDisplayGeometry({ type: 'Point', coordinates: [1, 2] })).toEqual({
+      type: 'Point',
+      coordinates: [1, 2],
+    });
+    const coordinates = Array.from({ length: 500 }, (_, i): Position => [i / 10, 0]);
+    const { coordinates: shown } = toDisplayGeometry({ type: 'MultiPoint', coordinates });
+    expect(shown).toHaveLength(displayLimits.points);
+  });
+
+  it.each<[string, Geometry]>([
+    [
+      'many holes beside many cuts',
+      { type: 'Polygon', coordinates: [zigzag(10_000), ...holes(4_000)] },
+    ],
+    ['many parts', { type: 'MultiPolygon', coordinates: holes(5_000).map((ring) => [ring]) }],
+    ['200,000 positions', { type: 'Polygon', coordinates: [circle([170, 0], 20, 200_000)] }],
+  ])('is small, and quickly made, of %s', (_, geometry) => {
+    const beganMs = performance.now();
+    const shown = toDisplayGeometry(geometry);
+    expect(performance.now() - beganMs).toBeLessThan(500);
+    expect(polygonsOf(shown).flat().length).toBeLessThan(4 * displayLimits.rings);
+    expect(positionsOf(shown).length).toBeLessThan(2 * displayLimits.positions);
+  });
+});
+
+/** Crosses the antimeridian with each step. */
+function zigzag(count: number): Ring {
+  const ring = Array.from(
+    { length: count },
+    (_, i): Position => [i % 2 === 0 ? 179 : -179, (i * 80) / count],
+  );
+  return [...ring, ring[0] ?? [0, 0]];
+}
+
+function holes(count: number): Ring[] {
+  return Array.from({ length: count }, (_, i) => circle([178, (i * 80) / count], 0.001, 4));
+}

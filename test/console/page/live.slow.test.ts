@@ -160,7 +160,7 @@ describe.skipIf(!hasChromium)('the live list', { timeout: 30_000 }, () => {
     expect(await links.first().getAttribute('href')).toMatch(/^\/products\/[\da-f-]{36}$/);
     await page.getByLabel('event').selectOption('deleted');
     await page.getByRole('button', { name: 'Show' }).click();
-    expect(await page.getByText('No notification in this period matches.').isVisible()).toBe(true);
+    await page.getByText('No notification in this period matches.').waitFor();
   });
 
   it('shows texts that would act as text', async () => {

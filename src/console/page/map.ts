@@ -2,7 +2,7 @@
 import { html } from 'hono/html';
 import { AppError } from '../../domain/app-error.ts';
 import type { Geometry, Position } from '../../domain/filter-tree.ts';
-import { productCells } from '../../domain/product-cells.ts';
+import { productCells, productNameText } from '../../domain/product-cells.ts';
 import type { FoundProduct } from '../../domain/products.ts';
 import { parseBoundingBox } from '../../filter/bounding-box.ts';
 import { intersects } from '../../filter/builder.ts';
@@ -46,6 +46,8 @@ export interface MapData {
   colour: string;
   /** Centre and zoom of the URL, `longitude,latitude,zoom`; '' for the whole map. */
   view: string;
+  /** Product to select; '' for none. */
+  selected: string;
   /** Addresses of the land outlines. */
   land: { coarse: string; fine: string };
 }
@@ -76,12 +78,12 @@ export const mapPage: PageRoute = {
     const listed = await Array.fromAsync(
       receivedProducts(parts.products, question, listedMax, signal),
     );
-    const { filter, projection = '', colour = '', view = '' } = mapState;
+    const { filter, projection = '', colour = '', view = '', selected = '' } = mapState;
     const data: MapData = {
       footprints: linkTo('/api/footprints', { filter, subscription, ...boundsOf(state) }),
       footprintsMax: footprintLimits.rowsMax,
       isLive: until === undefined,
-      ...{ projection, colour, view },
+      ...{ projection, colour, view, selected },
       land: { coarse: assets.urlOf('land-coarse.json'), fine: assets.urlOf('land-fine.json') },
     };
     return {
@@ -110,6 +112,7 @@ function stateOf({ searchParams }: URL, { since, until, subscription, filter }: 
     projection,
     colour: chosen('colour', colours),
     view,
+    selected: searchParams.get('selected')?.slice(0, 100),
   };
 }
 
@@ -140,7 +143,7 @@ function drawnArea(parameters: URLSearchParams): Geometry | null {
 
 function controls(
   state: PageState,
-  { projection, colour, view }: MapState,
+  { projection, colour, view, selected }: MapState,
   names: readonly string[],
 ): Html {
   const subscriptions = names.map((name) => [name, name] as const);
@@ -153,14 +156,14 @@ function controls(
     html`${choice('colour', 'colour', colours, colour)}${choice('projection', 'projection', projections, projection)}
 ${choice('subscription', 'subscription', [['', 'all'], ...subscriptions], state.subscription)}${periodChoice(state, '24h')}
 ${filterField(state)}${area}`,
-    { view },
+    { view, selected },
   );
 }
 
 /** The script replaces the small map with the large one. */
 function mapPanel(listed: readonly FoundProduct[], { assets }: PageRequest): Html {
   const items = listed.map(({ row, footprint }) => ({
-    title: row.productName ?? row.productId,
+    title: productNameText(row),
     href: productLink(row.productId),
     footprint,
   }));
@@ -202,8 +205,8 @@ function columnsAt(nowUs: number): TableColumn<FoundProduct>[] {
     {
       title: 'product',
       class: 'clip',
-      value: ({ row: { productId, productName } }) =>
-        html`<a class="name" href="${productLink(productId)}">${productName ?? productId}</a>`,
+      value: ({ row }) =>
+        html`<a class="name" href="${productLink(row.productId)}">${productNameText(row)}</a>`,
     },
   ];
 }

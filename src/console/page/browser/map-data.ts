@@ -2,6 +2,7 @@
 import { type Content, type PaintedShape, type Shape, shapeOf } from './map-canvas.ts';
 import type { Footprint } from './map-colours.ts';
 import { type LonLat, type Outline, type Projection, ringsOf } from './map-projection.ts';
+import { printable } from './stream.ts';
 
 /** A page of `/api/footprints`. */
 export interface FootprintPage {
@@ -14,7 +15,7 @@ export interface FootprintPage {
 }
 
 /** A product on the map. */
-export type Item = Footprint & PaintedShape;
+export type Item = Footprint & PaintedShape & { name: string };
 
 export type Land = Pick<Content, 'land' | 'borders'>;
 
@@ -33,7 +34,8 @@ export function itemOf(
   { geometry, ...footprint }: FootprintPage['footprints'][number],
   projection: Projection,
 ): Item {
-  return { ...footprint, ...shapeOf(ringsOf(geometry, projection)), colour: 0 };
+  const name = printable(footprint.productName ?? footprint.productId);
+  return { ...footprint, name, ...shapeOf(ringsOf(geometry, projection)), colour: 0 };
 }
 
 /** Returns true for a point in a shape, in map coordinates. */
@@ -80,4 +82,16 @@ export function placeText([longitude, latitude]: LonLat): string {
   const one = (value: number, signs: string) =>
     `${Math.abs(value).toFixed(2)}°${signs[value < 0 ? 1 : 0]}`;
   return `${one(latitude, 'NS')} ${one(east, 'EW')}`;
+}
+
+/** Returns the colours of the style sheet, which depend on the theme. */
+export function mapColours(root: HTMLElement) {
+  const sample = root.appendChild(document.createElement('span'));
+  const of = (name: string) => {
+    sample.className = `map-${name}`;
+    return getComputedStyle(sample).color;
+  };
+  const colours = { sea: of('sea'), land: of('land'), border: of('border'), grid: of('grid') };
+  sample.remove();
+  return colours;
 }

@@ -124,7 +124,7 @@ function chips(search: ProductSearch, nowUs: number): Html | string {
     ...own.map((term) => changeLink(search, termText(term), { condition: term, isOn: true })),
   ];
   if (all.length === 0) return '';
-  return html`<nav class="presets" aria-label="Conditions in use"><span class="dim">Only:</span>${all}</nav>`;
+  return html`<div class="presets" role="group" aria-label="Conditions in use"><span class="dim">Only:</span>${all}</div>`;
 }
 
 function periodText({ state }: ProductSearch, nowUs: number): string {

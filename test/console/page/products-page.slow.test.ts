@@ -137,6 +137,16 @@ describe.skipIf(!hasChromium)('/products', () => {
     expect(problems).toEqual([]);
   });
 
+  it('lists the keys of the filter and of the map, with the focus on Close', async () => {
+    const { page } = await open('/products');
+    await page.keyboard.press('?');
+    const dialog = page.getByRole('dialog');
+    for (const key of ['Ctrl', 'Backspace', 'Escape']) {
+      expect(await dialog.innerText()).toContain(key);
+    }
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Close');
+  });
+
   it('leads back from a product to the search', async () => {
     const { page } = await open(`${withFilter('Online eq true')}&since=7d`);
     const search = new URL(page.url()).search;

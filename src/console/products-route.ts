@@ -29,6 +29,7 @@ import { toFeature } from '../filter/product-view.ts';
 import {
   type ApiRoute,
   apiRoute,
+  dateParameter,
   flagParameter,
   limitParameter,
   nextField,
@@ -98,6 +99,14 @@ const parameters = z.strictObject({
     .describe(
       'Only products whose footprint intersects this box: west,south,east,north in degrees, such as 5.5,45,11,48. If west is greater than east, the box crosses the antimeridian. Products must match both `bbox` and `filter`.',
     ),
+  since: dateParameter
+    .optional()
+    .describe('Only products first received at this time or later, ISO 8601.'),
+  until: dateParameter.optional().describe('Only products first received before this time.'),
+  subscription: z
+    .string()
+    .optional()
+    .describe('Only products with a notification for this subscription.'),
   format: z
     .enum(['json', 'geojson', 'csv'])
     .optional()
@@ -267,12 +276,14 @@ function toQuery(
   params: z.output<typeof query>,
   withRecords: boolean,
 ): ProductQuery & { limit: number } {
-  const { orderby, direction, limit } = params;
+  const { orderby, direction, limit, since, until, subscription } = params;
   const entity = entityOf(params);
   const by = orderby ?? defaultOrderOf(entity).by;
   return {
     entity,
     filter: both(requireFilter(params.filter, entity), params.bbox?.tree ?? null),
+    received: { fromUs: since, untilUs: until },
+    subscription,
     order: { by, direction },
     after: keyOf(params.cursor),
     limit,

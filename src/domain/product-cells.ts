@@ -3,6 +3,7 @@ import { shortDateUs } from './dates.ts';
 import type { Position } from './filter-tree.ts';
 import { parseProductName } from './naming/conventions.ts';
 import type { ProductRow } from './products.ts';
+import { printable } from './text.ts';
 
 /** Facts of a product for lists, from its row or from a record that is not indexed yet. */
 export type ProductFacts = Pick<
@@ -58,6 +59,14 @@ export function productCells(facts: ProductFacts, centre: Position | null): Prod
       place: centre === null ? null : showPlace(centre, 0, ''),
     },
   };
+}
+
+/** Returns the name of a product, or its id, with control characters and direction marks replaced. */
+export function productNameText({
+  productId,
+  productName,
+}: Pick<ProductRow, 'productId' | 'productName'>): string {
+  return printable(productName ?? productId);
 }
 
 /** `2026-11-20 06:00`; null for no time. */

@@ -91,6 +91,12 @@ export interface ProductQuery {
   footprints?: boolean | undefined;
 }
 
+/** Conditions of a query, without order and page. */
+export type ProductSelection = Pick<
+  ProductQuery,
+  'entity' | 'filter' | 'received' | 'subscription'
+>;
+
 /** Explanation of how a query is executed. */
 export interface QueryExplanation {
   /** Index that narrows the search, and the part of the filter it answers; null for a full scan. */
@@ -121,10 +127,7 @@ export interface IndexState {
 export interface Products {
   /** Streams matching products, page by page. Rejects with `invalid` for an order that the entity lacks. */
   find(query: ProductQuery, signal?: AbortSignal): AsyncIterable<FoundProduct>;
-  count(
-    query: Pick<ProductQuery, 'entity' | 'filter' | 'received'>,
-    signal?: AbortSignal,
-  ): Promise<number>;
+  count(query: ProductSelection, signal?: AbortSignal): Promise<number>;
   /** Returns the key of a row from `find`, to continue after it. */
   keyOf(row: ProductRow, query: Pick<ProductQuery, 'entity' | 'order'>): ProductKey;
   explain(query: ProductQuery): Promise<QueryExplanation>;
@@ -139,10 +142,7 @@ export interface Products {
   /** Returns indexed notifications with their products, newest first. */
   events(query: EventQuery, signal?: AbortSignal): Promise<EventPage>;
   /** Counts the values of the newest matching products, at most 10,000. */
-  facets(
-    query: Pick<ProductQuery, 'entity' | 'filter' | 'received'>,
-    signal?: AbortSignal,
-  ): Promise<Facets>;
+  facets(query: ProductSelection, signal?: AbortSignal): Promise<Facets>;
   /** Returns the delays of the notifications received in [sinceUs, untilUs), by hour and by collection. */
   timeliness(
     options: {
@@ -168,6 +168,8 @@ export interface Products {
 export interface EventQuery {
   afterPosition?: number | undefined;
   beforePosition?: number | undefined;
+  /** Position of the first notification about a product: only notifications about it. */
+  product?: number | undefined;
   subscription?: string | undefined;
   /** In lower case. */
   events?: readonly string[] | undefined;

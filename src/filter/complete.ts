@@ -79,12 +79,13 @@ function partBefore(text: string) {
   return { before: tokens.slice(0, -1), start: last.start, typed: last.raw, isText: false };
 }
 
-/** Returns the offers that start with the typed text, then those that contain it. */
+/** Returns the offers that start with the typed text, first functions on text, then those that contain it. */
 function matching(offers: readonly Offer[], typed: string): Offer[] {
   const lower = typed.toLowerCase();
-  const rankOf = ({ label }: Offer) => {
-    const place = label.toLowerCase().indexOf(lower);
-    return place > 0 ? 1 : place;
+  const rankOf = (offer: Offer) => {
+    const place = offer.label.toLowerCase().indexOf(lower);
+    if (place === 0) return lower !== '' && textFunctions.includes(offer) ? 0 : 1;
+    return place > 0 ? 2 : -1;
   };
   const found = offers.filter((one) => rankOf(one) >= 0);
   return found.toSorted((a, b) => rankOf(a) - rankOf(b));
@@ -146,13 +147,15 @@ const areaOffer: Offer = {
   text: "area=geography'SRID=4326;POLYGON((5 45,11 45,11 48,5 48,5 45))'",
 };
 
+const textFunctions: readonly Offer[] = ['contains', 'startswith', 'endswith'].map((label) => ({
+  label,
+  detail: 'function on text',
+  text: `${label}(Name,'')`,
+  caret: label.length + "(Name,'".length,
+}));
+
 const functions: readonly Offer[] = [
-  ...['contains', 'startswith', 'endswith'].map((label) => ({
-    label,
-    detail: 'function on text',
-    text: `${label}(Name,'')`,
-    caret: label.length + "(Name,'".length,
-  })),
+  ...textFunctions,
   {
     label: 'OData.CSC.Intersects',
     detail: 'footprint intersects an area',

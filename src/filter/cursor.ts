@@ -262,8 +262,14 @@ interface Operation {
   readonly literals: readonly [Literal, ...Literal[]];
 }
 
-/** `isId`: accepts a GUID without quotes, as two public clients write it. */
-export function parseOperation(cursor: Cursor, isId = false): Operation {
+/**
+ * `isId`: accepts a GUID without quotes, as two public clients write it. `ofUnknown`: the word before, if it is no
+ * property, such as a part of a name.
+ */
+export function parseOperation(
+  cursor: Cursor,
+  { isId = false, ofUnknown = null }: { isId?: boolean; ofUnknown?: string | null } = {},
+): Operation {
   const span = cursor.peek();
   const operator = cursor.takeOneOf([...operators, 'in']);
   if (operator === undefined) {
@@ -271,7 +277,7 @@ export function parseOperation(cursor: Cursor, isId = false): Operation {
       code: 'missing-operator',
       message: 'An operator is missing.',
       expected: '`eq`, `ne`, `lt`, `le`, `gt` or `ge`',
-      hint: span.kind === 'word' ? entryOf(operatorHints, span.raw.toLowerCase()) : null,
+      hint: operatorHint(span, ofUnknown),
     });
   }
   if (operator !== 'in') return { span, operator, literals: [parseLiteral(cursor, isId)] };
@@ -283,6 +289,13 @@ export function parseOperation(cursor: Cursor, isId = false): Operation {
   }
   cursor.takeSymbol(')', { code: 'missing-parenthesis', expected: '`,` or `)`' });
   return { span, operator, literals };
+}
+
+function operatorHint({ kind, raw }: Token, ofUnknown: string | null): string | null {
+  const hint = kind === 'word' ? entryOf(operatorHints, raw.toLowerCase()) : null;
+  const isAlone = kind === 'end' || /^(?:and|or)$/i.test(raw);
+  if (hint || !isAlone || !/^[\w.-]{1,60}$/.test(ofUnknown ?? '')) return hint ?? null;
+  return `To search names: contains(Name,'${ofUnknown}')`;
 }
 
 const missingLiteral = {

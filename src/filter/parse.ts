@@ -188,7 +188,14 @@ function parseComparison(cursor: Cursor): FilterTree {
   if (cursor.isSymbol(':')) {
     cursor.fail({ start, end: cursor.peek().end }, openSearchFault(field));
   }
-  const { span: operatorSpan, operator, literals } = parseOperation(cursor, field === 'Id');
+  const {
+    span: operatorSpan,
+    operator,
+    literals,
+  } = parseOperation(cursor, {
+    isId: field === 'Id',
+    ofUnknown: findField(field) === undefined ? span.raw : null,
+  });
   const node: FilterTree =
     operator === 'in'
       ? { node: 'in', field, literals }

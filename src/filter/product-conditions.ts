@@ -59,7 +59,7 @@ export function withoutCondition(
 }
 
 /** Returns the terms of an `and`; another condition is its own term. */
-function termsOf(tree: FilterTree | null): readonly FilterTree[] {
+export function termsOf(tree: FilterTree | null): readonly FilterTree[] {
   if (tree === null) return [];
   return tree.node === 'and' ? tree.terms : [tree];
 }

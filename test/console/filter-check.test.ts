@@ -78,6 +78,7 @@ describe('/api/filter/check', () => {
   it('completes properties, operators and collections', async () => {
     const context = await openConsole();
     expect(labels(await complete(context, 'Coll|'))[0]).toBe('Collection/Name');
+    expect(labels(await complete(context, 'con|'))[0]).toBe('contains');
     expect(labels(await complete(context, 'Start|'))).toContain('ContentDate/Start');
     expect(labels(await complete(context, 'Collection/Name |'))).toEqual(['eq']);
     expect(labels(await complete(context, 'ContentDate/Start |'))).toContain('ge');

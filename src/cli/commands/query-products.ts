@@ -197,7 +197,7 @@ function termsOf(tree: FilterTree): readonly FilterTree[] {
 function nothingMatches({ entity, after }: Question): string {
   if (after !== undefined) return 'No more rows.\n';
   return entity === 'Products'
-    ? 'No product matches. Text is case-sensitive, and only whole values match. For details, add --explain.\n'
+    ? 'No product matches. Text is case-sensitive, and eq and most flags match whole values only. For details, add --explain.\n'
     : 'No deleted product matches. For details, add --explain.\n';
 }
 

@@ -1,22 +1,26 @@
 /** The filter of the page `/products`: the box with its findings, presets, and counted values that write the filter. */
 import { html } from 'hono/html';
-import type { FilterTree } from '../../domain/filter-tree.ts';
+import { shortDateUs } from '../../domain/dates.ts';
+import type { Box, FilterTree } from '../../domain/filter-tree.ts';
 import { defaultOrderOf, type Facets, facetFields, productOrders } from '../../domain/products.ts';
 import { printable } from '../../domain/text.ts';
 import { parseBoundingBox } from '../../filter/bounding-box.ts';
 import { cloudCover, deleted, intersects, published } from '../../filter/builder.ts';
 import { orderableFields } from '../../filter/fields.ts';
 import { excerptOf, type FilterFinding } from '../../filter/finding.ts';
-import {
-  facetCondition,
-  hasCondition,
-  withCondition,
-  withoutCondition,
-} from '../../filter/product-conditions.ts';
+import { boxesOf, toShape } from '../../filter/geometry/shape.ts';
+import { printFilter } from '../../filter/print.ts';
+import { facetCondition, hasCondition } from '../../filter/product-conditions.ts';
 import { choice } from './layout.ts';
 import { badge, count, type Html, panel, withCommands } from './markup.ts';
 import { sharedState } from './page-state.ts';
-import { linkWith, type ProductSearch, withArea } from './product-search.ts';
+import {
+  isNamePart,
+  linkWith,
+  linkWithout,
+  namedTerms,
+  type ProductSearch,
+} from './product-search.ts';
 
 const orderNames: Readonly<Record<(typeof productOrders)[number], string>> = {
   received: 'received',
@@ -29,17 +33,19 @@ const orderNames: Readonly<Record<(typeof productOrders)[number], string>> = {
 
 /** Renders the form. Without JavaScript, it shows the findings of the filter that was sent. */
 export function filterPanel(search: ProductSearch, nowUs: number): Html {
-  const { entity, text, order, badBox, state } = search;
+  const { entity, text, order } = search;
   const usual = defaultOrderOf(entity).by;
   const others = ['received', ...orderableFields[entity]].filter((name) => name !== usual);
   const orders = productOrders
     .filter((name) => others.includes(name))
     .map((name) => [name, orderNames[name]] as const);
-  const hidden = Object.entries(sharedState(state)).filter(([, value]) => value !== undefined);
+  const shared = Object.entries(sharedState(search.state));
+  const hidden = shared.filter(([, value]) => value !== undefined);
+  const isClear = text === '' && hidden.length === 0;
   const form = html`<form class="search" method="get" action="/products" data-filter-form>
 ${hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 <div class="filter-field"><label for="filter">Filter (<code>$filter</code>); empty for all</label>
-<textarea id="filter" name="filter" rows="3" data-search spellcheck="false" autocomplete="off" autocapitalize="off"
+<textarea id="filter" name="filter" rows="2" data-search spellcheck="false" autocomplete="off" autocapitalize="off"
   placeholder="Collection/Name eq 'SENTINEL-2' and ContentDate/Start ge 2026-05-01" aria-describedby="filter-keys">${text}</textarea>
 <div id="filter-completions"></div></div>
 <p class="note" id="filter-keys" hidden>Ctrl+Enter runs. Tab accepts the chosen completion, Escape closes the list.</p>
@@ -55,14 +61,25 @@ ${choice(
   ],
   order.direction === 'asc' ? 'asc' : undefined,
 )}
-<label>box to add: west,south,east,north<input name="bbox" value="${badBox?.text ?? ''}" size="22" inputmode="text" placeholder="5,43.5,16.5,48.5" autocomplete="off" ${badBox === null ? '' : html`aria-invalid="true" aria-describedby="box-reason"`}></label>
+<label>name contains<input name="name" size="10" placeholder="T31TDM" autocomplete="off" spellcheck="false"></label>
+${boxField(search)}
 <label class="check"><input type="checkbox" name="deleted" value="true" ${entity === 'DeletedProducts' ? html`checked` : ''}> deleted products</label>
 <button type="submit" class="primary">Run</button>
+${isClear ? '' : html`<a class="button" href="/products">Clear</a>`}
 </div>
-${badBox === null ? '' : html`<p class="note" id="box-reason">${badge('bad', 'error')} The box cannot be used. ${badBox.reason}</p>`}
+${boxReason(search)}
 ${search.boxWarning === null ? '' : html`<p class="note">${badge('warn', 'warning')} ${search.boxWarning}</p>`}
 </form>`;
-  return panel('Search', html`${form}${search.isValid ? presets(search, nowUs) : ''}`);
+  return panel('Search', html`${form}${chips(search, nowUs)}${presets(search, nowUs)}`);
+}
+
+function boxField({ badBox }: ProductSearch): Html {
+  return html`<label>box: west,south,east,north<input name="bbox" value="${badBox?.text ?? ''}" size="18" placeholder="5,43.5,16.5,48.5" autocomplete="off" ${badBox === null ? '' : html`aria-invalid="true" aria-describedby="box-reason"`}></label>`;
+}
+
+function boxReason({ badBox }: ProductSearch): Html | string {
+  if (badBox === null) return '';
+  return html`<p class="note" id="box-reason">${badge('bad', 'error')} The box cannot be used. ${badBox.reason}</p>`;
 }
 
 /** The script shows the same (browser/filter-field.ts). */
@@ -71,7 +88,7 @@ function findingsList(text: string, findings: readonly FilterFinding[]): Html | 
   const items = findings.slice(0, findingsShown).map((one) => {
     const { before, marked, after } = excerptOf(text, one);
     const { severity, message, expected, hint } = one;
-    return html`<li>${badge(severity === 'error' ? 'bad' : 'warn', severity)} ${withCommands(printable(message))}
+    return html`<li>${badge(severity === 'error' ? 'bad' : 'warn', severity)} <span>${withCommands(printable(message))}</span>
 <code class="excerpt">${before}<mark>${marked === '' ? ' ' : marked}</mark>${after}</code>
 ${expected === undefined ? '' : html`<span>Expected: ${withCommands(printable(expected))}</span>`}
 ${hint === undefined ? '' : html`<span>${withCommands(printable(hint))}</span>`}</li>`;
@@ -85,61 +102,109 @@ const dayUs = 86_400_000_000;
 
 /** Example areas; the link names the box, because it is not the exact outline. */
 const places = [
+  ['Europe', '-25,34,45,72'],
   ['Alps', '5,43.5,16.5,48.5'],
   ['Iberian Peninsula', '-9.6,35.9,3.4,43.9'],
   ['Iceland', '-24.6,63.2,-13.4,66.6'],
   ['Fiji', '176.5,-20.8,-178,-15.7'],
 ] as const;
 
+/** Renders the conditions in use that the form does not show as such. Each is a link that removes it. */
+function chips(search: ProductSearch, nowUs: number): Html | string {
+  const { since, until, subscription } = search.state;
+  const isPreset = (term: FilterTree) => areas.some(([, , area]) => hasCondition(term, area));
+  const own = namedTerms(search).filter((term) => !isPreset(term));
+  const all = [
+    ...(since === undefined && until === undefined
+      ? []
+      : [dropLink(search, periodText(search, nowUs), ['since', 'until'])]),
+    ...(subscription === undefined
+      ? []
+      : [dropLink(search, `subscription ${printable(subscription)}`, ['subscription'])]),
+    ...own.map((term) => changeLink(search, termText(term), { condition: term, isOn: true })),
+  ];
+  if (all.length === 0) return '';
+  return html`<div class="presets" role="group" aria-label="Conditions in use"><span class="dim">Only:</span>${all}</div>`;
+}
+
+function periodText({ state }: ProductSearch, nowUs: number): string {
+  const { since, until, sinceUs, untilUs } = state;
+  const [, amount, unit = ''] = /^0*(\d+)([mhd])$/.exec(since ?? '') ?? [];
+  if (amount !== undefined && until === undefined) {
+    const name = { m: 'minute', h: 'hour', d: 'day' }[unit];
+    return `received in the last ${amount === '1' ? name : `${amount} ${name}s`}`;
+  }
+  const from = since === undefined ? '' : ` since ${shortDateUs(sinceUs)}`;
+  return `received${from}${untilUs < nowUs ? ` before ${shortDateUs(untilUs)}` : ''} UTC`;
+}
+
+function termText(term: FilterTree): string {
+  return isNamePart(term) ? `name contains ${printable(term.text)}` : areaText(term);
+}
+
+/** Returns the bounds of an area, which need not be a box. */
+function areaText(term: FilterTree): string {
+  const text = ({ west, south, east, north }: Box) =>
+    [west, south, east, north].map((value) => Number(value.toFixed(4))).join(',');
+  const [box, other, ...others] = boxesIn(term);
+  if (box === undefined || others.length > 0) return 'several areas';
+  if (other === undefined) return `area ${text(box)}`;
+  const [western, eastern] = box.east === 180 ? [box, other] : [other, box];
+  if (western.east !== 180 || eastern.west !== -180) return 'several areas';
+  return `area ${text({ ...western, east: eastern.east })}`;
+}
+
+function boxesIn(term: FilterTree): Box[] {
+  if (term.node === 'or') return term.terms.flatMap(boxesIn);
+  return term.node === 'intersects' ? boxesOf(toShape(term.geometry)) : [];
+}
+
+/** Areas as conditions. */
+const areas = places.map(
+  ([name, box]) => [name, box, intersects(parseBoundingBox(box).geometry).tree] as const,
+);
+
 function presets(search: ProductSearch, nowUs: number): Html {
-  const { filter, entity } = search;
+  const { entity } = search;
   const minuteUs = 60_000_000;
   const since = new Date(Math.floor((nowUs - dayUs) / minuteUs) * (minuteUs / 1000));
   const date = entity === 'Products' ? published : deleted;
-  const dated = entity === 'Products' ? 'PublicationDate' : 'DeletionDate';
-  const isCloud = (term: FilterTree) => term.node === 'attribute' && term.name === 'cloudCover';
-  const isSince = (term: FilterTree) =>
-    term.node === 'comparison' && term.field === dated && term.operator === 'ge';
-  const clouds = [10, 20].map((percent) =>
-    toggle(search, `cloud below ${percent} %`, {
-      condition: cloudCover.lt(percent).tree,
-      replaces: isCloud,
-    }),
+  const clouds = [10, 20, 50].map((percent) =>
+    toggle(search, `cloud below ${percent} %`, cloudCover.lt(percent).tree),
   );
-  const day = toggle(search, `${entity === 'Products' ? 'published' : 'deleted'} in the last day`, {
-    condition: date.from(since).tree,
-    replaces: isSince,
-  });
-  const areas = places.map(([name, box]) => {
-    const { tree } = intersects(parseBoundingBox(box).geometry);
-    const isOn = hasCondition(filter, tree);
-    const href = linkWith(search, isOn ? withoutCondition(filter, tree) : withArea(filter, tree));
-    return presetLink(name, { href, isOn, title: `box ${box}` });
-  });
+  const dayText = `${entity === 'Products' ? 'published' : 'deleted'} in the last day`;
+  const day = toggle(search, dayText, date.from(since).tree);
+  const places = areas.map(([name, box, tree]) => toggle(search, name, tree, `box ${box}`));
   return html`<nav class="presets" aria-label="Conditions to add">
-<span class="dim">Add:</span>${clouds}${day}<span class="dim">footprint in a box around:</span>${areas}</nav>`;
+<span class="dim">Add:</span>${clouds}${day}<span class="dim">footprint in a box around:</span>${places}</nav>`;
 }
 
 /** Renders a link that adds a condition, or removes it when the filter has it. */
-function toggle(
-  search: ProductSearch,
-  text: string,
-  { condition, replaces }: { condition: FilterTree; replaces: (term: FilterTree) => boolean },
-): Html {
-  const { filter } = search;
-  const isOn = hasCondition(filter, condition);
-  const next = isOn
-    ? withoutCondition(filter, condition)
-    : withCondition(filter, condition, replaces);
-  return presetLink(text, { href: linkWith(search, next), isOn });
+function toggle(search: ProductSearch, text: string, condition: FilterTree, title = ''): Html {
+  const isOn = hasCondition(search.filter, condition);
+  return changeLink(search, text, { condition, isOn, title });
 }
 
-function presetLink(
+/** The script sends the condition with the text that is typed but not run (browser/filter-field.ts). */
+function changeLink(
+  search: ProductSearch,
   text: string,
-  { href, isOn, title = '' }: { href: string; isOn: boolean; title?: string },
+  { condition, isOn, title = '' }: { condition: FilterTree; isOn: boolean; title?: string },
 ): Html {
-  return html`<a class="preset" href="${href}" title="${title}" ${isOn ? html`aria-current="true"` : ''}>${text}${isOn ? html` <span aria-hidden="true">✕</span><span class="visually-hidden"> (remove)</span>` : ''}</a>`;
+  const change = isOn ? 'remove' : 'add';
+  const href = linkWith(search, change, condition);
+  return html`<a class="preset" href="${href}" data-change="${change}" data-condition="${printFilter(condition)}" title="${title}" ${isOn ? html`aria-current="true"` : ''}>${text}${isOn ? removeSign : ''}</a>`;
 }
+
+function dropLink(
+  search: ProductSearch,
+  text: string,
+  names: readonly ('since' | 'until' | 'subscription')[],
+): Html {
+  return html`<a class="preset" href="${linkWithout(search, names)}" data-drop="${names.join(' ')}" aria-current="true">${text}${removeSign}</a>`;
+}
+
+const removeSign = html` <span aria-hidden="true">✕</span><span class="visually-hidden"> (remove)</span>`;
 
 const facetNames: Readonly<Record<(typeof facetFields)[number], string>> = {
   collection: 'Collection',
@@ -183,9 +248,9 @@ function facetGroup(
   const items = shown.map(({ value, count: own }) => {
     const condition = facetCondition(field, value);
     const isOn = hasCondition(filter, condition);
-    const next = isOn ? withoutCondition(filter, condition) : withCondition(filter, condition);
+    const change = isOn ? 'remove' : 'add';
     const share = Math.round((own / counted) * 1000) / 10;
-    return html`<li><a class="facet" href="${linkWith(search, next)}" ${isOn ? html`aria-current="true"` : ''}
+    return html`<li><a class="facet" href="${linkWith(search, change, condition)}" data-change="${change}" data-condition="${printFilter(condition)}" ${isOn ? html`aria-current="true"` : ''}
 ><span>${printable(value)}${isOn ? html`<span aria-hidden="true"> ✕</span><span class="visually-hidden"> (remove)</span>` : ''}</span><span class="num">${count(own)}</span
 ><svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect width="${share}" height="4"/></svg></a></li>`;
   });

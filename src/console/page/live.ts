@@ -2,6 +2,7 @@
 import { html } from 'hono/html';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import type { FilterTree } from '../../domain/filter-tree.ts';
+import { productNameText } from '../../domain/product-cells.ts';
 import { subscriptionEvents } from '../../domain/subscription.ts';
 import { printable } from '../../domain/text.ts';
 import { checkFilter } from '../../filter/check.ts';
@@ -147,8 +148,8 @@ function columnsAt(nowUs: number): TableColumn<LiveRow>[] {
     {
       title: 'product',
       class: 'clip',
-      value: ({ productId, productName }) =>
-        html`<a class="name" href="${productLink(productId)}" title="${printable(productName ?? productId)}">${printable(productName ?? productId)}</a>`,
+      value: (row) =>
+        html`<a class="name" href="${productLink(row.productId)}" title="${productNameText(row)}">${productNameText(row)}</a>`,
     },
   ];
 }

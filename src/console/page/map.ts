@@ -2,7 +2,7 @@
 import { html } from 'hono/html';
 import { AppError } from '../../domain/app-error.ts';
 import type { Geometry, Position } from '../../domain/filter-tree.ts';
-import { productCells } from '../../domain/product-cells.ts';
+import { productCells, productNameText } from '../../domain/product-cells.ts';
 import type { FoundProduct } from '../../domain/products.ts';
 import { parseBoundingBox } from '../../filter/bounding-box.ts';
 import { intersects } from '../../filter/builder.ts';
@@ -49,6 +49,8 @@ export interface MapData {
   colour: string;
   /** Centre and zoom of the URL, `longitude,latitude,zoom`; '' for the whole map. */
   view: string;
+  /** Product to select; '' for none. */
+  selected: string;
   /** Addresses of the land outlines. */
   land: { coarse: string; fine: string };
 }
@@ -79,12 +81,12 @@ export const mapPage: PageRoute = {
     const listed = await Array.fromAsync(
       receivedProducts(parts.products, question, listedMax, signal),
     );
-    const { filter, projection = '', colour = '', view = '' } = mapState;
+    const { filter, projection = '', colour = '', view = '', selected = '' } = mapState;
     const data: MapData = {
       footprints: `/api/footprints?${new URLSearchParams({ filter, ...(subscription && { subscription }) })}`,
       footprintsMax: footprintLimits.rowsMax,
       ...periodOf(state, request.nowUs),
-      ...{ projection, colour, view },
+      ...{ projection, colour, view, selected },
       land: { coarse: assets.urlOf('land-coarse.json'), fine: assets.urlOf('land-fine.json') },
     };
     return {
@@ -114,6 +116,7 @@ function stateOf({ searchParams }: URL, { since, until, subscription, filter }: 
     projection: chosen('projection', projections),
     colour: chosen('colour', colours),
     view,
+    selected: searchParams.get('selected')?.slice(0, 100),
   };
 }
 
@@ -149,7 +152,7 @@ function drawnArea(parameters: URLSearchParams): Geometry | null {
 
 function controls(
   state: PageState,
-  { projection, colour, view }: MapState,
+  { projection, colour, view, selected }: MapState,
   names: readonly string[],
 ): Html {
   const subscriptions = names.map((name) => [name, name] as const);
@@ -162,14 +165,14 @@ function controls(
     html`${choice('colour', 'colour', colours, colour)}${choice('projection', 'projection', projections, projection)}
 ${choice('subscription', 'subscription', [['', 'all'], ...subscriptions], state.subscription)}${periodChoice(state, '24h')}
 ${filterField(state)}${area}`,
-    { view },
+    { view, selected },
   );
 }
 
 /** The script replaces the small map with the large one. */
 function mapPanel(listed: readonly FoundProduct[], { assets }: PageRequest): Html {
   const items = listed.map(({ row, footprint }) => ({
-    title: row.productName ?? row.productId,
+    title: productNameText(row),
     href: productLink(row.productId),
     footprint,
   }));
@@ -211,8 +214,8 @@ function columnsAt(nowUs: number): TableColumn<FoundProduct>[] {
     {
       title: 'product',
       class: 'clip',
-      value: ({ row: { productId, productName } }) =>
-        html`<a class="name" href="${productLink(productId)}">${productName ?? productId}</a>`,
+      value: ({ row }) =>
+        html`<a class="name" href="${productLink(row.productId)}">${productNameText(row)}</a>`,
     },
   ];
 }

@@ -3,7 +3,7 @@ import { html } from 'hono/html';
 import { isAppError } from '../../domain/app-error.ts';
 import { hourUs } from '../../domain/completeness.ts';
 import { readSubscriptionCoverage } from '../../domain/coverage.ts';
-import { productCells } from '../../domain/product-cells.ts';
+import { productCells, productNameText } from '../../domain/product-cells.ts';
 import type { FoundProduct } from '../../domain/products.ts';
 import { headline, isWell, type Status, worstFirst } from '../../domain/status.ts';
 import { type Bar, barChart } from './charts.ts';
@@ -156,7 +156,7 @@ async function productsPanel(parts: PageParts, request: PageRequest): Promise<Ht
   if (found.length === 0) return panel(title, emptyState('No product was received yet.'));
   const { nowUs, assets } = request;
   const items = found.map(({ row, footprint }) => ({
-    title: row.productName ?? row.productId,
+    title: productNameText(row),
     href: productLink(row.productId),
     footprint,
   }));
@@ -192,7 +192,7 @@ function columnsAt(nowUs: number): TableColumn<FoundProduct>[] {
       value: (one) => {
         const { mission, type, tile } = cells(one);
         const text = [mission, type, tile].filter((part) => part !== null).join(' ');
-        return html`<a href="${productLink(one.row.productId)}">${text === '' ? (one.row.productName ?? one.row.productId) : text}</a>`;
+        return html`<a href="${productLink(one.row.productId)}">${text === '' ? productNameText(one.row) : text}</a>`;
       },
     },
     { title: 'cloud', value: (one) => cells(one).cloud, isNumber: true },

@@ -7,15 +7,21 @@ import {
   type ProductKey,
   type ProductOrder,
   type ProductQuery,
+  type ProductSelection,
   productOrders,
 } from '../../domain/products.ts';
 import { parseBoundingBox } from '../../filter/bounding-box.ts';
-import { intersects } from '../../filter/builder.ts';
+import { intersects, name as nameField } from '../../filter/builder.ts';
 import { checkFilter } from '../../filter/check.ts';
 import { orderableFields } from '../../filter/fields.ts';
 import type { FilterFinding } from '../../filter/finding.ts';
 import { printFilter } from '../../filter/print.ts';
-import { withCondition } from '../../filter/product-conditions.ts';
+import {
+  hasCondition,
+  termsOf,
+  withCondition,
+  withoutCondition,
+} from '../../filter/product-conditions.ts';
 import { readCursor } from '../products-route.ts';
 import { shellText } from './markup.ts';
 import { linkTo, type PageState, sharedState } from './page-state.ts';
@@ -32,12 +38,17 @@ const parameters = z.object({
   direction: z.enum(['asc', 'desc']).optional().catch(undefined),
   cursor: z.string().optional().catch(undefined),
   bbox: z.string().trim().optional().catch(undefined),
+  /** Part of the name. */
+  name: z.string().trim().optional().catch(undefined),
+  /** Conditions that a link adds to the filter, or removes from it. */
+  add: z.string().optional().catch(undefined),
+  remove: z.string().optional().catch(undefined),
 });
 
 export interface ProductSearch {
   state: PageState;
   entity: Entity;
-  /** Filter as text, with the box of the URL. */
+  /** Filter as text, with the changes of the URL: box, name, conditions added and removed. */
   text: string;
   /** Null for all products, and for a filter with errors. */
   filter: FilterTree | null;
@@ -46,6 +57,7 @@ export interface ProductSearch {
   badBox: { text: string; reason: string } | null;
   /** Probable mistake in the box. */
   boxWarning: string | null;
+  isFilterValid: boolean;
   /** False if the filter or the box cannot be used. */
   isValid: boolean;
   order: { by: ProductOrder; direction: Direction };
@@ -55,12 +67,21 @@ export interface ProductSearch {
 /** Reads the search. A bad filter or box is part of the result. Throws `invalid` for a bad cursor. */
 export function readSearch(url: URL, state: PageState): ProductSearch {
   const given = Object.fromEntries([...url.searchParams].filter(([, value]) => value !== ''));
-  const { deleted, orderby, direction, cursor, bbox = '' } = parameters.parse(given);
+  const { deleted, orderby, direction, cursor, bbox = '', ...changes } = parameters.parse(given);
   const entity = deleted === 'true' ? 'DeletedProducts' : 'Products';
-  const { tree, findings } = checkFilter(state.filter, entity);
-  const isBad = findings.some(({ severity }) => severity === 'error');
   const box = bbox === '' ? null : readBox(bbox);
-  const withBox = box?.tree && !isBad ? withArea(tree, box.tree) : null;
+  const { name, add, remove } = changes;
+  const added = [
+    box?.tree ?? null,
+    name === undefined ? null : nameField.contains(name).tree,
+    readCondition(add, entity),
+  ].filter((one) => one !== null);
+  const text = changedFilter(state.filter, entity, {
+    added,
+    removed: readCondition(remove, entity),
+  });
+  const { tree, findings } = checkFilter(text, entity);
+  const isBad = findings.some(({ severity }) => severity === 'error');
   const after = cursor === undefined ? undefined : readCursor(cursor);
   if (after === null) {
     const advice = 'Open the first page, and follow its links.';
@@ -69,12 +90,12 @@ export function readSearch(url: URL, state: PageState): ProductSearch {
   const allowed: readonly ProductOrder[] = ['received', ...orderableFields[entity]];
   const by = allowed.find((one) => one === orderby) ?? defaultOrderOf(entity).by;
   return {
-    ...{ state, entity, after },
-    text: withBox === null ? state.filter : printFilter(withBox),
-    filter: withBox ?? tree,
+    ...{ state, entity, after, text },
+    filter: isBad ? null : tree,
     findings: findings.filter(({ code }) => code !== 'empty'),
     badBox: box !== null && box.reason !== null ? { text: bbox, reason: box.reason } : null,
     boxWarning: box?.warning ?? null,
+    isFilterValid: !isBad,
     isValid: !isBad && (box?.reason ?? null) === null,
     order: { by, direction: direction ?? 'desc' },
   };
@@ -90,19 +111,75 @@ function readBox(text: string) {
   }
 }
 
+/** Returns null for no condition, and for one that cannot be used. */
+function readCondition(text: string | undefined, entity: Entity): FilterTree | null {
+  return text === undefined ? null : checkFilter(text, entity).tree;
+}
+
+/** Changes a filter. One with errors keeps its text: conditions are added at its end. */
+function changedFilter(
+  text: string,
+  entity: Entity,
+  { added, removed }: { added: readonly FilterTree[]; removed: FilterTree | null },
+): string {
+  if (added.length === 0 && removed === null) return text;
+  const { tree, findings } = checkFilter(text, entity);
+  if (findings.some(({ severity }) => severity === 'error')) {
+    return [text, ...added.map(printFilter)].join(' and ');
+  }
+  const kept = removed === null ? tree : withoutCondition(tree, removed);
+  const changed = added.reduce(withAdded, kept);
+  return changed === null ? '' : printFilter(changed);
+}
+
+/** Adds a condition, in place of those that it contradicts: another area, another limit of the same property. */
+export function withAdded(filter: FilterTree | null, condition: FilterTree): FilterTree {
+  if (filter !== null && hasCondition(filter, condition)) return filter;
+  return withCondition(filter, condition, (term) => isReplacedBy(term, condition));
+}
+
+function isReplacedBy(term: FilterTree, condition: FilterTree): boolean {
+  if (isArea(condition)) return isArea(term);
+  if (condition.node === 'attribute' && condition.operator === 'lt') {
+    return (
+      term.node === 'attribute' &&
+      term.name === condition.name &&
+      ['lt', 'le'].includes(term.operator)
+    );
+  }
+  return (
+    condition.node === 'comparison' &&
+    condition.operator === 'ge' &&
+    term.node === 'comparison' &&
+    term.field === condition.field &&
+    term.operator === 'ge'
+  );
+}
+
 /** Adds an area to a filter, in place of its former areas. */
 export function withArea(filter: FilterTree | null, area: FilterTree): FilterTree {
   return withCondition(filter, area, isArea);
 }
 
 /** An area may be one condition, or several joined by `or`. */
-function isArea(tree: FilterTree): boolean {
+export function isArea(tree: FilterTree): boolean {
   return tree.node === 'intersects' || (tree.node === 'or' && tree.terms.every(isArea));
 }
 
+/** Returns the conditions of the search. Products have no default period. */
+export function selectionOf({ entity, filter, state }: ProductSearch) {
+  const { since, until, sinceUs, untilUs, subscription } = state;
+  const received = {
+    fromUs: since === undefined ? undefined : sinceUs,
+    untilUs: until === undefined ? undefined : untilUs,
+  };
+  return { entity, filter, received, subscription } satisfies ProductSelection;
+}
+
 /** Returns the query of a page; `limit` is the number of its products. */
-export function queryOf({ entity, filter, order, after }: ProductSearch) {
-  return { entity, filter, order, after, limit: pageRows } satisfies ProductQuery;
+export function queryOf(search: ProductSearch) {
+  const { order, after } = search;
+  return { ...selectionOf(search), order, after, limit: pageRows } satisfies ProductQuery;
 }
 
 /** Parameters of the page and of `/api/products`, without those that have their default. */
@@ -116,13 +193,46 @@ function searchParameters({ entity, text, order }: ProductSearch) {
   };
 }
 
-/** Returns the link to the page with another filter; null for no filter. */
-export function linkWith(search: ProductSearch, filter: FilterTree | null): string {
-  const text = filter === null ? '' : printFilter(filter);
+/** Returns the link to the page with a condition more, or with one less. */
+export function linkWith(
+  search: ProductSearch,
+  change: 'add' | 'remove',
+  condition: FilterTree,
+): string {
+  const { state, filter, isFilterValid } = search;
+  if (!isFilterValid) {
+    const added = { add: printFilter(condition) };
+    return linkTo('/products', { ...sharedState(state), ...searchParameters(search), ...added });
+  }
+  const next =
+    change === 'add' ? withAdded(filter, condition) : withoutCondition(filter, condition);
+  const text = next === null ? '' : printFilter(next);
   return linkTo('/products', {
-    ...sharedState(search.state),
+    ...sharedState(state),
     ...searchParameters({ ...search, text }),
   });
+}
+
+/** Returns the link to the page without some of its shared state. */
+export function linkWithout(
+  search: ProductSearch,
+  names: readonly (keyof ReturnType<typeof sharedState>)[],
+): string {
+  const dropped = Object.fromEntries(names.map((name) => [name, undefined]));
+  return linkTo('/products', {
+    ...sharedState(search.state),
+    ...dropped,
+    ...searchParameters(search),
+  });
+}
+
+/** Returns the areas of a filter, and the conditions on a part of the name. */
+export function namedTerms({ filter }: ProductSearch): FilterTree[] {
+  return termsOf(filter).filter((term) => isArea(term) || isNamePart(term));
+}
+
+export function isNamePart(term: FilterTree): term is Extract<FilterTree, { node: 'text' }> {
+  return term.node === 'text' && term.field === 'Name' && term.function === 'contains';
 }
 
 /** Returns the link to the page of the search that begins at a cursor; to the first page without one. */
@@ -137,8 +247,12 @@ export function pageLink(search: ProductSearch, cursor?: string): string {
 /** Returns the links to the products of the search in other formats. */
 export function formatLinks(search: ProductSearch) {
   const { entity, text, order } = search;
+  const { received, subscription } = selectionOf(search);
+  const iso = (us: number | undefined) =>
+    us === undefined ? undefined : new Date(us / 1_000).toISOString();
+  const more = { since: iso(received.fromUs), until: iso(received.untilUs), subscription };
   const file = (format: string) =>
-    linkTo('/api/products', { ...searchParameters(search), format, limit: fileRows });
+    linkTo('/api/products', { ...searchParameters(search), ...more, format, limit: fileRows });
   const { by, direction } = order;
   // The catalogue has no order by receipt; without $orderby, the same order applies.
   const orderby = by === defaultOrderOf(entity).by ? undefined : `${by} ${direction}`;
@@ -146,18 +260,23 @@ export function formatLinks(search: ProductSearch) {
     json: file('json'),
     geojson: file('geojson'),
     csv: file('csv'),
-    odata: linkTo(`/odata/v1/${entity}`, { $filter: text, $orderby: orderby, $top: fileRows }),
+    // The catalogue has no parameter for the time of receipt, or for the subscription.
+    odata: Object.values(more).some((value) => value !== undefined)
+      ? null
+      : linkTo(`/odata/v1/${entity}`, { $filter: text, $orderby: orderby, $top: fileRows }),
     map: linkTo('/map', { ...sharedState(search.state), filter: text }),
   };
 }
 
 /** Returns the command that prints the same products. */
-export function commandOf({ entity, filter, order }: ProductSearch): string {
+export function commandOf({ entity, filter, order, state }: ProductSearch): string {
   const { by, direction } = order;
   const isDefault = by === defaultOrderOf(entity).by && direction === 'desc';
   const flags = [
     ...(filter === null ? [] : [`--filter ${shellText(printFilter(filter))}`]),
     ...(entity === 'DeletedProducts' ? ['--deleted'] : []),
+    ...(state.since === undefined ? [] : [`--since ${shellText(state.since)}`]),
+    ...(state.until === undefined ? [] : [`--until ${shellText(state.until)}`]),
     ...(isDefault ? [] : [`--orderby ${shellText(`${by} ${direction}`)}`]),
   ];
   return `earshot query products ${flags.join(' ')}`.trim();

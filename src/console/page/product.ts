@@ -1,17 +1,15 @@
 /** The page of a product, `/products/<id>`: its state, notifications, footprint, summary and deliveries. */
 import { html } from 'hono/html';
-import { AppError, isAppError } from '../../domain/app-error.ts';
+import { AppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
-import type { Entity, Geometry } from '../../domain/filter-tree.ts';
+import type { Entity } from '../../domain/filter-tree.ts';
 import { toProductLinks } from '../../domain/json-rows.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import type { FoundProduct } from '../../domain/products.ts';
 import type { SinkItem } from '../../domain/sinks.ts';
 import type { SummaryRow } from '../../domain/summaries.ts';
 import { byteText, printable } from '../../domain/text.ts';
-import { id, intersects } from '../../filter/builder.ts';
-import { boxesOf, toShape } from '../../filter/geometry/shape.ts';
-import { printFilter } from '../../filter/print.ts';
+import { id } from '../../filter/builder.ts';
 import { partOf } from '../../filter/product-record.ts';
 import type { PageContent } from './layout.ts';
 import {
@@ -32,8 +30,8 @@ import {
   withCommands,
 } from './markup.ts';
 import type { PageParts, PageRequest } from './page-route.ts';
-import { linkTo, productLink } from './page-state.ts';
-import { smallMap } from './small-map.ts';
+import { linkTo } from './page-state.ts';
+import { footprintPanel } from './product-footprint.ts';
 
 const notificationsMax = 200;
 
@@ -42,10 +40,8 @@ const itemsExaminedMax = 5_000;
 
 /** Renders the page. Rejects with `not_found` if nothing was received about the product. */
 export async function productPage(parts: PageParts, request: PageRequest): Promise<PageContent> {
-  const [found, notifications] = await Promise.all([
-    findProduct(parts, request),
-    Array.fromAsync(parts.notifications.find({ productId: request.id, limit: notificationsMax })),
-  ]);
+  const found = await findProduct(parts, request);
+  const notifications = await notificationsOf(parts, found, request.id);
   // The id in the address may differ in case.
   const productId = found?.row.productId ?? request.id;
   if (found === null && notifications.length === 0) {
@@ -60,9 +56,15 @@ export async function productPage(parts: PageParts, request: PageRequest): Promi
   ]);
   const name = found?.row.productName ?? notifications[0]?.productName ?? productId;
   const { nowUs } = request;
+  const link = found === null ? null : toProductLinks(found, parts.catalogueUrl).downloadUrl;
+  const download =
+    link === null
+      ? ''
+      : html`<a href="${link}" title="Needs an access token of the catalogue">Download</a> · `;
   return {
     title: printable(name),
-    controls: html`<p class="note"><a href="/products">All products</a></p>`,
+    scripts: ['filter-field.js'],
+    controls: html`<p class="note">${download}<a href="/products" data-back>All products</a></p>`,
     body: html`<div class="product">
 <div class="aside">${found === null ? notIndexed() : statePanel(found, nowUs)}</div>
 <div class="aside">${found === null ? '' : footprintPanel(found, request)}${summaryPanel(summaries[0], productId, nowUs)}${deliveries}</div></div>
@@ -82,6 +84,24 @@ async function findProduct(
     for await (const found of products.find(query, signal)) return found;
   }
   return null;
+}
+
+/** Newest first. The index has their positions; without it, the whole log is searched. */
+async function notificationsOf(
+  { notifications, products }: PageParts,
+  found: FoundProduct | null,
+  productId: string,
+): Promise<NotificationRow[]> {
+  const limit = notificationsMax;
+  if (found === null) return Array.fromAsync(notifications.find({ productId, limit }));
+  const product = found.row.position;
+  const { events } = await products.events({ filter: null, product, limit });
+  const rows = events.map(({ position }) =>
+    Array.fromAsync(
+      notifications.find({ afterPosition: position - 1, beforePosition: position + 1, limit: 1 }),
+    ),
+  );
+  return (await Promise.all(rows)).flat();
 }
 
 function notIndexed(): Html {
@@ -143,35 +163,6 @@ function statePanel({ row }: FoundProduct, nowUs: number): Html {
       ['log position', count(row.position)],
     ]),
   );
-}
-
-function footprintPanel({ row, footprint }: FoundProduct, { assets }: PageRequest): Html {
-  if (!footprint) return panel('Footprint', emptyState('The record has no footprint.'));
-  const item = {
-    title: printable(row.productName ?? row.productId),
-    href: productLink(row.productId),
-    footprint,
-  };
-  const map = smallMap([item], { assets, fit: true, label: 'Footprint of the product' });
-  const [box] = boxesOf(toShape(footprint));
-  const area = box === undefined ? null : areaText(box);
-  const links = neighbourLinks(footprint);
-  return panel('Footprint', html`${map}${facts([['box', area]])}${links}`);
-}
-
-function areaText({ west, south, east, north }: ReturnType<typeof boxesOf>[number]): string {
-  return [west, south, east, north].map((value) => String(Number(value.toFixed(4)))).join(', ');
-}
-
-/** Links to the products around; none for a footprint that no filter may contain. */
-function neighbourLinks(footprint: Geometry): Html | string {
-  try {
-    const filter = printFilter(intersects(footprint).tree);
-    return html`<p><a href="${linkTo('/map', { filter })}">Neighbours on the map</a> · <a href="${linkTo('/products', { filter })}">as a list</a></p>`;
-  } catch (error) {
-    if (isAppError(error, 'invalid')) return '';
-    throw error;
-  }
 }
 
 const eventTones: Readonly<Record<string, Tone>> = {

@@ -1,8 +1,18 @@
 /** The page `/products`: a search with a filter, its results, and the same results for other programs. */
 import { html } from 'hono/html';
 import { isAppError } from '../../domain/app-error.ts';
-import { type ProductCells, productCells, toMinute } from '../../domain/product-cells.ts';
-import type { Facets, FoundProduct, QueryExplanation } from '../../domain/products.ts';
+import {
+  type ProductCells,
+  productCells,
+  productNameText,
+  toMinute,
+} from '../../domain/product-cells.ts';
+import type {
+  Facets,
+  FoundProduct,
+  ProductSelection,
+  QueryExplanation,
+} from '../../domain/products.ts';
 import { byteText, printable } from '../../domain/text.ts';
 import { describeFilter } from '../../filter/describe.ts';
 import { centreOf } from '../../filter/geometry/shape.ts';
@@ -32,6 +42,7 @@ import {
   pageLink,
   queryOf,
   readSearch,
+  selectionOf,
 } from './product-search.ts';
 import { smallMap } from './small-map.ts';
 
@@ -44,16 +55,28 @@ export const productsPage: PageRoute = {
   list: async (parts, request) => {
     const search = readSearch(request.url, request.state);
     const form = filterPanel(search, request.nowUs);
-    const content = { title: 'Products', scripts: ['filter-field.js'] };
-    if (!search.isValid) {
-      const next = 'Correct the place marked above, and run it again.';
-      const body = panel('Results', emptyState('The search has errors, so it was not run.', next));
-      return { ...content, body: html`${form}${body}` };
-    }
+    const content = { title: 'Products', wide: true, scripts: ['filter-field.js'] };
+    if (!search.isValid)
+      return { ...content, body: html`${form}${await notRun(parts, request, search)}` };
     return { ...content, body: html`${form}${await results(parts, request, search)}` };
   },
   item: productPage,
 };
+
+/** The counted values stay: each adds its condition at the end of a filter with errors. */
+async function notRun(
+  { products }: PageParts,
+  { signal }: PageRequest,
+  search: ProductSearch,
+): Promise<Html> {
+  const selection = selectionOf(search);
+  const facets = await within(countMsMax.facets, signal, (limit) =>
+    products.facets(selection, limit),
+  );
+  const next = 'Correct the place marked above, and run it again.';
+  const body = panel('Results', emptyState('The search has errors, so it was not run.', next));
+  return html`<div class="search-results"><div class="aside">${body}</div><div class="aside">${facetsPanel(search, facets)}</div></div>`;
+}
 
 async function results(
   { products }: PageParts,
@@ -64,13 +87,13 @@ async function results(
   const query = queryOf(search);
   const [page, { facets, matches }, explanation] = await Promise.all([
     readProductPage({ products, signal }, { ...query, records: false, footprints: true }, false),
-    counts({ products }, search, signal),
+    counts({ products }, selectionOf(search), signal),
     products.explain(query),
   ]);
   const { found } = page;
   const next = page.next === null ? null : pageLink(search, cursorText(page.next));
   const items = found.map(({ row, footprint }) => ({
-    title: printable(row.productName ?? row.productId),
+    title: productNameText(row),
     href: productLink(row.productId),
     footprint,
   }));
@@ -80,20 +103,17 @@ async function results(
     lag > 0 ? html` ${count(lag)} notifications are not indexed yet.` : ''
   }`;
   const list = found.length === 0 ? nothing(search) : resultTable(found, search, request.nowUs);
-  return html`<div class="search-results">${facetsPanel(search, facets)}
-<div class="aside">${found.length === 0 ? '' : panel('Footprints', map, html`<a href="${formatLinks(search).map}">Open the map</a>`)}
-${elsewhere(search)}</div></div>
-${panel('Results', html`${list}${pager(search, next)}`, remark)}
-${planPanel(search, explanation)}`;
+  return html`<div class="search-results"><div class="aside">${panel('Results', html`${list}${pager(search, next)}`, remark)}
+${elsewhere(search)}${planPanel(search, explanation)}</div>
+<div class="aside">${found.length === 0 ? '' : panel('Footprints', map, html`<a href="${formatLinks(search).map}">Open the map</a>`)}${facetsPanel(search, facets)}</div></div>`;
 }
 
 /** Counts values and matches; null for what takes too long. */
 async function counts(
   { products }: Pick<PageParts, 'products'>,
-  { entity, filter }: ProductSearch,
+  query: ProductSelection,
   signal: AbortSignal,
 ): Promise<{ facets: Facets | null; matches: number | null }> {
-  const query = { entity, filter };
   const facets = await within(countMsMax.facets, signal, (limit) => products.facets(query, limit));
   if (facets === null || facets.complete) return { facets, matches: facets?.counted ?? null };
   const matches = await within(countMsMax.matches, signal, (limit) => products.count(query, limit));
@@ -125,16 +145,22 @@ function remarkOf(
   return isLast && after === undefined ? `${all}.` : `${count(shown)} shown of ${all}.`;
 }
 
-function nothing({ entity, after, filter }: ProductSearch): Html {
+function nothing({ entity, after, filter, state }: ProductSearch): Html {
   if (after !== undefined) return emptyState('There are no more products.');
   const kind = entity === 'Products' ? 'product' : 'deleted product';
+  const { since, until, subscription } = state;
+  const isLimited = [since, until, subscription].some((value) => value !== undefined);
+  if (filter === null && isLimited) {
+    const next = 'Remove the period or the subscription above.';
+    return emptyState(`No ${kind} was received in this period.`, next);
+  }
   if (filter === null) {
     const next = html`Check the receiver and the index: ${withCommands('`earshot status`')}`;
     return emptyState(`No ${kind} was received yet.`, next);
   }
   const next =
-    'Text is case-sensitive, and only whole values match. Remove a condition, and retry.';
-  return emptyState(`No ${kind} matches the filter.`, next);
+    'Text is case-sensitive. With `eq`, only whole values match; the field “name contains” finds parts of names. Remove a condition, and retry.';
+  return emptyState(`No ${kind} matches the filter.`, withCommands(next));
 }
 
 function resultTable(found: readonly FoundProduct[], search: ProductSearch, nowUs: number): Html {
@@ -180,7 +206,7 @@ function columnsOf({ entity, order }: ProductSearch, nowUs: number): TableColumn
       title: 'name',
       class: 'clip',
       value: ({ row }) => {
-        const name = printable(row.productName ?? row.productId);
+        const name = productNameText(row);
         return html`<span class="name" title="${name}">${name}</span>`;
       },
     },
@@ -211,11 +237,17 @@ ${next === null ? '' : html`<a class="button" href="${next}" rel="next">Next pag
 /** Renders the same search for other programs. */
 function elsewhere(search: ProductSearch): Html {
   const links = formatLinks(search);
+  const notes = [
+    ...(links.odata === null ? ['OData has no parameter for the period or the subscription.'] : []),
+    ...(search.state.subscription === undefined
+      ? []
+      : ['The command has no flag for the subscription: it prints the products of all.']),
+  ];
   return panel(
     'Same products elsewhere',
     html`<p class="formats"><a class="button" href="${links.csv}">CSV</a> <a class="button" href="${links.geojson}">GeoJSON</a>
-<a class="button" href="${links.json}">JSON</a> <a class="button" href="${links.odata}">OData</a></p>
-${command(commandOf(search))}`,
+<a class="button" href="${links.json}">JSON</a> ${links.odata === null ? '' : html`<a class="button" href="${links.odata}">OData</a>`}</p>
+${notes.length === 0 ? '' : html`<p class="note">${notes.join(' ')}</p>`}${command(commandOf(search))}`,
     `Files have at most ${count(fileRows)} products and a link to the next ones; the command has all.`,
   );
 }

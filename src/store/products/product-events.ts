@@ -43,6 +43,7 @@ export function eventPage(databases: ProductDatabases, query: EventQuery): Event
   const plan = planSearch({ entity: null, filter, footprints: true }, databases.names);
   const condition = plan.conditionWithout(null);
   const { afterPosition = 0, beforePosition = Number.MAX_SAFE_INTEGER } = query;
+  const ofProduct = query.product === undefined ? [] : [query.product];
   const named = subscription === undefined ? [] : [subscription];
   const rows = prepared<unknown[], SelectedEvent>(
     databases.index,
@@ -51,6 +52,7 @@ export function eventPage(databases: ProductDatabases, query: EventQuery): Event
        ${selected(plan)}
      FROM product_event e CROSS JOIN product p ON p.id = e.product ${footprintJoin(plan)}
      WHERE e.position > ? AND e.position < ?
+       ${ofProduct.length === 0 ? '' : 'AND e.product = ?'}
        ${named.length === 0 ? '' : 'AND e.subscription = ?'}
        ${events === undefined ? '' : 'AND e.event IN (SELECT value FROM json_each(?))'}
        AND ${condition.sql}
@@ -60,7 +62,14 @@ export function eventPage(databases: ProductDatabases, query: EventQuery): Event
   let examined = 0;
   let last = 0;
   const listed = events === undefined ? [] : [JSON.stringify(events)];
-  const values = [afterPosition, beforePosition, ...named, ...listed, ...condition.values];
+  const values = [
+    afterPosition,
+    beforePosition,
+    ...ofProduct,
+    ...named,
+    ...listed,
+    ...condition.values,
+  ];
   for (const row of rows.iterate(...values)) {
     examined += 1;
     last = row.eventPosition;

@@ -7,6 +7,7 @@ import type {
   IndexState,
   ProductKey,
   ProductQuery,
+  ProductSelection,
   Products,
   PushedEvent,
   QueryExplanation,
@@ -90,7 +91,7 @@ export function productPage(
 
 export async function countProducts(
   { call, ...databases }: LongQuery,
-  query: Pick<ProductQuery, 'entity' | 'filter' | 'received'>,
+  query: ProductSelection,
 ): Promise<number> {
   const { index } = databases;
   const plan = planSearch(query, databases.names);

@@ -6,6 +6,7 @@ import type {
   ProductKey,
   ProductQuery,
   ProductRow,
+  ProductSelection,
   Products,
 } from '../../domain/products.ts';
 import type { Expression } from '../../filter/builder.ts';
@@ -29,17 +30,20 @@ export function openProducts(dataDir: string): Products & { close(): Promise<voi
   const call = (signal?: AbortSignal) => remote<ProductOperations>(thread, signal);
   return {
     find: (query, signal) => find(call(signal), query),
-    count: ({ entity, filter, received }, signal) =>
-      call(signal).count({ entity, filter, received }),
+    count: (query, signal) => call(signal).count(selectionOf(query)),
     keyOf,
     ...pick(call(), ['explain', 'indexState', 'indexedPosition', 'pushedEvents']),
     delays: (query, signal) => call(signal).delays(query),
     events: (query, signal) => call(signal).events(query),
-    facets: ({ entity, filter, received }, signal) =>
-      call(signal).facets({ entity, filter, received }),
+    facets: (query, signal) => call(signal).facets(selectionOf(query)),
     timeliness: (query, signal) => call(signal).timeliness(query),
     close: () => thread.close(),
   };
+}
+
+/** Leaves out the other fields of a query, such as its page. */
+function selectionOf({ entity, filter, received, subscription }: ProductSelection) {
+  return { entity, filter, received, subscription };
 }
 
 async function* find(

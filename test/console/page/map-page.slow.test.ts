@@ -230,10 +230,25 @@ describe.skipIf(!hasChromium)('the map', () => {
     expect(await panel.getByRole('link').getAttribute('href')).toMatch(/^\/products\//);
   });
 
+  test('selects the product of the URL, and shows its name without direction marks', async () => {
+    const product = await publish('\u202ename', [square(-140, -40, -130, -30)]);
+    const page = await openMap({ selected: product.Id, view: '-135,-35,4' });
+    const panel = page.locator('.map-selection');
+    expect(await panel.getByRole('link').allTextContents()).toEqual(['MAP_\ufffdname']);
+    await panel.getByRole('button', { name: 'Close' }).click();
+    expect(new URL(page.url()).searchParams.get('selected')).toBe(null);
+    await page.locator('.map canvas').focus();
+    await page.keyboard.press('Enter');
+    expect(new URL(page.url()).searchParams.get('selected')).toBe(product.Id);
+    await page.locator('.map canvas').hover();
+    expect(await page.locator('.map-readout').textContent()).toContain('MAP_\ufffdname');
+  });
+
   test('lists the same products as text, also without JavaScript', async () => {
     const page = await openMap({}, { javaScriptEnabled: false });
     const names = await page.locator('table .name').allTextContents();
-    expect(names.toSorted()).toEqual((await namesOf(seeded, mine)).toSorted());
+    const listed = (await namesOf(seeded, mine)).map((name) => name.replace('\u202e', '\ufffd'));
+    expect(names.toSorted()).toEqual(listed.toSorted());
     expect(await page.locator('svg .footprint').count()).toBe(names.length);
   });
 

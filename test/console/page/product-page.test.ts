@@ -1,6 +1,8 @@
 /** `/products` and the page of a product over memory: states that a small store does not have. */
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/domain/app-error.ts';
+import type { NotificationLog } from '../../../src/domain/ports.ts';
+import type { IndexedEvent } from '../../../src/domain/products.ts';
 import type { SinkItem, SinkReader } from '../../../src/domain/sinks.ts';
 import {
   createMemoryLog,
@@ -37,6 +39,9 @@ async function openProduct(options: Parameters<typeof openConsole>[0] = {}) {
   const context = await openConsole({ notifications: createMemoryLog(rows), ...options });
   const [product] = generatedProducts(1).products;
   context.products.add('Products', { ...product, Id: id });
+  // The page needs only the positions.
+  const events = [{ position: 5 }] as IndexedEvent[];
+  context.products.events = async () => ({ events, next: null });
   return context;
 }
 
@@ -87,6 +92,16 @@ describe('the page of a product', () => {
     expect(textOf(text)).toMatch(/A late product.*not in the product index yet/);
   });
 
+  it('reads the notifications at the positions of the index, without a search of the log', async () => {
+    const noted: Parameters<NotificationLog['find']>[0][] = [];
+    const rows = [4, 5, 6].map((position) => notificationRow(position, { productId: id }));
+    const context = await openProduct({ notifications: createMemoryLog(rows, noted) });
+    const { text } = await context.get(`/products/${id}`);
+    expect(text.match(/href="\/api\/notifications\?after=/g)).toHaveLength(1);
+    expect(text).toContain('after=4&amp;before=6');
+    expect(noted.filter(({ productId }) => productId !== undefined)).toEqual([]);
+  });
+
   it('quotes an id in commands, and shows markup and control characters as text', async () => {
     const hostile = `x"; rm -rf $HOME \u202e<script>`;
     const rows = [notificationRow(1, { productId: hostile, productName: '<img src=x>\u001b[31m' })];
@@ -97,6 +112,16 @@ describe('the page of a product', () => {
     for (const part of ['<img', '<script>', '\u001b', '\u202e']) expect(text).not.toContain(part);
     expect(text).toContain('--product-id &#39;x&quot;; rm -rf $HOME');
   });
+});
+
+it.each(['/map', '/products', '/'])('%s shows names without direction marks', async (path) => {
+  const context = await openConsole();
+  const [product] = generatedProducts(1).products;
+  context.products.add('Products', { ...product, Name: 'evil\u202ename' });
+  // The period of the map ends now, which is later than the receipt.
+  const { text } = await context.get(`${path}?since=2023-11-01&until=2023-12-01`);
+  expect(text).not.toContain('\u202e');
+  if (path !== '/') expect(text).toContain('evil\ufffdname');
 });
 
 describe('/products', () => {

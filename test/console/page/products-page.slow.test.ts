@@ -120,6 +120,43 @@ describe.skipIf(!hasChromium)('/products', () => {
     );
   });
 
+  it('keeps typed text when a condition is clicked, and leaves the box by Escape', async () => {
+    const { page, box, problems } = await open(
+      `${withFilter("Collection/Name eq 'SENTINEL-2'")}&since=30d`,
+    );
+    await box.fill('Online eq true');
+    await page.keyboard.press('Escape');
+    await expect.poll(() => page.evaluate('document.activeElement.tagName')).not.toBe('TEXTAREA');
+    await page.getByRole('link', { name: 'cloud below 50 %' }).click();
+    await page.waitForURL(/add=/);
+    expect(await box.inputValue()).toMatch(/^Online eq true and .*cloudCover.* lt 50/);
+    await box.fill("contains(Name,'S2') and Online eq true");
+    await page.getByRole('link', { name: 'received in the last 30 days (remove)' }).click();
+    await page.waitForURL((url) => !url.searchParams.has('since'));
+    expect(await box.inputValue()).toBe("contains(Name,'S2') and Online eq true");
+    expect(problems).toEqual([]);
+  });
+
+  it('lists the keys of the filter and of the map, with the focus on Close', async () => {
+    const { page } = await open('/products');
+    await page.keyboard.press('?');
+    const dialog = page.getByRole('dialog');
+    for (const key of ['Ctrl', 'Backspace', 'Escape']) {
+      expect(await dialog.innerText()).toContain(key);
+    }
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Close');
+  });
+
+  it('leads back from a product to the search', async () => {
+    const { page } = await open(`${withFilter('Online eq true')}&since=7d`);
+    const search = new URL(page.url()).search;
+    await page.locator('[data-list] tbody a').first().click();
+    await page.waitForURL(/products\/[0-9a-f-]+$/);
+    await page.getByRole('link', { name: 'All products' }).click();
+    await page.waitForURL(/filter=/);
+    expect(new URL(page.url()).search).toBe(search);
+  });
+
   describe('without JavaScript', () => {
     const plain = { javaScriptEnabled: false };
 
@@ -161,6 +198,50 @@ describe.skipIf(!hasChromium)('/products', () => {
       expect((await box.inputValue()).match(/Intersects/g)).toHaveLength(1);
     });
 
+    it('limits everything to the period and the subscription of the address', async () => {
+      const limits = { since: '12h', subscription: 'alps' };
+      const hours = 12 * 3_600_000;
+      const recent = JSON.parse(await load('/api/products?limit=1000')).products.filter(
+        (one: { receivedAt: string }) => Date.parse(one.receivedAt) >= Date.now() - hours,
+      );
+      expect(recent.length).toBeGreaterThan(5);
+      expect(recent.length).toBeLessThan(50);
+      const { page } = await open(`/products?${new URLSearchParams(limits)}`, plain);
+      expect(await idsOn(page)).toEqual(
+        recent.map(({ productId }: { productId: string }) => productId),
+      );
+      const text = await page.locator('main').innerText();
+      expect(text).toContain(`${recent.length} products.`);
+      expect(text).toContain(`of ${recent.length} products`);
+      expect(text).toContain('OData has no parameter');
+      expect(await page.locator('.command code').innerText()).toContain('--since 12h');
+      const csv = (await page.getByRole('link', { name: 'CSV' }).getAttribute('href')) ?? '';
+      expect((await load(csv)).trim().split('\n')).toHaveLength(recent.length + 1);
+      await page.locator('.facet').first().click();
+      expect(Object.fromEntries(new URL(page.url()).searchParams)).toMatchObject(limits);
+      await page.getByRole('link', { name: 'received in the last 12 hours' }).click();
+      await page.getByRole('link', { name: 'subscription alps' }).click();
+      expect([...new URL(page.url()).searchParams.keys()]).toEqual(['filter']);
+      const { page: none } = await open('/products?subscription=other', plain);
+      expect(await none.locator('main').innerText()).toContain('Remove the period');
+    });
+
+    it('finds a part of a name, and shows how after a bare word', async () => {
+      const { page, box } = await open(withFilter('S2B'), plain);
+      const text = await page.locator('main').innerText();
+      expect(text).toContain("To search names: contains(Name,'S2B')");
+      await page.getByRole('link', { name: 'Europe' }).click();
+      expect(await box.inputValue()).toMatch(/^S2B and OData/);
+      await page.getByRole('link', { name: 'Clear' }).click();
+      await page.locator('[name=name]').fill('S2B');
+      await page.getByRole('button', { name: 'Run' }).click();
+      expect(await box.inputValue()).toBe("contains(Name,'S2B')");
+      const count = await countOf("contains(Name,'S2B')");
+      expect(await page.locator('main').innerText()).toContain(`of ${count} products`);
+      await page.getByRole('link', { name: 'name contains S2B' }).click();
+      expect(await box.inputValue()).toBe('');
+    });
+
     it('pages through all products once', async () => {
       const { page } = await open('/products?direction=asc', plain);
       const ids = await idsOn(page);
@@ -190,6 +271,22 @@ describe.skipIf(!hasChromium)('/products', () => {
         Id: product?.Id,
         Name: product?.Name,
       });
+      expect(problems).toEqual([]);
+    });
+
+    it('finds the product by an id in capitals, with its notifications, and selects it on the map', async () => {
+      const product = seeded.products.findLast(({ Name }) => Name.startsWith('S2'));
+      const { page, problems } = await open(`/products/${product?.Id.toUpperCase()}`);
+      expect(await page.locator('main').innerText()).not.toContain('were pruned');
+      await page.getByRole('link', { name: 'Neighbours on the map' }).click();
+      const selection = page.locator('.map-selection');
+      await selection.getByRole('link', { name: product?.Name ?? '' }).waitFor();
+      // The centre of the view is in the footprint.
+      await page.locator('.map canvas').focus();
+      await page.keyboard.press('Enter');
+      expect(await selection.getByRole('link').allTextContents()).toContain(product?.Name);
+      await selection.getByRole('button', { name: 'Close' }).click();
+      await page.waitForURL((url) => !url.searchParams.has('selected'));
       expect(problems).toEqual([]);
     });
 

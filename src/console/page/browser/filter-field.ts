@@ -39,6 +39,9 @@ const pauseMs = 200;
 /** Findings shown at once. */
 const shownMax = 20;
 
+/** The search to which the page of a product leads back; without it, that page leads to all products. */
+const searchItem = 'search';
+
 const form = document.querySelector<HTMLFormElement>('[data-filter-form]');
 const field = document.querySelector<HTMLTextAreaElement>('#filter');
 const findingsPlace = document.getElementById('filter-findings');
@@ -49,7 +52,21 @@ if (form !== null && field !== null && findingsPlace !== null && listPlace !== n
   field.setAttribute('aria-haspopup', 'listbox');
   field.setAttribute('aria-controls', 'completion-list');
   addSubmit(form);
+  addChanges(form);
   render(h(FilterField, { form, field, findingsPlace }), listPlace);
+}
+
+keepSearch();
+
+/** Pages send no referrer, so that the tab remembers the search. */
+function keepSearch(): void {
+  try {
+    if (form !== null) sessionStorage.setItem(searchItem, location.search);
+    const back = document.querySelector<HTMLAnchorElement>('a[data-back]');
+    if (back !== null) back.search = sessionStorage.getItem(searchItem) ?? '';
+  } catch {
+    // The browser blocks storage.
+  }
 }
 
 /** Sends the form without its empty fields; choices are sent at once. */
@@ -63,6 +80,37 @@ function addSubmit(target: HTMLFormElement): void {
       submitState(target);
     }
   });
+}
+
+/**
+ * Sends the form in place of a link that changes the filter, if something is typed but not run. The server adds the
+ * condition to the typed filter, or removes it.
+ */
+function addChanges(target: HTMLFormElement): void {
+  document.addEventListener('click', (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || !isEdited(target)) return;
+    const link = (event.target as Element).closest<HTMLElement>('a[data-change], a[data-drop]');
+    if (link === null) return;
+    event.preventDefault();
+    const { change, condition = '', drop = '' } = link.dataset;
+    for (const name of drop.split(' ')) {
+      target.querySelector(`input[type="hidden"][name="${CSS.escape(name)}"]`)?.remove();
+    }
+    if (change !== undefined) {
+      const added = document.createElement('input');
+      added.type = 'hidden';
+      [added.name, added.value] = [change, condition];
+      target.append(added);
+    }
+    submitState(target);
+  });
+}
+
+function isEdited(target: HTMLFormElement): boolean {
+  const fields = target.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>(
+    'textarea, input[name="name"], input[name="bbox"]',
+  );
+  return [...fields].some(({ value, defaultValue }) => value !== defaultValue);
 }
 
 interface Parts {
@@ -92,6 +140,7 @@ function FilterField({ form, field, findingsPlace }: Parts): ComponentChild {
       event.preventDefault();
       if (action === 'submit') form.requestSubmit();
       else if (action === 'open') check(0);
+      else if (action === 'leave') field.blur();
       else if (action === 'accept') accept(field, completions[now.current.chosen ?? -1]);
       else choose(action.choose);
     };
@@ -172,7 +221,7 @@ function firstChoice(field: HTMLTextAreaElement, completions: readonly Completio
   return first.start < field.selectionStart ? 0 : -1;
 }
 
-type Action = 'submit' | 'open' | 'accept' | { choose: Chosen } | null;
+type Action = 'submit' | 'open' | 'leave' | 'accept' | { choose: Chosen } | null;
 
 /** Enter alone is never an action: it writes a line break. */
 function keyAction(
@@ -183,7 +232,7 @@ function keyAction(
   if (isComposing) return null;
   if (key === 'Enter') return ctrlKey || metaKey ? 'submit' : null;
   if (key === ' ' && ctrlKey) return 'open';
-  if (chosen === null || completions.length === 0) return null;
+  if (chosen === null || completions.length === 0) return key === 'Escape' ? 'leave' : null;
   const { length } = completions;
   if (key === 'ArrowDown') return { choose: (chosen + 1) % length };
   if (key === 'ArrowUp') return { choose: (Math.max(chosen, 0) + length - 1) % length };

@@ -2,7 +2,7 @@
 import { type ComponentChild, Fragment, h, render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { prepareContent, showConnection, spanText } from './shell.ts';
-import { asCalled, openStream, pageData } from './stream.ts';
+import { asCalled, openStream, pageData, printable } from './stream.ts';
 
 interface Row {
   position: number;
@@ -387,14 +387,6 @@ function indented(text: string): string {
 function quoted(text: string): string {
   const word = printable(text);
   return /^\w[\w.:-]*$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}
-
-/** Repeats `printable` of the server: replaces control characters and marks that change the direction of text. */
-function printable(text: string): string {
-  return text.replaceAll(
-    /[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u2028\u2029]/gu,
-    '\ufffd',
-  );
 }
 
 function printableLines(text: string): string {

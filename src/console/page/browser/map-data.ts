@@ -49,3 +49,15 @@ export function placeText([longitude, latitude]: LonLat): string {
     `${Math.abs(value).toFixed(2)}°${signs[value < 0 ? 1 : 0]}`;
   return `${one(latitude, 'NS')} ${one(east, 'EW')}`;
 }
+
+/** Returns the colours of the style sheet, which depend on the theme. */
+export function mapColours(root: HTMLElement) {
+  const sample = root.appendChild(document.createElement('span'));
+  const of = (name: string) => {
+    sample.className = `map-${name}`;
+    return getComputedStyle(sample).color;
+  };
+  const colours = { sea: of('sea'), land: of('land'), border: of('border'), grid: of('grid') };
+  sample.remove();
+  return colours;
+}

@@ -2,10 +2,10 @@
 import { type PaintedShape, shapeOf } from './map-canvas.ts';
 import type { Footprint } from './map-colours.ts';
 import { type Outline, type Projection, ringsOf } from './map-projection.ts';
-import { openStream, type StreamState } from './stream.ts';
+import { openStream, printable, type StreamState } from './stream.ts';
 
 /** A product on the map. */
-export type Item = Footprint & PaintedShape;
+export type Item = Footprint & PaintedShape & { name: string };
 
 interface FootprintPage {
   footprints: (Footprint & { geometry: Outline })[];
@@ -159,7 +159,8 @@ async function itemsOf(
   const items: Item[] = [];
   for (const [i, { geometry, ...footprint }] of footprints.entries()) {
     if (i % itemsPerTask === itemsPerTask - 1) await new Promise((done) => setTimeout(done));
-    items.push({ ...footprint, ...shapeOf(ringsOf(geometry, projection)), colour: 0 });
+    const name = printable(footprint.productName ?? footprint.productId);
+    items.push({ ...footprint, name, ...shapeOf(ringsOf(geometry, projection)), colour: 0 });
   }
   return items;
 }

@@ -1,7 +1,7 @@
 /** The map of footprints: data, colours, selection, area, and state of the URL. */
 import { MapCanvas, shapeOf, trace } from './map-canvas.ts';
 import { type ColourName, colourings } from './map-colours.ts';
-import { isInside, type Land, loadLand, placeText } from './map-data.ts';
+import { isInside, type Land, loadLand, mapColours, placeText } from './map-data.ts';
 import { boxText, createDrawing, type DrawMode, polygonText } from './map-draw.ts';
 import { addGestures } from './map-gestures.ts';
 import { followItems, type Item } from './map-items.ts';
@@ -18,6 +18,8 @@ interface PageData {
   projection: string;
   colour: string;
   view: string;
+  /** Product to select; '' for none. */
+  selected: string;
   land: { coarse: string; fine: string };
 }
 
@@ -40,6 +42,8 @@ const readout = part('map-readout');
 /** Newest last, so that it is drawn on top. */
 let items: readonly Item[] = [];
 let picked: readonly Item[] = [];
+/** Product of the URL. */
+let selected = data.selected;
 let colour = (data.colour === '' ? 'collection' : data.colour) as ColourName;
 let land: Land = { land: [], borders: shapeOf([]) };
 let isFine = false;
@@ -54,13 +58,11 @@ const gestures = addGestures(canvas, {
   projection,
   drawing,
   onHover: (x, y) => showReadout(x, y),
-  onClick: (x, y) => pick(itemsAt(x, y).slice(0, pickedMax)),
+  onClick: (x, y) => select(itemsAt(x, y).slice(0, pickedMax)),
 });
 
-function part(name: string): HTMLElement {
-  const made = element('div', '');
-  made.className = name;
-  return made;
+function part(className: string): HTMLElement {
+  return Object.assign(element('div', ''), { className });
 }
 
 start();
@@ -89,6 +91,7 @@ function start(): void {
       items = next;
       show();
       showCount(lag);
+      if (picked.length === 0) pick(items.filter(({ productId }) => productId === selected));
     },
     onProblem: (reason) => {
       readout.textContent = reason;
@@ -148,20 +151,8 @@ function show(): void {
   const swatches = [...list.querySelectorAll('.swatch')];
   map.show(
     { projection, ...land, shapes: items },
-    { ...mapColours(), classes: swatches.map((swatch) => getComputedStyle(swatch).color) },
+    { ...mapColours(root), classes: swatches.map((swatch) => getComputedStyle(swatch).color) },
   );
-}
-
-/** Colours of the style sheet, which depend on the theme. */
-function mapColours() {
-  const sample = root.appendChild(element('span', ''));
-  const of = (name: string) => {
-    sample.className = `map-${name}`;
-    return getComputedStyle(sample).color;
-  };
-  const colours = { sea: of('sea'), land: of('land'), border: of('border'), grid: of('grid') };
-  sample.remove();
-  return colours;
 }
 
 /** Returns the items at a pixel, newest first. */
@@ -176,7 +167,7 @@ function showReadout(px: number, py: number): void {
   const [longitude, latitude] = gestures.positionAt(px, py);
   const [first, ...others] = itemsAt(px, py);
   const more = others.length > 0 ? ` and ${countText.format(others.length)} more` : '';
-  const name = first === undefined ? '' : ` · ${first.productName ?? first.productId}${more}`;
+  const name = first === undefined ? '' : ` · ${first.name}${more}`;
   readout.textContent = `${placeText([longitude, latitude])}${name}`;
 }
 
@@ -186,22 +177,27 @@ function pick(next: readonly Item[]): void {
   selection.hidden = next.length === 0;
   const list = element('ul', '');
   list.append(
-    ...next.map(({ productId, productName, sensingStart, cloudCoverPercent }) => {
+    ...next.map(({ productId, name, sensingStart, cloudCoverPercent }) => {
       const entry = element('li', '');
-      const link = document.createElement('a');
-      link.href = `/products/${encodeURIComponent(productId)}`;
-      link.textContent = productName ?? productId;
+      const href = `/products/${encodeURIComponent(productId)}`;
+      const link = Object.assign(document.createElement('a'), { href, textContent: name });
       const sensed = sensingStart?.slice(0, 16).replace('T', ' ') ?? 'not known';
       const cloud = cloudCoverPercent === null ? '' : `, cloud ${cloudCoverPercent.toFixed(1)} %`;
       entry.append(link, element('small', `sensed ${sensed}${cloud}`));
       return entry;
     }),
   );
-  const close = button('Close', () => pick([]));
-  const title =
-    next.length === pickedMax ? `${pickedMax} or more products here` : `${next.length} here`;
+  const close = button('Close', () => select([]));
+  const title = `${next.length === pickedMax ? `${pickedMax} or more products` : next.length} here`;
   selection.replaceChildren(element('h2', title), list, close);
   map.redraw();
+}
+
+/** Selects products by hand: the first one is kept in the URL. */
+function select(next: readonly Item[]): void {
+  pick(next);
+  selected = next[0]?.productId ?? '';
+  saveState();
 }
 
 function button(text: string, onClick: () => void, label = text): HTMLButtonElement {
@@ -335,14 +331,15 @@ function showView(text: string): void {
 
 function saveState(): void {
   const url = new URL(location.href);
-  const view = viewText();
-  url.searchParams.set('view', view);
-  if (colour === 'collection') url.searchParams.delete('colour');
-  else url.searchParams.set('colour', colour);
+  const shown = { view: viewText(), selected, colour: colour === 'collection' ? '' : colour };
+  for (const [name, value] of Object.entries(shown)) {
+    if (value === '') url.searchParams.delete(name);
+    else url.searchParams.set(name, value);
+    const field = document.querySelector<HTMLInputElement>(`.toolbar input[name="${name}"]`);
+    if (field !== null) field.value = value;
+  }
   // Commas and colons need no escape, and make links readable.
   history.replaceState(null, '', url.href.replaceAll('%2C', ',').replaceAll('%3A', ':'));
-  const field = document.querySelector<HTMLInputElement>('.toolbar input[name="view"]');
-  if (field !== null) field.value = view;
   if (!isFine && map.camera.scale > fineScale) {
     isFine = true;
     void showLand(data.land.fine);

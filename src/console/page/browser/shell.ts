@@ -365,12 +365,14 @@ function helpDialog(): HTMLDialogElement {
   const keys = [
     ['?', 'show this list'],
     ['/', 'focus the search'],
-    ['j', 'next row of a list'],
-    ['k', 'previous row of a list'],
+    ['Ctrl+Enter', 'run the filter'],
+    ['j k', 'next and previous row of a list'],
     ['o', 'open the row'],
     ...pages,
+    ['← ↑ ↓ → + − 0', 'move or zoom the map, show all of it'],
+    ['Enter Backspace', 'select on the map or finish a polygon, remove its last corner'],
+    ['Escape', 'stop drawing on the map, or leave the filter'],
   ] as const;
-  const title = element('h2', 'Keyboard shortcuts');
   const list = element('dl', '');
   list.className = 'facts';
   for (const [key, text] of keys) {
@@ -379,16 +381,14 @@ function helpDialog(): HTMLDialogElement {
     list.append(name, element('dd', text));
   }
   const choice = document.createElement('input');
-  choice.type = 'checkbox';
-  choice.checked = storage.get('shortcuts') !== 'off';
+  Object.assign(choice, { type: 'checkbox', checked: storage.get('shortcuts') !== 'off' });
   choice.addEventListener('change', () => storage.set('shortcuts', choice.checked ? 'on' : 'off'));
   const label = element('label', ' Shortcuts are on');
   label.prepend(choice);
-  const close = element('button', 'Close');
+  const close = Object.assign(element('button', 'Close'), { autofocus: true });
   close.addEventListener('click', () => dialog.close());
-  dialog.append(title, list, label, close);
-  document.body.append(dialog);
-  return dialog;
+  dialog.append(element('h2', 'Keyboard shortcuts'), list, label, close);
+  return document.body.appendChild(dialog);
 }
 
 /** Creates an element with a text. */

@@ -1,0 +1,73 @@
+/** The footprint on the page of a product, with links to the products around it. */
+import { html } from 'hono/html';
+import { isAppError } from '../../domain/app-error.ts';
+import type { Geometry } from '../../domain/filter-tree.ts';
+import { productNameText } from '../../domain/product-cells.ts';
+import type { FoundProduct, ProductRow } from '../../domain/products.ts';
+import { intersects } from '../../filter/builder.ts';
+import { boxesOf, centreOf, toShape } from '../../filter/geometry/shape.ts';
+import { printFilter } from '../../filter/print.ts';
+import { emptyState, facts, type Html, panel } from './markup.ts';
+import type { PageRequest } from './page-route.ts';
+import { isoMinute, linkTo, productLink } from './page-state.ts';
+import { smallMap } from './small-map.ts';
+
+/** Renders the footprint; an empty state without one. */
+export function footprintPanel(
+  { row, footprint }: FoundProduct,
+  { assets, nowUs }: PageRequest,
+): Html {
+  if (!footprint) return panel('Footprint', emptyState('The record has no footprint.'));
+  const item = {
+    title: productNameText(row),
+    href: productLink(row.productId),
+    footprint,
+  };
+  const map = smallMap([item], { assets, fit: true, label: 'Footprint of the product' });
+  const [box] = boxesOf(toShape(footprint));
+  const area = box === undefined ? null : areaText(box);
+  const links = neighbourLinks(row, footprint, nowUs);
+  return panel('Footprint', html`${map}${facts([['box', area]])}${links}`);
+}
+
+function areaText({ west, south, east, north }: ReturnType<typeof boxesOf>[number]): string {
+  return [west, south, east, north].map((value) => String(Number(value.toFixed(4)))).join(', ');
+}
+
+/** Links to the products around, and to this one on the map; without a filter for a footprint that none may contain. */
+function neighbourLinks(row: ProductRow, footprint: Geometry, nowUs: number): Html {
+  const filter = areaFilter(footprint);
+  const untilUs = row.receivedAtUs + neighbourPeriodUs;
+  const map = linkTo('/map', {
+    filter,
+    since: isoMinute(row.receivedAtUs - neighbourPeriodUs),
+    until: untilUs < nowUs ? isoMinute(untilUs) : undefined,
+    view: viewOf(footprint),
+    selected: row.productId,
+  });
+  if (filter === undefined) return html`<p><a href="${map}">Show on the map</a></p>`;
+  return html`<p><a href="${map}">Neighbours on the map</a> · <a href="${linkTo('/products', { filter })}">as a list</a></p>`;
+}
+
+/** Neighbours are received so long before and after a product. */
+const neighbourPeriodUs = 12 * 3_600_000_000;
+
+function areaFilter(footprint: Geometry): string | undefined {
+  try {
+    return printFilter(intersects(footprint).tree);
+  } catch (error) {
+    if (isAppError(error, 'invalid')) return undefined;
+    throw error;
+  }
+}
+
+/** Returns the view of the map in which a footprint is about 300 pixels wide or high. */
+function viewOf(footprint: Geometry): string | undefined {
+  const centre = centreOf(footprint);
+  if (centre === null) return undefined;
+  const boxes = boxesOf(toShape(footprint));
+  const width = boxes.reduce((sum, { west, east }) => sum + east - west, 0);
+  const height = Math.max(0, ...boxes.map(({ south, north }) => north - south));
+  const zoom = Math.log2((360 * 300) / (256 * Math.max(width, height, 0.5)));
+  return [...centre, Math.max(0, zoom)].map((value) => Number(value.toFixed(2))).join(',');
+}

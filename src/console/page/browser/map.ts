@@ -91,7 +91,8 @@ function start(): void {
       items = next;
       show();
       showCount(lag);
-      if (picked.length === 0) pick(items.filter(({ productId }) => productId === selected));
+      const found = items.filter(({ productId }) => productId === selected);
+      if (picked.length === 0 && found.length > 0) pick(found);
     },
     onProblem: (reason) => {
       readout.textContent = reason;

@@ -184,10 +184,10 @@ const journeys = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
 const filesMax: Record<string, number> = {
   'POST to commit': 15,
   '`query products --bbox`': 18,
+  'A page, and its live updates': 10,
   '`register`': 18,
   "An hour's coverage": 12,
   'An alert': 8,
-  'A page, and its live updates': 10,
 };
 
 describe('the journeys of docs/architecture.md', () => {

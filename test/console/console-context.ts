@@ -282,7 +282,11 @@ export function createMemoryProducts(): MemoryProducts {
     state: { indexedPosition: 0, lastPosition: 0, products: 0, tombstones: 0, skipped: 0 },
     pushed: new Map(),
     late: [],
-    timelinessOf: () => ({ total: noDelays, hours: [], collections: [] }),
+    timelinessOf: () => ({
+      total: { ...noDelays, sensingToReceipt: null, publicationToReceipt: null },
+      hours: [],
+      collections: [],
+    }),
     failure: null,
     add: (entity, ...records) => {
       for (const record of records) {

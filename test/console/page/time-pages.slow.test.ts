@@ -210,7 +210,7 @@ describe('the page of delays', () => {
     const context = await openConsole({ notifications });
     context.products.state.indexedPosition = 10;
     context.products.timelinessOf = () => ({
-      total: delays,
+      total: { ...delays, sensingToReceipt: null, publicationToReceipt: null },
       hours: [{ hourUs: Date.UTC(2026, 4, 2, 10) * 1000, ...delays }],
       collections: [
         {

@@ -57,6 +57,12 @@ export function command(text: string): Html {
   return html`<div class="command"><code>${printable(text)}</code>${copyButton(text, 'Copy')}</div>`;
 }
 
+/** States where commands run; nothing for content without a command. Each page has it once. */
+export function commandsNote(content: { toString(): string }): Html | string {
+  if (!content.toString().includes('<div class="command">')) return '';
+  return html`<p class="note">Run commands in a terminal on the machine of the receiver.</p>`;
+}
+
 /** Returns an argument of a command, quoted for a shell if necessary. */
 export function shellText(argument: string): string {
   const text = printable(argument.replaceAll(/\s/g, ' '));

@@ -435,7 +435,7 @@ export function createMemorySummaries(): MemorySummaries {
   const memory: MemorySummaries = {
     rows: [],
     async *find(query) {
-      const { kind, state, productId, subscription, verified, beforeId, limit } = query;
+      const { kind, state, productId, subscription, verified, error, beforeId, limit } = query;
       const { sinceUs = 0, untilUs = Number.POSITIVE_INFINITY } = query;
       const matches = memory.rows.filter(
         (row) =>
@@ -444,6 +444,7 @@ export function createMemorySummaries(): MemorySummaries {
           (productId === undefined || row.productId === productId) &&
           (subscription === undefined || row.subscription === subscription) &&
           (verified === undefined || row.text?.verified === verified) &&
+          (error === undefined || row.error?.startsWith(error)) &&
           (beforeId === undefined || row.id < beforeId) &&
           row.requestedAtUs >= sinceUs &&
           row.requestedAtUs < untilUs,

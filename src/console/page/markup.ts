@@ -22,10 +22,10 @@ export function age(us: number | null, nowUs: number): Html {
     ><span data-age>${ageText(us, nowUs)}</span></time>`;
 }
 
-/** `12 s ago`, `in 3 h`, `now`. The browser repeats this in shell.ts. */
+/** `12 s ago`, `in 3 h`, `just now`. The browser repeats this in shell.ts. */
 function ageText(us: number, nowUs: number): string {
   const seconds = Math.round((nowUs - us) / 1_000_000);
-  if (seconds === 0) return 'now';
+  if (seconds === 0) return 'just now';
   return seconds < 0 ? `in ${spanText(-seconds)}` : `${spanText(seconds)} ago`;
 }
 

@@ -190,7 +190,7 @@ async function coveragePanel(
 
 function registerCommand(subscription: string | undefined): string {
   return subscription === undefined
-    ? 'earshot register'
+    ? `earshot register`
     : `earshot register --subscription ${shellText(subscription)}`;
 }
 
@@ -216,7 +216,7 @@ async function productsPanel(parts: PageParts, request: PageRequest): Promise<Ht
   const found = await newestProducts(parts, request);
   if (found === null) {
     const body = emptyState('There is no product index yet.', 'To check the index:');
-    return panel(title, html`${body}${command('earshot index')}`);
+    return panel(title, html`${body}${command(`earshot index`)}`);
   }
   const { lag, products } = found;
   const behind = lag === 0 ? '' : lagNote(lag);

@@ -6,6 +6,8 @@ import {
   delayFields,
   delaysInSeconds,
   type Products,
+  periodDelayFields,
+  periodDelaysInSeconds,
 } from '../domain/products.ts';
 import { type ApiRoute, apiRoute, dateParameter, periodDaysMax, periodOf } from './api-route.ts';
 import { lagHeader, lagHeaders } from './products-route.ts';
@@ -31,7 +33,7 @@ const answer = z.object({
     .describe(
       'Upper bounds of the bins of the histograms, exclusive, in seconds. The first bin contains negative delays: the clocks disagree.',
     ),
-  total: z.object(delayFields).describe('Delays of the whole period, in seconds.'),
+  total: z.object(periodDelayFields).describe('Delays of the whole period, in seconds.'),
   hours: z
     .array(z.object({ hourUs: z.number().describe('Start of the hour.'), ...delayFields }))
     .describe('Delays by hour of receipt, in seconds. Hours without notifications are absent.'),
@@ -77,7 +79,7 @@ export function timelinessRoute(parts: { products: Products; nowUs: () => number
       const body = toJson(answer, {
         ...period,
         binSeconds: [...delayBinSeconds],
-        total: delaysInSeconds(found.total),
+        total: periodDelaysInSeconds(found.total),
         hours: found.hours.map(({ hourUs, ...delays }) => ({
           hourUs,
           ...delaysInSeconds(delays),

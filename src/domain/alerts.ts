@@ -55,6 +55,8 @@ export interface ListedAlert extends Alert {
 export interface AlertQuery {
   /** Also resolved alerts. */
   all: boolean;
+  /** With `all`: resolved alerts only. */
+  resolved?: boolean | undefined;
   /** Only alerts that were active at some time from `sinceUs` (inclusive) until `untilUs` (exclusive). */
   sinceUs?: number | undefined;
   untilUs?: number | undefined;

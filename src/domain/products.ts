@@ -255,6 +255,16 @@ export type DelayStage = (typeof delayStages)[number];
 /** Delays by stage; null when not known. */
 export type StageDelays = Record<DelayStage, DelayPercentiles | null>;
 
+/**
+ * Delays over several stages, for pushes of created products: from the end of sensing, and from PublicationDate, to
+ * receipt. Percentiles of stages cannot be added.
+ */
+export const totalDelays = ['sensingToReceipt', 'publicationToReceipt'] as const;
+
+/** Delays by stage, and over all stages. */
+export type PeriodDelays = StageDelays &
+  Record<(typeof totalDelays)[number], DelayPercentiles | null>;
+
 const percentiles = z
   .object({
     count: z.int().min(0).describe('Number of delays.'),
@@ -275,6 +285,26 @@ export const delayFields = {
   ),
   notificationToReceipt: percentiles.describe('From NotificationDate to receipt: all pushes.'),
 };
+
+/** Delays of a period in JSON, in seconds. */
+export const periodDelayFields = {
+  ...delayFields,
+  sensingToReceipt: percentiles.describe(
+    'From the end of sensing to receipt: pushes of created products.',
+  ),
+  publicationToReceipt: percentiles.describe(
+    'From PublicationDate to receipt: pushes of created products.',
+  ),
+};
+
+/** Converts delays to the values of `periodDelayFields`. */
+export function periodDelaysInSeconds(delays: PeriodDelays) {
+  return {
+    ...delaysInSeconds(delays),
+    sensingToReceipt: inSeconds(delays.sensingToReceipt),
+    publicationToReceipt: inSeconds(delays.publicationToReceipt),
+  };
+}
 
 /** Converts delays to the values of `delayFields`. */
 export function delaysInSeconds(delays: StageDelays) {
@@ -308,7 +338,7 @@ export const delayBinSeconds = [
 
 /** Delays by hour of receipt, and the distribution of the delays of each collection. */
 export interface Timeliness {
-  total: StageDelays;
+  total: PeriodDelays;
   /** Hours with notifications, oldest first. */
   hours: (StageDelays & { hourUs: number })[];
   /** By name; null for products without a collection. */

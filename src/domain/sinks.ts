@@ -96,6 +96,8 @@ export type ReplayRequest = Pick<
 export interface SinkCounts {
   sink: string;
   waiting: number;
+  /** Waiting items with a failed attempt. */
+  failed: number;
   dead: number;
   /** Time at which the oldest waiting item was queued; null when none waits. */
   oldestQueuedAtUs: number | null;
@@ -132,6 +134,8 @@ export interface SinkReader {
   items(options: {
     sink?: string | undefined;
     state: SinkItem['state'];
+    /** True: only items with a failed attempt. */
+    failed?: boolean | undefined;
     limit?: number | undefined;
   }): AsyncIterable<SinkItem>;
   /** Returns counts by sink name, for sinks that have or had items, cursors or replays. */

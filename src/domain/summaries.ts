@@ -115,6 +115,9 @@ export interface SummaryRow extends SummarySubject {
   error: string | null;
 }
 
+/** Begins the error of a job that waits for the budget. */
+export const budgetSpent = 'The budget is used up:';
+
 export interface SummaryQuery {
   kind?: SummaryKind | undefined;
   state?: SummaryState | undefined;
@@ -126,6 +129,8 @@ export interface SummaryQuery {
   /** Time of the request: since (inclusive), until (exclusive). */
   sinceUs?: number | undefined;
   untilUs?: number | undefined;
+  /** Only rows whose error begins with this text. */
+  error?: string | undefined;
   /** Only ids below this one: the end of the previous page. Newest first. */
   beforeId?: number | undefined;
   limit?: number | undefined;

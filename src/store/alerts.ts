@@ -33,7 +33,10 @@ const abandonedShownUs = 7 * 86_400_000_000;
 
 export const alertReads = {
   /** Returns alerts by id, newest first: times are not in order after the clock was set back. */
-  alerts(database: Database, { all, limit, ...bounds }: AlertQuery): ListedAlert[] {
+  alerts(
+    database: Database,
+    { all, resolved = false, limit, ...bounds }: AlertQuery,
+  ): ListedAlert[] {
     const source = all
       ? 'alert WHERE true'
       : 'alert INDEXED BY alert_lasting WHERE alert.resolved_at_us IS NULL';
@@ -43,6 +46,7 @@ export const alertReads = {
       `SELECT ${alertColumns}, alert.channels FROM ${source}
          AND alert.id < @beforeId AND alert.raised_at_us < @untilUs
          AND (alert.resolved_at_us IS NULL OR alert.resolved_at_us >= @sinceUs)
+         ${resolved ? 'AND alert.resolved_at_us IS NOT NULL' : ''}
        ORDER BY alert.id DESC LIMIT @limit`,
     )
       .all({ beforeId, sinceUs, untilUs, limit })

@@ -84,12 +84,12 @@ export const sinkReads = {
   },
 
   /** Fewer than `rowsMax` items mean the end. The state is a literal: a parameter would not match the partial indexes. */
-  itemsPage(database: Database, { sink, state, beforeId, rowsMax }: ItemsPage): SinkItem[] {
+  itemsPage(database: Database, { sink, state, failed, beforeId, rowsMax }: ItemsPage): SinkItem[] {
     return prepared<[object], SinkItem>(
       database,
       `SELECT ${itemColumns} FROM sink_item
        WHERE state = '${state === 'dead' ? 'dead' : 'waiting'}' AND id < @beforeId
-         ${sink === undefined ? '' : 'AND sink = @sink'}
+         ${sink === undefined ? '' : 'AND sink = @sink'} ${failed ? 'AND error IS NOT NULL' : ''}
        ORDER BY id DESC LIMIT @rowsMax`,
     ).all({ sink, beforeId, rowsMax });
   },
@@ -110,6 +110,7 @@ export const sinkReads = {
          UNION SELECT substr(reader, 1 + length(prefix)) FROM reader_cursor, (SELECT ? AS prefix)
            WHERE substr(reader, 1, length(prefix)) = prefix)
        SELECT sink, ${ofSink('count(*)', "state = 'waiting'")} AS waiting,
+         ${ofSink('count(*)', "state = 'waiting' AND error IS NOT NULL")} AS failed,
          ${ofSink('count(*)', "state = 'dead'")} AS dead,
          ${ofSink('min(queued_at_us)', "state = 'waiting'")} AS oldestQueuedAtUs,
          ${ofSink('min(queued_at_us)', "state = 'waiting' AND stream = 0")} AS oldestLiveQueuedAtUs,

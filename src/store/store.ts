@@ -107,9 +107,9 @@ export function readPorts(reads: Remote<Reads>): Omit<StoreReader, 'close'> {
     alerts: pick(alerts, ['alerts', 'dueDeliveries', 'unsentDeliveries']),
     sinks: {
       ...pick(sinks, ['due', 'nextDueAtUs', 'deliveries', 'counts', 'sameReplay', 'replays']),
-      items: ({ sink, state, limit }) =>
+      items: ({ limit, ...query }) =>
         pages(limit, (rowsMax, last) =>
-          sinks.itemsPage({ sink, state, beforeId: last?.id ?? Number.MAX_SAFE_INTEGER, rowsMax }),
+          sinks.itemsPage({ ...query, beforeId: last?.id ?? Number.MAX_SAFE_INTEGER, rowsMax }),
         ),
     },
     backups: pick(backups, ['lastBackups']),

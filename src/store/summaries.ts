@@ -199,6 +199,7 @@ function conditions(query: SummaryQuery) {
     ['coalesce(text.verified, job.template IS NOT NULL OR NULL) = ?', verified],
     ['job.requested_at_us >= ?', query.sinceUs],
     ['job.requested_at_us < ?', query.untilUs],
+    ['instr(job.error, ?) = 1', query.error],
     ['job.id < ?', query.beforeId],
   ];
   const used = parts.filter(([, value]) => value !== undefined);

@@ -25,7 +25,7 @@ interface UnreadLog {
   unchangedForUs: number;
 }
 
-export interface SinkView extends SinkCounts {
+export interface SinkView extends Omit<SinkCounts, 'failed'> {
   /** True if the configuration defines it; null if that is not known. */
   isSetUp: boolean | null;
   unread: UnreadLog | null;
@@ -198,7 +198,7 @@ async function unreadLog(
   return first && { receivedAtUs: first.receivedAtUs, unchangedForUs: nowUs - sinceUs };
 }
 
-function none(sink: string): SinkCounts {
+function none(sink: string): Omit<SinkCounts, 'failed'> {
   const never = { oldestQueuedAtUs: null, oldestLiveQueuedAtUs: null };
   return { sink, waiting: 0, dead: 0, ...never, error: null };
 }

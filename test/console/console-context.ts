@@ -282,7 +282,11 @@ export function createMemoryProducts(): MemoryProducts {
     state: { indexedPosition: 0, lastPosition: 0, products: 0, tombstones: 0, skipped: 0 },
     pushed: new Map(),
     late: [],
-    timelinessOf: () => ({ total: noDelays, hours: [], collections: [] }),
+    timelinessOf: () => ({
+      total: { ...noDelays, sensingToReceipt: null, publicationToReceipt: null },
+      hours: [],
+      collections: [],
+    }),
     failure: null,
     add: (entity, ...records) => {
       for (const record of records) {
@@ -431,7 +435,7 @@ export function createMemorySummaries(): MemorySummaries {
   const memory: MemorySummaries = {
     rows: [],
     async *find(query) {
-      const { kind, state, productId, subscription, verified, beforeId, limit } = query;
+      const { kind, state, productId, subscription, verified, error, beforeId, limit } = query;
       const { sinceUs = 0, untilUs = Number.POSITIVE_INFINITY } = query;
       const matches = memory.rows.filter(
         (row) =>
@@ -440,6 +444,7 @@ export function createMemorySummaries(): MemorySummaries {
           (productId === undefined || row.productId === productId) &&
           (subscription === undefined || row.subscription === subscription) &&
           (verified === undefined || row.text?.verified === verified) &&
+          (error === undefined || row.error?.startsWith(error)) &&
           (beforeId === undefined || row.id < beforeId) &&
           row.requestedAtUs >= sinceUs &&
           row.requestedAtUs < untilUs,

@@ -40,7 +40,7 @@ async function openWithAll() {
     notificationToReceipt: [1],
   };
   context.products.timelinessOf = () => ({
-    total: all,
+    total: { ...all, sensingToReceipt: delay, publicationToReceipt: delay },
     hours: [{ hourUs: fromUs, ...all }],
     collections: [{ collection: 'c', delays: all, bins }],
   });

@@ -19,7 +19,11 @@ const bins = (first: number) => ({
 });
 
 const sample: Timeliness = {
-  total: delays(1_500),
+  total: {
+    ...delays(1_500),
+    sensingToReceipt: null,
+    publicationToReceipt: delays(7_000).sensingToPublication,
+  },
   hours: [{ hourUs: startUs + hourUs, ...delays(-250) }],
   collections: [
     { collection: null, delays: delays(1), bins: bins(0) },
@@ -53,7 +57,11 @@ describe('/api/timeliness', () => {
       since: '2026-05-01T12:00:00.000000Z',
       until: '2026-05-02T12:00:00.000000Z',
       binSeconds: delayBinSeconds,
-      total: seconds(1.5),
+      total: {
+        ...seconds(1.5),
+        sensingToReceipt: null,
+        publicationToReceipt: seconds(7).sensingToPublication,
+      },
       hours: [{ hour: '2026-05-02T01:00:00.000000Z', ...seconds(-0.25) }],
       collections: [
         { collection: null, ...seconds(0.001), bins: bins(0) },

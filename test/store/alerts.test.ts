@@ -77,6 +77,7 @@ describe('stored alerts', () => {
     expect(await ids({ sinceUs: atUs + 11, untilUs: atUs + 20 })).toEqual([]);
     expect(await ids({ sinceUs: atUs + 30 })).toEqual([2]);
     expect(await ids({ beforeId: 2 })).toEqual([1]);
+    expect(await ids({ resolved: true })).toEqual([1]);
     expect(await ids({ all: false, untilUs: atUs + 20 })).toEqual([]);
   });
 

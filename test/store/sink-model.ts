@@ -101,6 +101,7 @@ export class SinkModel {
     return {
       sink: this.#sink,
       waiting: waiting.length,
+      failed: waiting.filter(({ error }) => error !== null).length,
       dead: this.items.length - waiting.length,
       oldestQueuedAtUs: oldest(waiting),
       oldestLiveQueuedAtUs: oldest(waiting.filter(({ replayId }) => replayId === null)),

@@ -239,12 +239,18 @@ describe('outcomes of items', () => {
       acknowledged({ id: 999 }),
       postponed({ id: 999 }, atUs),
     ]);
-    const { sinks } = await reopen();
+    const reopened = await reopen();
+    const { sinks } = reopened;
     const waiting = await collect(sinks.items({ sink: 'act', state: 'waiting' }));
     expect(waiting).toEqual([
       { ...c, dueAtUs: atUs + 6, error: 'It is down.' },
       { ...b, dueAtUs: atUs + 5, error: 'It answered 500.', attempts: 1 },
     ]);
+    const [e] = await queued(reopened, ['e']);
+    const failed = { sink: 'act', state: 'waiting', failed: true } as const;
+    expect(e).toMatchObject({ error: null });
+    expect(await collect(sinks.items(failed))).toEqual(waiting);
+    expect(await sinks.counts()).toMatchObject([{ waiting: 3, failed: 2, dead: 1 }]);
     const refused = { ...d, state: 'dead', error: 'It answered 400.', attempts: 1 };
     expect(await collect(sinks.items({ state: 'dead' }))).toEqual([refused]);
     // Reported twice, or late.
@@ -273,7 +279,7 @@ describe('outcomes of items', () => {
     await queued(store, ['d'], { atUs: atUs - 1 });
     if (!a || !b || !c) throw new Error('not queued');
     const never = { oldestQueuedAtUs: null, oldestLiveQueuedAtUs: null };
-    const none = { waiting: 0, dead: 0, ...never, error: null };
+    const none = { waiting: 0, failed: 0, dead: 0, ...never, error: null };
     const since = { oldestQueuedAtUs: atUs - 1, oldestLiveQueuedAtUs: atUs - 1 };
     const ofAct = async () => (await sinks.counts()).find(({ sink }) => sink === 'act');
     expect(await sinks.counts()).toEqual([

@@ -179,7 +179,7 @@ const noBackgroundJobs: BackgroundJobs = {
   deliveryState: () => ({ names: [], fault: null }),
   summaryMode: async () => 'off',
   backupEveryHours: null,
-  comparisonOff: 'Automatic comparison is off in this receiver.',
+  comparisonOff: 'This receiver compares only on request.',
 };
 
 /** Texts for the reasons of `/readyz`. The store reports its own. */

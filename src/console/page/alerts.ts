@@ -6,6 +6,9 @@ import {
   channelVariables,
   type ListedAlert,
 } from '../../domain/alerts.ts';
+import { hourUs } from '../../domain/completeness.ts';
+import { hourOf } from '../../domain/coverage.ts';
+import { parseDate } from '../../domain/dates.ts';
 import { printable } from '../../domain/text.ts';
 import { periodChoice, stateForm } from './layout.ts';
 import {
@@ -24,10 +27,13 @@ import {
 } from './markup.ts';
 import { beforeId, commandList, commandsIn, itemPanel, olderLink } from './operation.ts';
 import type { PageParts, PageRequest, PageRoute } from './page-route.ts';
-import { linkTo } from './page-state.ts';
+import { isoMinute, linkTo, listOfSpan } from './page-state.ts';
 
 /** Active alerts shown. */
 const activeMax = 100;
+
+/** Resolved alerts read to count former ones of the same kind and subject. */
+const historyMax = 500;
 
 /** Resolved alerts per page. */
 const resolvedMax = 50;
@@ -37,8 +43,9 @@ export const alertsPage: PageRoute = {
   back: '30d',
   list: async (parts, request) => {
     const { state, nowUs } = request;
-    const [active, unsent, resolved] = await Promise.all([
+    const [active, history, unsent, resolved] = await Promise.all([
       parts.alerts.alerts({ all: false, limit: activeMax }),
+      parts.alerts.alerts({ all: true, resolved: true, limit: historyMax }),
       parts.alerts.unsentDeliveries(nowUs),
       resolvedPanel(parts, request),
     ]);
@@ -48,7 +55,7 @@ export const alertsPage: PageRoute = {
       controls: stateForm('/alerts', periodChoice(state, '30d'), {
         subscription: state.subscription,
       }),
-      body: html`${active.length === 0 ? noneActive() : active.map((one) => activePanel(one, unsent, nowUs))}
+      body: html`${active.length === 0 ? noneActive() : active.map((one) => activePanel(one, { history, unsent, nowUs }))}
 ${resolved}${channelsPanel()}`,
     };
   },
@@ -99,25 +106,70 @@ function severityBadge({ severity }: ListedAlert): Html {
 
 type Unsent = AlertDelivery & { isGivenUp: boolean };
 
-function activePanel(alert: ListedAlert, unsent: readonly Unsent[], nowUs: number): Html {
+interface Known {
+  history: readonly ListedAlert[];
+  unsent: readonly Unsent[];
+  nowUs: number;
+}
+
+function activePanel(alert: ListedAlert, { history, unsent, nowUs }: Known): Html {
   const { id, cause, evidence, nextStep, raisedAtUs } = alert;
   const title = { id: `alert-${id}`, title: titleOf(alert), state: severityBadge(alert) };
   const level = alert.severity;
   return itemPanel(
     { ...title, level, links: detailsLink(alert) },
     html`<p class="cause">${withCommands(printable(cause))}</p>
-${evidenceList(evidence)}
+${evidenceList(evidence, alert)}
 <div class="next-step"><h3>Next step</h3><p>${withCommands(printable(nextStep))}</p>${commandsIn(printable(nextStep))}</div>
 ${facts([
   ['active since', time(raisedAtUs, nowUs)],
+  ['before', formerText(alert, history, nowUs)],
   ['notified', channelsOf(alert, unsent, nowUs)],
 ])}`,
   );
 }
 
-function evidenceList(evidence: readonly string[]): Html | string {
+/** Counts former alerts of the same kind and subject. */
+function formerText(
+  { kind, subject }: ListedAlert,
+  history: readonly ListedAlert[],
+  nowUs: number,
+): Html {
+  const former = history.filter((one) => one.kind === kind && one.subject === subject);
+  const lastUs = Math.max(...former.map(({ resolvedAtUs }) => resolvedAtUs ?? 0));
+  const isPart = history.length === historyMax;
+  if (former.length === 0) {
+    return isPart ? html`not among the last ${count(historyMax)} resolved alerts` : html`never`;
+  }
+  const times = former.length === 1 ? 'once' : `${count(former.length)} times`;
+  return html`raised ${isPart ? 'at least ' : ''}${times}, last resolved ${time(lastUs, nowUs, 'minute')}`;
+}
+
+function evidenceList(
+  evidence: readonly string[],
+  alert: Pick<ListedAlert, 'kind' | 'subject'>,
+): Html | string {
   if (evidence.length === 0) return '';
-  return html`<ul class="evidence">${evidence.map((line) => html`<li>${withCommands(printable(line))}</li>`)}</ul>`;
+  return html`<ul class="evidence">${evidence.map((line) => html`<li>${withTimes(printable(line), alert)}</li>`)}</ul>`;
+}
+
+const timeInText = /(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?: UTC|Z))/;
+
+/** Links the times in a text to the data of their hour, for an alert about a subscription. */
+function withTimes(text: string, { kind, subject }: Pick<ListedAlert, 'kind' | 'subject'>): Html {
+  const page = pages[kind];
+  if (subject === '' || (page !== '/live' && page !== '/coverage')) return withCommands(text);
+  return html`${text.split(timeInText).map((part, i) => {
+    const date = i % 2 === 1 ? parseDate(part.replace(' UTC', 'Z')) : null;
+    if (date === null) return withCommands(part);
+    const fromUs = hourOf(date.us);
+    const list = { subscription: subject };
+    const href =
+      page === '/live'
+        ? listOfSpan(fromUs, fromUs + hourUs, list)
+        : linkTo(page, { ...list, until: isoMinute(fromUs + hourUs) });
+    return html`<a href="${href}">${part}</a>`;
+  })}`;
 }
 
 /** Time for which the store reports a delivery that was given up. */
@@ -148,10 +200,8 @@ async function resolvedPanel(
   { state, nowUs, url }: PageRequest,
 ): Promise<Html> {
   const { sinceUs, untilUs } = state;
-  const query = { all: true, sinceUs, untilUs, beforeId: beforeId(url) };
-  // Active alerts of the period are between them.
-  const read = await alerts.alerts({ ...query, limit: resolvedMax + activeMax });
-  const found = read.filter(({ resolvedAtUs }) => resolvedAtUs !== null);
+  const query = { all: true, resolved: true, sinceUs, untilUs, beforeId: beforeId(url) };
+  const found = await alerts.alerts({ ...query, limit: resolvedMax + 1 });
   const rows = found.slice(0, resolvedMax);
   if (rows.length === 0) {
     return panel('Resolved alerts', emptyState('No alert was resolved in this period.'));
@@ -178,8 +228,8 @@ function columnsAt(nowUs: number): TableColumn<ListedAlert>[] {
     {
       title: 'cause and evidence',
       class: 'wrap',
-      value: ({ cause, evidence }) =>
-        html`${withCommands(printable(cause))}${evidenceList(evidence)}`,
+      value: (alert) =>
+        html`${withCommands(printable(alert.cause))}${evidenceList(alert.evidence, alert)}`,
     },
     {
       title: 'resolved',

@@ -18,6 +18,9 @@ export interface Bar {
 const left = 44;
 const bottom = 22;
 
+/** Minimum width of the bar of the current hour. */
+const openBarWidth = 6;
+
 /** Draws counts over time. Spans without a bar have the count 0. A narrow chart has fewer labels. */
 export function barChart(
   bars: readonly Bar[],
@@ -29,7 +32,8 @@ export function barChart(
     width,
   }: { fromUs: number; toUs: number; height?: number; label: string; width: number },
 ): Html {
-  const top = niceTop(Math.max(1, ...bars.map(({ value }) => value)));
+  // Half of it is a label, too.
+  const top = niceTop(Math.max(2, ...bars.map(({ value }) => value)));
   const plotHeight = height - bottom - 8;
   const xOf = (us: number) => round(left + ((us - fromUs) / (toUs - fromUs)) * (width - left));
   const yOf = (value: number) => round(8 + plotHeight - (value / top) * plotHeight);
@@ -47,10 +51,13 @@ ${timeTicks(fromUs, toUs)
       html`<text x="${xOf(us)}" y="${height - 5}" text-anchor="middle">${text}</text>`,
   )}
 ${bars.map((one) => {
-  const [x, end] = [Math.max(left, xOf(one.fromUs)), Math.min(width, xOf(one.toUs))];
+  const isOpen = one.toUs > toUs;
+  const end = Math.min(width, xOf(one.toUs));
+  // The current hour has just begun.
+  const x = Math.max(left, Math.min(xOf(one.fromUs), end - (isOpen ? openBarWidth : 0)));
   const y = yOf(one.value);
-  const title = `${shortDateUs(one.fromUs)} UTC: ${count(one.value)}`;
-  return html`<a href="${one.href}" tabindex="-1"><title>${title}</title><rect class="bar ${one.toUs > toUs ? 'current' : ''}" rx="1.5" x="${x}" y="${y}" width="${round(Math.max(1, end - x - 1))}" height="${round(8 + plotHeight - y)}"/></a>`;
+  const title = `${shortDateUs(one.fromUs)} UTC${isOpen ? ' so far' : ''}: ${count(one.value)}`;
+  return html`<a href="${one.href}" tabindex="-1"><title>${title}</title><rect class="bar ${isOpen ? 'current' : ''}" rx="1.5" x="${x}" y="${y}" width="${round(Math.max(1, end - x - 1))}" height="${round(8 + plotHeight - y)}"/></a>`;
 })}
 </svg>`;
 }

@@ -8,8 +8,9 @@ import {
   type SubscriptionCoverage,
 } from '../../domain/coverage.ts';
 import { shortDateUs } from '../../domain/dates.ts';
+import { printable } from '../../domain/text.ts';
 import { badge, count, type Html, type Tone } from './markup.ts';
-import { linkTo } from './page-state.ts';
+import { isoMinute, linkTo } from './page-state.ts';
 
 /** Names and colours of the states of an hour, as on the page of coverage. */
 export const stateLooks: Readonly<Record<HourState, { text: string; tone: Tone; sign: string }>> = {
@@ -34,8 +35,19 @@ export function coverageStrip(
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Coverage by day"><table class="strip"><caption class="visually-hidden">Coverage by day</caption><tbody>${reports.map(
     (report) => {
       const days = Map.groupBy(report.hours, ({ hourUs }) => hourUs - (hourUs % dayUs));
-      return html`<tr><th scope="row">${report.subscription}</th>${[...days].map(([dayAtUs, hours]) => dayCell(dayAtUs, hours, report))}
-<td class="total">${totalOf(report, { comparisonOff, nowUs })}</td></tr>`;
+      const { complete, missing } = report;
+      const total =
+        complete === null
+          ? badge('plain', 'not compared')
+          : missing > 0
+            ? badge('bad', `${count(missing)} missing`)
+            : badge('good', 'nothing missing');
+      const reason =
+        complete === null
+          ? html`<tr><td class="reason" colspan="${days.size + 1}">${notComparedText(report, { comparisonOff, nowUs })}</td></tr>`
+          : '';
+      return html`<tr><th scope="row">${printable(report.subscription)}${total}</th>
+${[...days].map(([dayAtUs, hours]) => dayCell(dayAtUs, hours, { ...report, nowUs }))}</tr>${reason}`;
     },
   )}</tbody></table></div>`;
 }
@@ -43,7 +55,7 @@ export function coverageStrip(
 function dayCell(
   dayAtUs: number,
   hours: readonly ReportedHour[],
-  { subscription }: SubscriptionCoverage,
+  { subscription, nowUs }: { subscription: string; nowUs: number },
 ): Html {
   // The first of `hourStates` that a due hour has; hours that are not due yet say nothing about the day.
   const known = hours.filter(({ state }) => state !== 'pending' && state !== 'outside');
@@ -55,20 +67,9 @@ function dayCell(
   const day = shortDateUs(dayAtUs).slice(5, 10);
   const missing = hours.reduce((sum, one) => sum + one.missing, 0);
   const title = `${day}: ${text}${missing > 0 ? `, ${count(missing)} missing` : ''}`;
-  const href = linkTo('/coverage', {
-    subscription,
-    until: new Date(dayAtUs / 1000 + 86_400_000).toISOString(),
-  });
+  // Without an end, the page of today refreshes.
+  const endUs = dayAtUs + dayUs;
+  const until = endUs > nowUs ? undefined : isoMinute(endUs);
+  const href = linkTo('/coverage', { subscription, until });
   return html`<td><a class="cell ${tone}" href="${href}" title="${title}"><span class="visually-hidden">${title}</span><span aria-hidden="true">${sign}</span><small aria-hidden="true">${day.slice(3)}</small></a></td>`;
-}
-
-/** Returns the share of expected events that are in the log, or why it is not known. */
-function totalOf(
-  report: SubscriptionCoverage,
-  when: { comparisonOff: string | null; nowUs: number },
-): Html {
-  const { complete, missing } = report;
-  if (complete === null) return html`<span class="dim">${notComparedText(report, when)}</span>`;
-  if (missing > 0) return badge('bad', `${count(missing)} missing`);
-  return badge('good', 'nothing missing');
 }

@@ -91,6 +91,7 @@ function content(
 ): Html {
   const when = { comparisonOff: comparisonOff(), nowUs };
   return html`${missingPanel(reports, when)}${notComparedPanel(reports, when)}
+<p class="note">A cell opens the notifications received in this hour; events are counted by their date in the catalogue.</p>
 ${reports.map((report) => hoursPanel(report, { ...when, isOnly: reports.length === 1 }))}${legend(reports)}`;
 }
 
@@ -129,11 +130,12 @@ function missingPanel(reports: readonly SubscriptionCoverage[], when: When): Htm
     .toSorted((a, b) => b.fromUs - a.fromUs);
   const rows = ranges.slice(0, rangesMax).map((range) => {
     const { subscription, fromUs, untilUs, missing } = range;
-    return html`<li><p class="range">${badge('bad', `${count(missing)} missing`)} <a href="${listOfSpan(fromUs, untilUs, { subscription })}">${rangeText(range, when)}</a> <span class="dim">${printable(subscription)}</span></p>
+    return html`<li><p class="range">${badge('bad', `${count(missing)} missing`)} ${rangeText(range, when)} <span class="dim">${printable(subscription)}</span> · <a href="${listOfSpan(fromUs, untilUs, { subscription })}">notifications received then</a></p>
 ${command(reconcileCommand(range))}</li>`;
   });
   const more = ranges.length - rows.length;
-  const list = html`<p class="flush">To fetch the missing events of an hour from the catalogue, run its command:</p>
+  const list = html`<p class="flush">To fetch the missing events of an hour from the catalogue, run its command.
+${withCommands('Only their number is known before: to list their names without fetching them, add `--dry-run`.')}</p>
 <ul class="plain">${rows}</ul>${more > 0 ? html`<p class="note">And ${count(more)} older ranges.</p>` : ''}`;
   const total = sumCoverage(reports);
   return panel(
@@ -249,12 +251,19 @@ function hourCell(hour: ReportedHour | undefined, subscription: string): Html {
   if (hour === undefined) return html`<td></td>`;
   const { state, hourUs: at } = hour;
   const { text, tone, sign } = stateLooks[state];
-  const title = `${shortDateUs(at)} UTC: ${text}${countsText(hour)}`;
+  const title = `${shortDateUs(at)} UTC: ${text}${countsText(hour)}${linkText(hour)}`;
   if (state === 'outside')
     return html`<td><span class="cell outside" title="${title}"></span></td>`;
   const href = listOfSpan(at, at + hourUs, { subscription });
   const shown = shownCount(hour);
   return html`<td><a class="cell ${tone}" href="${href}" title="${title}"><span class="visually-hidden">${text}</span><span aria-hidden="true">${sign}</span><small>${shown ?? ''}</small></a></td>`;
+}
+
+/** The list is by receipt, and has no missing events. */
+function linkText({ state, missing }: ReportedHour): string {
+  if (state === 'outside') return '';
+  const next = missing > 0 ? ' The names of missing events are known after the command above.' : '';
+  return `. Opens the notifications received in this hour; events are counted by their date in the catalogue.${next}`;
 }
 
 function countsText({ state, expected, pushed, recovered, late, missing }: ReportedHour): string {
@@ -285,6 +294,6 @@ function legend(reports: readonly SubscriptionCoverage[]): Html {
       const { text, tone, sign } = stateLooks[state];
       return html`<dt><span class="cell ${state === 'outside' ? 'outside' : tone}" aria-hidden="true">${sign}</span>${text}</dt><dd>${withCommands(stateMeanings[state])}</dd>`;
     })}</dl>
-<p class="note">The number in a cell counts the missing, recovered or late events; in a complete hour, all events. A cell opens the list of the notifications received in that hour.</p>`,
+<p class="note">The number in a cell counts the missing, recovered or late events; in a complete hour, all events.</p>`,
   );
 }

@@ -1,10 +1,12 @@
 /** The frame of every page: navigation, state of the receiver, style sheet and scripts. */
 import { html, raw } from 'hono/html';
+import { shortDateUs } from '../../domain/dates.ts';
 import { isWell, type Status, type StatusPart } from '../../domain/status.ts';
-import { type FilterFinding, showFinding } from '../../filter/finding.ts';
+import { printable } from '../../domain/text.ts';
+import { excerptOf, type FilterFinding } from '../../filter/finding.ts';
 import type { Assets } from './assets.ts';
-import { findings, type Html, panel, withCommands } from './markup.ts';
-import { linkTo, type PageState, sharedState } from './page-state.ts';
+import { badge, commandsNote, type Html, panel, withCommands } from './markup.ts';
+import { isAbsolute, linkTo, navigationState, type PageState } from './page-state.ts';
 
 /** Pages in the order of the navigation, with the key that opens each after `g`. */
 export const navigation = [
@@ -20,6 +22,21 @@ export const navigation = [
   { path: '/quarantine', label: 'Quarantine', key: 'q' },
   { path: '/summaries', label: 'Summaries', key: 'u' },
 ] as const;
+
+/** Parts of the state that limit the content of each page; `/products` has its own search. */
+const scopes: Readonly<Record<PagePath, { period: boolean; subscription: boolean }>> = {
+  '/': { period: true, subscription: true },
+  '/live': { period: true, subscription: true },
+  '/map': { period: true, subscription: true },
+  '/products': { period: false, subscription: false },
+  '/timeliness': { period: true, subscription: true },
+  '/coverage': { period: true, subscription: true },
+  '/subscriptions': { period: false, subscription: true },
+  '/sinks': { period: false, subscription: false },
+  '/alerts': { period: true, subscription: false },
+  '/quarantine': { period: false, subscription: false },
+  '/summaries': { period: true, subscription: true },
+};
 
 /** First page of the second group: operation of the receiver. */
 const secondGroup = '/subscriptions';
@@ -47,6 +64,7 @@ export interface PageContent {
 interface Frame {
   /** Null for an unknown page. */
   path: PagePath | null;
+  url?: URL;
   /** Null on a page about an error: links then have no state. */
   state: PageState | null;
   /** Null when not known. */
@@ -60,8 +78,9 @@ interface Frame {
 const longTitle = 40;
 
 /** Renders a complete document. */
-export function document(content: PageContent, frame: Frame): Html {
+export async function document(content: PageContent, frame: Frame): Promise<Html> {
   const { assets } = frame;
+  const body = await content.body;
   const scripts = ['shell.js', ...(content.scripts ?? [])];
   return html`<!doctype html>
 <html lang="en">
@@ -80,8 +99,8 @@ ${sidebar(frame)}
 <main id="content" class="${content.wide ? 'wide' : ''}" ${content.refresh ? html`data-refresh="${frame.livePosition ?? ''}"` : ''} ${content.failed ? html`data-failed` : ''}>
 <p class="banner" role="status" hidden></p>
 <div class="heading"><h1 class="${content.title.length > longTitle ? 'long' : ''}">${withBreaks(content.title)}</h1>${content.controls ?? ''}</div>
-${content.body}
-</main>
+${scopeNote(frame)}${body}
+${commandsNote(body)}</main>
 ${content.data === undefined ? '' : dataBlock(content.data)}
 </body>
 </html>`;
@@ -98,10 +117,32 @@ function dataBlock(data: object): Html {
   return html`<script type="application/json" id="page-data">${raw(json)}</script>`;
 }
 
+/** States which subscription and which absolute period limit the page, with a link that removes both. */
+function scopeNote({ path, state, url }: Frame): Html | string {
+  if (path === null || state === null || url === undefined || url.pathname !== path) return '';
+  const { sinceUs, untilUs, subscription } = state;
+  const hasPeriod = scopes[path].period && isAbsolute(state);
+  const hasSubscription = scopes[path].subscription && subscription !== undefined;
+  if (!hasPeriod && !hasSubscription) return '';
+  const period = `${shortDateUs(sinceUs)} to ${shortDateUs(untilUs)} UTC`;
+  const { before: _, subscription: __, ...rest } = Object.fromEntries(url.searchParams);
+  const { since, ...others } = rest;
+  const kept = isAbsolute(state) ? { ...others, until: undefined } : { ...others, since };
+  return html`<p class="scope">Only ${hasSubscription ? html`the subscription <strong>${printable(subscription ?? '')}</strong>` : ''}${hasSubscription && hasPeriod ? ', ' : ''}${hasPeriod ? html`the period <strong>${period}</strong>` : ''}.
+<a href="${linkTo(path, kept)}">Reset</a></p>`;
+}
+
+/** Renders the choice of the period for a page whose state cannot be read; nothing on pages without one. */
+export function periodOnly(path: PagePath, url: URL, back: string): Html | undefined {
+  if (!scopes[path].period || url.pathname !== path) return undefined;
+  const { since: _, until: __, ...kept } = Object.fromEntries(url.searchParams);
+  return stateForm(path, periodChoice({ since: undefined, until: undefined }, back), kept);
+}
+
 function sidebar({ path, state, status, assets }: Frame): Html {
-  const shared = state === null ? {} : sharedState(state);
+  const shared = state === null ? {} : navigationState(state);
   return html`<header class="sidebar">
-<a class="brand" href="${linkTo('/', shared)}"><svg aria-hidden="true"><use href="${assets.urlOf('icon.svg')}#icon"/></svg>earshot</a>
+<a class="brand" href="/"><svg aria-hidden="true"><use href="${assets.urlOf('icon.svg')}#icon"/></svg>earshot</a>
 <nav aria-label="Pages"><ul>${navigation.map(
     (
       one,
@@ -118,13 +159,19 @@ function sidebar({ path, state, status, assets }: Frame): Html {
 /** Marks the page with a problem, so that it is visible from all pages. */
 function marker(path: PagePath, status: Frame['status']): Html | string {
   if (status === null) return '';
-  if (path === '/' && !isWell(status)) return html`<span class="badge warn">!</span>`;
-  const { length } = status.alerts;
-  if (path === '/alerts' && length > 0) return html`<span class="badge bad">${length}</span>`;
-  const own = status.parts.filter(({ part }) => partsOf[path]?.includes(part));
+  const { alerts, parts } = status;
+  if (path === '/alerts' && alerts.length > 0) {
+    const isCritical = alerts.some(({ severity }) => severity === 'critical');
+    return badge(isCritical ? 'bad' : 'warn', String(alerts.length));
+  }
+  const own = path === '/' ? parts : parts.filter(({ part }) => pageOf(part) === path);
   if (isWell({ parts: own })) return '';
-  const isCritical = own.some(({ level }) => level === 'critical');
-  return html`<span class="badge ${isCritical ? 'bad' : 'warn'}">!</span>`;
+  return badge(own.some(({ level }) => level === 'critical') ? 'bad' : 'warn', '!');
+}
+
+/** Returns the page about a part of the receiver; null without one. */
+export function pageOf(part: StatusPart): PagePath | null {
+  return navigation.find(({ path }) => partsOf[path]?.includes(part))?.path ?? null;
 }
 
 /** Parts of the receiver that each page is about. */
@@ -133,6 +180,7 @@ const partsOf: Readonly<Partial<Record<PagePath, readonly StatusPart[]>>> = {
   '/subscriptions': ['subscriptions', 'certificate'],
   '/sinks': ['sinks'],
   '/summaries': ['summaries'],
+  '/alerts': ['alerts'],
 };
 
 /** Renders a form that changes parts of the state. Works without JavaScript; scripts submit it on change. */
@@ -172,7 +220,10 @@ const periods: readonly (readonly [string, string])[] = [
 ];
 
 /** Renders the choice of the period, with `back` as default. An absolute period of the URL is shown as text. */
-export function periodChoice({ since, until }: PageState, back: string): Html {
+export function periodChoice(
+  { since, until }: Pick<PageState, 'since' | 'until'>,
+  back: string,
+): Html {
   const options = periods.map(([value, text]) => [value === back ? '' : value, text] as const);
   const end =
     until === undefined
@@ -190,10 +241,24 @@ export function filterField({ filter }: PageState): Html {
 
 /** Renders the errors of a filter, each with its place. */
 export function filterErrors(filter: string, errors: readonly FilterFinding[]): Html {
-  const lines = errors.map((one) => showFinding(filter, one));
   const fields = withCommands('`earshot query products --help` shows examples of filters.');
   return panel(
     errors.length === 1 ? 'One error in the filter' : `${errors.length} errors in the filter`,
-    html`${findings(lines)}<p>Correct the field $filter above. ${fields}</p>`,
+    html`${findingsList(filter, errors)}<p>Correct the field $filter above. ${fields}</p>`,
   );
+}
+
+const findingsShown = 20;
+
+/** Renders findings of a filter, each with its place in the text. */
+function findingsList(text: string, all: readonly FilterFinding[]): Html {
+  const items = all.slice(0, findingsShown).map((one) => {
+    const { before, marked, after } = excerptOf(text, one);
+    const { severity, message, expected, hint } = one;
+    return html`<li>${badge(severity === 'error' ? 'bad' : 'warn', severity)} ${withCommands(printable(message))}
+<code class="excerpt">${before}<mark>${marked === '' ? ' ' : marked}</mark>${after}</code>
+${expected === undefined ? '' : html`<span>Expected: ${withCommands(printable(expected))}</span>`}
+${hint === undefined ? '' : html`<span>${withCommands(printable(hint))}</span>`}</li>`;
+  });
+  return html`<ul class="plain findings">${items}</ul>`;
 }

@@ -22,10 +22,10 @@ export function age(us: number | null, nowUs: number): Html {
     ><span data-age>${ageText(us, nowUs)}</span></time>`;
 }
 
-/** `12 s ago`, `in 3 h`, `now`. The browser repeats this in shell.ts. */
+/** `12 s ago`, `in 3 h`, `just now`. The browser repeats this in shell.ts. */
 function ageText(us: number, nowUs: number): string {
   const seconds = Math.round((nowUs - us) / 1_000_000);
-  if (seconds === 0) return 'now';
+  if (seconds === 0) return 'just now';
   return seconds < 0 ? `in ${spanText(-seconds)}` : `${spanText(seconds)} ago`;
 }
 
@@ -55,6 +55,12 @@ export function badge(tone: Tone, text: string): Html {
 /** Renders a command with a button that copies it. The page changes nothing itself. */
 export function command(text: string): Html {
   return html`<div class="command"><code>${printable(text)}</code>${copyButton(text, 'Copy')}</div>`;
+}
+
+/** States where commands run; nothing for content without a command. Each page has it once. */
+export function commandsNote(content: { toString(): string }): Html | string {
+  if (!content.toString().includes('<div class="command">')) return '';
+  return html`<p class="note">Run commands in a terminal on the machine of the receiver.</p>`;
 }
 
 /** Returns an argument of a command, quoted for a shell if necessary. */

@@ -2,6 +2,7 @@
 import { html } from 'hono/html';
 import type { AlertSeverity } from '../../domain/alerts.ts';
 import type { PartStatus, Status, StatusPart } from '../../domain/status.ts';
+import { printable } from '../../domain/text.ts';
 import { badge, command, type Html, type Tone, withCommands } from './markup.ts';
 import { linkTo } from './page-state.ts';
 
@@ -13,13 +14,19 @@ const levelTones: Readonly<Record<PartStatus['level'], readonly [Tone, string]>>
 };
 
 /** Renders the state of a part of the receiver, as `earshot status` reports it, with the next step. */
-export function partState({ parts }: Pick<Status, 'parts'>, name: StatusPart): Html | string {
+export function partState(
+  { parts }: Pick<Status, 'parts'>,
+  name: StatusPart,
+  /** All problems of the part; its text then counts no others. */
+  all: Html | string = '',
+): Html | string {
   const part = parts.find((one) => one.part === name);
   if (part === undefined) return '';
+  const text = all === '' ? part.text : part.text.replace(/ \(and \d+ more\)$/, '');
   const [tone, level] = levelTones[part.level];
   const next = part.nextStep === null ? '' : html`<p>Next: ${withCommands(part.nextStep)}</p>`;
   return html`<section class="panel part ${part.level}" aria-label="State">${badge(tone, level)}
-<div><p>${withCommands(sentence(part.text))}</p>${next}</div></section>`;
+<div><p>${withCommands(printable(sentence(text)))}</p>${all}${next}</div></section>`;
 }
 
 /** Parts without a problem have a fragment as text. */
@@ -39,7 +46,7 @@ export function itemPanel(
   }: { id: string; title: string; state: Html; links?: Html | string; level?: AlertSeverity | '' },
   body: Html,
 ): Html {
-  return html`<section class="panel item ${level}" id="${id}"><header><h2>${title} ${state}</h2>
+  return html`<section class="panel item ${level}" id="${id}" data-row><header><h2>${title} ${state}</h2>
 ${links === '' ? '' : html`<p>${links}</p>`}</header>${body}</section>`;
 }
 

@@ -3,24 +3,34 @@ import { html } from 'hono/html';
 import { isAppError } from '../../domain/app-error.ts';
 import { hourUs } from '../../domain/completeness.ts';
 import { readSubscriptionCoverage } from '../../domain/coverage.ts';
+import { shortDateUs } from '../../domain/dates.ts';
 import { productCells, productNameText } from '../../domain/product-cells.ts';
 import type { FoundProduct } from '../../domain/products.ts';
-import { headline, isWell, type Status, worstFirst } from '../../domain/status.ts';
+import { isWell, type PartStatus, type Status, worstFirst } from '../../domain/status.ts';
+import { printable } from '../../domain/text.ts';
 import { type Bar, barChart } from './charts.ts';
 import { coverageStrip } from './coverage-strip.ts';
-import { periodChoice, stateForm } from './layout.ts';
+import { choice, pageOf, periodChoice, stateForm } from './layout.ts';
 import {
   age,
   badge,
+  command,
   count,
   emptyState,
   type Html,
   panel,
+  shellText,
   type TableColumn,
   table,
   withCommands,
 } from './markup.ts';
-import type { PageParts, PageRequest, PageRoute } from './page-route.ts';
+import { commandsIn } from './operation.ts';
+import {
+  type PageParts,
+  type PageRequest,
+  type PageRoute,
+  subscriptionNames,
+} from './page-route.ts';
 import { listOfSpan, type PageState, productLink } from './page-state.ts';
 import { smallMap } from './small-map.ts';
 
@@ -37,7 +47,8 @@ export const overviewPage: PageRoute = {
   back: '24h',
   list: async (parts, request) => {
     const { status, state } = request;
-    const [arrivals, coverage, products] = await Promise.all([
+    const [controls, arrivals, coverage, products] = await Promise.all([
+      controlsOf(parts, state),
       arrivalsPanel(parts, request),
       coveragePanel(parts, request),
       productsPanel(parts, request),
@@ -45,22 +56,53 @@ export const overviewPage: PageRoute = {
     return {
       title: 'Overview',
       refresh: true,
-      controls: stateForm('/', periodChoice(state, '24h'), { subscription: state.subscription }),
+      controls,
       body: html`${health(status)}<div class="grid overview">
 <div class="span">${arrivals}</div>${coverage}${alertsPanel(request)}<div class="span">${products}</div></div>`,
     };
   },
 };
 
-/** Renders the state in one sentence, and the next step. */
+/** The overview is about all subscriptions; another page may have limited it to one. */
+async function controlsOf(parts: PageParts, state: PageState): Promise<Html> {
+  const period = periodChoice(state, '24h');
+  if (state.subscription === undefined) return stateForm('/', period);
+  const names = (await subscriptionNames(parts)).map((name) => [name, printable(name)] as const);
+  const options = [['', 'all'], ...names] as const;
+  return stateForm(
+    '/',
+    html`${choice('subscription', 'subscription', options, state.subscription)}${period}`,
+  );
+}
+
+/** Renders the state in one sentence, the next step with its commands, and the other problems. */
 function health(status: Status): Html {
-  const [worst] = worstFirst(status);
+  const [worst, ...others] = worstFirst(status);
   if (worst === undefined || isWell(status)) {
     const receiver = status.parts.find(({ part }) => part === 'receiver')?.text ?? '';
     return html`<section class="panel health" aria-label="State"><p><strong>Healthy.</strong> The receiver is ${receiver}.</p></section>`;
   }
-  return html`<section class="panel health ${worst.level}" aria-label="State"><div><p><strong>${withCommands(headline(status))}</strong></p>
-${worst.nextStep === null ? '' : html`<p>Next: ${withCommands(worst.nextStep)}</p>`}</div></section>`;
+  return html`<section class="panel health ${worst.level}" aria-label="State"><div><p><strong>Not all is well: ${withCommands(printable(worst.text))}</strong></p>
+${nextStep(worst.nextStep)}${alsoNotWell(others)}</div></section>`;
+}
+
+/** The card of the alerts is on the same page. */
+function alsoNotWell(parts: readonly PartStatus[]): Html | string {
+  const others = parts.filter(({ part }) => part !== 'alerts');
+  if (others.length === 0) return '';
+  const items = others.map(({ part, level, text }) => {
+    const page = pageOf(part);
+    const name =
+      page === null ? html`<strong>${part}</strong>` : html`<a href="${page}">${part}</a>`;
+    return html`<li>${badge(level === 'critical' ? 'bad' : 'warn', level)} ${name}: ${withCommands(printable(text))}</li>`;
+  });
+  return html`<p>Also not well:</p><ul class="plain">${items}</ul>`;
+}
+
+/** Renders a next step, and its commands to be copied. */
+function nextStep(text: string | null): Html | string {
+  if (text === null) return '';
+  return html`<p>Next: ${withCommands(printable(text))}</p>${commandsIn(printable(text))}`;
 }
 
 async function arrivalsPanel(
@@ -70,12 +112,14 @@ async function arrivalsPanel(
   const bars = await arrivalBars({ completeness }, state);
   const total = bars.reduce((sum, { value }) => sum + value, 0);
   const last = bars.findLast(({ value }) => value > 0);
-  const remark = html`${count(total)} in this period${last === undefined ? '' : html`; ${count(last.value)} in the hour from ${age(last.fromUs, nowUs)}`}`;
+  const remark = `${count(total)} in this period${last === undefined ? '' : `; ${lastHour(last, nowUs)}`}`;
   if (total === 0) {
+    const { subscription } = state;
+    const of = subscription === undefined ? '' : ` by the subscription ${printable(subscription)}`;
     return panel(
       'Notifications per hour',
       emptyState(
-        'No notifications were received in this period.',
+        `No notifications were received${of} in this period.`,
         html`Choose a longer period, or check the subscriptions: <a href="/subscriptions">Subscriptions</a>.`,
       ),
     );
@@ -88,6 +132,14 @@ async function arrivalsPanel(
 <div class="for-narrow">${barChart(bars, { ...period, label, width: 420 })}</div>`,
     remark,
   );
+}
+
+/** `10 so far since 13:00`, `12 from 11:00 to 12:00` */
+function lastHour({ value, fromUs, toUs }: Bar, nowUs: number): string {
+  const [from, to] = [fromUs, toUs].map((us) => shortDateUs(us).slice(11));
+  return toUs > nowUs
+    ? `${count(value)} so far since ${from}`
+    : `${count(value)} from ${from} to ${to}`;
 }
 
 /** Counts the pushes of each hour, day by day. */
@@ -113,13 +165,20 @@ async function arrivalBars(
 
 async function coveragePanel(
   { completeness, comparisonOff }: PageParts,
-  { nowUs }: PageRequest,
+  { nowUs, state: { subscription } }: PageRequest,
 ): Promise<Html> {
   const sinceUs = nowUs - coverageDays * countedUs;
-  const reports = await readSubscriptionCoverage(completeness, { sinceUs, untilUs: nowUs, nowUs });
+  const window = { sinceUs, untilUs: nowUs, nowUs };
+  const reports = await readSubscriptionCoverage(completeness, { ...window, subscription });
   if (reports.length === 0) {
-    const next = html`Register one: ${withCommands('`earshot register`')}`;
-    return panel('Coverage', emptyState('No subscription is registered.', next));
+    const reason =
+      subscription === undefined
+        ? 'No subscription is registered.'
+        : `The subscription ${printable(subscription)} is not registered.`;
+    return panel(
+      'Coverage',
+      html`${emptyState(reason, 'To register one:')}${command(registerCommand(subscription))}`,
+    );
   }
   const remark = html`last ${coverageDays} days · <a href="/coverage">details</a>`;
   return panel(
@@ -129,13 +188,19 @@ async function coveragePanel(
   );
 }
 
+function registerCommand(subscription: string | undefined): string {
+  return subscription === undefined
+    ? `earshot register`
+    : `earshot register --subscription ${shellText(subscription)}`;
+}
+
 function alertsPanel({ status, nowUs }: PageRequest): Html {
   const { alerts } = status;
   if (alerts.length === 0) return panel('Alerts', emptyState('No alert is active.'));
   const shown = alerts.slice(0, alertsShown);
   const items = shown.map(
     (one) => html`<li>${badge(one.severity === 'critical' ? 'bad' : 'warn', one.severity)}
-${one.cause} <span class="dim">raised ${age(one.raisedAtUs, nowUs)}</span><br>Next: ${withCommands(one.nextStep)}</li>`,
+${withCommands(printable(one.cause))} <span class="dim">raised ${age(one.raisedAtUs, nowUs)}</span>${nextStep(one.nextStep)}</li>`,
   );
   const more = alerts.length - shown.length;
   const remark = html`${alerts.length} active · <a href="/alerts">details</a>`;
@@ -150,12 +215,16 @@ async function productsPanel(parts: PageParts, request: PageRequest): Promise<Ht
   const title = 'Latest products';
   const found = await newestProducts(parts, request);
   if (found === null) {
-    const next = html`Check the index: ${withCommands('`earshot index`')}`;
-    return panel(title, emptyState('There is no product index yet.', next));
+    const body = emptyState('There is no product index yet.', 'To check the index:');
+    return panel(title, html`${body}${command(`earshot index`)}`);
   }
-  if (found.length === 0) return panel(title, emptyState('No product was received yet.'));
+  const { lag, products } = found;
+  const behind = lag === 0 ? '' : lagNote(lag);
+  if (products.length === 0) {
+    return panel(title, html`${behind}${emptyState('No product was received yet.')}`);
+  }
   const { nowUs, assets } = request;
-  const items = found.map(({ row, footprint }) => ({
+  const items = products.map(({ row, footprint }) => ({
     title: productNameText(row),
     href: productLink(row.productId),
     footprint,
@@ -164,18 +233,30 @@ async function productsPanel(parts: PageParts, request: PageRequest): Promise<Ht
   const map = smallMap(items, { assets, label: 'Footprints of the latest products' });
   return panel(
     title,
-    html`<div class="columns latest">${table(columnsAt(nowUs), found, { caption: title, list: true })}${map}</div>`,
+    html`${behind}<div class="columns latest">${table(columnsAt(nowUs), products, { caption: title, list: true })}${map}</div>`,
     remark,
   );
 }
 
+/** States how many notifications the list lacks. */
+function lagNote(lag: number): Html {
+  const missing = lag === 1 ? '1 notification is' : `${count(lag)} notifications are`;
+  return html`<p class="lag">${missing} not indexed yet. If this stays, check the index: ${withCommands('`earshot index`')}</p>`;
+}
+
 async function newestProducts(
-  { products }: PageParts,
-  { signal }: PageRequest,
-): Promise<FoundProduct[] | null> {
+  { products, notifications }: PageParts,
+  { signal, state: { subscription } }: PageRequest,
+): Promise<{ products: FoundProduct[]; lag: number } | null> {
   const query = { entity: 'Products', filter: null, limit: productsShown, records: false } as const;
   try {
-    return await Array.fromAsync(products.find({ ...query, footprints: true }, signal));
+    // Read first: if the index catches up meanwhile, the list is newer than the page states.
+    const [indexed, last] = await Promise.all([
+      products.indexedPosition(),
+      notifications.lastPosition(),
+    ]);
+    const found = products.find({ ...query, subscription, footprints: true }, signal);
+    return { products: await Array.fromAsync(found), lag: Math.max(0, last - indexed) };
   } catch (error) {
     if (isAppError(error, 'unavailable')) return null;
     throw error;

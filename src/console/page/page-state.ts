@@ -59,7 +59,7 @@ export function readPageState(
 }
 
 function timeOf(text: string, nowUs: number): number {
-  const [, amount, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
+  const [, amount, unit = ''] = relative.exec(text) ?? [];
   if (amount !== undefined) return nowUs - Number(amount) * (unitsUs[unit] ?? 0);
   const date = parseDate(text);
   if (date !== null) return date.us;
@@ -86,7 +86,22 @@ export function linkTo(
   return text === '' ? path : `${path}?${text}`;
 }
 
-/** Returns the part of a state that other pages use, too. */
+const relative = /^(\d{1,6})([mhd])$/;
+
+/**
+ * Returns the part of a state that the navigation passes on. An absolute period belongs to one page: elsewhere, it
+ * would hide new data.
+ */
+export function navigationState({ since, subscription }: PageState) {
+  return { since: since !== undefined && relative.test(since) ? since : undefined, subscription };
+}
+
+/** Returns true for a period that does not end now, or begins at a fixed time. */
+export function isAbsolute({ since, until }: Pick<PageState, 'since' | 'until'>): boolean {
+  return until !== undefined || (since !== undefined && !relative.test(since));
+}
+
+/** Returns the part of a state that links to the same data on other pages contain. */
 export function sharedState({ since, until, subscription }: PageState) {
   return { since, until, subscription };
 }

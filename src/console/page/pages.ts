@@ -3,6 +3,7 @@ import type { Context, Hono } from 'hono';
 import { compress } from 'hono/compress';
 import { html } from 'hono/html';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
+import type { Status } from '../../domain/status.ts';
 import { printable } from '../../domain/text.ts';
 import { statusOf } from '../../http/problem.ts';
 import { requestedUrl } from '../errors.ts';
@@ -11,7 +12,7 @@ import type { QueryLine } from '../query-line.ts';
 import { alertsPage } from './alerts.ts';
 import { type Assets, loadAssets } from './assets.ts';
 import { coveragePage } from './coverage.ts';
-import { document, navigation, type PagePath } from './layout.ts';
+import { document, navigation, type PagePath, periodOnly } from './layout.ts';
 import { livePage } from './live.ts';
 import { mapPage } from './map.ts';
 import { command, findings, type Html, panel } from './markup.ts';
@@ -91,7 +92,10 @@ export function addPages(
         const requestId = newRequestId();
         const failure = error instanceof Error ? error : new Error(String(error));
         onFailure(failure, requestId, c.req.path);
-        return failurePage(failure, { path: route.path, assets: loaded, requestId });
+        const status = await parts.status().catch(() => null);
+        const controls = periodOnly(route.path, requestedUrl(c), route.back);
+        const frame = { path: route.path, assets: loaded, status };
+        return failurePage(failure, { ...frame, requestId, controls });
       }
     };
     app.get(route.path, (c) => show(c, ''));
@@ -102,7 +106,8 @@ export function addPages(
     if (!isForPeople(c.req)) return next();
     const missing = new AppError('not_found', 'There is no page with this address.');
     const assets = await loadAssets();
-    return failurePage(missing, { path: null, assets, requestId: newRequestId() });
+    const frame = { path: null, assets, status: null };
+    return failurePage(missing, { ...frame, requestId: newRequestId() });
   });
 }
 
@@ -132,7 +137,8 @@ async function respond(
   const livePosition = await newestCursor(parts).then(cursorText);
   const content = await render(parts, request);
   if ('location' in content) return c.redirect(content.location, 303);
-  return pageAnswer(document(content, { path, state, status, assets, livePosition }), 200);
+  const frame = { path, url, state, status, assets, livePosition };
+  return pageAnswer(await document(content, frame), 200);
 }
 
 /** Replaces the name of the program in the commands of a page: they can then be pasted. */
@@ -168,17 +174,29 @@ async function pageAnswer(
 const retrySeconds = 5;
 
 /** Renders the reason of a failure and the next step. Internal errors show only the request id. */
-function failurePage(
+async function failurePage(
   error: Error,
-  { path, assets, requestId }: { path: PagePath | null; assets: Assets; requestId: string },
+  {
+    requestId,
+    controls,
+    ...frame
+  }: {
+    path: PagePath | null;
+    assets: Assets;
+    status: Status | null;
+    requestId: string;
+    /** Shown for an invalid address: a choice that replaces the period. */
+    controls?: Html | undefined;
+  },
 ): Promise<Response> {
   const status = statusOf(error);
   const { title, reason, next } = explanationOf(error, status, requestId);
   const details = status < 500 && error instanceof AppError ? error.details : [];
   const body = panel(title, html`<p>${printable(reason)}</p>${findings(details)}${next}`);
-  const page = document(
-    { title, body, refresh: status === 503, failed: true },
-    { path, assets, state: null, status: null },
+  const form = status === 400 && controls !== undefined ? { controls } : {};
+  const page = await document(
+    { title, body, refresh: status === 503, failed: true, ...form },
+    { ...frame, state: null },
   );
   const headers: Record<string, string> =
     status === 503 ? { 'Retry-After': String(retrySeconds) } : {};

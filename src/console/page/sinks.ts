@@ -1,7 +1,7 @@
 /** The page `/sinks`: position, lag, errors and dead letters of each sink. */
 import { html } from 'hono/html';
 import type { NotificationLog, NotificationRow } from '../../domain/ports.ts';
-import { type SinkDeliveries, type SinkItem, sinkWaitingMax } from '../../domain/sinks.ts';
+import type { SinkDeliveries, SinkItem } from '../../domain/sinks.ts';
 import type { ReaderStatus, SinkStatus, Status } from '../../domain/status.ts';
 import { notificationAt } from '../../domain/streams.ts';
 import { printable } from '../../domain/text.ts';
@@ -35,22 +35,24 @@ export const sinksPage: PageRoute = {
   back: '7d',
   list: async (parts, request) => {
     const { status } = request;
-    const [deliveries, replays] = await Promise.all([
+    const [counts, deliveries, replays] = await Promise.all([
+      parts.sinks.counts(),
       parts.sinks.deliveries(),
       parts.sinks.replays({ all: false }),
     ]);
     const views = await Promise.all(
       status.sinks.map(async (sink): Promise<SinkView> => {
         const { name } = sink;
+        const failed = counts.find((one) => one.sink === name)?.failed ?? 0;
         return {
           sink,
           reader: status.readers.find((one) => one.of === 'sink' && one.name === `sink ${name}`),
           done: deliveries.find((one) => one.sink === name),
           replays: replays.filter((one) => one.sink === name).length,
           retries:
-            sink.waiting === 0
+            failed === 0
               ? { count: 0, newest: [] }
-              : await retriesOf(parts, name, request.signal),
+              : { count: failed, newest: await retriesOf(parts, name, request.signal) },
           dead: sink.dead === 0 ? [] : await deadLetters(parts, name, request.signal),
         };
       }),
@@ -58,7 +60,7 @@ export const sinksPage: PageRoute = {
     return {
       title: 'Sinks',
       refresh: true,
-      body: html`${partState(status, 'sinks')}
+      body: html`${partState(status, 'sinks', problemList(views, request.nowUs))}
 ${views.length === 0 ? noSinks(status) : views.map((view) => sinkPanel(view, request))}`,
     };
   },
@@ -87,11 +89,9 @@ async function retriesOf(
   { sinks, notifications }: Sources,
   sink: string,
   signal: AbortSignal,
-): Promise<SinkView['retries']> {
-  const items = sinks.items({ sink, state: 'waiting', limit: sinkWaitingMax });
-  const failed = (await collect(items, signal)).filter(({ error }) => error !== null);
-  const newest = await withNotifications(failed.slice(0, retriesShown), notifications);
-  return { count: failed.length, newest };
+): Promise<QueuedItem[]> {
+  const items = sinks.items({ sink, state: 'waiting', failed: true, limit: retriesShown });
+  return withNotifications(await collect(items, signal), notifications);
 }
 
 async function deadLetters(
@@ -141,13 +141,48 @@ ${commandList([
   );
 }
 
-function stateBadge({ sink, reader, retries }: SinkView): Html {
+/** A sink that delivers is usually up to date within this time. */
+const lagMaxUs = 5 * 60_000_000;
+
+/** Returns the time of the oldest notification that is not delivered; null without one. */
+function oldestUsOf({ sink, reader }: SinkView): number | null {
+  const since = [sink.oldestWaitingAtUs, reader?.unreadSinceUs ?? null].filter((us) => us !== null);
+  return since.length === 0 ? null : Math.min(...since);
+}
+
+const isBehind = (view: SinkView, nowUs: number) => nowUs - (oldestUsOf(view) ?? nowUs) > lagMaxUs;
+
+/** Lists the problems of all sinks, with their errors. */
+function problemList(views: readonly SinkView[], nowUs: number): Html | string {
+  const items = views.flatMap((view) => {
+    const { sink, retries } = view;
+    const { name, fault, lastError, dead } = sink;
+    const lag = spanText((nowUs - (oldestUsOf(view) ?? nowUs)) / 1_000_000);
+    const problems = [
+      fault === null ? null : withCommands(printable(fault)),
+      retries.count === 0 || lastError === null
+        ? null
+        : html`${notifications(retries.count)} will be retried: <q>${printable(lastError)}</q>`,
+      dead === 0 ? null : html`${count(dead)} dead ${dead === 1 ? 'letter' : 'letters'}`,
+      fault === null && retries.count === 0 && isBehind(view, nowUs) ? html`${lag} behind` : null,
+    ].filter((one) => one !== null);
+    return problems.map(
+      (one) => html`<li><a href="#${encodeURIComponent(name)}">${printable(name)}</a>: ${one}</li>`,
+    );
+  });
+  return items.length === 0 ? '' : html`<ul class="plain">${items}</ul>`;
+}
+
+function stateBadge(view: SinkView, nowUs: number): Html {
+  const { sink, reader, retries } = view;
   if (sink.fault !== null) return badge('bad', 'cannot deliver');
   if (sink.isSetUp === false) return badge('warn', 'not configured');
   if (retries.count > 0 && sink.lastError !== null) return badge('warn', 'deliveries fail');
   if (sink.dead > 0) return badge('warn', 'dead letters');
   const open = sink.waiting + (reader?.behind ?? 0);
-  if (open > 0) return badge('note', 'delivering');
+  if (open > 0) {
+    return isBehind(view, nowUs) ? badge('warn', 'behind') : badge('note', 'delivering');
+  }
   return reader === undefined ? badge('plain', 'not started') : badge('good', 'up to date');
 }
 
@@ -157,20 +192,16 @@ function sinkPanel(view: SinkView, { nowUs, status }: PageRequest): Html {
   const kind = target === null ? '' : badge('plain', target);
   const fault = sink.fault === null ? '' : html`<p>${withCommands(printable(sink.fault))}</p>`;
   return itemPanel(
-    { id: name, title: name, state: html`${kind} ${stateBadge(view)}` },
+    { id: name, title: name, state: html`${kind} ${stateBadge(view, nowUs)}` },
     html`${fault}<div class="columns">${sinkFacts(view, status.log?.lastPosition ?? null, nowUs)}${commandList(commandsOf(sink))}</div>
 ${retries.count === 0 ? '' : retriesTable(view, nowUs)}${dead.length === 0 ? '' : deadTable(view, nowUs)}`,
   );
 }
 
-function sinkFacts(
-  { sink, reader, done, replays, retries }: SinkView,
-  lastPosition: number | null,
-  nowUs: number,
-): Html {
+function sinkFacts(view: SinkView, lastPosition: number | null, nowUs: number): Html {
+  const { sink, reader, done, replays, retries } = view;
   const { waiting, oldestWaitingAtUs, lastError } = sink;
-  const since = [oldestWaitingAtUs, reader?.unreadSinceUs ?? null].filter((us) => us !== null);
-  const oldestUs = since.length === 0 ? null : Math.min(...since);
+  const oldestUs = oldestUsOf(view);
   const end = lastPosition === null ? '' : ` of ${count(lastPosition)}`;
   const lag = html`${spanText(Math.max(0, nowUs - (oldestUs ?? nowUs)) / 1_000_000)}
     <span class="dim">since the oldest one was ${oldestUs === oldestWaitingAtUs ? 'queued' : 'received'}</span>`;
@@ -265,9 +296,9 @@ function deadCommands({ name, isSetUp }: SinkStatus, dead: readonly QueuedItem[]
       ? []
       : ([
           ['Retry all', `earshot sinks retry ${name} --all`],
-          ['Retry some, by id', `earshot sinks retry ${name} ${some}`],
+          ['Retry some, by id (example)', `earshot sinks retry ${name} ${some}`],
         ] as const)),
     ['Drop all', `earshot sinks drop ${name} --all`],
-    ['Drop some, by id', `earshot sinks drop ${name} ${some}`],
+    ['Drop some, by id (example)', `earshot sinks drop ${name} ${some}`],
   ] as const;
 }

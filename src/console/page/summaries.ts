@@ -2,6 +2,7 @@
 import { html } from 'hono/html';
 import type { SummaryStatus } from '../../domain/status.ts';
 import {
+  budgetSpent,
   type SummaryQuery,
   type SummaryRow,
   subjectName,
@@ -52,12 +53,19 @@ export const summariesPage: PageRoute = {
       ...{ kind: chosen.kind, subscription, sinceUs, untilUs },
       ...{ beforeId: beforeId(url), limit: rowsMax + 1 },
     };
-    const rows = await collect(summaries.find(query), signal);
+    const spent: SummaryQuery = { state: 'waiting', error: budgetSpent, limit: 1 };
+    const [rows, [waitsForBudget]] = await Promise.all([
+      collect(summaries.find(query), signal),
+      collect(summaries.find(spent), signal),
+    ]);
+    const { summaries: queue } = status;
+    const isOff = queue?.mode === 'off' && queue.waiting + queue.failed + rows.length === 0;
     return {
       title: 'Summaries',
       refresh: true,
       controls: controls(request, chosen),
-      body: html`${partState(status, 'summaries')}${queuePanel(status.summaries)}${listPanel(rows, request)}`,
+      body: html`${waitsForBudget === undefined ? partState(status, 'summaries') : budgetState(waitsForBudget, request)}
+${isOff ? offPanel() : queuePanel(queue)}${listPanel(rows, request)}`,
     };
   },
 };
@@ -87,15 +95,31 @@ ${choice('kind', 'kind', [['', 'all'], ...kinds], chosen.kind)}${periodChoice(st
   );
 }
 
+/** States that requests wait for the budget, and until when. */
+function budgetState({ error, nextAttemptAtUs }: SummaryRow, { nowUs }: PageRequest): Html {
+  return html`<section class="panel part warning" aria-label="State">${badge('warn', 'budget used up')}
+<div><p>${withCommands(printable(error ?? ''))} Next attempt ${age(nextAttemptAtUs, nowUs)}.</p>
+<p>Next: wait, or increase the variable and restart the receiver.</p></div></section>`;
+}
+
 function queuePanel(queue: SummaryStatus | null): Html {
-  if (queue === null || queue.mode === 'off') return offPanel(queue);
+  if (queue === null) {
+    return panel(
+      'Queue',
+      emptyState('The state of the queue is not known.', withCommands('Check: `earshot status`')),
+    );
+  }
   const figures = [
     ['waiting', queue.waiting],
     ['failed', queue.failed],
     ['requests in 24 h', queue.requests],
     ['tokens in 24 h', queue.tokens],
   ] as const;
-  const modes = { each: 'one text per product', digest: 'one text per time span' } as const;
+  const modes = {
+    each: 'one text per product',
+    digest: 'one text per time span',
+    off: 'off, so no new summaries are requested automatically',
+  } as const;
   const retry =
     queue.failed === 0 ? '' : commandList([['Retry all', `earshot summarize --retry all`]]);
   return panel(
@@ -105,13 +129,7 @@ function queuePanel(queue: SummaryStatus | null): Html {
   );
 }
 
-function offPanel(queue: SummaryStatus | null): Html {
-  if (queue === null) {
-    return panel(
-      'Queue',
-      emptyState('The state of the queue is not known.', withCommands('Check: `earshot status`')),
-    );
-  }
+function offPanel(): Html {
   return panel(
     'Summaries are off',
     html`<p>A summary describes a product, or all notifications of a time span (a digest), in a few sentences. Each
@@ -156,7 +174,7 @@ function item(row: SummaryRow, nowUs: number): Html {
       : html`<a class="name" href="${productLink(productId)}">${name}</a>`;
   const canRetry = state === 'failed' || state === 'dropped' || text?.verified === false;
   const written = text === null ? 'no text' : (text.model ?? 'without a model');
-  return html`<li id="summary-${id}">
+  return html`<li id="summary-${id}" data-row>
 <p class="summary-title">${title} ${row.kind === 'digest' ? badge('plain', 'digest') : ''} ${stateBadge(row, nowUs)}</p>
 ${text === null ? '' : html`<p class="summary-text">${printable(text.text)}</p>`}
 ${text === null || text.doubts.length === 0 ? '' : html`<p class="doubts">Not in the facts: ${text.doubts.map((one, i) => html`${i === 0 ? '' : ', '}<q>${printable(one)}</q>`)}</p>`}

@@ -159,7 +159,25 @@ function panels(found: Found, request: PageRequest, collection: string | undefin
   }
   return html`${lagNote(found.lag)}
 <p class="note">Each product passes three stages. Hours are hours of receipt (UTC); ${hasLinks(state) ? 'an hour in a chart opens its list' : 'the tables link to the list of each hour'}. Percentiles are nearest ranks: 90 % of the delays are not longer than p90.</p>
+${totalsPanel(found)}
 ${delayStages.map((stage) => stagePanel(stage, { ...found, collections: shown }, { request, collection }))}`;
+}
+
+/** Percentiles of the stages cannot be added, so the delays over all stages are measured, too. */
+function totalsPanel({ total: { sensingToReceipt, publicationToReceipt } }: Timeliness): Html {
+  const rows = [
+    { name: 'Sensing to receipt', delays: sensingToReceipt },
+    { name: 'Publication to receipt', delays: publicationToReceipt },
+  ].flatMap(({ name, delays }) => (delays === null ? [] : [{ name, delays }]));
+  const body =
+    rows.length === 0
+      ? emptyState('No push of a created product was received in this period.')
+      : html`<div class="totals">${rows.map(
+          ({ name, delays }) => html`<div><h3>${name}</h3>
+<dl class="figures">${figuresOf(delays).map(([figure, value]) => html`<div><dt>${figure}</dt><dd>${value}</dd></div>`)}</dl></div>`,
+        )}</div>
+<p class="note">Counted: pushes of created products. Recovered notifications are excluded. Percentiles of the stages below cannot be added to these.</p>`;
+  return panel('Total delay', body, 'of the whole period');
 }
 
 function lagNote(lag: number): Html | string {

@@ -6,6 +6,7 @@ import { formatDateUs } from '../../domain/dates.ts';
 import { jittered } from '../../domain/job.ts';
 import {
   budgetLimits,
+  budgetSpent,
   type NewSummaryJob,
   type SummaryBudget,
   type SummaryJob,
@@ -106,7 +107,7 @@ async function requestText(work: PreparedWork, model: SummaryModel): Promise<Job
   if (claim.outcome === 'budget') {
     const { limit, freeAtUs: untilUs } = claim;
     const { of, variable } = budgetLimits[limit];
-    const reason = `The budget is used up: ${budget[limit]} ${of} (${variable}).`;
+    const reason = `${budgetSpent} ${budget[limit]} ${of} (${variable}).`;
     return postpone(work, { end: 'budget', limit, reason, untilUs }, template);
   }
   const { result, tokens } = await answerOf(request, key, work, model);

@@ -73,6 +73,19 @@ describe.skipIf(!hasChromium)('the frame of the page', { timeout: 30_000 }, () =
     expect(await dialog.isVisible()).toBe(false);
   });
 
+  it('shows the tab of the page on a phone, and moves through alerts by keyboard', async () => {
+    const { page, problems } = await open('/alerts', { viewport: { width: 375, height: 800 } });
+    const tab = await page.locator('nav [aria-current]').boundingBox();
+    expect(tab?.x).toBeGreaterThanOrEqual(0);
+    expect((tab?.x ?? 0) + (tab?.width ?? 0)).toBeLessThanOrEqual(375);
+    await page.keyboard.press('j');
+    expect(await page.locator('[data-row].selected').count()).toBe(1);
+    await page.goto(`${seeded.url}/coverage`);
+    const missing = await page.locator('.hours .cell.bad').first().boundingBox();
+    expect((missing?.x ?? 0) + (missing?.width ?? 999)).toBeLessThanOrEqual(375);
+    expect(problems).toEqual([]);
+  });
+
   it('keeps the theme', async () => {
     const { page, problems } = await open('/', { colorScheme: 'light' });
     const ground = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');

@@ -1,7 +1,7 @@
 /** The pages about the operation of the receiver, as a person and a browser see them. */
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ListedAlert } from '../../../src/domain/alerts.ts';
+import type { AlertQuery, ListedAlert } from '../../../src/domain/alerts.ts';
 import type { QuarantineEntry } from '../../../src/domain/ports.ts';
 import { createMemoryOperations, openConsole } from '../console-context.ts';
 import { alertRow, filledOperations, quarantineRow } from '../operation-sample.ts';
@@ -114,7 +114,7 @@ it('the navigation marks the pages about parts with a problem', async () => {
 describe('/sinks', () => {
   it('shows kind, position, lag, errors, and what is to be retried', async () => {
     const { text } = await pageAt('/sinks');
-    expect(text).toContain('archive command delivering');
+    expect(text).toContain('archive command behind');
     expect(text).toMatch(
       /not read yet 5 notifications .* lag \S+ \S+ since the oldest one was received/,
     );
@@ -148,6 +148,23 @@ describe('/sinks', () => {
     expect(text).not.toContain('earshot sinks test');
   });
 
+  it('lists the problems of all sinks with their errors, and states a long lag', async () => {
+    const { text } = await pageAt('/sinks');
+    expect(text).not.toMatch(/\(and \d+ more\)/);
+    expect(text).toContain('hook : 2 notifications will be retried: The webhook answered 503.');
+    expect(text).toContain('hook : 3 dead letters');
+    const status = sampleStatus();
+    const [sink] = status.sinks;
+    if (sink === undefined) throw new Error('The sample has no sink.');
+    const late = { ...sink, name: 'late', fault: null, lastError: null, dead: 0, waiting: 5 };
+    const nowUs = Date.UTC(2026, 4, 2, 12) * 1000;
+    const sinks = [{ ...late, oldestWaitingAtUs: nowUs - 2 * 3_600_000_000 }];
+    const { get } = await openConsole({ status: async () => ({ ...status, sinks }) });
+    const page = textOf((await get('/sinks')).text);
+    expect(page).toContain('late : 2 h behind');
+    expect(page).toMatch(/late \w+ behind/);
+  });
+
   it('explains what a sink is when there is none', async () => {
     const { get } = await openConsole({ status: async () => emptyStatus() });
     const { text: page } = await get('/sinks');
@@ -167,7 +184,11 @@ describe('/alerts', () => {
     expect(active).toMatch(
       /missing: alps critical .* are not in the log\. The hour from \S+Z has 4 missing events\. Next step/,
     );
-    expect(page).toContain('data-copy="earshot reconcile --subscription alps"');
+    // The same command as on /coverage.
+    const [, hour = ''] = /data-copy="(earshot reconcile [^"]*)"/.exec(page) ?? [];
+    expect((await pageAt('/coverage')).page).toContain(`data-copy="${hour}"`);
+    expect(page).toMatch(/<a href="\/coverage\?subscription=alps&amp;until=[^"]*">\S+Z<\/a> has 4/);
+    expect(active).toContain('before never');
     expect(active).toContain('notified nobody: no channel was configured');
     expect(resolved).toMatch(
       /24 h warning disk The disk is nearly full\. 3\.9 GiB of 80 GiB are free\./,
@@ -212,6 +233,19 @@ describe('/alerts', () => {
     expect(seen).toEqual(alerts.map(({ id }) => `Cause ${id}`).toReversed());
   });
 
+  it('shows resolved alerts also when many newer ones are active, and how often each was raised', async () => {
+    const resolvedAtUs = Date.UTC(2026, 4, 2) * 1000;
+    const resolved = [1, 2, 3].map((id) => alertRow(id, { resolvedAtUs }));
+    const active = Array.from({ length: 160 }, (_, i) =>
+      alertRow(i + 4, i < 159 ? { kind: 'unknown', subject: `other-${i}` } : {}),
+    );
+    const { get } = await openConsole({ alerts: alertReader([...resolved, ...active]) });
+    const text = textOf((await get('/alerts?since=7d')).text);
+    expect(text).toContain('3 shown, active at some time in this period');
+    expect(text).toContain('before raised 3 times, last resolved 2026-05-02 00:00 12 h ago');
+    expect(text).toContain('before never');
+  });
+
   it('reports that no alert is active', async () => {
     const { get } = await openConsole();
     const text = textOf((await get('/alerts')).text);
@@ -219,14 +253,17 @@ describe('/alerts', () => {
   });
 });
 
+const endless = Number.POSITIVE_INFINITY;
+
 /** Alerts newest first; the delivery of the first one through `url` has failed. */
 function alertReader(rows: readonly ListedAlert[]) {
   const { alerts: none } = createMemoryOperations();
   return {
     ...none,
-    alerts: async ({ all = false, beforeId = Number.POSITIVE_INFINITY, limit = 0 }) =>
+    alerts: async ({ all, resolved = false, beforeId = endless, limit }: AlertQuery) =>
       rows
-        .filter(({ id, resolvedAtUs }) => id < beforeId && (all || resolvedAtUs === null))
+        .filter(({ id }) => id < beforeId)
+        .filter(({ resolvedAtUs }) => (resolvedAtUs === null ? !resolved : all))
         .toReversed()
         .slice(0, limit),
     unsentDeliveries: async () =>
@@ -387,7 +424,7 @@ describe.skipIf(!hasChromium)('in a browser', () => {
     await page.locator('.next-step').getByText('Copy').click();
     await page.getByText('Copied').waitFor();
     const copied = await page.evaluate('navigator.clipboard.readText()');
-    expect(copied).toBe('earshot reconcile --subscription alps');
+    expect(copied).toMatch(/^earshot reconcile --since \S+ --until \S+ --subscription alps$/);
     await page.context().close();
   });
 });

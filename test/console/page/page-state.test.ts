@@ -1,7 +1,9 @@
 /** The state of a page in its URL. */
 import { describe, expect, it } from 'vitest';
 import {
+  isAbsolute,
   linkTo,
+  navigationState,
   productLink,
   readPageState,
   sharedState,
@@ -113,5 +115,15 @@ describe('the state of a page', () => {
     const shared = sharedState(read('?since=7d&subscription=alps&event=created&filter=Online'));
     expect(linkTo('/map', shared)).toBe('/map?since=7d&subscription=alps');
     expect(linkTo('/map', sharedState(read('')))).toBe('/map');
+  });
+
+  it('passes only a relative period to the navigation', () => {
+    const linkOf = (search: string) => linkTo('/live', navigationState(read(search)));
+    expect(linkOf('?since=7d&subscription=alps')).toBe('/live?since=7d&subscription=alps');
+    const hour = '?since=2026-05-10T09:00Z&until=2026-05-10T10:00Z&subscription=alps';
+    expect(linkOf(hour)).toBe('/live?subscription=alps');
+    expect(
+      [hour, '?since=7d', '?since=2d&until=1d', ''].map((one) => isAbsolute(read(one))),
+    ).toEqual([true, false, true, false]);
   });
 });

@@ -24,7 +24,7 @@ export const seededJobs: BackgroundJobs = {
   }),
   summaryMode: async () => 'each',
   backupEveryHours: null,
-  comparisonOff: 'Automatic comparison is off in this receiver.',
+  comparisonOff: 'This receiver compares only on request.',
 };
 
 /** Adds the data to a store whose log is filled. */

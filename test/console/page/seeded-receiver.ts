@@ -246,13 +246,16 @@ async function compare({ completeness }: Store, now: number, missingHourUs: numb
 }
 
 async function raiseAlerts({ alerts }: Store, now: number, missingHourUs: number): Promise<void> {
+  const [fromText, untilText] = [missingHourUs, missingHourUs + hourUs].map(
+    (us) => `${formatDateUs(us).slice(0, 16)}Z`,
+  );
   const finding = {
     kind: 'missing',
     subject: 'alps',
     severity: 'critical',
     cause: 'Expected events of the subscription "alps" are not in the log.',
-    evidence: [`The hour from ${formatDateUs(missingHourUs).slice(0, 16)}Z has 4 missing events.`],
-    nextStep: 'Fetch them with `earshot reconcile --subscription alps`.',
+    evidence: [`The hour from ${fromText} has 4 missing events.`],
+    nextStep: `Run \`earshot reconcile --since ${fromText} --until ${untilText} --subscription alps\` to fetch them.`,
   } as const;
   await alerts.settleFindings({
     checked: [finding],

@@ -48,17 +48,20 @@ describe.skipIf(!hasChromium)('the pages about time', () => {
     expect(await missing.locator('p').first().textContent()).toMatch(
       /^414 events were expected in 69 compared hours: 410 are in the log, 4 are missing\.$/,
     );
-    expect(await missing.locator('code').allTextContents()).toEqual([
+    expect(await missing.locator('.command code').allTextContents()).toEqual([
       `earshot reconcile --since ${since} --until ${until} --subscription alps`,
     ]);
     const href = `/live?since=${since}&until=${until}&subscription=alps`;
     const item = missing.getByRole('link');
     expect(await item.getAttribute('href')).toBe(href);
-    expect(await item.textContent()).toContain('yesterday, ');
+    expect(await item.textContent()).toBe('notifications received then');
+    const text = await missing.textContent();
+    expect(text).toContain('4 missing yesterday, ');
+    expect(text).toContain('list their names without fetching them, add --dry-run');
 
     const cell = page.getByRole('table').getByRole('link', { name: 'missing' });
     expect(await cell.getAttribute('title')).toMatch(
-      /: missing\. Expected 6, received 2, recovered 0, late 0, missing 4$/,
+      /: missing\. Expected 6, received 2, recovered 0, late 0, missing 4\. Opens the notifications received in this hour; events are counted by their date in the catalogue\. The names of missing events are known after the command above\.$/,
     );
     const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'missing' }) });
     expect(await row.getByRole('rowheader').textContent()).toContain('yesterday');
@@ -210,7 +213,7 @@ describe('the page of delays', () => {
     const context = await openConsole({ notifications });
     context.products.state.indexedPosition = 10;
     context.products.timelinessOf = () => ({
-      total: delays,
+      total: { ...delays, sensingToReceipt: null, publicationToReceipt: null },
       hours: [{ hourUs: Date.UTC(2026, 4, 2, 10) * 1000, ...delays }],
       collections: [
         {

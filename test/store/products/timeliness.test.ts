@@ -85,6 +85,37 @@ describe('the timeliness', () => {
     });
   });
 
+  it('has delays over all stages, which are not the sums of the percentiles', async () => {
+    const { total } = await timelinessOf([
+      eventAt({ sensed: 0, published: 100, notified: 900, received: 1_000 }),
+      eventAt({ sensed: 0, published: 700, notified: 710, received: 720 }),
+      eventAt({ sensed: 0, published: 300, notified: 320, received: 8_000 }),
+      eventAt({ published: 100, received: 150 }, { event: 'modified' }),
+      eventAt({ published: 100, notified: null, received: 9_000 }, { source: 'reconcile' }),
+    ]);
+    expect(total).toMatchObject({
+      sensingToReceipt: { count: 3, p50Ms: 1_000_000, p90Ms: 8_000_000, maxMs: 8_000_000 },
+      publicationToReceipt: { count: 3, p50Ms: 900_000, p99Ms: 7_700_000 },
+    });
+  });
+
+  it('has the nearest rank of many delays in many hours', async () => {
+    const seconds = Array.from({ length: 200 }, (_, i) => ((i * 7_919) % 200) + 1);
+    const { total, collections } = await timelinessOf(
+      seconds.map((delay, i) =>
+        eventAt(
+          { notified: i * 900, received: i * 900 + delay },
+          i % 3 === 0 ? { name: 'SENTINEL-1' } : {},
+        ),
+      ),
+    );
+    expect(total.notificationToReceipt).toEqual({
+      ...{ count: 200, p50Ms: 100_000, p90Ms: 180_000, p99Ms: 198_000, maxMs: 200_000 },
+    });
+    const counts = collections.map(({ delays }) => delays.notificationToReceipt?.count);
+    expect(counts).toEqual([67, 133]);
+  });
+
   it('counts each delay in one bin of its collection; a bound belongs to the next bin', async () => {
     const received = (seconds: number) => eventAt({ notified: 1_000, received: 1_000 + seconds });
     const { collections } = await timelinessOf([

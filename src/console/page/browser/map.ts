@@ -1,4 +1,6 @@
 /** The map of footprints: data, colours, selection, area, and state of the URL. */
+
+import { element } from './keyboard.ts';
 import { MapCanvas, shapeOf, trace } from './map-canvas.ts';
 import { type ColourName, colourings } from './map-colours.ts';
 import { isInside, type Land, loadLand, mapColours, placeText } from './map-data.ts';
@@ -6,7 +8,7 @@ import { boxText, createDrawing, type DrawMode, polygonText } from './map-draw.t
 import { addGestures } from './map-gestures.ts';
 import { followItems, type Item } from './map-items.ts';
 import { edgeLatitude, plateCarree, projections } from './map-projection.ts';
-import { element, showConnection } from './shell.ts';
+import { showConnection } from './shell.ts';
 import { pageData } from './stream.ts';
 
 interface PageData {

@@ -1,4 +1,5 @@
-/** Behaviour of every page: theme, ages, copy buttons, keyboard, and content that refreshes itself. */
+/** Behaviour of every page: theme, ages, copy buttons, and content that refreshes itself. */
+import { addKeyboard, element, isTyping, listRows, select } from './keyboard.ts';
 import { asCalled, openStream, type StreamState } from './stream.ts';
 
 const storage = {
@@ -24,9 +25,26 @@ const refreshMs = { least: 1_000, most: 30_000 };
 addThemeButton();
 prepareContent(document);
 setInterval(() => updateAges(document), 5_000);
-addKeyboard();
+addKeyboard(storage);
+showCurrentTab();
+for (const area of document.querySelectorAll<HTMLElement>('.by-hour')) showFirstMissing(area);
 const refreshed = document.querySelector<HTMLElement>('main[data-refresh]');
 if (refreshed !== null) keepFresh(refreshed.dataset.refresh ?? '');
+
+/** Scrolls the tabs of a narrow window to the current page. */
+function showCurrentTab(): void {
+  const nav = document.querySelector<HTMLElement>('.sidebar nav');
+  if (nav === null || nav.scrollWidth <= nav.clientWidth) return;
+  const tab = nav.querySelector('[aria-current]');
+  tab?.scrollIntoView({ inline: 'center', block: 'nearest' });
+}
+
+/** Scrolls a table that is wider than the window to its first missing hour. */
+function showFirstMissing(area: HTMLElement): void {
+  const cell = area.querySelector<HTMLElement>('.cell.bad')?.closest('td') ?? null;
+  if (cell === null || area.scrollWidth <= area.clientWidth) return;
+  area.scrollLeft = cell.offsetLeft - area.clientWidth / 2;
+}
 
 function addThemeButton(): void {
   const button = document.querySelector<HTMLButtonElement>('[data-theme-button]');
@@ -112,7 +130,7 @@ function updateAges(root: ParentNode): void {
 
 /** Repeats `ageText` of markup.ts. */
 function ageText(seconds: number): string {
-  if (seconds === 0) return 'now';
+  if (seconds === 0) return 'just now';
   return seconds < 0 ? `in ${spanText(-seconds)}` : `${spanText(seconds)} ago`;
 }
 
@@ -227,7 +245,7 @@ function replaceChanged(now: Element | null, next: Element | null): void {
   const opened = [...now.querySelectorAll('details')].map(({ open }) => open);
   const fresh = document.adoptNode(next);
   const same = focused === null ? null : sameElement(focused, now, fresh);
-  const wasSelected = now.querySelector('[aria-selected="true"]') !== null;
+  const wasSelected = now.querySelector('[aria-selected="true"], [data-row].selected') !== null;
   now.replaceWith(fresh);
   prepareContent(fresh);
   for (const [i, area] of fresh.querySelectorAll('.scroll').entries())
@@ -235,7 +253,8 @@ function replaceChanged(now: Element | null, next: Element | null): void {
   for (const [i, details] of fresh.querySelectorAll('details').entries())
     details.open = opened[i] ?? details.open;
   same?.focus({ preventScroll: true });
-  if (wasSelected) same?.closest('[data-list] tbody > tr')?.setAttribute('aria-selected', 'true');
+  const row = same?.closest(listRows);
+  if (wasSelected && row) select(row, true);
 }
 
 /** Returns the element of new content that corresponds to one of the former: the same link, or the same place. */
@@ -294,106 +313,4 @@ export function showConnection(state: StreamState | 'failed'): void {
     .split('`')
     .map((part, i) => (i % 2 === 1 ? element('code', asCalled(part)) : part));
   banner.replaceChildren(...parts);
-}
-
-/** Keys: `g` and a letter opens a page, `/` focuses the search, `j` `k` `o` move in lists, `?` lists all. */
-function addKeyboard(): void {
-  const help = document.querySelector<HTMLButtonElement>('[data-help-button]');
-  const dialog = helpDialog();
-  if (help !== null) {
-    help.hidden = false;
-    help.addEventListener('click', () => dialog.showModal());
-  }
-  let afterG = Number.NEGATIVE_INFINITY;
-  document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-    if (storage.get('shortcuts') === 'off' || dialog.open) return;
-    const isSecond = performance.now() - afterG < 1_500;
-    afterG = Number.NEGATIVE_INFINITY;
-    if (isSecond) {
-      const link = document.querySelector<HTMLAnchorElement>(
-        `nav [data-key="${CSS.escape(event.key)}"]`,
-      );
-      if (link === null) return;
-      event.preventDefault();
-      link.click();
-    } else if (event.key === 'g') afterG = performance.now();
-    else act(event, dialog);
-  });
-}
-
-function act(event: KeyboardEvent, dialog: HTMLDialogElement): void {
-  const actions: Readonly<Record<string, () => void>> = {
-    '?': () => dialog.showModal(),
-    '/': () => document.querySelector<HTMLElement>('[data-search]')?.focus(),
-    j: () => moveInList(1),
-    k: () => moveInList(-1),
-    o: () => selectedRow()?.querySelector<HTMLElement>('a, button, summary')?.click(),
-  };
-  const action = actions[event.key];
-  if (action === undefined) return;
-  event.preventDefault();
-  action();
-}
-
-function isTyping(target: EventTarget | null): boolean {
-  return (
-    target instanceof HTMLElement && target.matches('input, textarea, select, [contenteditable]')
-  );
-}
-
-const selectedRow = () => document.querySelector<HTMLElement>('[data-list] [aria-selected="true"]');
-
-function moveInList(step: number): void {
-  const rows = [
-    ...document.querySelectorAll<HTMLElement>('[data-list] tbody > tr:not(.details)'),
-  ].filter((row) => row.offsetParent !== null);
-  const now = selectedRow();
-  const next = rows[now === null ? (step > 0 ? 0 : rows.length - 1) : rows.indexOf(now) + step];
-  if (next === undefined) return;
-  now?.removeAttribute('aria-selected');
-  next.setAttribute('aria-selected', 'true');
-  next.querySelector<HTMLElement>('a, button, summary')?.focus({ preventScroll: true });
-  next.scrollIntoView({ block: 'nearest' });
-}
-
-function helpDialog(): HTMLDialogElement {
-  const dialog = document.createElement('dialog');
-  const pages = [...document.querySelectorAll<HTMLAnchorElement>('nav [data-key]')].map(
-    (link) => [`g ${link.dataset.key}`, `open ${link.firstChild?.textContent ?? ''}`] as const,
-  );
-  const keys = [
-    ['?', 'show this list'],
-    ['/', 'focus the search'],
-    ['Ctrl+Enter', 'run the filter'],
-    ['j k', 'next and previous row of a list'],
-    ['o', 'open the row'],
-    ...pages,
-    ['← ↑ ↓ → + − 0', 'move or zoom the map, show all of it'],
-    ['Enter Backspace', 'select on the map or finish a polygon, remove its last corner'],
-    ['Escape', 'stop drawing on the map, or leave the filter'],
-  ] as const;
-  const list = element('dl', '');
-  list.className = 'facts';
-  for (const [key, text] of keys) {
-    const name = element('dt', '');
-    name.append(...key.split(' ').flatMap((one, i) => [i > 0 ? ' ' : '', element('kbd', one)]));
-    list.append(name, element('dd', text));
-  }
-  const choice = document.createElement('input');
-  Object.assign(choice, { type: 'checkbox', checked: storage.get('shortcuts') !== 'off' });
-  choice.addEventListener('change', () => storage.set('shortcuts', choice.checked ? 'on' : 'off'));
-  const label = element('label', ' Shortcuts are on');
-  label.prepend(choice);
-  const close = Object.assign(element('button', 'Close'), { autofocus: true });
-  close.addEventListener('click', () => dialog.close());
-  dialog.append(element('h2', 'Keyboard shortcuts'), list, label, close);
-  return document.body.appendChild(dialog);
-}
-
-/** Creates an element with a text. */
-export function element(name: string, text: string): HTMLElement {
-  const made = document.createElement(name);
-  made.textContent = text;
-  return made;
 }

@@ -17,7 +17,7 @@ const levelTones: Readonly<Record<PartStatus['level'], readonly [Tone, string]>>
 export function partState(
   { parts }: Pick<Status, 'parts'>,
   name: StatusPart,
-  /** All problems of the part; its text then counts no others. */
+  /** List of the problems of the part; its text then counts no others. */
   all: Html | string = '',
 ): Html | string {
   const part = parts.find((one) => one.part === name);

@@ -150,7 +150,7 @@ function oldestUsOf({ sink, reader }: SinkView): number | null {
   return since.length === 0 ? null : Math.min(...since);
 }
 
-const isBehind = (view: SinkView, nowUs: number) => nowUs - (oldestUsOf(view) ?? nowUs) > lagMaxUs;
+const hasLag = (view: SinkView, nowUs: number) => nowUs - (oldestUsOf(view) ?? nowUs) > lagMaxUs;
 
 /** Lists the problems of all sinks, with their errors. */
 function problemList(views: readonly SinkView[], nowUs: number): Html | string {
@@ -164,7 +164,7 @@ function problemList(views: readonly SinkView[], nowUs: number): Html | string {
         ? null
         : html`${notifications(retries.count)} will be retried: <q>${printable(lastError)}</q>`,
       dead === 0 ? null : html`${count(dead)} dead ${dead === 1 ? 'letter' : 'letters'}`,
-      fault === null && retries.count === 0 && isBehind(view, nowUs) ? html`${lag} behind` : null,
+      fault === null && retries.count === 0 && hasLag(view, nowUs) ? html`lag of ${lag}` : null,
     ].filter((one) => one !== null);
     return problems.map(
       (one) => html`<li><a href="#${encodeURIComponent(name)}">${printable(name)}</a>: ${one}</li>`,
@@ -181,7 +181,7 @@ function stateBadge(view: SinkView, nowUs: number): Html {
   if (sink.dead > 0) return badge('warn', 'dead letters');
   const open = sink.waiting + (reader?.behind ?? 0);
   if (open > 0) {
-    return isBehind(view, nowUs) ? badge('warn', 'behind') : badge('note', 'delivering');
+    return hasLag(view, nowUs) ? badge('warn', 'behind') : badge('note', 'delivering');
   }
   return reader === undefined ? badge('plain', 'not started') : badge('good', 'up to date');
 }

@@ -161,7 +161,7 @@ describe('/sinks', () => {
     const sinks = [{ ...late, oldestWaitingAtUs: nowUs - 2 * 3_600_000_000 }];
     const { get } = await openConsole({ status: async () => ({ ...status, sinks }) });
     const page = textOf((await get('/sinks')).text);
-    expect(page).toContain('late : 2 h behind');
+    expect(page).toContain('late : lag of 2 h');
     expect(page).toMatch(/late \w+ behind/);
   });
 

@@ -10,6 +10,7 @@ import { hourUs } from '../../domain/completeness.ts';
 import { hourOf } from '../../domain/coverage.ts';
 import { parseDate } from '../../domain/dates.ts';
 import { printable } from '../../domain/text.ts';
+import { spanText } from './browser/texts.ts';
 import { periodChoice, stateForm } from './layout.ts';
 import {
   age,
@@ -19,7 +20,6 @@ import {
   facts,
   type Html,
   panel,
-  spanText,
   type TableColumn,
   table,
   time,

@@ -26,6 +26,11 @@ const libraries: Readonly<Record<string, { specifier: string; file: string }>> =
   'hooks.js': { specifier: 'preact/hooks', file: 'preact/hooks/dist/hooks.mjs' },
 };
 
+/** Style sheets, joined to one file. A rule of a later one has precedence. */
+const styleSheets = [
+  ...['base', 'content', 'window', 'live', 'map', 'products', 'operation', 'time', 'overview'],
+];
+
 const require = createRequire(import.meta.url);
 
 parentPort?.postMessage(await prepareFiles());
@@ -34,13 +39,15 @@ async function prepareFiles(): Promise<PreparedFile[]> {
   const texts = new Map<string, string>();
   const folder = fileURLToPath(new URL('browser/', import.meta.url));
   for (const file of await readdir(folder)) {
-    if (file.endsWith('.d.ts') || !/\.(?:ts|js|css|svg)$/.test(file)) continue;
+    if (!/\.(?:ts|js|svg)$/.test(file)) continue;
     const text = await readFile(`${folder}${file}`, 'utf8');
     texts.set(
       file.replace(/\.ts$/, '.js'),
       file.endsWith('.ts') ? stripTypeScriptTypes(text) : text,
     );
   }
+  const sheets = styleSheets.map((name) => readFile(`${folder}${name}.css`, 'utf8'));
+  texts.set('page.css', (await Promise.all(sheets)).join('\n'));
   for (const [name, { file }] of Object.entries(libraries)) {
     texts.set(name, await readFile(pathOfLibrary(file), 'utf8'));
   }

@@ -7,12 +7,11 @@ import { printable } from '../../domain/text.ts';
 import { parseBoundingBox } from '../../filter/bounding-box.ts';
 import { cloudCover, deleted, intersects, published } from '../../filter/builder.ts';
 import { orderableFields } from '../../filter/fields.ts';
-import { excerptOf, type FilterFinding } from '../../filter/finding.ts';
 import { boxesOf, toShape } from '../../filter/geometry/shape.ts';
 import { printFilter } from '../../filter/print.ts';
 import { facetCondition, hasCondition } from '../../filter/product-conditions.ts';
-import { choice } from './layout.ts';
-import { badge, count, type Html, panel, withCommands } from './markup.ts';
+import { choice, findingsList } from './layout.ts';
+import { badge, count, type Html, panel } from './markup.ts';
 import { sharedState } from './page-state.ts';
 import {
   isNamePart,
@@ -49,7 +48,7 @@ ${hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="
   placeholder="Collection/Name eq 'SENTINEL-2' and ContentDate/Start ge 2026-05-01" aria-describedby="filter-keys">${text}</textarea>
 <div id="filter-completions"></div></div>
 <p class="note" id="filter-keys" hidden>Ctrl+Enter runs. Tab accepts the chosen completion, Escape closes the list.</p>
-<div id="filter-findings">${findingsList(text, search.findings)}</div>
+<div id="filter-findings">${search.findings.length === 0 ? '' : findingsList(text, search.findings)}</div>
 <div class="toolbar">
 ${choice('order', 'orderby', [['', orderNames[usual]], ...orders], order.by === usual ? undefined : order.by)}
 ${choice(
@@ -81,22 +80,6 @@ function boxReason({ badBox }: ProductSearch): Html | string {
   if (badBox === null) return '';
   return html`<p class="note" id="box-reason">${badge('bad', 'error')} The box cannot be used. ${badBox.reason}</p>`;
 }
-
-/** The script shows the same (browser/filter-field.ts). */
-function findingsList(text: string, findings: readonly FilterFinding[]): Html | string {
-  if (findings.length === 0) return '';
-  const items = findings.slice(0, findingsShown).map((one) => {
-    const { before, marked, after } = excerptOf(text, one);
-    const { severity, message, expected, hint } = one;
-    return html`<li>${badge(severity === 'error' ? 'bad' : 'warn', severity)} <span>${withCommands(printable(message))}</span>
-<code class="excerpt">${before}<mark>${marked === '' ? ' ' : marked}</mark>${after}</code>
-${expected === undefined ? '' : html`<span>Expected: ${withCommands(printable(expected))}</span>`}
-${hint === undefined ? '' : html`<span>${withCommands(printable(hint))}</span>`}</li>`;
-  });
-  return html`<ul class="plain findings">${items}</ul>`;
-}
-
-const findingsShown = 20;
 
 const dayUs = 86_400_000_000;
 

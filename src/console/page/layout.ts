@@ -251,11 +251,11 @@ export function filterErrors(filter: string, errors: readonly FilterFinding[]): 
 const findingsShown = 20;
 
 /** Renders findings of a filter, each with its place in the text. */
-function findingsList(text: string, all: readonly FilterFinding[]): Html {
+export function findingsList(text: string, all: readonly FilterFinding[]): Html {
   const items = all.slice(0, findingsShown).map((one) => {
     const { before, marked, after } = excerptOf(text, one);
     const { severity, message, expected, hint } = one;
-    return html`<li>${badge(severity === 'error' ? 'bad' : 'warn', severity)} ${withCommands(printable(message))}
+    return html`<li>${badge(severity === 'error' ? 'bad' : 'warn', severity)} <span>${withCommands(printable(message))}</span>
 <code class="excerpt">${before}<mark>${marked === '' ? ' ' : marked}</mark>${after}</code>
 ${expected === undefined ? '' : html`<span>Expected: ${withCommands(printable(expected))}</span>`}
 ${hint === undefined ? '' : html`<span>${withCommands(printable(hint))}</span>`}</li>`;

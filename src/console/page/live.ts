@@ -13,6 +13,7 @@ import {
   newestCursor,
   newestLiveRows,
 } from '../live-rows.ts';
+import { delayText, eventTones } from './browser/texts.ts';
 import { choice, filterErrors, filterField, periodChoice, stateForm } from './layout.ts';
 import {
   badge,
@@ -20,9 +21,7 @@ import {
   emptyState,
   type Html,
   panel,
-  spanText,
   type TableColumn,
-  type Tone,
   table,
   withCommands,
 } from './markup.ts';
@@ -123,12 +122,6 @@ function list(rows: readonly LiveRow[], { nowUs }: PageRequest): Html {
   return table(columnsAt(nowUs), rows, { caption: 'Notifications, newest first', list: true });
 }
 
-const eventTones: Readonly<Record<string, Tone>> = {
-  created: 'good',
-  modified: 'note',
-  deleted: 'warn',
-};
-
 /** The script shows the same columns (browser/live.ts). */
 function columnsAt(nowUs: number): TableColumn<LiveRow>[] {
   return [
@@ -143,7 +136,11 @@ function columnsAt(nowUs: number): TableColumn<LiveRow>[] {
     { title: 'tile/orbit', value: ({ cells }) => cells.tile, class: 'tight' },
     { title: 'place', value: ({ cells }) => cells.place, class: 'tight' },
     { title: 'cloud', value: ({ cells }) => cells.cloud, isNumber: true },
-    { title: 'delay', value: delayText, isNumber: true },
+    {
+      title: 'delay',
+      value: (row) => delayText(row.notificationDate, row.receivedAt),
+      isNumber: true,
+    },
     { title: 'subscription', value: ({ subscription }) => printable(subscription ?? '-') },
     {
       title: 'product',
@@ -158,10 +155,4 @@ function columnsAt(nowUs: number): TableColumn<LiveRow>[] {
 function timeOfDay(iso: string, nowUs: number): string {
   const isToday = iso.slice(0, 10) === formatDateUs(nowUs).slice(0, 10);
   return isToday ? iso.slice(11, 19) : iso.slice(5, 19).replace('T', ' ');
-}
-
-/** Time from NotificationDate to receipt. */
-function delayText({ notificationDate, receivedAt }: LiveRow): string | null {
-  if (notificationDate === null) return null;
-  return spanText(Math.max(0, (Date.parse(receivedAt) - Date.parse(notificationDate)) / 1_000));
 }

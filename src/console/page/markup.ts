@@ -2,6 +2,7 @@
 import { html } from 'hono/html';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import { printable } from '../../domain/text.ts';
+import { ageText } from './browser/texts.ts';
 
 /** Markup in which all inserted text is escaped. */
 export type Html = ReturnType<typeof html>;
@@ -11,7 +12,7 @@ export function time(us: number | null, nowUs: number, upTo: 'minute' | 'second'
   if (us === null) return html`<span class="dim">-</span>`;
   const absolute = shortDateUs(us, upTo);
   return html`<time datetime="${formatDateUs(us)}" class="tight">${absolute}
-    <span class="dim" data-age>${ageText(us, nowUs)}</span></time>`;
+    <span class="dim" data-age>${ageText((nowUs - us) / 1_000_000)}</span></time>`;
 }
 
 /** Renders only the age of a time; the absolute time is the title. */
@@ -19,23 +20,7 @@ export function age(us: number | null, nowUs: number): Html {
   if (us === null) return html`<span class="dim">-</span>`;
   const absolute = `${shortDateUs(us, 'second')} UTC`;
   return html`<time datetime="${formatDateUs(us)}" title="${absolute}" class="tight"
-    ><span data-age>${ageText(us, nowUs)}</span></time>`;
-}
-
-/** `12 s ago`, `in 3 h`, `just now`. The browser repeats this in shell.ts. */
-function ageText(us: number, nowUs: number): string {
-  const seconds = Math.round((nowUs - us) / 1_000_000);
-  if (seconds === 0) return 'just now';
-  return seconds < 0 ? `in ${spanText(-seconds)}` : `${spanText(seconds)} ago`;
-}
-
-/** Formats a duration with its two largest digits: `45 s`, `12 min`, `5 h`, `3 d`. */
-export function spanText(seconds: number): string {
-  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
-  if (seconds < 100) return `${seconds < 10 ? Number(seconds.toFixed(1)) : Math.round(seconds)} s`;
-  if (seconds < 6_000) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172_800) return `${Number((seconds / 3_600).toFixed(seconds < 36_000 ? 1 : 0))} h`;
-  return `${Math.round(seconds / 86_400)} d`;
+    ><span data-age>${ageText((nowUs - us) / 1_000_000)}</span></time>`;
 }
 
 const grouped = new Intl.NumberFormat('en-GB');
@@ -61,13 +46,6 @@ export function command(text: string): Html {
 export function commandsNote(content: { toString(): string }): Html | string {
   if (!content.toString().includes('<div class="command">')) return '';
   return html`<p class="note">Run commands in a terminal on the machine of the receiver.</p>`;
-}
-
-/** Returns an argument of a command, quoted for a shell if necessary. */
-export function shellText(argument: string): string {
-  const text = printable(argument.replaceAll(/\s/g, ' '));
-  if (/^[\w./:=,@%+-]+$/.test(text)) return text;
-  return /["$`\\!]/.test(text) ? `'${text.replaceAll("'", String.raw`'\''`)}'` : `"${text}"`;
 }
 
 /** Renders a button that copies a text, without control characters. It is hidden without JavaScript. */

@@ -8,6 +8,7 @@ import { productCells, productNameText } from '../../domain/product-cells.ts';
 import type { FoundProduct } from '../../domain/products.ts';
 import { isWell, type PartStatus, type Status, worstFirst } from '../../domain/status.ts';
 import { printable } from '../../domain/text.ts';
+import { shellText } from './browser/texts.ts';
 import { type Bar, barChart } from './charts.ts';
 import { coverageStrip } from './coverage-strip.ts';
 import { choice, pageOf, periodChoice, stateForm } from './layout.ts';
@@ -19,7 +20,6 @@ import {
   emptyState,
   type Html,
   panel,
-  shellText,
   type TableColumn,
   table,
   withCommands,

@@ -23,7 +23,8 @@ import {
   withoutCondition,
 } from '../../filter/product-conditions.ts';
 import { readCursor } from '../products-route.ts';
-import { shellText } from './markup.ts';
+
+import { shellText } from './browser/texts.ts';
 import { linkTo, type PageState, sharedState } from './page-state.ts';
 
 /** Products of one page. */

@@ -11,6 +11,7 @@ import type { SummaryRow } from '../../domain/summaries.ts';
 import { byteText, printable } from '../../domain/text.ts';
 import { id } from '../../filter/builder.ts';
 import { partOf } from '../../filter/product-record.ts';
+import { eventTones, shellText, spanText } from './browser/texts.ts';
 import type { PageContent } from './layout.ts';
 import {
   age,
@@ -22,9 +23,6 @@ import {
   facts,
   type Html,
   panel,
-  shellText,
-  spanText,
-  type Tone,
   table,
   time,
   withCommands,
@@ -164,12 +162,6 @@ function statePanel({ row }: FoundProduct, nowUs: number): Html {
     ]),
   );
 }
-
-const eventTones: Readonly<Record<string, Tone>> = {
-  created: 'good',
-  modified: 'note',
-  deleted: 'warn',
-};
 
 function notificationsPanel(rows: readonly NotificationRow[], nowUs: number): Html {
   if (rows.length === 0) {
@@ -355,7 +347,7 @@ function valueText(value: unknown): string {
 }
 
 function accessPanel(found: FoundProduct | null, productId: string, catalogueUrl: string): Html {
-  const query = command(`earshot query --product-id ${shellText(productId)} --body`);
+  const query = command(`earshot query --product-id=${shellText(productId)} --body`);
   if (found === null) return panel('Access', query);
   const { s3Path, downloadUrl } = toProductLinks(found, catalogueUrl);
   const isDeleted = found.row.deletionUs !== null;

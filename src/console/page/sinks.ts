@@ -6,6 +6,7 @@ import type { ReaderStatus, SinkStatus, Status } from '../../domain/status.ts';
 import { notificationAt } from '../../domain/streams.ts';
 import { printable } from '../../domain/text.ts';
 import { collect } from '../notifications-route.ts';
+import { spanText } from './browser/texts.ts';
 import {
   badge,
   command,
@@ -14,7 +15,6 @@ import {
   facts,
   type Html,
   panel,
-  spanText,
   type TableColumn,
   table,
   time,

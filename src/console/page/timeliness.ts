@@ -12,6 +12,7 @@ import {
   type Timeliness,
 } from '../../domain/products.ts';
 import { printable } from '../../domain/text.ts';
+import { spanText } from './browser/texts.ts';
 import { type DelayPoint, delayChart, durationText, histogram, percentileLines } from './charts.ts';
 import { choice, periodChoice, stateForm } from './layout.ts';
 import {
@@ -19,7 +20,6 @@ import {
   emptyState,
   type Html,
   panel,
-  spanText,
   type TableColumn,
   table,
   withCommands,

@@ -110,7 +110,7 @@ describe('the page of a product', () => {
     expect(status).toBe(200);
     expect(text).toContain('&lt;img src=x&gt;\ufffd[31m');
     for (const part of ['<img', '<script>', '\u001b', '\u202e']) expect(text).not.toContain(part);
-    expect(text).toContain('--product-id &#39;x&quot;; rm -rf $HOME');
+    expect(text).toContain('--product-id=&#39;x&quot;; rm -rf $HOME');
   });
 });
 

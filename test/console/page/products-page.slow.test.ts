@@ -262,7 +262,7 @@ describe.skipIf(!hasChromium)('/products', () => {
       const text = await page.locator('main').innerText();
       expect(text).toMatch(/state\s+exists/);
       expect(text).toMatch(/cloud cover\s+[\d.]+ %/);
-      expect(text).toContain(`earshot query --product-id ${product?.Id} --body`);
+      expect(text).toContain(`earshot query --product-id=${product?.Id} --body`);
       expect(await page.locator('.small-map .footprint').count()).toBe(1);
       const notifications = page.getByRole('region', { name: 'Notifications about the product' });
       expect(await notifications.locator('tbody tr').innerText()).toMatch(/created.*alps.*push/s);

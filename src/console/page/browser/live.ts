@@ -1,8 +1,9 @@
 /** The live list: rows as they arrive, pause and resume, details of a row. */
 import { type ComponentChild, Fragment, h, render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { prepareContent, showConnection, spanText } from './shell.ts';
-import { asCalled, openStream, pageData, printable } from './stream.ts';
+import { prepareContent, showConnection } from './shell.ts';
+import { asCalled, openStream, pageData } from './stream.ts';
+import { delayText, eventTones, printable, shellText } from './texts.ts';
 
 interface Row {
   position: number;
@@ -255,7 +256,7 @@ function rowOf(
   const name = printable(productName ?? productId);
   const isToday = receivedAt.startsWith(today());
   const received = isToday ? receivedAt.slice(11, 19) : receivedAt.slice(5, 19).replace('T', ' ');
-  const tone = { created: 'good', modified: 'note', deleted: 'warn' }[event] ?? 'plain';
+  const tone = eventTones[event] ?? 'plain';
   const text = (value: string | null, name = '') =>
     h('td', { class: name }, printable(value ?? '-'));
   return h(
@@ -275,7 +276,7 @@ function rowOf(
     text(cells.tile, 'tight'),
     text(cells.place, 'tight'),
     text(cells.cloud, 'num'),
-    text(delayText(row), 'num'),
+    text(delayText(row.notificationDate, row.receivedAt), 'num'),
     text(subscription),
     h(
       'td',
@@ -293,14 +294,6 @@ function rowOf(
       ),
     ),
   );
-}
-
-function delayText({ notificationDate, receivedAt }: Row): string | null {
-  if (notificationDate === null) return null;
-  const seconds = (Date.parse(receivedAt) - Date.parse(notificationDate)) / 1_000;
-  return seconds < 1
-    ? `${Math.max(0, Math.round(seconds * 1_000))} ms`
-    : spanText(Math.round(seconds));
 }
 
 interface Loaded {
@@ -323,7 +316,7 @@ function Details({ row }: { row: Row }) {
   const product = `/products/${encodeURIComponent(row.productId)}`;
   const url = `${location.origin}/api/notification?position=${row.position}`;
   const login = data.passwordNeeded ? ' --user earshot' : '';
-  const query = asCalled(`earshot query --product-id=${quoted(row.productId)}`);
+  const query = asCalled(`earshot query --product-id=${shellText(printable(row.productId))}`);
   const copies = [
     ['Copy id', printable(row.productId)],
     ['Copy query command', query],
@@ -381,12 +374,6 @@ function indented(text: string): string {
   } catch {
     return text;
   }
-}
-
-/** Quotes a word for a shell, without control characters: ids come from outside. */
-function quoted(text: string): string {
-  const word = printable(text);
-  return /^\w[\w.:-]*$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 function printableLines(text: string): string {

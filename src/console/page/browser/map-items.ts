@@ -2,7 +2,8 @@
 import { type PaintedShape, shapeOf } from './map-canvas.ts';
 import type { Footprint } from './map-colours.ts';
 import { type Outline, type Projection, ringsOf } from './map-projection.ts';
-import { openStream, printable, type StreamState } from './stream.ts';
+import { openStream, type StreamState } from './stream.ts';
+import { printable } from './texts.ts';
 
 /** A product on the map. */
 export type Item = Footprint & PaintedShape & { name: string };

@@ -1,6 +1,7 @@
 /** Behaviour of every page: theme, ages, copy buttons, and content that refreshes itself. */
 import { addKeyboard, element, isTyping, listRows, select } from './keyboard.ts';
 import { asCalled, openStream, type StreamState } from './stream.ts';
+import { ageText } from './texts.ts';
 
 const storage = {
   get: (name: string): string | null => {
@@ -123,23 +124,8 @@ function updateAges(root: ParentNode): void {
   for (const shown of root.querySelectorAll<HTMLElement>('[data-age]')) {
     const at = Date.parse(shown.closest('time')?.dateTime ?? '');
     if (Number.isNaN(at)) continue;
-    const seconds = Math.round((now - at) / 1_000);
-    shown.textContent = ageText(seconds);
+    shown.textContent = ageText((now - at) / 1_000);
   }
-}
-
-/** Repeats `ageText` of markup.ts. */
-function ageText(seconds: number): string {
-  if (seconds === 0) return 'just now';
-  return seconds < 0 ? `in ${spanText(-seconds)}` : `${spanText(seconds)} ago`;
-}
-
-/** Repeats `spanText` of markup.ts for whole seconds. */
-export function spanText(seconds: number): string {
-  if (seconds < 100) return `${seconds} s`;
-  if (seconds < 6_000) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 172_800) return `${Number((seconds / 3_600).toFixed(seconds < 36_000 ? 1 : 0))} h`;
-  return `${Math.round(seconds / 86_400)} d`;
 }
 
 /**

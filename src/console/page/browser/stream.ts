@@ -75,21 +75,13 @@ async function isAlive(): Promise<boolean> {
   }
 }
 
-/** Returns a command with the name of the program as the user calls it. */
-export function asCalled(command: string): string {
-  const { program = 'earshot' } = document.documentElement.dataset;
-  return command.replace(/^earshot(?= [a-z-])/, () => program);
-}
-
 /** Returns the data of the page. */
 export function pageData<Data>(): Data {
   return JSON.parse(document.getElementById('page-data')?.textContent ?? '{}') as Data;
 }
 
-/** Repeats `printable` of the server: replaces control characters and marks that change the direction of text. */
-export function printable(text: string): string {
-  return text.replaceAll(
-    /[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u2028\u2029]/gu,
-    '\ufffd',
-  );
+/** Returns a command with the name of the program as the user calls it. */
+export function asCalled(command: string): string {
+  const { program = 'earshot' } = document.documentElement.dataset;
+  return command.replace(/^earshot(?= [a-z-])/, () => program);
 }

@@ -1,0 +1,45 @@
+/** Texts that server and browser write in the same way. */
+
+/** Formats a duration with its two largest digits: `45 s`, `12 min`, `5 h`, `3 d`. */
+export function spanText(seconds: number): string {
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 100) return `${seconds < 10 ? Number(seconds.toFixed(1)) : Math.round(seconds)} s`;
+  if (seconds < 6_000) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Number((seconds / 3_600).toFixed(seconds < 36_000 ? 1 : 0))} h`;
+  return `${Math.round(seconds / 86_400)} d`;
+}
+
+/** `just now`, `12 s ago`, `in 3 h`. */
+export function ageText(seconds: number): string {
+  const whole = Math.round(seconds);
+  if (whole === 0) return 'just now';
+  return whole < 0 ? `in ${spanText(-whole)}` : `${spanText(whole)} ago`;
+}
+
+/** Formats the time from NotificationDate to receipt; null without the date. */
+export function delayText(notificationDate: string | null, receivedAt: string): string | null {
+  if (notificationDate === null) return null;
+  return spanText(Math.max(0, (Date.parse(receivedAt) - Date.parse(notificationDate)) / 1_000));
+}
+
+/** Colours of the events of notifications. */
+export const eventTones: Readonly<Record<string, 'good' | 'note' | 'warn'>> = {
+  created: 'good',
+  modified: 'note',
+  deleted: 'warn',
+};
+
+/** Returns an argument of a command, quoted for a shell if necessary. */
+export function shellText(argument: string): string {
+  const text = printable(argument.replaceAll(/\s/g, ' '));
+  if (/^[\w./:=,@%+-]+$/.test(text)) return text;
+  return /["$`\\!]/.test(text) ? `'${text.replaceAll("'", String.raw`'\''`)}'` : `"${text}"`;
+}
+
+/** Replaces control characters and marks that change the direction of text, as `printable` of domain/text.ts. */
+export function printable(text: string): string {
+  return text.replaceAll(
+    /[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u2028\u2029]/gu,
+    '\ufffd',
+  );
+}

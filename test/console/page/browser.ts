@@ -1,6 +1,12 @@
 /** Chromium of the system, for tests of the web page in a real browser. */
 import { existsSync } from 'node:fs';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+} from 'playwright-core';
 
 const executablePath = [
   '/usr/bin/chromium',
@@ -40,4 +46,11 @@ export async function openPage(
   });
   await page.goto(url);
   return { page, problems };
+}
+
+/** Clicks what opens another page, and waits for that page. */
+export async function follow(page: Page, link: Locator): Promise<void> {
+  const loaded = page.waitForEvent('load');
+  await link.click();
+  await loaded;
 }

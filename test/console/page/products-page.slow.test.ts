@@ -1,7 +1,7 @@
 /** `/products` and the page of a product, in a real browser over a real store. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hasChromium, type OpenedPage, openBrowser, openPage } from './browser.ts';
+import { follow, hasChromium, type OpenedPage, openBrowser, openPage } from './browser.ts';
 import { openSeeded, type SeededReceiver } from './seeded-receiver.ts';
 
 describe.skipIf(!hasChromium)('/products', () => {
@@ -102,17 +102,17 @@ describe.skipIf(!hasChromium)('/products', () => {
     const { page } = await open(`${withFilter("contains(Name,'MSIL2A')")}&orderby=PublicationDate`);
     const ids = await idsOn(page);
     expect(ids.length).toBeGreaterThan(10);
-    const follow = async (name: string) => {
+    const content = async (name: string) => {
       const link = page.getByRole('link', { name, exact: true });
       return load((await link.getAttribute('href')) ?? '');
     };
-    const rows = (await follow('CSV')).trim().split('\n').slice(1);
+    const rows = (await content('CSV')).trim().split('\n').slice(1);
     expect(rows.map((row) => row.split(',')[1])).toEqual(ids);
-    const { features } = JSON.parse(await follow('GeoJSON'));
+    const { features } = JSON.parse(await content('GeoJSON'));
     expect(features.map(({ id }: { id: string }) => id)).toEqual(ids);
-    const { products } = JSON.parse(await follow('JSON'));
+    const { products } = JSON.parse(await content('JSON'));
     expect(products.map((one: { productId: string }) => one.productId)).toEqual(ids);
-    const { value } = JSON.parse(await follow('OData'));
+    const { value } = JSON.parse(await content('OData'));
     expect(value.map(({ Id }: { Id: string }) => Id)).toEqual(ids);
     const command = await page.locator('.command code').innerText();
     expect(command).toBe(
@@ -127,11 +127,11 @@ describe.skipIf(!hasChromium)('/products', () => {
     await box.fill('Online eq true');
     await page.keyboard.press('Escape');
     await expect.poll(() => page.evaluate('document.activeElement.tagName')).not.toBe('TEXTAREA');
-    await page.getByRole('link', { name: 'cloud below 50 %' }).click();
+    await follow(page, page.getByRole('link', { name: 'cloud below 50 %' }));
     await page.waitForURL(/add=/);
     expect(await box.inputValue()).toMatch(/^Online eq true and .*cloudCover.* lt 50/);
     await box.fill("contains(Name,'S2') and Online eq true");
-    await page.getByRole('link', { name: 'received in the last 30 days (remove)' }).click();
+    await follow(page, page.getByRole('link', { name: 'received in the last 30 days (remove)' }));
     await page.waitForURL((url) => !url.searchParams.has('since'));
     expect(await box.inputValue()).toBe("contains(Name,'S2') and Online eq true");
     expect(problems).toEqual([]);
@@ -150,9 +150,9 @@ describe.skipIf(!hasChromium)('/products', () => {
   it('leads back from a product to the search', async () => {
     const { page } = await open(`${withFilter('Online eq true')}&since=7d`);
     const search = new URL(page.url()).search;
-    await page.locator('[data-list] tbody a').first().click();
+    await follow(page, page.locator('[data-list] tbody a').first());
     await page.waitForURL(/products\/[0-9a-f-]+$/);
-    await page.getByRole('link', { name: 'All products' }).click();
+    await follow(page, page.getByRole('link', { name: 'All products' }));
     await page.waitForURL(/filter=/);
     expect(new URL(page.url()).search).toBe(search);
   });
@@ -163,11 +163,11 @@ describe.skipIf(!hasChromium)('/products', () => {
     it('runs a filter, and shows the findings of a bad one with the place marked', async () => {
       const { page, box } = await open('/products', plain);
       await box.fill("Collection/Name eq 'SENTINEL-2' and Online = true");
-      await page.getByRole('button', { name: 'Run' }).click();
+      await follow(page, page.getByRole('button', { name: 'Run' }));
       expect(await page.locator('#filter-findings mark').innerText()).toBe('=');
       expect(await page.locator('main').innerText()).toContain('it was not run');
       await box.fill("Collection/Name eq 'SENTINEL-2'");
-      await page.getByRole('button', { name: 'Run' }).click();
+      await follow(page, page.getByRole('button', { name: 'Run' }));
       const count = await countOf("Collection/Name eq 'SENTINEL-2'");
       expect(await page.locator('main').innerText()).toContain(`of ${count} products`);
     });
@@ -177,24 +177,24 @@ describe.skipIf(!hasChromium)('/products', () => {
       const values = page.locator('.facet');
       const platform = values.filter({ hasText: /^SENTINEL-2[ABC]/ }).first();
       const counted = Number(await platform.locator('.num').innerText());
-      await platform.click();
+      await follow(page, platform);
       const filter = await box.inputValue();
       expect(filterOf(page)).toBe(filter);
       expect(filter).toContain("att/Name eq 'platformSerialIdentifier'");
       expect(await countOf(filter)).toBe(counted);
-      await page.locator('.facet[aria-current]').first().click();
+      await follow(page, page.locator('.facet[aria-current]').first());
       expect(await box.inputValue()).toBe('Online eq true');
     });
 
     it('adds a box to the filter, and replaces an area by another', async () => {
       const { page, box } = await open('/products?filter=Online+eq+true', plain);
       await page.locator('[name=bbox]').fill('-170,-60,170,60');
-      await page.getByRole('button', { name: 'Run' }).click();
+      await follow(page, page.getByRole('button', { name: 'Run' }));
       const filter = await box.inputValue();
       expect(filter).toMatch(/^Online eq true and OData\.CSC\.Intersects\(area=/);
       const count = await countOf('Online eq true', '&bbox=-170,-60,170,60');
       expect(await countOf(filter)).toBe(count);
-      await page.getByRole('link', { name: 'Alps' }).click();
+      await follow(page, page.getByRole('link', { name: 'Alps' }));
       expect((await box.inputValue()).match(/Intersects/g)).toHaveLength(1);
     });
 
@@ -217,10 +217,10 @@ describe.skipIf(!hasChromium)('/products', () => {
       expect(await page.locator('.command code').innerText()).toContain('--since 12h');
       const csv = (await page.getByRole('link', { name: 'CSV' }).getAttribute('href')) ?? '';
       expect((await load(csv)).trim().split('\n')).toHaveLength(recent.length + 1);
-      await page.locator('.facet').first().click();
+      await follow(page, page.locator('.facet').first());
       expect(Object.fromEntries(new URL(page.url()).searchParams)).toMatchObject(limits);
-      await page.getByRole('link', { name: 'received in the last 12 hours' }).click();
-      await page.getByRole('link', { name: 'subscription alps' }).click();
+      await follow(page, page.getByRole('link', { name: 'received in the last 12 hours' }));
+      await follow(page, page.getByRole('link', { name: 'subscription alps' }));
       expect([...new URL(page.url()).searchParams.keys()]).toEqual(['filter']);
       const { page: none } = await open('/products?subscription=other', plain);
       expect(await none.locator('main').innerText()).toContain('Remove the period');
@@ -230,15 +230,15 @@ describe.skipIf(!hasChromium)('/products', () => {
       const { page, box } = await open(withFilter('S2B'), plain);
       const text = await page.locator('main').innerText();
       expect(text).toContain("To search names: contains(Name,'S2B')");
-      await page.getByRole('link', { name: 'Europe' }).click();
+      await follow(page, page.getByRole('link', { name: 'Europe' }));
       expect(await box.inputValue()).toMatch(/^S2B and OData/);
-      await page.getByRole('link', { name: 'Clear' }).click();
+      await follow(page, page.getByRole('link', { name: 'Clear' }));
       await page.locator('[name=name]').fill('S2B');
-      await page.getByRole('button', { name: 'Run' }).click();
+      await follow(page, page.getByRole('button', { name: 'Run' }));
       expect(await box.inputValue()).toBe("contains(Name,'S2B')");
       const count = await countOf("contains(Name,'S2B')");
       expect(await page.locator('main').innerText()).toContain(`of ${count} products`);
-      await page.getByRole('link', { name: 'name contains S2B' }).click();
+      await follow(page, page.getByRole('link', { name: 'name contains S2B' }));
       expect(await box.inputValue()).toBe('');
     });
 
@@ -247,7 +247,7 @@ describe.skipIf(!hasChromium)('/products', () => {
       const ids = await idsOn(page);
       const next = page.getByRole('link', { name: 'Next page' });
       while ((await next.count()) > 0) {
-        await next.click();
+        await follow(page, next);
         ids.push(...(await idsOn(page)));
       }
       expect(ids).toEqual(seeded.products.map(({ Id }) => Id));
@@ -278,7 +278,7 @@ describe.skipIf(!hasChromium)('/products', () => {
       const product = seeded.products.findLast(({ Name }) => Name.startsWith('S2'));
       const { page, problems } = await open(`/products/${product?.Id.toUpperCase()}`);
       expect(await page.locator('main').innerText()).not.toContain('were pruned');
-      await page.getByRole('link', { name: 'Neighbours on the map' }).click();
+      await follow(page, page.getByRole('link', { name: 'Neighbours on the map' }));
       const selection = page.locator('.map-selection');
       await selection.getByRole('link', { name: product?.Name ?? '' }).waitFor();
       // The centre of the view is in the footprint.

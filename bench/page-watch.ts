@@ -2,8 +2,8 @@
 import type { Page } from 'playwright-core';
 
 /**
- * Runs in the page before its scripts. Another layer that is copied to the canvas of the map is complete; two frames
- * later, the browser has shown it.
+ * Runs in the page before its scripts. A layer with more footprints that is copied to the canvas of the map is complete;
+ * two frames later, the browser has shown it.
  */
 const watchScript = `globalThis.watched = {
   drawnMs: 0, copiedMs: 0, shownMs: 0, frames: [], isCounting: false, tasks: [],
@@ -11,11 +11,16 @@ const watchScript = `globalThis.watched = {
 {
   const { drawImage } = CanvasRenderingContext2D.prototype;
   let newest;
+  let most = 0;
   CanvasRenderingContext2D.prototype.drawImage = function (...args) {
     drawImage.apply(this, args);
     watched.copiedMs = performance.now();
     if (args[0] === newest) return;
     newest = args[0];
+    // A larger layer with the same footprints may follow.
+    const footprints = Number(this.canvas.dataset.footprints ?? 0);
+    if (footprints <= most) return;
+    most = footprints;
     watched.drawnMs = watched.copiedMs;
     requestAnimationFrame(() => requestAnimationFrame(() => {
       watched.shownMs = performance.now();

@@ -2,8 +2,8 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
+import { formatDateUs } from '../domain/dates.ts';
 import type { FilterTree } from '../domain/filter-tree.ts';
-import { toProductJson } from '../domain/json-rows.ts';
 import type { NotificationLog } from '../domain/ports.ts';
 import type { FoundProduct, ProductQuery, Products } from '../domain/products.ts';
 import { requireFilter } from '../filter/check.ts';
@@ -178,11 +178,17 @@ export async function* receivedProducts(
   }
 }
 
-/** Returns null for a product without a footprint. */
+/** Returns null for a product without a footprint. Only these fields are formatted: a map has thousands of rows. */
 function footprintJson({ row, footprint: geometry }: FoundProduct): FootprintJson | null {
   if (!geometry) return null;
+  const { position, productId, productName, collection, cloudCoverPercent } = row;
   return {
-    ...rowFields.parse(toProductJson(row)),
-    geometry,
+    ...{ position, productId, productName, collection },
+    sensingStart: isoTime(row.sensingStartUs),
+    publicationDate: isoTime(row.publicationUs),
+    receivedAt: formatDateUs(row.receivedAtUs),
+    ...{ cloudCoverPercent, geometry },
   };
 }
+
+const isoTime = (us: number | null) => (us === null ? null : formatDateUs(us));

@@ -18,7 +18,7 @@ import type { ProductOperations } from './product-thread.ts';
 import { keyOf } from './search/order.ts';
 
 /** Rows per message. Records are about 5 kB each, and the main thread must be able to respond in between. */
-const pageRowsMax = { withRecords: 64, withoutRecords: 1_000 };
+const pageRowsMax = { withRecords: 64, withFootprints: 250, withoutRecords: 1_000 };
 
 /** Opens the index for queries, with the first query. */
 export function openProducts(dataDir: string): Products & { close(): Promise<void> } {
@@ -50,8 +50,9 @@ async function* find(
   products: Pick<Remote<ProductOperations>, 'page'>,
   query: ProductQuery,
 ): AsyncGenerator<FoundProduct> {
-  const { withRecords, withoutRecords } = pageRowsMax;
-  const pageMax = query.records === false ? withoutRecords : withRecords;
+  const { withRecords, withFootprints, withoutRecords } = pageRowsMax;
+  const withoutThem = query.footprints ? withFootprints : withoutRecords;
+  const pageMax = query.records === false ? withoutThem : withRecords;
   let left = query.limit ?? Number.POSITIVE_INFINITY;
   let skip = query.skip ?? 0;
   let after: ProductKey | undefined = query.after;

@@ -40,11 +40,11 @@ export interface Colours {
   classes: readonly string[];
 }
 
-/** Size of the layer, relative to the window. */
+/** Size of the layer, relative to the window: the map moves without painting. */
 const layerSize = 1.5;
 const shapesPerSlice = 250;
-/** Time for a slice: while the map moves, and otherwise. */
-const sliceMs = { moving: 4, still: 13 };
+/** Time for a slice: for the first picture of many footprints, while the map moves, and otherwise. */
+const sliceMs = { first: 40, moving: 4, still: 20 };
 
 type Context = CanvasRenderingContext2D;
 
@@ -135,7 +135,6 @@ function paintShape(context: Context, shape: Shape, camera: Camera, colour: stri
     trace(context, shape, camera, true);
   }
   context.stroke();
-  context.globalAlpha = 1;
 }
 
 /** Large footprints are paler: many of them overlap, and small ones stay visible. */
@@ -157,6 +156,7 @@ function paintLand(
   view: View,
   colours: Colours,
 ): void {
+  context.globalAlpha = 1;
   context.lineWidth = 1;
   context.fillStyle = colours.land;
   context.strokeStyle = colours.land;
@@ -192,6 +192,10 @@ function gridOf({ name, line }: Projection, scale: number): Shape {
 /** A picture of the map that is larger than the window, complete or in progress. */
 interface Layer {
   context: Context;
+  /** Relative to the window. */
+  size: number;
+  /** Number of footprints. */
+  shapes: number;
   /** Centre. */
   camera: Camera;
   steps: Generator<void>;
@@ -253,41 +257,50 @@ export class MapCanvas {
       this.#isDirty = true;
     }
     if (this.#job === null && this.#isDirty) this.#begin(width, height, density);
-    this.#work(this.#shown === null ? Infinity : isMoving ? sliceMs.moving : sliceMs.still);
+    const isFirst = this.#job?.size === 1;
+    this.#work(isMoving ? sliceMs.moving : isFirst ? sliceMs.first : sliceMs.still);
     this.#context.setTransform(density, 0, 0, density, 0, 0);
     this.#copyLayer(width, height);
     this.#overlay(this.#context, cornerOf(this.#camera, width, height));
     if (this.#job !== null || this.#isDirty || this.#isStale()) this.redraw();
   }
 
-  /** True if the layer shows another place. */
+  /** True if the layer, or the next one, shows another place. */
   #isStale(): boolean {
-    if (this.#shown === null) return this.#content !== null;
-    const { x, y, scale } = this.#shown.camera;
+    const latest = this.#job ?? this.#shown;
+    if (latest === null) return this.#content !== null;
+    const { x, y, scale } = latest.camera;
     return x !== this.#camera.x || y !== this.#camera.y || scale !== this.#camera.scale;
   }
 
   #begin(width: number, height: number, density: number): void {
     const [content, colours] = [this.#content, this.#colours];
     if (content === null || colours === null) return;
+    const shapes = content.shapes.length;
+    // Many new footprints appear sooner without the part outside of the window, which follows.
+    const isFirst = shapes > 2 * (this.#shown?.shapes ?? 0);
+    const size = isFirst ? 1 : layerSize;
     const layer = document.createElement('canvas');
-    const size = { width: width * layerSize, height: height * layerSize };
-    resize(layer, size.width * density, size.height * density);
+    resize(layer, width * size * density, height * size * density);
     const context = contextOf(layer, true);
     context.scale(density, density);
-    context.lineJoin = 'round';
     const camera = { ...this.#camera };
-    const corner = cornerOf(camera, size.width, size.height);
-    const steps = paint(context, content, { camera: corner, ...size, colours });
-    this.#job = { context, camera, steps };
-    this.#isDirty = false;
+    const own = { width: width * size, height: height * size };
+    const corner = cornerOf(camera, own.width, own.height);
+    const steps = paint(context, content, { camera: corner, ...own, colours });
+    this.#job = { context, camera, size, shapes, steps };
+    this.#isDirty = isFirst;
   }
 
   /** Paints for some milliseconds. */
   #work(budgetMs: number): void {
     const untilMs = performance.now() + budgetMs;
     while (this.#job !== null) {
-      if (this.#job.steps.next().done) [this.#shown, this.#job] = [this.#job, null];
+      if (this.#job.steps.next().done) {
+        [this.#shown, this.#job] = [this.#job, null];
+        // Tests and measurements read how many footprints the picture has.
+        this.#canvas.dataset.footprints = String(this.#shown.shapes);
+      }
       // Browsers collect commands: reading a pixel executes them within this slice.
       else this.#job.context.getImageData(0, 0, 1, 1);
       if (performance.now() > untilMs) return;
@@ -300,10 +313,10 @@ export class MapCanvas {
     context.fillStyle = this.#colours?.sea ?? 'transparent';
     context.fillRect(0, 0, width, height);
     if (this.#shown === null) return;
-    const { camera, context: layer } = this.#shown;
+    const { camera, context: layer, size } = this.#shown;
     const { x, y, scale } = this.#camera;
     const ratio = scale / camera.scale;
-    const [layerWidth, layerHeight] = [width * layerSize * ratio, height * layerSize * ratio];
+    const [layerWidth, layerHeight] = [width * size * ratio, height * size * ratio];
     const period = this.#content?.projection.period ?? 0;
     const far = camera.x - x;
     const distance = period === 0 ? far : far - period * Math.round(far / period);
@@ -336,7 +349,7 @@ function covers(layer: Layer | null, camera: Camera, width: number, height: numb
   if (layer === null) return false;
   const ratio = camera.scale / layer.camera.scale;
   const isWithin = (distance: number, size: number) =>
-    Math.abs(distance * camera.scale) <= (layerSize * ratio - 1) * (size / 2);
+    Math.abs(distance * camera.scale) <= (layer.size * ratio - 1) * (size / 2);
   const { x, y } = layer.camera;
   return ratio < 2 && isWithin(camera.x - x, width) && isWithin(camera.y - y, height);
 }

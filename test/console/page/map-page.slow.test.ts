@@ -194,6 +194,8 @@ describe.skipIf(!hasChromium)('the map', () => {
     expect(await seeded.push(product)).toBe(200);
     await expectDrawn(page, { inside: spot, outside: [] }, flatPixel([-30, -30], 3));
     expect(performance.now() - sentAt).toBeLessThan(2_000);
+    // The list follows.
+    await page.locator('table .name', { hasText: 'MAP_new' }).waitFor();
   });
 
   test('keeps view, projection and colour in the URL, so that a reload shows the same', async () => {

@@ -8,7 +8,7 @@ import { boxText, createDrawing, type DrawMode, polygonText } from './map-draw.t
 import { addGestures } from './map-gestures.ts';
 import { followItems, type Item } from './map-items.ts';
 import { edgeLatitude, plateCarree, projections } from './map-projection.ts';
-import { showConnection } from './shell.ts';
+import { refresh, showConnection } from './shell.ts';
 import { pageData } from './stream.ts';
 
 interface PageData {
@@ -31,6 +31,8 @@ const countText = new Intl.NumberFormat('en-GB');
 /** A smaller lag of the index is usual. */
 const lagShown = 100;
 const pickedMax = 20;
+/** Shortest time between two refreshes of the list. */
+const listMs = 5_000;
 /** Pixels per degree above which the fine outlines are shown. */
 const fineScale = 14;
 
@@ -49,6 +51,9 @@ let selected = data.selected;
 let colour = (data.colour === '' ? 'collection' : data.colour) as ColourName;
 let land: Land = { land: [], borders: shapeOf([]) };
 let isFine = false;
+let isLoaded = false;
+let isListDue = false;
+let listedAtMs = -listMs;
 
 const drawing = createDrawing(projection, {
   onChange: () => showDrawing(),
@@ -90,6 +95,8 @@ function start(): void {
     itemsMax: data.footprintsMax,
     projection,
     onChange: (next, lag) => {
+      if (isLoaded) refreshList();
+      isLoaded = true;
       items = next;
       show();
       showCount(lag);
@@ -113,6 +120,17 @@ function start(): void {
       show();
       saveState();
     });
+}
+
+/** Shows new products in the list after the map. */
+function refreshList(): void {
+  if (isListDue) return;
+  isListDue = true;
+  const waitMs = Math.max(0, listedAtMs + listMs - performance.now());
+  setTimeout(() => {
+    [isListDue, listedAtMs] = [false, performance.now()];
+    void refresh();
+  }, waitMs);
 }
 
 /** Without outlines, the map shows footprints only. */

@@ -163,7 +163,7 @@ function keepFresh(position: string): void {
 }
 
 /** Loads the page and shows it. Resolves with false when it could not be loaded: the former content stays. */
-async function refresh(): Promise<boolean> {
+export async function refresh(): Promise<boolean> {
   const { page, isLost } = await loadPage();
   const next = page?.querySelector('main') ?? null;
   const now = document.querySelector('main');
@@ -215,7 +215,9 @@ function replaceContent(now: Element, next: Element, page: Document): void {
   updateAges(now);
 }
 
+/** Replaces an element that changed. The script of the map draws the map itself. */
 function replaceChanged(now: Element | null, next: Element | null): void {
+  if (now?.matches('.map')) return;
   if (now === null || next === null || withoutAges(now) === withoutAges(next)) return;
   const isLeaf = now.children.length !== next.children.length || now.tagName !== next.tagName;
   if (!isLeaf && now.matches('.grid, .span, .health')) {

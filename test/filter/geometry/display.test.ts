@@ -57,7 +57,7 @@ describe('a geometry for maps', () => {
 
   it.each<[string, Geometry]>([
     [
-      'many holes beside many cuts',
+      'many holes next to many cuts',
       { type: 'Polygon', coordinates: [zigzag(10_000), ...holes(4_000)] },
     ],
     ['many parts', { type: 'MultiPolygon', coordinates: holes(5_000).map((ring) => [ring]) }],

@@ -64,7 +64,7 @@ class Loader {
   #items: Item[] = [];
   /** Position up to which the items are complete. */
   #completePosition = 0;
-  #wanted: 'all' | 'new' | null = 'all';
+  #requested: 'all' | 'new' | null = 'all';
   #isBusy = false;
   #loadedAtMs = 0;
   #earliestAtMs = 0;
@@ -75,17 +75,17 @@ class Loader {
   }
 
   request(what: 'all' | 'new', hasArrivals: boolean): void {
-    if (this.#wanted !== 'all') this.#wanted = what;
+    if (this.#requested !== 'all') this.#requested = what;
     this.#hasArrivals ||= hasArrivals;
   }
 
   /** Does what was requested, unless it is too early, or the page is hidden. */
   async run(): Promise<void> {
     const now = performance.now();
-    if (this.#hasArrivals && now - this.#loadedAtMs > reloadMs) this.#wanted = 'all';
-    const work = this.#wanted;
+    if (this.#hasArrivals && now - this.#loadedAtMs > reloadMs) this.#requested = 'all';
+    const work = this.#requested;
     if (work === null || this.#isBusy || document.hidden || now < this.#earliestAtMs) return;
-    [this.#isBusy, this.#wanted] = [true, null];
+    [this.#isBusy, this.#requested] = [true, null];
     try {
       await (work === 'all' ? this.#loadAll() : this.#loadNew());
       this.#earliestAtMs = performance.now() + pollMs;

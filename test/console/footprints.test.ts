@@ -77,6 +77,7 @@ test('simplifies rings with many positions, and cuts at the antimeridian', async
   const product = {
     ...seeded.generator.next(Date.now()),
     Name: 'MANY',
+    Footprint: null,
     GeoFootprint: { type: 'Polygon', coordinates },
   };
   await seeded.push(product as never);

@@ -142,6 +142,9 @@ function withinBytes<Item>(all: readonly Item[], bytesMax: number): Item[] {
   });
 }
 
+/** Size of a list of 200 rows as JSON; usual are 100 kB. */
+const listBytesMax = 1024 * 1024;
+
 /** Pages of indexed notifications that a list with a filter examines, about 10,000 notifications each. */
 const pagesMax = 20;
 
@@ -163,8 +166,11 @@ export async function newestLiveRows(
   query: NewestQuery,
   signal?: AbortSignal,
 ): Promise<NewestRows> {
-  if (query.filter !== null) return newestMatchingRows(parts, query, signal);
-  return { rows: await newestLoggedRows(parts, query, signal), completeSinceUs: null };
+  const newest =
+    query.filter === null
+      ? { rows: await newestLoggedRows(parts, query, signal), completeSinceUs: null }
+      : await newestMatchingRows(parts, query, signal);
+  return { ...newest, rows: withinBytes(newest.rows, listBytesMax) };
 }
 
 async function newestMatchingRows(

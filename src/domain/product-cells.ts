@@ -61,12 +61,16 @@ export function productCells(facts: ProductFacts, centre: Position | null): Prod
   };
 }
 
-/** Returns the name of a product, or its id, with control characters and direction marks replaced. */
+/** Longest name shown in lists. Names of the catalogue have about 100 characters. */
+const nameMax = 300;
+
+/** Returns the name of a product, or its id: bounded, with control characters and direction marks replaced. */
 export function productNameText({
   productId,
   productName,
 }: Pick<ProductRow, 'productId' | 'productName'>): string {
-  return printable(productName ?? productId);
+  const name = printable(productName ?? productId);
+  return name.length > nameMax ? `${name.slice(0, nameMax)}…` : name;
 }
 
 /** `2026-11-20 06:00`; null for no time. */

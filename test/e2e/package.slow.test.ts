@@ -55,7 +55,14 @@ describe('the tarball', () => {
       'scripts/require-node.js',
     ]);
     const dist = packed.files.filter((path) => path.startsWith('dist/'));
-    expect(dist.filter((path) => !/\.(js|d\.ts)$/.test(path))).toEqual([
+    // Style sheets and the icon of the web page; its scripts are compiled.
+    const page = dist.filter((path) => path.startsWith('dist/console/page/browser/'));
+    expect(page.filter((path) => !/\.(js|css|d\.ts)$/.test(path))).toEqual([
+      'dist/console/page/browser/icon.svg',
+    ]);
+    expect(page).toContain('dist/console/page/browser/base.css');
+    const others = dist.filter((path) => !page.includes(path));
+    expect(others.filter((path) => !/\.(js|d\.ts)$/.test(path))).toEqual([
       'dist/store/bodies/dictionary-1.json',
       'dist/summary/places/cities.json',
       'dist/summary/places/seas.json',

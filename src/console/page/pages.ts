@@ -50,24 +50,20 @@ const isBelow = (path: string, page: string) => page !== '/' && path.startsWith(
 interface PageOptions {
   line: QueryLine;
   newRequestId: () => string;
-  closing: AbortSignal;
   /** Name of the program in commands. */
   programName: string;
   /** Logs an error that a page shows. */
   onFailure: (error: Error, requestId: string, path: string) => void;
 }
 
-/** Adds the pages and their files. Until the files are loaded, requests wait. */
+/** Adds the pages and their files. The first request waits until the files are prepared, about 0.1 s. */
 export function addPages(
   // Any environment: pages use the request only.
   // biome-ignore lint/suspicious/noExplicitAny: Hono's parameter for the environment
   app: Hono<any>,
   parts: PageParts,
-  { line, newRequestId, onFailure, closing, programName }: PageOptions,
+  { line, newRequestId, onFailure, programName }: PageOptions,
 ): void {
-  // Usually before the first request, but not while the receiver starts.
-  const early = setTimeout(() => loadAssets().catch(() => undefined), 1_000).unref();
-  closing.addEventListener('abort', () => clearTimeout(early));
   const paths = routes.flatMap(({ path, item }) => (item ? [path, `${path}/:id`] : [path]));
   // Outside of the change of the program's name, which reads the text.
   for (const path of paths) app.use(path, compress({ encoding: 'gzip' }));

@@ -142,7 +142,6 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     {
       line: pageLine,
       newRequestId,
-      closing: options.closing,
       programName: options.programName ?? 'earshot',
       onFailure: (error, requestId, path) => logFailure(error, { requestId, path }, options.log),
     },

@@ -32,7 +32,7 @@ export interface ItemOptions {
 }
 
 /** Shortest time between two requests. */
-const pollMs = 1_000;
+const pollMs = 500;
 /** Time between two attempts while the receiver does not answer. */
 const retryMs = 5_000;
 /** Time after which all footprints are loaded again: products change, and leave the period. */
@@ -46,7 +46,7 @@ const newPagesMax = 10;
 /** Loads the footprints, and follows arrivals unless the period has an end. */
 export function followItems(options: ItemOptions): void {
   const loader = new Loader(options);
-  setInterval(() => void loader.run(), pollMs / 4);
+  setInterval(() => void loader.run(), 100);
   void loader.run();
   if (options.until !== null) return;
   openStream('/api/live?rows=0', '', {

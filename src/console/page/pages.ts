@@ -1,5 +1,5 @@
 /** Serves the web page: pages rendered with their data, and the files they use. */
-import type { Context, Hono } from 'hono';
+import type { Context, Env, Hono } from 'hono';
 import { compress } from 'hono/compress';
 import { html } from 'hono/html';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
@@ -57,10 +57,8 @@ interface PageOptions {
 }
 
 /** Adds the pages and their files. The first request waits until the files are prepared, about 0.1 s. */
-export function addPages(
-  // Any environment: pages use the request only.
-  // biome-ignore lint/suspicious/noExplicitAny: Hono's parameter for the environment
-  app: Hono<any>,
+export function addPages<Environment extends Env>(
+  app: Hono<Environment>,
   parts: PageParts,
   { line, newRequestId, onFailure, programName }: PageOptions,
 ): void {
@@ -88,6 +86,7 @@ export function addPages(
         const requestId = newRequestId();
         const failure = error instanceof Error ? error : new Error(String(error));
         onFailure(failure, requestId, c.req.path);
+        // The status may be what failed; that is logged above.
         const status = await parts.status().catch(() => null);
         const controls = periodOnly(route.path, requestedUrl(c), route.back);
         const frame = { path: route.path, assets: loaded, status };

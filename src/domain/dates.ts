@@ -16,26 +16,29 @@ const dateTime =
 export function parseDate(text: string): ReadDate | null {
   const match = dateTime.exec(text.trim());
   if (match === null) return null;
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
-    .slice(1, 7)
-    .map((part) => (part === undefined ? 0 : Number(part)));
-  const ms = Date.UTC(year, month - 1, day, hour, minute, second);
-  const date = new Date(ms);
-  // Date.UTC rolls 31 February over and reads years below 100 as 19xx; neither is the date in the text.
-  if (
-    date.getUTCFullYear() !== year ||
-    date.getUTCMonth() !== month - 1 ||
-    date.getUTCDate() !== day ||
-    hour > 23 ||
-    minute > 59 ||
-    second > 59
-  ) {
-    return null;
-  }
-  const fractionUs = Number((match[7] ?? '').padEnd(6, '0').slice(0, 6));
-  const us = (ms - zoneOffsetMs(match[8])) * 1000 + fractionUs;
+  const [, year, month, day, hour = 0, minute = 0, second = 0, fraction = '', zone] = match;
+  const days = daysSince1970(Number(year), Number(month), Number(day));
+  if (days === null || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return null;
+  const seconds = (Number(hour) * 60 + Number(minute)) * 60 + Number(second);
+  const ms = (days * 86_400 + seconds) * 1_000 - zoneOffsetMs(zone);
+  const us = ms * 1_000 + Number(fraction.padEnd(6, '0').slice(0, 6));
   // Beyond the year 2255 microseconds are more than a number can hold exactly.
-  return Number.isSafeInteger(us) ? { us, zoned: match[8] !== undefined } : null;
+  return Number.isSafeInteger(us) ? { us, zoned: zone !== undefined } : null;
+}
+
+/** Days of the last month that was parsed: dates of a product are mostly of the same one. */
+let lastMonth = { year: Number.NaN, month: Number.NaN, firstDay: 0, days: 0 };
+
+/** Returns the number of days from 1970-01-01 to a date; null if the date does not exist. */
+function daysSince1970(year: number, month: number, day: number): number | null {
+  if (year !== lastMonth.year || month !== lastMonth.month) {
+    if (month < 1 || month > 12) return null;
+    // Date.UTC reads years below 100 as 19xx.
+    const start = (of: number) => new Date(0).setUTCFullYear(year, of - 1, 1) / 86_400_000;
+    const firstDay = start(month);
+    lastMonth = { year, month, firstDay, days: start(month + 1) - firstDay };
+  }
+  return day < 1 || day > lastMonth.days ? null : lastMonth.firstDay + day - 1;
 }
 
 /** Formats a time as ISO 8601 UTC with six fractional digits, as the catalogue has done since 2024. */

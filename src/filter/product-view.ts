@@ -9,7 +9,6 @@ import {
 } from '../domain/filter-tree.ts';
 import { toProductJson, toProductLinks } from '../domain/json-rows.ts';
 import type { FoundProduct } from '../domain/products.ts';
-import { jsonOf } from '../domain/text.ts';
 import { toGeoJson } from './geometry/geojson.ts';
 import { isEmptyShape, type Shape, toShape } from './geometry/shape.ts';
 import { collectionOf, type ProductRecord, partOf, textOrNull } from './product-record.ts';
@@ -64,9 +63,8 @@ export function productView(record: ProductRecord): ProductView {
       const text = textOrNull(dateValue(record, field));
       return text === null ? null : readFilterDate(text);
     },
-    get online() {
-      return typeof record.Online === 'boolean' ? record.Online : null;
-    },
+    // Not a getter: V8 would create a hidden class for each view, which only a full collection removes.
+    online: typeof record.Online === 'boolean' ? record.Online : null,
     attribute: (name) => attributes().get(name) ?? null,
     footprint: once(() => {
       const found = geometry();
@@ -146,20 +144,40 @@ function readFootprintText(text: string): Geometry | null {
   return readFootprintObject({ type, coordinates });
 }
 
-const position =
-  /(?<![^\s(),])([^\s(),]+)\s+([^\s(),]+)(?:\s+[+-]?[\d.]+(?:e[+-]?\d+)?(?![^\s(),]))*/gi;
-/** Numbers that are invalid in JSON: `+1`, `.5`, `5.`, `007`. */
-const oddNumber = /(?<![^\s(),])(?:\+|-?\.|-?0\d)|\.(?!\d)/;
+const tokens = /[(),]|[^\s(),]+/g;
 
-/** Parses the position lists of well-known text as JSON; null for malformed text, and if a list is empty. */
-function listsIn(body: string): readonly unknown[] | null {
-  if (/\(\s*\)/.test(body)) return null;
-  const usual = oddNumber.test(body)
-    ? body.replaceAll(/[^\s(),]+/g, (word) => String(asNumber(word) ?? word))
-    : body;
-  const json = usual.replaceAll(position, '[$1,$2]').replaceAll('(', '[').replaceAll(')', ']');
-  const lists = jsonOf(json);
-  return Array.isArray(lists) ? lists : null;
+/** Parses the position lists of well-known text; null for malformed text, and if a list is empty. */
+function listsIn(body: string): unknown[] | null {
+  // The open lists, the outermost first.
+  const open: unknown[][] = [[]];
+  let position: number[] | null = null;
+  let needsItem = true;
+  for (const token of body.match(tokens) ?? []) {
+    const list = open.at(-1);
+    if (token === '(') {
+      if (!needsItem) return null;
+      open.push([]);
+    } else if (token === ',' || token === ')') {
+      if (needsItem || list === undefined) return null;
+      if (position !== null) list.push(position);
+      position = null;
+      needsItem = token === ',';
+      if (token === ')') {
+        open.pop();
+        if (open.length === 0) return null;
+        open.at(-1)?.push(list);
+      }
+    } else {
+      const value = asNumber(token);
+      if (value === null || !(needsItem || position)) return null;
+      needsItem = false;
+      position ??= [];
+      if (position.length < 2) position.push(value);
+    }
+  }
+  const [lists, ...others] = open[0] ?? [];
+  const isComplete = open.length === 1 && others.length === 0 && !needsItem && position === null;
+  return isComplete && Array.isArray(lists) ? lists : null;
 }
 
 function onlyItem(list: unknown): unknown {

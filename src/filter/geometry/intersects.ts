@@ -47,7 +47,8 @@ function regionsIntersect(a: Region, b: Region): boolean {
     if (bordersIntersect(few, many, shift)) return true;
   }
   // The borders do not intersect, so each ring is completely inside or outside of the other region.
-  return holdsSome(many, few.corners) || holdsSome(few, many.corners) || !a.index || !b.index;
+  const isGlobe = a.edges.length === 0 || b.edges.length === 0;
+  return isGlobe || holdsSome(many, few.corners) || holdsSome(few, many.corners);
 }
 
 /** Shifts by whole turns, in degrees, that move an extent onto a region's edges. */
@@ -123,7 +124,19 @@ function someEdge(
   test: EdgeTest,
 ): boolean {
   let isFound = false;
-  index?.search(west, south, east, north, (edge) => {
+  if (index === null) {
+    for (let i = 0; i < edges.length && !isFound; i += 4) {
+      const [x1, y1, x2, y2] = edgeAt(edges, i);
+      const overlaps =
+        Math.min(x1, x2) <= east &&
+        Math.max(x1, x2) >= west &&
+        Math.min(y1, y2) <= north &&
+        Math.max(y1, y2) >= south;
+      if (overlaps) isFound = test(x1, y1, x2, y2);
+    }
+    return isFound;
+  }
+  index.search(west, south, east, north, (edge) => {
     isFound ||= test(...edgeAt(edges, 4 * edge));
     return false;
   });

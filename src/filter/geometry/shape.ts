@@ -19,7 +19,7 @@ import {
 export interface Region extends Readonly<Box> {
   /** x1, y1, x2, y2 of the edges of all rings; empty for the whole globe. */
   readonly edges: Float64Array;
-  /** The boxes of the edges; null for the whole globe. */
+  /** The boxes of the edges; null for few edges, which are read one by one. */
   readonly index: Flatbush | null;
   /** A corner of each ring: x, y, x, y, … */
   readonly corners: readonly number[];
@@ -81,24 +81,39 @@ function regionsOf(rings: Rings): Region[] {
   const all = outlines.length === 1 ? first?.edges : outlines.flatMap(({ edges }) => edges);
   const edges = new Float64Array(all ?? []);
   if (edges.length === 0 && !northInside) return [];
-  const index = indexOf(edges);
+  const { west, south, east, north } = extentOf(edges);
   return [
     {
       edges,
-      index,
+      index: indexOf(edges),
       corners: outlines.flatMap((outline) => outline.edges.slice(0, 2)),
       northInside,
       southInside,
-      west: index?.minX ?? Infinity,
-      south: southInside ? -90 : (index?.minY ?? Infinity),
-      east: index?.maxX ?? -Infinity,
-      north: northInside ? 90 : (index?.maxY ?? -Infinity),
+      west,
+      south: southInside ? -90 : south,
+      east,
+      north: northInside ? 90 : north,
     },
   ];
 }
 
+function extentOf(edges: Float64Array): Box {
+  const box = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
+  for (let i = 0; i < edges.length; i += 2) {
+    const [x, y] = [edges[i] ?? 0, edges[i + 1] ?? 0];
+    box.west = Math.min(box.west, x);
+    box.south = Math.min(box.south, y);
+    box.east = Math.max(box.east, x);
+    box.north = Math.max(box.north, y);
+  }
+  return box;
+}
+
+/** Number of edges from which an index is faster than reading all edges. */
+const indexedEdgesMin = 32;
+
 function indexOf(edges: Float64Array): Flatbush | null {
-  if (edges.length === 0) return null;
+  if (edges.length < 4 * indexedEdgesMin) return null;
   const index = new Flatbush(edges.length / 4);
   for (let i = 0; i < edges.length; i += 4) {
     const [x1, y1] = [edges[i] ?? 0, edges[i + 1] ?? 0];

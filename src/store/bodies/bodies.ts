@@ -110,7 +110,7 @@ function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
-interface BodyReader {
+export interface BodyReader {
   /** Returns a body exactly as received, or undefined. Throws as `unpackBodies` does. */
   body(id: number): Buffer | undefined;
   /** Returns a body that must exist, as a copy that can be sent to another thread. */
@@ -124,31 +124,54 @@ interface BodyReader {
 const rowSql =
   'SELECT id, encoding, bodies, packed AS bytes FROM body WHERE id <= ? ORDER BY id DESC LIMIT 1';
 
-/** Returns the body reader of a connection. It caches the last pack: bodies are mostly read in order. */
-export const bodyReader = perConnection(createBodyReader);
+const encodingsSql =
+  'SELECT body_id AS id, encoding FROM body_encoding WHERE body_id >= ? AND body_id < ?';
 
-function createBodyReader(database: Database): BodyReader {
-  let last: { row: StoredRow; bodies: Buffer[] } | undefined;
-  const body = (id: number): Buffer | undefined => {
+/** Returns the body reader of a connection. It caches the last pack: bodies are mostly read in order. */
+export const bodyReader = perConnection((database) => createBodyReader(database, 'connection'));
+
+/** The last pack that was read, with the Content-Encoding of each of its bodies. */
+interface OpenPack {
+  row: StoredRow;
+  bodies: Buffer[];
+  encodings: ReadonlyMap<number, string>;
+}
+
+/**
+ * Creates a reader for one transaction, in which rows do not change: it reads each pack once. A reader for a whole
+ * connection compares each pack: `earshot compact` or a restore may have assigned the id to another one.
+ */
+export function createBodyReader(
+  database: Database,
+  usedFor: 'transaction' | 'connection',
+): BodyReader {
+  let last: OpenPack | undefined;
+  const contains = ({ row }: OpenPack, id: number) => id >= row.id && id < row.id + row.bodies;
+  const packOf = (id: number): OpenPack | undefined => {
+    if (usedFor === 'transaction' && last !== undefined && contains(last, id)) return last;
     const row = prepared<[number], StoredRow>(database, rowSql).get(id);
     if (row === undefined || id >= row.id + row.bodies) return undefined;
-    // Compares the content: `earshot compact` or a restore may have assigned the id to another pack.
-    if (last?.row.id !== row.id || !last.row.bytes.equals(row.bytes)) {
-      last = { row, bodies: unpackBodies(row) };
-    }
-    return last.bodies[id - row.id];
+    const isSame = last?.row.id === row.id && last.row.bytes.equals(row.bytes);
+    const bodies = isSame && last !== undefined ? last.bodies : unpackBodies(row);
+    const encodings = prepared<[number, number], { id: number; encoding: string }>(
+      database,
+      encodingsSql,
+    ).all(row.id, row.id + row.bodies);
+    last = { row, bodies, encodings: new Map(encodings.map((one) => [one.id, one.encoding])) };
+    return last;
   };
-  const encoding = (id: number): string | null =>
-    prepared<[number], string>(database, 'SELECT encoding FROM body_encoding WHERE body_id = ?')
-      .pluck()
-      .get(id) ?? null;
+  const body = (id: number): Buffer | undefined => {
+    const pack = packOf(id);
+    return pack?.bodies[id - pack.row.id];
+  };
   return {
     body,
-    encoding,
+    encoding: (id) => packOf(id)?.encodings.get(id) ?? null,
     content: (id) => {
-      const bytes = body(id);
-      const name = bytes === undefined ? null : encoding(id);
-      if (bytes === undefined || name === null) return bytes;
+      const pack = packOf(id);
+      const bytes = pack?.bodies[id - pack.row.id];
+      const name = pack?.encodings.get(id);
+      if (bytes === undefined || name === undefined) return bytes;
       return contentOf({ body: bytes, encoded: decodeStored(bytes, name) });
     },
     storedBody: (id) => {

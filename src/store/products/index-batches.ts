@@ -3,12 +3,12 @@ import type { Database } from 'better-sqlite3';
 import { isAppError } from '../../domain/app-error.ts';
 import { isTooDeep } from '../../domain/notification.ts';
 import { type ProductRecord, recordIn } from '../../filter/product-record.ts';
-import { bodyReader } from '../bodies/bodies.ts';
+import { type BodyReader, createBodyReader } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
 import { isEnvironmentFailure, storeError } from '../engine/sqlite-error.ts';
 import { pruneHorizon } from '../pruning/prune-queries.ts';
 import { indexProgress, markAt, readLog } from './product-file.ts';
-import { bodyDocument } from './product-record.ts';
+import { parsedBody } from './product-record.ts';
 import { type LoggedNotification, removeProduct, writeNotification } from './product-writer.ts';
 
 /**
@@ -23,27 +23,27 @@ const readRowsMax = 256;
 export interface IndexFiles {
   log: Database;
   index: Database;
-  /** Cache of the last body, which may contain thousands of notifications. */
-  lastBody?: { bodyId: number; document: unknown };
 }
 
 /** Indexes up to `rowsMax` notifications in one transaction. Returns their number; 0 at the end of the log. */
-export function indexBatch(files: IndexFiles, rowsMax: number): number {
-  const { log, index } = files;
-  const batch = index.transaction((write: (row: LogRow) => void): number => {
+export function indexBatch({ log, index }: IndexFiles, rowsMax: number): number {
+  const batch = index.transaction((write: typeof writeRow): number => {
     // Read inside the transaction: another process may index at the same time.
     const { position: first } = indexProgress(index);
     let count = 0;
     let position = first;
     while (count < rowsMax) {
       const limit = Math.min(readRowsMax, rowsMax - count);
-      const next = readLog(() =>
-        prepared<[number, number], LogRow>(log, rowsAfterSql).all(position, limit),
-      );
-      for (const row of next) write(row);
-      count += next.length;
-      position = next.at(-1)?.position ?? position;
-      if (next.length < limit) break;
+      const rows = inSnapshot(log, (reading) => {
+        const next = readLog(() =>
+          prepared<[number, number], LogRow>(log, rowsAfterSql).all(position, limit),
+        );
+        for (const row of next) write(index, row, reading);
+        return next;
+      });
+      count += rows.length;
+      position = rows.at(-1)?.position ?? position;
+      if (rows.length < limit) break;
     }
     if (position > first) {
       const advance = prepared(index, 'UPDATE progress SET position = ?, mark = ?');
@@ -52,10 +52,10 @@ export function indexBatch(files: IndexFiles, rowsMax: number): number {
     return count;
   });
   try {
-    return batch.immediate((row) => write(files, row));
+    return batch.immediate(writeRow);
   } catch (error) {
     if (isEnvironmentFailure(error)) throw error;
-    return batch.immediate((row) => writeOrSkip(files, row));
+    return batch.immediate(writeOrSkip);
   }
 }
 
@@ -80,33 +80,48 @@ export function pruneIndexed(files: IndexFiles, eventsMax: number): number {
   ).pluck();
   const prune = index.transaction((): number => {
     const events = oldest.all(upTo, eventsMax);
-    for (const product of new Set(events.map((event) => event.product))) {
-      const positions = positionsOf.all(product);
-      removeProduct(index, product);
-      for (const position of positions) {
-        const row = position > upTo ? rowAt(log, position) : undefined;
-        if (row !== undefined) writeOrSkip(files, row);
+    inSnapshot(log, (reading) => {
+      for (const product of new Set(events.map((event) => event.product))) {
+        const positions = positionsOf.all(product);
+        removeProduct(index, product);
+        for (const position of positions) {
+          const row = position > upTo ? rowAt(log, position) : undefined;
+          if (row !== undefined) writeOrSkip(index, row, reading);
+        }
       }
-    }
+    });
     return events.length;
   });
   return prune.immediate();
 }
 
-function write(files: IndexFiles, row: LogRow): void {
-  writeNotification(files.index, { ...row, record: recordOf(files, row) }, (position) => {
-    const other = rowAt(files.log, position);
-    return other === undefined ? null : recordOf(files, other);
+/** A read transaction of the log. */
+interface LogReading {
+  log: Database;
+  bodies: BodyReader;
+  /** The last document, which may contain thousands of notifications. */
+  last?: { bodyId: number; document: unknown };
+}
+
+/** Reads in one transaction of the log, so that each pack of bodies is read only once. */
+function inSnapshot<Result>(log: Database, read: (reading: LogReading) => Result): Result {
+  return log.transaction(() => read({ log, bodies: createBodyReader(log, 'transaction') }))();
+}
+
+function writeRow(index: Database, row: LogRow, reading: LogReading): void {
+  writeNotification(index, { ...row, record: recordOf(reading, row) }, (position) => {
+    const other = rowAt(reading.log, position);
+    return other === undefined ? null : recordOf(reading, other);
   });
 }
 
 /** Skips and counts a notification on which our own code fails, so that it does not block the others. */
-function writeOrSkip(files: IndexFiles, row: LogRow): void {
+function writeOrSkip(index: Database, row: LogRow, reading: LogReading): void {
   try {
-    files.index.transaction(() => write(files, row))();
+    index.transaction(() => writeRow(index, row, reading))();
   } catch (error) {
     if (isEnvironmentFailure(error)) throw error;
-    prepared(files.index, 'UPDATE progress SET skipped = skipped + 1').run();
+    prepared(index, 'UPDATE progress SET skipped = skipped + 1').run();
   }
 }
 
@@ -127,21 +142,21 @@ function rowAt(log: Database, position: number): LogRow | undefined {
 }
 
 /** Throws for a damaged body: it is then skipped, and a comparison with the catalogue recovers its events. */
-function recordOf(files: IndexFiles, { bodyId, bodyIndex }: LogRow): ProductRecord | null {
-  if (files.lastBody?.bodyId !== bodyId) {
-    const body = readBody(files.log, bodyId);
+function recordOf(reading: LogReading, { bodyId, bodyIndex }: LogRow): ProductRecord | null {
+  if (reading.last?.bodyId !== bodyId) {
+    const body = readBody(reading.bodies, bodyId);
     if (body === undefined) return null;
-    const document = bodyDocument(body);
+    const document = parsedBody(body);
     // A body that is nested too deep is not damaged: its product is indexed by id and name.
     if (document === undefined && !isTooDeep(body)) throw new Error(`Body ${bodyId} is not JSON.`);
-    files.lastBody = { bodyId, document };
+    reading.last = { bodyId, document };
   }
-  return recordIn(files.lastBody.document, bodyIndex);
+  return recordIn(reading.last.document, bodyIndex);
 }
 
-function readBody(log: Database, bodyId: number): Uint8Array | undefined {
+function readBody(bodies: BodyReader, bodyId: number): Uint8Array | undefined {
   try {
-    return bodyReader(log).content(bodyId);
+    return bodies.content(bodyId);
   } catch (error) {
     // A damaged body is skipped; an unreadable log ends the batch.
     if (isAppError(error)) throw new Error(`Body ${bodyId} cannot be read.`, { cause: error });

@@ -39,6 +39,7 @@ import {
   type NameSample,
 } from './search/drivers.ts';
 import { keyOf } from './search/order.ts';
+import { footprintGeometry } from './stored-footprint.ts';
 
 /** Candidates checked between two pauses, about 100 ms, so that other queries can run. */
 export const examinedMax = { nothing: Number.POSITIVE_INFINITY, footprint: 10_000, record: 1_000 };
@@ -183,8 +184,7 @@ function footprintView(geometry: Geometry | null): ProductView {
 
 /** Returns the stored footprint of a candidate, as in its record; null without one. */
 export function geometryOf({ footprint = null }: Candidate): Geometry | null {
-  // Written by `product-writer.ts` from a geometry.
-  return footprint === null ? null : (JSON.parse(footprint) as Geometry);
+  return footprint === null ? null : footprintGeometry(footprint);
 }
 
 /** Bounded here, so that no footprint delays the main thread, or fills the memory of this one. */

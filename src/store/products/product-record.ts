@@ -10,15 +10,7 @@ const lenientUtf8 = new TextDecoder('utf-8');
  * Returns the parsed body; undefined if it is not JSON, or nested too deep. Versions before the limit on nesting stored
  * such bodies. Their products are shown with values of the index, so that one record never fails a page.
  */
-export function bodyDocument(body: Uint8Array): unknown {
-  if (!documents.has(body)) documents.set(body, parsed(body));
-  return documents.get(body);
-}
-
-/** Parses a body once while its bytes are in use: it may contain thousands of notifications. */
-const documents = new WeakMap<Uint8Array, unknown>();
-
-function parsed(body: Uint8Array): unknown {
+export function parsedBody(body: Uint8Array): unknown {
   try {
     // The decoder removes a byte order mark.
     return isTooDeep(body) ? undefined : JSON.parse(lenientUtf8.decode(body));
@@ -26,6 +18,14 @@ function parsed(body: Uint8Array): unknown {
     return undefined;
   }
 }
+
+/** Returns `parsedBody`, parsed once while the bytes are in use: they may contain thousands of notifications. */
+export function bodyDocument(body: Uint8Array): unknown {
+  if (!documents.has(body)) documents.set(body, parsedBody(body));
+  return documents.get(body);
+}
+
+const documents = new WeakMap<Uint8Array, unknown>();
 
 interface Identity {
   productId: string;

@@ -5,7 +5,7 @@ import type { ProductView } from '../../filter/product-view.ts';
 import { asNumber } from '../../filter/values.ts';
 
 /** Increased with each change of the tables or of derived values; the index is then rebuilt. */
-export const productSchemaVersion = 3;
+export const productSchemaVersion = 4;
 
 const sqlTypes = {
   text: 'TEXT',
@@ -207,7 +207,7 @@ export const productSchema = `
 
   CREATE TABLE product_footprint (
     id INTEGER PRIMARY KEY,
-    geometry TEXT NOT NULL
+    geometry ANY NOT NULL
   ) STRICT;
   CREATE VIRTUAL TABLE product_name USING fts5(
     name, content='', contentless_delete=1, detail='none', tokenize='trigram case_sensitive 1'

@@ -7,11 +7,13 @@ import { prepared } from '../engine/database.ts';
 import { completeRecord, dateUs } from './product-record.ts';
 import {
   cloudUnits,
+  type DerivedColumns,
   deriveColumns,
   derivedColumns,
   receivedUnits,
   sensingDays,
 } from './product-schema.ts';
+import { type StoredFootprint, storedFootprint } from './stored-footprint.ts';
 
 /** A row of the log with its record. */
 export interface LoggedNotification {
@@ -52,7 +54,12 @@ interface StateUpdate {
   notifiedUs: number;
 }
 
-type StoredProduct = ProductState & { id: number; name: string | null };
+type StoredProduct = ProductState & {
+  id: number;
+  name: string | null;
+  sensingStartUs: number | null;
+  cloudCover: number | null;
+};
 
 /** A record without a date counts as older than one with a date. */
 const undatedUs = -1;
@@ -80,7 +87,8 @@ const assigned = (columns: readonly string[]) => columns.map((one) => `${one} = 
 const marks = (count: number) => Array(count).fill('?').join(', ');
 
 const findSql = `SELECT id, life_us AS lifeUs, life_position AS lifePosition, gone_us AS goneUs,
-    gone_record_us AS goneRecordUs, gone_position AS gonePosition, name
+    gone_record_us AS goneRecordUs, gone_position AS gonePosition, name,
+    sensing_start_us AS sensingStartUs, cloud_cover AS cloudCover
   FROM product WHERE product_id = ?`;
 const insertSql = `INSERT INTO product (id, product_id, received_at_us, ${recordColumns.join(', ')})
   VALUES (${marks(3 + recordColumns.length)})`;
@@ -88,6 +96,7 @@ const insertBareSql =
   'INSERT INTO product (id, product_id, received_at_us, deleted) VALUES (?, ?, ?, 0)';
 const updateSql = `UPDATE product SET ${assigned(recordColumns)} WHERE id = ?`;
 const updateStateSql = `UPDATE product SET ${assigned(stateColumns)} WHERE id = ?`;
+const insertBoxSql = `INSERT INTO product_box VALUES (${marks(11)})`;
 const insertEventSql = `INSERT INTO product_event (position, product, subscription, event, event_us, state_us,
     notification_us, received_us, source) VALUES (${marks(9)})`;
 
@@ -145,8 +154,7 @@ function writeRecord(
   else prepared(index, updateSql).run(...all, known.id);
   const id = known?.id ?? position;
   writeName(index, id, known?.name ?? null, columns.name);
-  if (known !== undefined) removeFootprint(index, id);
-  writeFootprint(index, id, view, columns.cloud_cover);
+  writeFootprint(index, id, known, view, columns);
 }
 
 /** Writes the name of a product without a record: the largest of all names, so that their order does not matter. */
@@ -170,23 +178,39 @@ function writeName(index: Database, id: number, old: string | null, name: string
     prepared(index, 'INSERT INTO product_name (rowid, name) VALUES (?, ?)').run(id, name);
 }
 
+/** Replaces a product's footprint. Most changes of a product leave it as it is. */
 function writeFootprint(
   index: Database,
   id: number,
+  known: StoredProduct | undefined,
   view: ProductView,
-  cloudCover: number | null,
+  { sensing_start_us: sensingStartUs, cloud_cover: cloudCover }: DerivedColumns,
 ): void {
-  const [geometry, shape] = [view.geometry(), view.footprint()];
-  if (geometry === null || shape === null) return;
-  prepared(index, 'INSERT INTO product_footprint VALUES (?, ?)').run(id, JSON.stringify(geometry));
+  const shape = view.footprint();
+  const geometry = view.geometry();
+  const stored = geometry === null || shape === null ? null : storedFootprint(geometry);
+  if (known !== undefined) {
+    const isSame = known.sensingStartUs === sensingStartUs && known.cloudCover === cloudCover;
+    if (isSame && hasFootprint(index, id, stored)) return;
+    removeFootprint(index, id);
+  }
+  if (stored === null || shape === null) return;
+  prepared(index, 'INSERT INTO product_footprint VALUES (?, ?)').run(id, stored);
   // A product without sensing time matches no filter on it, so any value is correct.
-  const days = sensingDays(view.dateUs('ContentDate/Start') ?? 0);
+  const days = sensingDays(sensingStartUs ?? 0);
   const [received, clouds] = [receivedUnits(id), cloudUnits(cloudCover)];
   const others = [days, days, received, received, clouds, clouds];
-  const insert = prepared(index, `INSERT INTO product_box VALUES (${marks(11)})`);
+  const insert = prepared(index, insertBoxSql);
   boxesOf(shape).forEach(({ west, east, south, north }, part) => {
     insert.run(2 * id + part, west, east, south, north, ...others);
   });
+}
+
+function hasFootprint(index: Database, id: number, footprint: StoredFootprint | null): boolean {
+  const sql = 'SELECT geometry FROM product_footprint WHERE id = ?';
+  const known = prepared<[number], StoredFootprint>(index, sql).pluck().get(id) ?? null;
+  if (known === null || typeof known === 'string') return known === footprint;
+  return footprint instanceof Uint8Array && Buffer.compare(known, footprint) === 0;
 }
 
 function removeFootprint(index: Database, id: number): void {

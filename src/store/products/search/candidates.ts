@@ -5,6 +5,7 @@ import type { ProductKey, ProductQuery } from '../../../domain/products.ts';
 import { compileFilter } from '../../../filter/evaluate.ts';
 import type { ProductView } from '../../../filter/product-view.ts';
 import { rowColumns, type SelectedRow } from '../product-rows.ts';
+import type { StoredFootprint } from '../stored-footprint.ts';
 import { joined, prefilterOf, type SqlCondition } from './conditions.ts';
 import {
   allIds,
@@ -90,8 +91,8 @@ function needsOnlyFootprint(tree: FilterTree): boolean {
   return tree.node === 'not' ? needsOnlyFootprint(tree.term) : tree.node === 'intersects';
 }
 
-/** A row to check, with the stored footprint (JSON) if the plan has footprints. */
-export type Candidate = SelectedRow & { footprint?: string | null };
+/** A row to check, with the stored footprint if the plan has footprints. */
+export type Candidate = SelectedRow & { footprint?: StoredFootprint | null };
 
 /** A statement that returns rows in order, or a window of ids whose rows are read one by one. */
 type Step =

@@ -1,0 +1,46 @@
+/** Footprints in the product index: small, and exact for any number. */
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import type { Geometry } from '../../../src/domain/filter-tree.ts';
+import {
+  footprintGeometry,
+  storedFootprint,
+} from '../../../src/store/products/stored-footprint.ts';
+
+const microdegrees = fc.integer({ min: -180_000_000, max: 180_000_000 }).map((n) => n / 1e6);
+const anyNumber = fc.double({ noNaN: true, noDefaultInfinity: true }).map((n) => n || 0);
+const coordinate = fc.oneof({ arbitrary: microdegrees, weight: 20 }, anyNumber);
+const position = fc.oneof(
+  { arbitrary: fc.tuple(coordinate, coordinate), weight: 20 },
+  // A record may contain heights.
+  fc.tuple(coordinate, coordinate, coordinate) as unknown as fc.Arbitrary<[number, number]>,
+);
+const listOf = <Item>(item: fc.Arbitrary<Item>) => fc.array(item, { maxLength: 5 });
+const ring = listOf(position);
+const polygon = listOf(ring);
+const geometry: fc.Arbitrary<Geometry> = fc.oneof(
+  fc.record({ type: fc.constant('Point' as const), coordinates: position }),
+  fc.record({ type: fc.constant('MultiPoint' as const), coordinates: ring }),
+  fc.record({ type: fc.constant('Polygon' as const), coordinates: polygon }),
+  fc.record({ type: fc.constant('MultiPolygon' as const), coordinates: listOf(polygon) }),
+);
+
+it('a stored footprint is read as it was', () => {
+  fc.assert(
+    fc.property(geometry, (one) => {
+      expect(footprintGeometry(storedFootprint(one))).toEqual(one);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+it('a footprint with six decimals takes eight bytes a position', () => {
+  const corners: [number, number][] = [
+    [17.755917, 43.997829],
+    [14.581983, 44.394619],
+    [-179.999999, -89.999999],
+    [17.755917, 43.997829],
+  ];
+  const stored = storedFootprint({ type: 'Polygon', coordinates: [corners] });
+  expect(stored).toHaveLength(4 * 3 + 8 * corners.length);
+});

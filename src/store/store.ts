@@ -20,6 +20,7 @@ import { requireDatabase } from './engine/database.ts';
 import type { DataPlace } from './engine/disk-limit.ts';
 import { pick, type Remote, remote } from './engine/rpc.ts';
 import { StoreThread, threadFile } from './engine/thread.ts';
+import { IntakeActivity } from './log/intake-activity.ts';
 import { IntakeQueue } from './log/intake-queue.ts';
 import type { Writes } from './log/writer-thread.ts';
 import { changeAll, pages } from './paging.ts';
@@ -59,6 +60,8 @@ export type Store = Intake &
     sinks: Sinks;
     backups: Backups;
     pruning: Pruning;
+    /** Commits of this process. */
+    activity: IntakeActivity;
     /** Memory of bodies that wait for their commit, and its limit. */
     queue(): { bytes: number; bytesMax: number };
     /** False while no writer thread runs; the next use restarts it. */
@@ -146,11 +149,15 @@ export async function openStore(
 ): Promise<Store> {
   const { dataDir, diskReserveBytes, nowUs, queueBytesMax = queueBytesMaxDefault } = options;
   if (options.mustExist) requireDatabase(dataDir);
+  const activity = new IntakeActivity();
   const thread = new StoreThread(threadFile('log/writer-thread'), {
     dataDir,
     diskReserveBytes,
     callTimeoutSeconds,
-    onCommit: options.onCommit,
+    onCommit: (commit) => {
+      activity.note(commit);
+      options.onCommit?.(commit);
+    },
   });
   try {
     await thread.start();
@@ -161,10 +168,12 @@ export async function openStore(
   const writer = remote<Writes>(thread);
   const intake = new IntakeQueue({ thread, nowUs, queueBytesMax });
   const reader = openStoreReader(dataDir);
+  const changes = changePorts(reader, writer);
   return {
     ...reader,
     accept: (delivery) => intake.accept(delivery),
     checkWritable: () => intake.checkWritable(),
+    activity,
     queue: () => ({ bytes: intake.queuedBytes, bytesMax: queueBytesMax }),
     isWriterRunning: () => thread.isRunning,
     ...pick(writer.log, ['moveCursor']),
@@ -176,7 +185,15 @@ export async function openStore(
       }
       return dropped;
     },
-    ...changePorts(reader, writer),
+    ...changes,
+    completeness: {
+      ...changes.completeness,
+      recover: async (options) => {
+        const positions = await changes.completeness.recover(options);
+        activity.wake();
+        return positions;
+      },
+    },
     close: async () => {
       intake.flush();
       await reader.close();

@@ -109,7 +109,7 @@ export async function serveQueries(
   const closers = createClosers();
   if (index) {
     const place = { dataDir, diskReserveBytes };
-    const indexing = startIndexing({ ...place, log: parts.log, duringIntake: true });
+    const indexing = startIndexing({ ...place, log: parts.log, intake: store.activity });
     closers.add(() => indexing.stop());
   }
   const products = openProducts(dataDir);

@@ -12,11 +12,11 @@ import { parsedBody } from './product-record.ts';
 import { type LoggedNotification, removeProduct, writeNotification } from './product-writer.ts';
 
 /**
- * Notifications in one transaction: at most half a second of work. Indexes are written at random places; a large
+ * Notifications in one transaction: about half a second of work. Indexes are written at random places; a large
  * transaction writes a shared page only once. The log is read in smaller steps, because an open read blocks the
  * checkpoint of its write-ahead log.
  */
-export const batchRowsMax = 2_048;
+export const batchRowsMax = 4_096;
 const readRowsMax = 256;
 
 /** Separate connections, because a write transaction would lock every file attached to its connection. */

@@ -8,21 +8,32 @@ import { createAcquireLock } from '../engine/locks.ts';
 import type { Remote } from '../engine/rpc.ts';
 import { withThread } from '../engine/thread.ts';
 import { removeLeftovers } from '../leftovers.ts';
+import type { IntakeActivity } from '../log/intake-activity.ts';
 import type { IndexOperations, IndexTarget, WorkDone } from './index-thread.ts';
 import { currentProductFile } from './product-file.ts';
 
 /** Duration of the thread's work between two progress reports. */
 const budgetMs = 100;
-/**
- * Maximum notifications per second while a receiver runs: intake has priority, and a burst of the catalogue brings
- * about 50 per second (facts, catalogue 7).
- */
-const duringIntakeMax = 2_400;
 /** Lag, in notifications, above which it is logged: searches miss these, and reconciliation waits for them. */
-const lagMax = 1_000;
-const pollMs = 200;
+const loggedLagMin = 1_000;
+/** Delay after a commit, so that notifications are indexed together. */
+const collectMs = 150;
+/** Interval of the check for notifications that another process wrote. */
+const pollMs = 1_000;
 /** Delay after a failure, such as a full disk or a locked index. */
 const retryMs = 5_000;
+
+/**
+ * During a burst, indexing pauses: intake then has both processor cores. The catalogue sends up to 50 notifications a
+ * second (facts, catalogue 7), and indexing keeps up with many more than `perSecondMin`.
+ */
+const burst = {
+  perSecondMin: 3_000,
+  /** Limits of a pause: its lag in notifications, and its duration. */
+  lagMax: 500_000,
+  pauseMaxMs: 60_000,
+  pollMs: 100,
+};
 
 /** Positions in the log: of the index, and of the newest notification. */
 export type IndexProgress = Pick<WorkDone, 'indexedPosition' | 'lastPosition'>;
@@ -41,26 +52,35 @@ function withIndex<T>(place: DataPlace, work: (index: Index) => Promise<T>): Pro
 }
 
 /**
- * Indexes new notifications until stopped. Logs a failure once, and retries. `duringIntake` leaves capacity to a
- * receiver in the same process.
+ * Indexes new notifications until stopped. Logs a failure once, and retries. `intake` is that of a receiver in the same
+ * process, which has priority.
  */
-export function startIndexing(options: DataPlace & { log: Logger; duringIntake: boolean }): {
+export function startIndexing(options: DataPlace & { log: Logger; intake: IntakeActivity }): {
   stop(): Promise<void>;
 } {
   const stopping = new AbortController();
   const { signal } = stopping;
+  const { intake } = options;
   const report = createReport(options.log);
-  const perSecondMax = options.duringIntake ? duringIntakeMax : Number.POSITIVE_INFINITY;
   const pause = (ms: number) => delay(ms, undefined, { signal }).catch(() => undefined);
   const follow = async (index: Index) => {
+    let done: WorkDone | undefined;
+    let deliveries = intake.deliveries;
+    const yields = createBurstCheck(intake);
     while (!signal.aborted) {
-      const beganMs = performance.now();
-      const done = await index.work('current', budgetMs);
-      const changed = done.indexed + (await index.prune());
+      const arrived = intake.deliveries - deliveries;
+      if (done !== undefined && yields(lagOf(done) + arrived)) {
+        report.done({ ...done, indexed: 0, lastPosition: done.lastPosition + arrived });
+        await pause(burst.pollMs);
+        continue;
+      }
+      deliveries = intake.deliveries;
+      done = await index.work('current', budgetMs);
+      const pruned = await index.prune();
       report.done(done);
-      const dueMs = beganMs + (1000 * changed) / perSecondMax;
-      const waitMs = changed === 0 ? pollMs : dueMs - performance.now();
-      if (waitMs > 0) await pause(waitMs);
+      if (done.indexed + pruned > 0 && lagOf(done) > 0) continue;
+      if (intake.deliveries === deliveries) await intake.next(pollMs, signal);
+      await pause(collectMs);
     }
   };
   const run = async () => {
@@ -82,22 +102,37 @@ export function startIndexing(options: DataPlace & { log: Logger; duringIntake: 
   };
 }
 
+/** Returns a function that tells whether indexing pauses, given its lag. */
+function createBurstCheck(intake: IntakeActivity): (lag: number) => boolean {
+  let sinceMs: number | null = null;
+  return (lag) => {
+    if (intake.perSecond() < burst.perSecondMin) sinceMs = null;
+    else sinceMs ??= performance.now();
+    if (sinceMs === null || lag >= burst.lagMax) return false;
+    return performance.now() - sinceMs < burst.pauseMaxMs;
+  };
+}
+
+function lagOf({ indexedPosition, lastPosition }: IndexProgress): number {
+  return lastPosition - indexedPosition;
+}
+
 /** Logs each failure once, and the start and the end of a large lag, for example of a new index. */
 function createReport(log: Logger) {
   let failure: string | null = null;
   let lags = false;
   return {
-    done: ({ indexed, indexedPosition, lastPosition }: WorkDone): void => {
+    done: ({ indexed, ...progress }: WorkDone): void => {
       if (failure !== null) log.info({}, 'indexing resumed');
       failure = null;
-      const left = lastPosition - indexedPosition;
-      if (!lags && left + indexed > lagMax) {
+      const left = lagOf(progress);
+      if (!lags && left + indexed > loggedLagMin) {
         lags = true;
-        log.info({ indexedPosition, lastPosition }, 'product index is lagging');
+        log.info(progress, 'product index is lagging');
       }
       if (!lags || left > 0) return;
       lags = false;
-      log.info({ indexedPosition }, 'product index is up to date');
+      log.info({ indexedPosition: progress.indexedPosition }, 'product index is up to date');
     },
     failed: (error: unknown): void => {
       const reason = isAppError(error) ? errorText(error) : String(error);
@@ -126,7 +161,9 @@ export async function rebuildIndex(options: IndexingOptions): Promise<IndexProgr
   try {
     return await withIndex(options, async (index) => {
       try {
-        const progress = await fill(index, 'building', options);
+        let progress = await fill(index, 'building', options);
+        while (!options.signal?.aborted && (await index.sort())) options.onProgress?.(progress);
+        progress = await fill(index, 'building', options);
         await (options.signal?.aborted ? index.discard() : index.install());
         return progress;
       } catch (error) {

@@ -6,6 +6,7 @@ import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
 import { lastPosition } from '../log/queries.ts';
 import { batchRowsMax, type IndexFiles, indexBatch, pruneIndexed } from './index-batches.ts';
 import {
+  createNextIndex,
   currentProductFile,
   discardBuildingFile,
   fitsLog,
@@ -49,6 +50,8 @@ const operations = {
   },
   /** Removes some of the events that are no longer in the log. Returns their number; 0 when none is left. */
   prune: (log: Database): number => repaired(() => prune(workOn('current', log))),
+  /** Creates one of the indexes that a rebuilt file still needs; returns false if it has all. */
+  sort: (log: Database): boolean => createNextIndex(workOn('building', log).index),
   /** Replaces the current file with the rebuilt one. */
   install: (): void => {
     closeIndex();
@@ -92,9 +95,9 @@ function repaired<Result>(work: () => Result): Result {
   }
 }
 
-/** Maximum growth of the write-ahead log per notification: 4 pages. Measured in a small index: 1 to 2 kB. */
-const rowBytesMax = 4 * 4_096;
-const logPagesMin = 250;
+/** Maximum growth of the write-ahead log per notification. Measured in a small index: 1 to 2 kB. */
+const rowBytesMax = 2 * pageBytes;
+const logPagesMin = 125;
 /** Minimum size of a transaction: with space for fewer rows, indexing waits. */
 const rowsMin = 32;
 /** Events pruned in one transaction (about 50 ms); fewer when disk space is short, as it may use the disk reserve. */

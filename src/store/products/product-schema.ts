@@ -156,7 +156,7 @@ export function cloudUnits(percent: number | null): number {
  * `product_box` finds boxes on the globe by sensing time, range of ids and cloud cover, in the units above. A footprint
  * that crosses the antimeridian has two boxes, with ids 2n and 2n+1.
  */
-export const productSchema = `
+export const productTables = `
   CREATE TABLE progress (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     position INTEGER NOT NULL,
@@ -181,16 +181,6 @@ export const productSchema = `
     ${derived.map(({ name, type }) => `${name} ${sqlTypes[type]}`).join(',\n    ')}
   ) STRICT;
   CREATE UNIQUE INDEX product_by_id ON product (product_id);
-  CREATE INDEX product_by_name ON product (name);
-  CREATE INDEX product_by_collection ON product (collection, sensing_start_us);
-  CREATE INDEX product_by_type ON product (product_type, sensing_start_us);
-  CREATE INDEX product_by_sensing ON product (sensing_start_us);
-  CREATE INDEX product_by_sensing_end ON product (sensing_end_us);
-  CREATE INDEX product_by_publication ON product (publication_us);
-  CREATE INDEX product_by_modification ON product (modification_us);
-  CREATE INDEX product_by_deletion ON product (deletion_us) WHERE deleted = 1;
-  CREATE INDEX product_by_orbit ON product (orbit_number);
-  CREATE INDEX product_by_tile ON product (tile) WHERE tile IS NOT NULL;
 
   CREATE TABLE product_event (
     position INTEGER PRIMARY KEY,
@@ -203,7 +193,6 @@ export const productSchema = `
     received_us INTEGER NOT NULL,
     source TEXT NOT NULL
   ) STRICT;
-  CREATE INDEX product_event_by_product ON product_event (product);
 
   CREATE TABLE product_footprint (
     id INTEGER PRIMARY KEY,
@@ -216,3 +205,18 @@ export const productSchema = `
     id, west, east, south, north, sensed_from, sensed_to, heard_from, heard_to, cloud_from, cloud_to
   );
 `;
+
+/** Definitions of the other indexes, by name. */
+export const productIndexes = {
+  product_by_name: 'product (name)',
+  product_by_collection: 'product (collection, sensing_start_us)',
+  product_by_type: 'product (product_type, sensing_start_us)',
+  product_by_sensing: 'product (sensing_start_us)',
+  product_by_sensing_end: 'product (sensing_end_us)',
+  product_by_publication: 'product (publication_us)',
+  product_by_modification: 'product (modification_us)',
+  product_by_deletion: 'product (deletion_us) WHERE deleted = 1',
+  product_by_orbit: 'product (orbit_number)',
+  product_by_tile: 'product (tile) WHERE tile IS NOT NULL',
+  product_event_by_product: 'product_event (product)',
+};

@@ -29,9 +29,10 @@ export function storedFootprint(geometry: Geometry): StoredFootprint {
   const add = (coordinates: Nested, nesting: number, axis = 0): boolean => {
     if (typeof coordinates === 'number') {
       const units = Math.round(coordinates * unitsPerDegree);
+      if (units / unitsPerDegree !== coordinates || Math.abs(units) > unitsMax) return false;
       addInteger(bytes, units - (last[axis] ?? 0));
       last[axis] = units;
-      return units / unitsPerDegree === coordinates && Math.abs(units) <= unitsMax;
+      return true;
     }
     if (nesting > 0) addInteger(bytes, coordinates.length);
     else if (coordinates.length !== 2) return false;

@@ -1,10 +1,10 @@
 /** Form of footprints in the index: compact, because they would otherwise be a third of its size. */
 import type { Geometry } from '../../domain/filter-tree.ts';
 
-/** Differences of microdegrees, or JSON for coordinates with more decimals. */
+/** Differences of coordinates, or JSON for coordinates with more decimals. */
 export type StoredFootprint = Uint8Array | string;
 
-/** Types with the nesting of their coordinates: 0 is one position. A type's number is its index. */
+/** Types with the nesting of their coordinates: 0 is one position. */
 const nestings = [
   ['Point', 0],
   ['MultiPoint', 1],
@@ -12,48 +12,54 @@ const nestings = [
   ['MultiPolygon', 3],
 ] as const satisfies readonly (readonly [Geometry['type'], number])[];
 
-/** The catalogue's footprints have six decimals. */
-const unitsPerDegree = 1_000_000;
-const unitsMax = 360 * unitsPerDegree;
+/** Footprints of the catalogue have six decimals, those of Sentinel-2 twelve. */
+const unitsPerDegree = [1e6, 1e12] as const;
 
 type Nested = number | readonly Nested[];
 
 /**
- * Returns the number of the type, then each list with its length before it. A position is its difference from the one
- * before, mostly three bytes for each axis.
+ * Returns the number of type and unit, then each list with its length before it. A position is its difference from the
+ * one before, three to six bytes for each axis.
  */
 export function storedFootprint(geometry: Geometry): StoredFootprint {
-  const type = nestings.findIndex(([name]) => name === geometry.type);
-  const bytes: number[] = [type];
+  return compact(geometry, 0) ?? compact(geometry, 1) ?? JSON.stringify(geometry);
+}
+
+/** Returns null if a coordinate is not a multiple of the unit, or out of range. */
+function compact({ type, coordinates }: Geometry, unit: 0 | 1): Uint8Array | null {
+  const number = nestings.findIndex(([name]) => name === type);
+  const scale = unitsPerDegree[unit];
+  const bytes = [unit * nestings.length + number];
   const last = [0, 0];
-  const add = (coordinates: Nested, nesting: number, axis = 0): boolean => {
-    if (typeof coordinates === 'number') {
-      const units = Math.round(coordinates * unitsPerDegree);
-      if (units / unitsPerDegree !== coordinates || Math.abs(units) > unitsMax) return false;
+  const add = (value: Nested, nesting: number, axis = 0): boolean => {
+    if (typeof value === 'number') {
+      const units = Math.round(value * scale);
+      if (units / scale !== value || Math.abs(value) > 360) return false;
       addInteger(bytes, units - (last[axis] ?? 0));
       last[axis] = units;
       return true;
     }
-    if (nesting > 0) addInteger(bytes, coordinates.length);
-    else if (coordinates.length !== 2) return false;
-    return coordinates.every((one, i) => add(one, nesting - 1, i));
+    if (nesting > 0) addInteger(bytes, value.length);
+    else if (value.length !== 2) return false;
+    return value.every((one, i) => add(one, nesting - 1, i));
   };
-  const isExact = add(geometry.coordinates, nestings[type]?.[1] ?? 0);
-  return isExact ? Uint8Array.from(bytes) : JSON.stringify(geometry);
+  return add(coordinates, nestings[number]?.[1] ?? 0) ? Uint8Array.from(bytes) : null;
 }
 
 /** Returns the geometry that was stored. */
 export function footprintGeometry(stored: StoredFootprint): Geometry {
   // Written by `storedFootprint` from a geometry, as is the other form.
   if (typeof stored === 'string') return JSON.parse(stored) as Geometry;
-  const [type, nesting] = nestings[stored[0] ?? 0] ?? nestings[0];
+  const [first = 0] = stored;
+  const [type, nesting] = nestings[first % nestings.length] ?? nestings[0];
+  const scale = unitsPerDegree[first < nestings.length ? 0 : 1];
   const next = integersAfter(stored, 1);
   let [x, y] = [0, 0];
   const read = (depth: number): Nested => {
     if (depth > 0) return Array.from({ length: next() }, () => read(depth - 1));
     x += next();
     y += next();
-    return [x / unitsPerDegree, y / unitsPerDegree];
+    return [x / scale, y / scale];
   };
   return { type, coordinates: read(nesting) } as Geometry;
 }

@@ -9,7 +9,8 @@ import {
 
 const microdegrees = fc.integer({ min: -180_000_000, max: 180_000_000 }).map((n) => n / 1e6);
 const anyNumber = fc.double({ noNaN: true, noDefaultInfinity: true }).map((n) => n || 0);
-const coordinate = fc.oneof({ arbitrary: microdegrees, weight: 20 }, anyNumber);
+const fine = fc.integer({ min: -18e13, max: 18e13 }).map((n) => n / 1e12);
+const coordinate = fc.oneof({ arbitrary: microdegrees, weight: 20 }, fine, anyNumber);
 const position = fc.oneof(
   { arbitrary: fc.tuple(coordinate, coordinate), weight: 20 },
   // A record may contain heights.

@@ -1,16 +1,21 @@
 /** The main thread's side of a store thread: starts it, calls it, restarts it after a failure. */
+import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { AppError } from '../../domain/app-error.ts';
 import type { CommitFacts } from '../../domain/ports.ts';
+import { databaseFileName } from './database.ts';
 import type { DataPlace } from './disk-limit.ts';
+import { LogSync } from './log-sync.ts';
 import {
   type Caller,
   deserializeError,
   type Remote,
   remote,
   type Settled,
+  serializeError,
   type ThreadMessage,
   type ThreadRequest,
+  type ThreadStart,
 } from './rpc.ts';
 
 /**
@@ -35,11 +40,14 @@ export class StoreThread implements Caller {
   readonly #file: URL;
   readonly #place: DataPlace;
   readonly #calls: PendingCalls;
+  readonly #sync: LogSync;
   readonly #onCommit: ((commit: CommitFacts) => void) | undefined;
   #worker: Worker | undefined;
   /** The error of the failed thread; cleared when it may be restarted. */
   #failure: AppError | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
+  /** True after a failed sync, until the next thread has saved the log. */
+  #savesLog = false;
   #onStarted: () => void = () => undefined;
   #closed = false;
 
@@ -48,6 +56,7 @@ export class StoreThread implements Caller {
     const { dataDir, diskReserveBytes } = options;
     this.#place = { dataDir, diskReserveBytes };
     this.#onCommit = options.onCommit;
+    this.#sync = new LogSync(join(dataDir, `${databaseFileName}-wal`));
     this.#calls = new PendingCalls(options.callTimeoutSeconds);
   }
 
@@ -105,6 +114,7 @@ export class StoreThread implements Caller {
     if (worker !== undefined) {
       const ended = new Promise((resolve) => worker.once('exit', resolve));
       const timer = setTimeout(() => void worker.terminate(), closeTimeoutMs);
+      this.#sync.expectRemoval();
       await this.call('close', []).catch(() => worker.terminate());
       await ended;
       clearTimeout(timer);
@@ -112,6 +122,7 @@ export class StoreThread implements Caller {
     this.#closed = true;
     clearTimeout(this.#retryTimer);
     this.#calls.stop();
+    this.#sync.close();
   }
 
   #running(): Worker {
@@ -123,25 +134,41 @@ export class StoreThread implements Caller {
 
   #spawn(): Worker {
     const worker = new Worker(this.#file, {
-      workerData: this.#place,
+      workerData: { ...this.#place, savesLog: this.#savesLog } satisfies ThreadStart,
       resourceLimits,
     });
-    const failed = (message: string, cause: unknown) =>
-      this.#fail(worker, new AppError('unavailable', message, { cause }));
+    const failed = (message: string) => (cause: unknown) =>
+      this.#sync.after(undefined, () =>
+        this.#fail(worker, new AppError('unavailable', message, { cause })),
+      );
     worker.on('message', (message: ThreadMessage) => {
-      if (message.kind === 'settled') {
-        this.#calls.settle(message.settled);
-        if (message.commit !== undefined) this.#onCommit?.(message.commit);
-      } else if (message.kind === 'started') this.#onStarted();
-      else this.#fail(worker, deserializeError(message.error));
+      const arrivedMs = performance.now();
+      this.#sync.after(message.unsynced, (failure) => {
+        if (failure === null) this.#receive(worker, message, performance.now() - arrivedMs);
+        else if (failure.isReplaced) this.#calls.refuse(message, failure.error);
+        else {
+          this.#savesLog = true;
+          this.#fail(worker, failure.error);
+        }
+      });
     });
     // The message has no id: all pending calls fail at once instead of at their timeout.
-    worker.on('messageerror', (cause) =>
-      failed('An answer of a store thread could not be read.', cause),
-    );
-    worker.on('error', (cause) => failed('A store thread failed.', cause));
-    worker.on('exit', (code) => failed('A store thread ended unexpectedly.', `exit code ${code}`));
+    worker.on('messageerror', failed('An answer of a store thread could not be read.'));
+    worker.on('error', failed('A store thread failed.'));
+    worker.on('exit', failed('A store thread ended unexpectedly.'));
     return worker;
+  }
+
+  #receive(worker: Worker, message: ThreadMessage, syncMs: number): void {
+    if (message.kind === 'settled') {
+      this.#calls.settle(message.settled);
+      const { commit } = message;
+      if (commit === undefined) return;
+      this.#onCommit?.({ ...commit, durationSeconds: commit.durationSeconds + syncMs / 1_000 });
+    } else if (message.kind === 'started') {
+      this.#savesLog = false;
+      this.#onStarted();
+    } else this.#fail(worker, deserializeError(message.error));
   }
 
   #fail(worker: Worker, failure: AppError): void {
@@ -233,6 +260,12 @@ class PendingCalls {
       if ('error' in one) call?.reject(deserializeError(one.error));
       else call?.resolve(one.value);
     }
+  }
+
+  /** Rejects the calls that a message answers. */
+  refuse(message: ThreadMessage, error: AppError): void {
+    const settled = message.kind === 'settled' ? message.settled : [];
+    this.settle(settled.map(({ id }) => ({ id, error: serializeError(error) })));
   }
 
   remove(id: number): void {

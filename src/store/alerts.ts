@@ -56,6 +56,15 @@ export const alertReads = {
       }));
   },
 
+  /** Returns the number of deliveries that have not ended, due or not. */
+  openDeliveries(database: Database): number {
+    return Number(
+      prepared(database, 'SELECT count(*) FROM alert_delivery WHERE ended_at_us IS NULL')
+        .pluck()
+        .get(),
+    );
+  },
+
   dueDeliveries(database: Database, options: Options<'dueDeliveries'>): AlertDelivery[] {
     const isDue = `(due_at_us <= @nowUs OR due_at_us > @nowUs + ${alertWaitMaxUs})`;
     const isNext = `NOT EXISTS (

@@ -18,8 +18,9 @@ import type { SinkReader, Sinks } from '../domain/sinks.ts';
 import type { Summaries, SummaryReader } from '../domain/summaries.ts';
 import { requireDatabase } from './engine/database.ts';
 import type { DataPlace } from './engine/disk-limit.ts';
-import { pick, type Remote, remote } from './engine/rpc.ts';
+import { type OperationName, pick, type Remote, remote } from './engine/rpc.ts';
 import { StoreThread, threadFile } from './engine/thread.ts';
+import { rememberingReads } from './engine/unchanged-reads.ts';
 import { IntakeActivity } from './log/intake-activity.ts';
 import { IntakeQueue } from './log/intake-queue.ts';
 import type { Writes } from './log/writer-thread.ts';
@@ -69,14 +70,31 @@ export type Store = Intake &
     close(): Promise<void>;
   };
 
+/** Reads that background jobs repeat every second or more often. */
+const repeatedReads: ReadonlySet<string> = new Set([
+  'log.cursor',
+  'log.lastPosition',
+  'sinks.counts',
+  'sinks.nextDueAtUs',
+  'sinks.replays',
+  'summaries.nextDueAtUs',
+  'alerts.openDeliveries',
+  'pruning.pruneHorizon',
+] satisfies OperationName<Reads>[]);
+
+/** Time without a query after which the query thread ends. */
+const queryIdleSeconds = 5;
+
 /** Opens an existing store for queries only. The first query opens the file. */
 export function openStoreReader(dataDir: string): StoreReader {
   // No timeout: a scan of a very large log may take long and delays no one else.
   const thread = new StoreThread(threadFile('query-thread'), {
     dataDir,
     callTimeoutSeconds: Number.POSITIVE_INFINITY,
+    idleSeconds: queryIdleSeconds,
   });
-  return { ...readPorts(remote<Reads>(thread)), close: () => thread.close() };
+  const reads = remote<Reads>(rememberingReads(thread, dataDir, repeatedReads));
+  return { ...readPorts(reads), close: () => thread.close() };
 }
 
 /** Returns the read-only ports, based on the operations of a query thread. */
@@ -92,7 +110,8 @@ export function readPorts(reads: Remote<Reads>): Omit<StoreReader, 'close'> {
       ),
     administration: pick(account, ['registrations', 'history', 'gaps', 'deliveryMarks']),
     summaries: {
-      ...pick(summaries, ['textsOf', 'due', 'nextDueAtUs', 'known']),
+      ...pick(summaries, ['textsOf', 'nextDueAtUs', 'known']),
+      due: async (query) => ((await summaries.nextDueAtUs()) === null ? [] : summaries.due(query)),
       ...pick(summaries, ['spending', 'counts', 'backlog']),
       find: (query) =>
         pages(query.limit, (rowsMax, last) =>
@@ -107,9 +126,15 @@ export function readPorts(reads: Remote<Reads>): Omit<StoreReader, 'close'> {
       'arrivals',
       'unprunedSinceUs',
     ]),
-    alerts: pick(alerts, ['alerts', 'dueDeliveries', 'unsentDeliveries']),
+    alerts: {
+      ...pick(alerts, ['alerts', 'unsentDeliveries']),
+      dueDeliveries: async (query) =>
+        (await alerts.openDeliveries()) === 0 ? [] : alerts.dueDeliveries(query),
+    },
     sinks: {
-      ...pick(sinks, ['due', 'nextDueAtUs', 'deliveries', 'counts', 'sameReplay', 'replays']),
+      ...pick(sinks, ['nextDueAtUs', 'deliveries', 'counts', 'sameReplay', 'replays']),
+      due: async (query) =>
+        (await sinks.nextDueAtUs(query.sink)) === null ? [] : sinks.due(query),
       items: ({ limit, ...query }) =>
         pages(limit, (rowsMax, last) =>
           sinks.itemsPage({ ...query, beforeId: last?.id ?? Number.MAX_SAFE_INTEGER, rowsMax }),

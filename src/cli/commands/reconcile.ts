@@ -199,7 +199,7 @@ async function compare(io: Io, deps: Deps): Promise<TaskReport[]> {
   await catchUpIndex({ ...place, signal });
   signal.throwIfAborted();
   const log = createLogger(io, 'error');
-  const indexing = startIndexing({ ...place, log, intake: store.activity });
+  const indexing = startIndexing({ ...place, log, store });
   closers.add(() => indexing.stop());
   const products = openProducts(dataDir);
   closers.add(() => products.close());

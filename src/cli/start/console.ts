@@ -109,7 +109,7 @@ export async function serveQueries(
   const closers = createClosers();
   if (index) {
     const place = { dataDir, diskReserveBytes };
-    const indexing = startIndexing({ ...place, log: parts.log, intake: store.activity });
+    const indexing = startIndexing({ ...place, log: parts.log, store });
     closers.add(() => indexing.stop());
   }
   const products = openProducts(dataDir);

@@ -1,4 +1,4 @@
-/** The main thread's side of a store thread: starts it, calls it, restarts it after a failure. */
+/** The main thread's side of a store thread: starts it, calls it, ends it when idle, restarts it after a failure. */
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { AppError } from '../../domain/app-error.ts';
@@ -32,6 +32,8 @@ const restartDelayMs = 1_000;
 
 interface StoreThreadOptions extends DataPlace {
   callTimeoutSeconds: number;
+  /** Ends the thread after this time without a call, to save memory; the next call starts it. By default never. */
+  idleSeconds?: number;
   /** Called after each commit of deliveries; must not throw. */
   onCommit?: ((commit: CommitFacts) => void) | undefined;
 }
@@ -43,6 +45,8 @@ export class StoreThread implements Caller {
   readonly #sync: LogSync;
   readonly #onCommit: ((commit: CommitFacts) => void) | undefined;
   #worker: Worker | undefined;
+  /** Ends of threads that were idle and finish closing. */
+  readonly #ending = new Set<Promise<void>>();
   /** The error of the failed thread; cleared when it may be restarted. */
   #failure: AppError | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
@@ -57,7 +61,8 @@ export class StoreThread implements Caller {
     this.#place = { dataDir, diskReserveBytes };
     this.#onCommit = options.onCommit;
     this.#sync = new LogSync(join(dataDir, `${databaseFileName}-wal`));
-    this.#calls = new PendingCalls(options.callTimeoutSeconds);
+    const { callTimeoutSeconds, idleSeconds = Number.POSITIVE_INFINITY } = options;
+    this.#calls = new PendingCalls(callTimeoutSeconds, idleSeconds, () => this.#endIdle());
   }
 
   /** Resolves when the thread has opened its file; rejects with the error when it cannot. */
@@ -112,13 +117,12 @@ export class StoreThread implements Caller {
     if (this.#closed) return;
     const worker = this.#worker;
     if (worker !== undefined) {
-      const ended = new Promise((resolve) => worker.once('exit', resolve));
-      const timer = setTimeout(() => void worker.terminate(), closeTimeoutMs);
+      const ended = endOf(worker);
       this.#sync.expectRemoval();
       await this.call('close', []).catch(() => worker.terminate());
       await ended;
-      clearTimeout(timer);
     }
+    await Promise.all(this.#ending);
     this.#closed = true;
     clearTimeout(this.#retryTimer);
     this.#calls.stop();
@@ -171,6 +175,16 @@ export class StoreThread implements Caller {
     } else this.#fail(worker, deserializeError(message.error));
   }
 
+  /** Without pending calls, nobody waits for the thread; its messages and its exit are ignored. */
+  #endIdle(): void {
+    const worker = this.#worker;
+    if (worker === undefined) return;
+    this.#worker = undefined;
+    worker.postMessage({ id: 0, op: 'close', args: [] } satisfies ThreadRequest);
+    const ended = endOf(worker).finally(() => this.#ending.delete(ended));
+    this.#ending.add(ended);
+  }
+
   #fail(worker: Worker, failure: AppError): void {
     if (worker !== this.#worker) return;
     this.#worker = undefined;
@@ -185,14 +199,22 @@ export class StoreThread implements Caller {
   }
 }
 
+/** Resolves when a thread that was asked to close has ended; terminates it after a timeout. */
+async function endOf(worker: Worker): Promise<void> {
+  const timer = setTimeout(() => void worker.terminate(), closeTimeoutMs);
+  await new Promise((resolve) => worker.once('exit', resolve));
+  clearTimeout(timer);
+}
+
 /** Runs work on its own thread, without a timeout, and ends the thread. */
 export async function withThread<Ops, Result>(
   name: string,
-  { dataDir, diskReserveBytes }: DataPlace,
+  { dataDir, diskReserveBytes, idleSeconds }: DataPlace & { idleSeconds?: number },
   work: (thread: Remote<Ops>) => Promise<Result>,
 ): Promise<Result> {
   const callTimeoutSeconds = Number.POSITIVE_INFINITY;
-  const options = { dataDir, diskReserveBytes, callTimeoutSeconds };
+  const idle = idleSeconds === undefined ? {} : { idleSeconds };
+  const options = { dataDir, diskReserveBytes, callTimeoutSeconds, ...idle };
   const thread = new StoreThread(threadFile(name), options);
   try {
     await thread.start();
@@ -225,20 +247,28 @@ class PendingCalls {
   #lastId = 0;
   // Counted seconds, not clock time: the system clock may be changed.
   #second = 0;
-  readonly #ticker: NodeJS.Timeout;
+  #usedAtSecond = 0;
+  /** Undefined while nothing is counted, so that an idle process sleeps. */
+  #ticker: NodeJS.Timeout | undefined;
   readonly #timeoutSeconds: number;
+  readonly #idleSeconds: number;
+  readonly #onIdle: () => void;
 
-  /** A call without an answer is rejected after the timeout; its operation may still run. */
-  constructor(timeoutSeconds: number) {
+  /**
+   * A call without an answer is rejected after the timeout; its operation may still run. `onIdle` is called after
+   * `idleSeconds` without a pending call.
+   */
+  constructor(timeoutSeconds: number, idleSeconds: number, onIdle: () => void) {
     this.#timeoutSeconds = timeoutSeconds;
-    this.#ticker = setInterval(() => this.#rejectTimedOut(), 1000);
-    this.#ticker.unref();
+    this.#idleSeconds = idleSeconds;
+    this.#onIdle = onIdle;
   }
 
   /** Returns a new id and the promise of its answer. */
   add<Value>(onDone: () => void = () => undefined): { id: number; answer: Promise<Value> } {
     this.#lastId += 1;
     const id = this.#lastId;
+    this.#count();
     const answer = new Promise<Value>((resolve, reject) => {
       // The thread answers each request with a value of the type of its operation.
       this.#calls.set(id, {
@@ -287,12 +317,33 @@ class PendingCalls {
   }
 
   stop(): void {
-    clearInterval(this.#ticker);
+    this.#stopCounting();
     this.failAll(new AppError('unavailable', 'The store is closed.'));
   }
 
-  #rejectTimedOut(): void {
+  #count(): void {
+    this.#usedAtSecond = this.#second;
+    this.#ticker ??= setInterval(() => this.#tick(), 1000).unref();
+  }
+
+  #stopCounting(): void {
+    clearInterval(this.#ticker);
+    this.#ticker = undefined;
+  }
+
+  #tick(): void {
     this.#second += 1;
+    if (this.#calls.size > 0) {
+      this.#usedAtSecond = this.#second;
+      this.#rejectTimedOut();
+    } else if (this.#idleSeconds === Number.POSITIVE_INFINITY) this.#stopCounting();
+    else if (this.#second - this.#usedAtSecond >= this.#idleSeconds) {
+      this.#stopCounting();
+      this.#onIdle();
+    }
+  }
+
+  #rejectTimedOut(): void {
     for (const call of this.#calls.values()) {
       if (this.#second - call.sentAtSecond < this.#timeoutSeconds) return;
       if (call.isTimedOut) continue;

@@ -2,13 +2,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
-import { requireDatabase } from '../engine/database.ts';
+import { inodeOf, requireDatabase } from '../engine/database.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
 import { createAcquireLock } from '../engine/locks.ts';
 import type { Remote } from '../engine/rpc.ts';
 import { withThread } from '../engine/thread.ts';
 import { removeLeftovers } from '../leftovers.ts';
 import type { IntakeActivity } from '../log/intake-activity.ts';
+import type { Store } from '../store.ts';
 import type { IndexOperations, IndexTarget, WorkDone } from './index-thread.ts';
 import { currentProductFile } from './product-file.ts';
 
@@ -46,47 +47,67 @@ export interface IndexingOptions extends DataPlace {
 
 type Index = Remote<IndexOperations>;
 
+/** Time without anything to index after which the thread of a receiver ends, to save memory. */
+const idleSeconds = 5;
+
 /** A batch waits up to 5 s for the lock of another process that indexes. */
-function withIndex<T>(place: DataPlace, work: (index: Index) => Promise<T>): Promise<T> {
+function withIndex<T>(
+  place: DataPlace & { idleSeconds?: number },
+  work: (index: Index) => Promise<T>,
+): Promise<T> {
   return withThread<IndexOperations, T>('products/index-thread', place, work);
 }
 
+/** Parts of the store that indexing follows. */
+type FollowedStore = Pick<Store, 'activity' | 'lastPosition'> & {
+  pruning: Pick<Store['pruning'], 'pruneHorizon'>;
+};
+
 /**
- * Indexes new notifications until stopped. Logs a failure once, and retries. `intake` is that of a receiver in the same
- * process, which has priority.
+ * Indexes new notifications until stopped. Logs a failure once, and retries. Intake of the same process has priority.
+ * While there is nothing to do, the thread ends.
  */
-export function startIndexing(options: DataPlace & { log: Logger; intake: IntakeActivity }): {
+export function startIndexing(options: DataPlace & { log: Logger; store: FollowedStore }): {
   stop(): Promise<void>;
 } {
   const stopping = new AbortController();
   const { signal } = stopping;
-  const { intake } = options;
+  const { activity, pruning, lastPosition } = options.store;
   const report = createReport(options.log);
   const pause = (ms: number) => delay(ms, undefined, { signal }).catch(() => undefined);
+  const stateOf = async () => {
+    const file = currentProductFile(options.dataDir);
+    const horizon = await pruning.pruneHorizon();
+    return `${await lastPosition()} ${horizon?.position} ${file && inodeOf(file)}`;
+  };
   const follow = async (index: Index) => {
     let done: WorkDone | undefined;
-    let deliveries = intake.deliveries;
-    const yields = createBurstCheck(intake);
+    let deliveries = activity.deliveries;
+    const yields = createBurstCheck(activity);
     while (!signal.aborted) {
-      const arrived = intake.deliveries - deliveries;
+      const arrived = activity.deliveries - deliveries;
       if (done !== undefined && yields(lagOf(done) + arrived)) {
         report.done({ ...done, indexed: 0, lastPosition: done.lastPosition + arrived });
         await pause(burst.pollMs);
         continue;
       }
-      deliveries = intake.deliveries;
+      deliveries = activity.deliveries;
       done = await index.work('current', budgetMs);
       const pruned = await index.prune();
       report.done(done);
-      if (done.indexed + pruned > 0 && lagOf(done) > 0) continue;
-      if (intake.deliveries === deliveries) await intake.next(pollMs, signal);
+      if (done.indexed + pruned > 0) continue;
+      const state = await stateOf();
+      while (activity.deliveries === deliveries && !signal.aborted) {
+        await activity.next(pollMs, signal);
+        if ((await stateOf()) !== state) break;
+      }
       await pause(collectMs);
     }
   };
   const run = async () => {
     while (!signal.aborted) {
       try {
-        await withIndex(options, follow);
+        await withIndex({ ...options, idleSeconds }, follow);
       } catch (error) {
         report.failed(error);
         await pause(retryMs);

@@ -20,12 +20,16 @@ import { keyOf } from './search/order.ts';
 /** Rows per message. Records are about 5 kB each, and the main thread must be able to respond in between. */
 const pageRowsMax = { withRecords: 64, withFootprints: 250, withoutRecords: 1_000 };
 
+/** Time without a query after which the thread ends. */
+const queryIdleSeconds = 30;
+
 /** Opens the index for queries, with the first query. */
 export function openProducts(dataDir: string): Products & { close(): Promise<void> } {
   const thread = new StoreThread(threadFile('products/product-thread'), {
     dataDir,
     // A count over a very large index may take long, and blocks no other query.
     callTimeoutSeconds: Number.POSITIVE_INFINITY,
+    idleSeconds: queryIdleSeconds,
   });
   const call = (signal?: AbortSignal) => remote<ProductOperations>(thread, signal);
   return {

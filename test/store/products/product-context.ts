@@ -71,7 +71,7 @@ export async function openProductContext(): Promise<ProductContext> {
     },
     follow: (info = () => {}) => {
       const log = { debug: () => {}, info, warn: () => {}, error: () => {} };
-      const indexing = startIndexing({ dataDir, log, intake: store.activity });
+      const indexing = startIndexing({ dataDir, log, store });
       onTestFinished(() => indexing.stop());
     },
     find: (entity, filter = '', options = {}) => {

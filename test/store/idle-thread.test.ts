@@ -1,0 +1,86 @@
+/** Threads of the store that end while nothing uses them, and reads that are not repeated. */
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { remote } from '../../src/store/engine/rpc.ts';
+import { StoreThread, threadFile } from '../../src/store/engine/thread.ts';
+import { rememberingReads } from '../../src/store/engine/unchanged-reads.ts';
+import type { Reads } from '../../src/store/query-thread.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
+import { openFile, openSqliteStore } from './sqlite-store.ts';
+
+function openThread(dataDir: string, idleSeconds?: number) {
+  const thread = new StoreThread(threadFile('query-thread'), {
+    ...{ dataDir, callTimeoutSeconds: Number.POSITIVE_INFINITY },
+    ...(idleSeconds === undefined ? {} : { idleSeconds }),
+  });
+  onTestFinished(() => thread.close());
+  return thread;
+}
+
+const untilEnded = (thread: StoreThread) =>
+  vi.waitFor(() => expect(thread.isRunning).toBe(false), 5_000);
+
+it('a thread ends when idle, closes its files, and starts with the next call', async () => {
+  const { store, dataDir } = await openSqliteStore();
+  const thread = openThread(dataDir, 1);
+  const { log } = remote<Reads>(thread);
+  expect(await log.lastPosition()).toBe(0);
+  await untilEnded(thread);
+  await store.accept(delivery(notification(1)));
+  const answers = await Promise.all([log.lastPosition(), log.counts()]);
+  expect(answers).toMatchObject([1, { notifications: 1 }]);
+  await untilEnded(thread);
+  await thread.close();
+  await expect(log.lastPosition()).rejects.toMatchObject({ code: 'unavailable' });
+});
+
+it('a thread does not end during a call', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const thread = new StoreThread(new URL('late-answer-child.ts', import.meta.url), {
+    ...{ dataDir: '', callTimeoutSeconds: Number.POSITIVE_INFINITY, idleSeconds: 5 },
+  });
+  onTestFinished(() => thread.close());
+  const answer = thread.call('wait', []);
+  vi.advanceTimersByTime(60_000);
+  expect(thread.isRunning).toBe(true);
+  expect(await Promise.all([thread.call('release', []), answer])).toEqual(['release', 'release']);
+  vi.advanceTimersByTime(4_000);
+  expect(thread.isRunning).toBe(true);
+  vi.advanceTimersByTime(2_000);
+  expect(thread.isRunning).toBe(false);
+});
+
+it('a read is repeated only after a commit of any program', async () => {
+  const { store, dataDir } = await openSqliteStore();
+  let calls = 0;
+  const thread = openThread(dataDir);
+  const counted = {
+    call: (...call: Parameters<StoreThread['call']>) => {
+      calls += 1;
+      return thread.call(...call);
+    },
+  };
+  const { log } = remote<Reads>(
+    rememberingReads(counted, dataDir, new Set(['log.lastPosition', 'log.cursor'])),
+  );
+  const readTwice = async () => {
+    calls = 0;
+    const first = await log.lastPosition();
+    return [first, await log.lastPosition(), await log.cursor('one'), await log.cursor('two')];
+  };
+  const rest = () =>
+    vi.waitFor(async () => {
+      await readTwice();
+      expect(calls).toBe(0);
+    });
+  await rest();
+  await store.accept(delivery(notification(1)));
+  expect(await readTwice()).toEqual([1, 1, null, null]);
+  expect(calls).toBeGreaterThan(0);
+  await rest();
+  // Another connection stands for another program.
+  const other = openFile(dataDir);
+  other.exec("INSERT INTO reader_cursor VALUES ('two', 7, 0)");
+  expect(await readTwice()).toEqual([1, 1, null, 7]);
+  other.close();
+});

@@ -12,18 +12,30 @@ const name = process.argv[process.argv[2] === '--data-dir' ? 4 : 2];
 // Queries only read, and run with low priority so that the receiver on the same machine has precedence.
 if (name === 'query') setPriority(19);
 
-// Limits memory for large pages, which V8 otherwise collects late. The flag only works at the start, so the process
-// executes itself again; not available on Windows.
+// Settings that only work at the start of a process, which therefore executes itself again; not available on Windows.
+// `start`: threads share two allocators (glibc), because each keeps freed memory: 30 MB less at rest.
+// `reconcile`: limits memory for large pages, which V8 otherwise collects late.
 const memoryFlag = '--optimize-for-size';
-const isLarge = name === 'reconcile' && process.platform !== 'win32';
-if (isLarge && !process.execArgv.includes(memoryFlag)) {
+const arenas = { name: 'MALLOC_ARENA_MAX', value: '2' };
+const isMissing =
+  (name === 'start' && process.env[arenas.name] === undefined) ||
+  (name === 'reconcile' && !process.execArgv.includes(memoryFlag));
+if (isMissing && process.platform !== 'win32') {
   const { argv, execArgv, execPath, env } = process;
+  const flags = name === 'reconcile' ? [memoryFlag] : [];
+  const more = name === 'start' ? { [arenas.name]: arenas.value } : {};
   try {
-    process.execve?.(execPath, [execPath, ...execArgv, memoryFlag, ...argv.slice(1)], env);
+    process.execve?.(execPath, [execPath, ...execArgv, ...flags, ...argv.slice(1)], {
+      ...env,
+      ...more,
+    });
   } catch {
     // Not permitted: continues with higher memory use.
   }
 }
+
+// Already in effect; programs that earshot starts do not get it.
+if (name === 'start' && process.env[arenas.name] === arenas.value) delete process.env[arenas.name];
 
 // The compile cache halves the start time, also of threads, which read the folder from the environment. Not written
 // to another user's installation, so that its owner can remove it.

@@ -42,6 +42,16 @@ it.skipIf(process.platform === 'win32')(
   },
 );
 
+it.skipIf(process.platform === 'win32')(
+  'start restarts in the same process with settings for less memory, unless the user has set them',
+  () => {
+    const { starts } = run(['start', '--help']);
+    expect(starts).toHaveLength(2);
+    expect(starts[1]?.pid).toBe(starts[0]?.pid);
+    expect(run(['start', '--help'], { MALLOC_ARENA_MAX: '8' }).starts).toHaveLength(1);
+  },
+);
+
 it('other commands start once', () => {
   const { status, starts } = run(['coverage', '--help']);
   expect([status, starts.length]).toEqual([0, 1]);

@@ -6,6 +6,7 @@ import { createMetrics } from '../../console/metrics/metrics.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
+import { startIdleCollection } from '../../host/memory.ts';
 import { type Listener, type ListenerLimits, startListener } from '../../http/listener.ts';
 import { hostInUrl } from '../../http/network-address.ts';
 import { createProbeProofCheck } from '../../http/probe-proof.ts';
@@ -65,6 +66,7 @@ export async function serve(
     closers.add(() => marks.stop());
     const credentials = startCredentials(config, log, nowUs);
     closers.add(() => credentials.stop());
+    const idle = startIdleCollection(closers);
     const app = createReceiverApp({
       intake: store,
       ...credentials.accepts,
@@ -72,9 +74,10 @@ export async function serve(
       nowUs,
       newRequestId: newId,
       trustedProxies: config.trustedProxies,
-      observe: (outcome, subscription, receipt) => {
-        summary.observe(outcome);
-        metrics.observe(outcome, subscription, receipt);
+      observe: (...request) => {
+        idle.note();
+        summary.observe(request[0]);
+        metrics.observe(...request);
       },
       onDelivered: marks.note,
     });

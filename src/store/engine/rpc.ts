@@ -85,7 +85,7 @@ export interface ThreadStart extends DataPlace {
   savesLog: boolean;
 }
 
-/** A call. The engine itself handles the operations `close` and `cancel` (with the id of the call). */
+/** A call. The engine itself handles the operations `close`, `collect` and `cancel` (with the id of the call). */
 export interface ThreadRequest {
   id: number;
   op: string;

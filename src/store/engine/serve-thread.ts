@@ -7,6 +7,7 @@ import {
   workerData,
 } from 'node:worker_threads';
 import { AppError } from '../../domain/app-error.ts';
+import { createCollector } from '../../host/memory.ts';
 import {
   type Operations,
   operationsByName,
@@ -73,6 +74,7 @@ function answerCalls<Context>(
 ): void {
   const operations = operationsByName(service.operations);
   const { failure = (error: unknown) => error } = service;
+  const collect = createCollector();
   /** Asynchronous calls in progress that were not cancelled. */
   const open = new Set<number>();
   const answers = new Set<Promise<void>>();
@@ -130,6 +132,7 @@ function answerCalls<Context>(
     for (const request of service.answerSome?.(requests) ?? requests) {
       if (request.op === 'close') void close(request.id);
       else if (request.op === 'cancel') open.delete(request.id);
+      else if (request.op === 'collect') collect();
       else answer(request);
     }
   }

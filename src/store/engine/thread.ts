@@ -27,6 +27,9 @@ const resourceLimits = { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 2
 /** Maximum time for a closed thread to finish the work in progress. */
 const closeTimeoutMs = 10_000;
 
+/** Time without a call after which a thread that does not end returns unused memory. */
+const collectSeconds = 10;
+
 /** Minimum delay before a failed thread is restarted. */
 const restartDelayMs = 1_000;
 
@@ -61,8 +64,9 @@ export class StoreThread implements Caller {
     this.#place = { dataDir, diskReserveBytes };
     this.#onCommit = options.onCommit;
     this.#sync = new LogSync(join(dataDir, `${databaseFileName}-wal`));
-    const { callTimeoutSeconds, idleSeconds = Number.POSITIVE_INFINITY } = options;
-    this.#calls = new PendingCalls(callTimeoutSeconds, idleSeconds, () => this.#endIdle());
+    const { callTimeoutSeconds, idleSeconds } = options;
+    const whenIdle = () => (idleSeconds === undefined ? this.#collect() : this.#endIdle());
+    this.#calls = new PendingCalls(callTimeoutSeconds, idleSeconds ?? collectSeconds, whenIdle);
   }
 
   /** Resolves when the thread has opened its file; rejects with the error when it cannot. */
@@ -173,6 +177,11 @@ export class StoreThread implements Caller {
       this.#savesLog = false;
       this.#onStarted();
     } else this.#fail(worker, deserializeError(message.error));
+  }
+
+  /** Makes the idle thread return unused memory. */
+  #collect(): void {
+    this.#worker?.postMessage({ id: 0, op: 'collect', args: [] } satisfies ThreadRequest);
   }
 
   /** Without pending calls, nobody waits for the thread; its messages and its exit are ignored. */
@@ -336,8 +345,7 @@ class PendingCalls {
     if (this.#calls.size > 0) {
       this.#usedAtSecond = this.#second;
       this.#rejectTimedOut();
-    } else if (this.#idleSeconds === Number.POSITIVE_INFINITY) this.#stopCounting();
-    else if (this.#second - this.#usedAtSecond >= this.#idleSeconds) {
+    } else if (this.#second - this.#usedAtSecond >= this.#idleSeconds) {
       this.#stopCounting();
       this.#onIdle();
     }

@@ -1,0 +1,24 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { startIdleCollection } from '../../src/host/memory.ts';
+
+it('garbage is collected after an interval without work, and not before', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const closers: (() => void)[] = [];
+  const idle = startIdleCollection({ add: (close) => closers.push(close) });
+  vi.advanceTimersByTime(60_000);
+  const garbage = new WeakRef({ some: 'garbage' });
+  const kept = Array.from({ length: 200_000 }, (_, i) => ({ i }));
+  idle.note();
+  // A weak reference keeps its object until the current turn ends.
+  await nextTurn();
+  vi.advanceTimersByTime(15_000);
+  expect(garbage.deref()).toBeDefined();
+  await nextTurn();
+  vi.advanceTimersByTime(15_000);
+  expect(garbage.deref()).toBeUndefined();
+  expect(kept).toHaveLength(200_000);
+  for (const close of closers) close();
+  expect(vi.getTimerCount()).toBe(0);
+});

@@ -27,6 +27,12 @@ export function readMemory(processId: number): Memory | undefined {
   return { residentBytes, peakResidentBytes };
 }
 
+/** Returns the number of threads of a process; undefined like `readMemory`. */
+export function readThreads(processId: number): number | undefined {
+  const digits = /^Threads:\s*(\d+)$/m.exec(readProcessFile(processId, 'status') ?? '')?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
+
 /** Returns the processor time of a process on all cores, ms; undefined like `readMemory`. */
 export function readCpuMs(processId: number): number | undefined {
   const text = readProcessFile(processId, 'stat');

@@ -15,6 +15,7 @@ const programs = {
   profile: () => import('../bench/profile.ts'),
   query: () => import('../bench/query.ts'),
   reconcile: () => import('../bench/reconcile.ts'),
+  rest: () => import('../bench/rest.ts'),
 };
 
 const [name, ...argv] = process.argv.slice(2);

@@ -161,7 +161,7 @@ const errorStatuses: Readonly<Record<number, string>> = {
   400: 'A parameter is invalid.',
   401: 'The password is missing or wrong.',
   403: 'The request came from a page of another site, or the Host header is not allowed.',
-  503: 'The query cannot be answered now. Retry after the time in Retry-After.',
+  503: 'The query cannot be answered now: too many queries wait, it took more than 30 s, or there is no product index. Retry after the time in Retry-After.',
 };
 
 /** Builds the OpenAPI document. `passwordNeeded` adds Basic authentication. */

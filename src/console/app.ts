@@ -14,7 +14,12 @@ import { coverageSchema, readCoverage, toCoverageJson } from '../domain/coverage
 import { jsonSchemaOf } from '../domain/json-rows.ts';
 import type { Logger } from '../domain/ports.ts';
 import { type Status, statusSchema, toStatusJson } from '../domain/status.ts';
-import { filterListBytesMax, filterListPath, listTooLarge } from '../filter/odata.ts';
+import {
+  filterListBytesMax,
+  filterListNamesMax,
+  filterListPath,
+  listTooLarge,
+} from '../filter/odata.ts';
 import { hostInUrl } from '../http/network-address.ts';
 import { statusOf } from '../http/problem.ts';
 import {
@@ -69,6 +74,9 @@ export interface ConsoleOptions extends GuardOptions, Omit<PageParts, 'passwordN
   liveLimits?: Partial<LiveLimits>;
 }
 
+/** The default of `limit`. Answers with more rows are large: records are about 5 kB each. */
+const smallRowsMax = 100;
+
 /** Runs a query without waiting: the status must be available while other queries wait. */
 const atOnce: QueryLine = (answer, signal) => answer(signal);
 
@@ -86,8 +94,10 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   // Each has its own thread, so that neither waits for the other; pages use both.
   const [notificationLine, productLine] = [createQueryLine(limits), createQueryLine(limits)];
   const pageLine = createQueryLine(limits);
-  // The largest answers: one at a time.
-  const footprintLine = createQueryLine({ ...limits, atOnceMax: 1 });
+  // A large answer needs some ten megabytes: one at a time, of any path.
+  const largeLine = createQueryLine({ ...limits, atOnceMax: 1 });
+  const bySize = (line: QueryLine, rows: unknown) =>
+    Number(rows) > smallRowsMax ? largeLine : line;
   const guard = createConsoleGuard(options);
   const app = new Hono<Environment>();
 
@@ -98,7 +108,8 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     c.header(...sameOrigin);
   });
 
-  addODataRoutes(app, { products, line: productLine, newRequestId });
+  const lineFor = (rows: unknown) => bySize(productLine, rows);
+  addODataRoutes(app, { products, lineFor, newRequestId });
 
   // Any answer shows that the process and its event loop work.
   app.get('/healthz', () => new Response('ok'));
@@ -113,7 +124,7 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     { route: notificationsRoute(notifications), line: notificationLine },
     { route: notificationRoute(notifications), line: notificationLine },
     { route: productsRoute(options), line: productLine },
-    { route: footprintsRoute(options), line: footprintLine },
+    { route: footprintsRoute(options), line: largeLine },
     { route: filterCheckRoute(options), line: productLine },
     { route: summariesRoute(summaries), line: notificationLine },
     { route: coverageRoute(options), line: notificationLine },
@@ -129,7 +140,9 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   ];
   // The largest answer of this API.
   app.use('/api/footprints', compress({ encoding: 'gzip' }));
-  for (const { route, line } of routes) app.get(route.path, (c) => answerApi(route, line, c));
+  for (const { route, line } of routes) {
+    app.get(route.path, (c) => answerApi(route, bySize(line, c.req.query('limit')), c));
+  }
   const table = routes.map(({ route }) => route);
   const passwordNeeded = options.authorize !== null;
   app.get('/api/openapi.json', (c) => c.json(openApiDocument(table, { passwordNeeded })));
@@ -163,14 +176,18 @@ function addODataRoutes(
   app: Hono<Environment>,
   {
     products,
-    line,
+    lineFor,
     newRequestId,
-  }: Pick<ConsoleOptions, 'products' | 'newRequestId'> & { line: QueryLine },
+  }: Pick<ConsoleOptions, 'products' | 'newRequestId'> & {
+    /** Chooses by the number of rows. */
+    lineFor: (rows: unknown) => QueryLine;
+  },
 ): void {
   app.get(`${odataPath}/*`, (c) =>
-    line(
+    lineFor(c.req.query('$top'))(
       (signal) => answerOData(c, { products, requestId: newRequestId(), signal }),
       c.req.raw.signal,
+      sent(c),
     ),
   );
 
@@ -182,9 +199,10 @@ function addODataRoutes(
     }),
     async (c) => {
       const text = await c.req.text();
-      return line(
+      return lineFor(filterListNamesMax)(
         (signal) => answerFilterList(c, text, { products, requestId: newRequestId(), signal }),
         c.req.raw.signal,
+        sent(c),
       );
     },
   );
@@ -257,14 +275,23 @@ function answerApi(
 ): Promise<Response> {
   const { method, raw } = context.req;
   const disconnect = () => context.env.incoming.socket.destroy();
-  return line(async (signal) => {
-    const client = { headers: raw.headers, disconnect };
-    const answer = await route.respond(requestedUrl(context), signal, client);
-    if (!(answer instanceof Response)) return jsonAnswer(answer.body, answer.headers ?? {});
-    // The answer to HEAD has no body: nobody would read or end a stream.
-    if (method === 'HEAD') await answer.body?.cancel();
-    return answer;
-  }, raw.signal);
+  return line(
+    async (signal) => {
+      const client = { headers: raw.headers, disconnect };
+      const answer = await route.respond(requestedUrl(context), signal, client);
+      if (!(answer instanceof Response)) return jsonAnswer(answer.body, answer.headers ?? {});
+      // The answer to HEAD has no body: nobody would read or end a stream.
+      if (method === 'HEAD') await answer.body?.cancel();
+      return answer;
+    },
+    raw.signal,
+    sent(context),
+  );
+}
+
+/** Resolves when the answer is sent, or the connection is closed. */
+function sent({ env }: Context<Environment>): Promise<void> {
+  return new Promise((resolve) => env.outgoing.once('close', resolve));
 }
 
 function logFailure(err: Error, fields: { requestId: string; path: string }, log: Logger): void {

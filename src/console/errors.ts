@@ -12,7 +12,7 @@ export const odataPath = '/odata/v1';
 const retryAfterSeconds = 5;
 
 const unavailableDetail =
-  'The query took too long, or there is no product index. Retry later. If this happens again, use a more specific query, and check the index: `earshot index`.';
+  'The query took too long, too many queries wait, or there is no product index. Retry later. If this happens again, use a more specific query, and check the index: `earshot index`.';
 
 const unknownPath = 'Unknown path. GET /api lists all paths.';
 

@@ -8,26 +8,31 @@ export interface QueryLineOptions {
   waitingMax: number;
   /** Timeout for waiting and running together. */
   timeoutMs: number;
+  /** Maximum time for which a client that reads slowly keeps the slot of its query; 5 s by default. */
+  sendMsMax?: number;
 }
 
 /**
  * Runs a query, which must end soon after its signal is aborted: by the timeout, or by `gone` when the client has
  * closed the connection. Then this rejects immediately, with `unavailable` or `cancelled`; the slot is free when the
- * query has ended. Rejects with `unavailable` when the queue is full.
+ * query has ended. Otherwise it is free when the answer is sent, so that few answers are in memory. Rejects with
+ * `unavailable` when the queue is full.
  */
 export type QueryLine = <Result>(
   work: (signal: AbortSignal) => Promise<Result>,
   gone: AbortSignal,
+  /** Resolves when the answer is sent, or the connection is closed. */
+  sent?: Promise<unknown>,
 ) => Promise<Result>;
 
-/** A page of 1,000 records needs about 10 MB of memory, so concurrency is low. */
 export const queryLineDefaults: QueryLineOptions = {
   atOnceMax: 4,
   waitingMax: 100,
   timeoutMs: 30_000,
 };
 
-export function createQueryLine({ atOnceMax, waitingMax, timeoutMs }: QueryLineOptions): QueryLine {
+export function createQueryLine(options: QueryLineOptions): QueryLine {
+  const { atOnceMax, waitingMax, timeoutMs, sendMsMax = 5_000 } = options;
   let running = 0;
   const waiting = new Set<() => void>();
   let turn: Promise<void> = Promise.resolve();
@@ -66,9 +71,9 @@ export function createQueryLine({ atOnceMax, waitingMax, timeoutMs }: QueryLineO
     return turn;
   }
 
-  return async (work, gone) => {
-    const timeUp = AbortSignal.timeout(timeoutMs);
-    const signal = AbortSignal.any([gone, timeUp]);
+  return async (work, gone, sent) => {
+    const time = startTime(timeoutMs, gone);
+    const { signal } = time;
     const run = async () => {
       await nextTurn();
       signal.throwIfAborted();
@@ -76,12 +81,46 @@ export function createQueryLine({ atOnceMax, waitingMax, timeoutMs }: QueryLineO
     };
     try {
       await enter(signal);
-      return await Promise.race([run().finally(leave), aborted(signal)]);
+      const answer = run();
+      answer.then(() => isSent(sent, sendMsMax), noAnswer).finally(leave);
+      return await Promise.race([answer, aborted(signal)]);
     } catch (error) {
       if (gone.aborted) throw new AppError('cancelled', 'The client closed the connection.');
-      throw timeUp.aborted ? unavailable('The query took too long.') : error;
+      throw signal.aborted ? unavailable('The query took too long.') : error;
+    } finally {
+      time.end();
     }
   };
+}
+
+const noAnswer = () => undefined;
+
+/**
+ * Starts the time of a query. Unlike `AbortSignal.timeout`, its end releases everything that waits for the signal:
+ * otherwise each answer would stay in memory until the timeout.
+ */
+function startTime(timeoutMs: number, gone: AbortSignal): { signal: AbortSignal; end(): void } {
+  const ending = new AbortController();
+  const abort = () => ending.abort();
+  const timer = setTimeout(abort, timeoutMs);
+  gone.addEventListener('abort', abort);
+  if (gone.aborted) abort();
+  return {
+    signal: ending.signal,
+    end: () => {
+      clearTimeout(timer);
+      gone.removeEventListener('abort', abort);
+    },
+  };
+}
+
+/** Resolves when the answer is sent, at the latest after a time. */
+async function isSent(sent: Promise<unknown> | undefined, msMax: number): Promise<void> {
+  if (sent === undefined) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, msMax);
+  await Promise.race([sent, promise]);
+  clearTimeout(timer);
 }
 
 function aborted(signal: AbortSignal): Promise<never> {

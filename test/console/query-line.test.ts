@@ -1,5 +1,7 @@
 /** Long queries, and queries whose client is gone, do not delay the others. */
 import { request } from 'node:http';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createQueryLine, queryLineDefaults } from '../../src/console/query-line.ts';
 import { AppError } from '../../src/domain/app-error.ts';
@@ -83,6 +85,69 @@ it('queries of products do not delay those of notifications', async () => {
   expect((await context.get('/api/products')).status).toBe(503);
   expect((await context.get('/api/notifications')).status).toBe(200);
   slow.hangUp();
+});
+
+describe('a large answer', () => {
+  const large = [
+    '/api/products?limit=101',
+    '/api/products?limit=1000&format=csv',
+    '/api/notifications?limit=1000',
+    '/api/footprints',
+    '/odata/v1/Products?$top=1000',
+    '/odata/v1/Products?%24top=1000',
+  ];
+
+  it.each(large)(
+    'waits for the large answer of another path, small ones do not: %s',
+    async (path) => {
+      const { products, searching } = slowProducts();
+      const context = await openConsole({ products, limits: { waitingMax: 0 } });
+      const slow = ask(context, '/api/products?limit=1000&filter=Online%20eq%20false');
+      await expect.poll(() => searching.size).toBe(1);
+      expect(await context.get(path)).toMatchObject({
+        status: 503,
+        headers: { 'retry-after': '5' },
+      });
+      for (const small of ['/api/products?limit=100', '/api/notifications', '/products', '/']) {
+        expect((await context.get(small)).status).toBe(200);
+      }
+      slow.hangUp();
+      await expect.poll(async () => (await context.get(path)).status).toBe(200);
+    },
+  );
+
+  it('keeps its place until it is sent', async () => {
+    const line = createQueryLine({ atOnceMax: 1, waitingMax: 0, timeoutMs: 5_000 });
+    const { signal } = new AbortController();
+    const sent = Promise.withResolvers<void>();
+    expect(await line(async () => 'first', signal, sent.promise)).toBe('first');
+    const refused = line(async () => 'second', signal);
+    await expect(refused).rejects.toMatchObject({ code: 'unavailable' });
+    sent.resolve();
+    await expect.poll(() => line(async () => 'third', signal).catch(() => null)).toBe('third');
+  });
+
+  it('loses its place if its client does not read it in time', async () => {
+    const limits = { atOnceMax: 1, waitingMax: 1, timeoutMs: 5_000, sendMsMax: 20 };
+    const line = createQueryLine(limits);
+    const { signal } = new AbortController();
+    await line(async () => 'unread', signal, new Promise(() => undefined));
+    expect(await line(async () => 'next', signal)).toBe('next');
+  });
+});
+
+it('an answer does not stay in memory until the timeout of its query', async () => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage: () => void = runInNewContext('gc');
+  const line = createQueryLine({ atOnceMax: 1, waitingMax: 1, timeoutMs: 3_600_000 });
+  const { signal } = new AbortController();
+  const runOne = async () => new WeakRef(await line(async () => ({ text: 'large' }), signal));
+  const answer = await runOne();
+  const isGone = () => {
+    collectGarbage();
+    return answer.deref() === undefined;
+  };
+  await expect.poll(isGone).toBe(true);
 });
 
 describe('work in the queue', () => {

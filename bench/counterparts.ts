@@ -12,6 +12,9 @@ import { Hono } from 'hono';
 const { env } = process;
 const listenPort = Number(env.PORT);
 
+/** Answer time of a slow web service. */
+const slowMs = 1_000;
+
 /** Hosted models need a few seconds for a short text. */
 const modelDelayMs = 1_000;
 /** Contains no claim to check, so it is stored unchanged. */
@@ -58,11 +61,13 @@ const counterparts: Readonly<Record<string, () => void | Promise<void>>> = {
     serveHttps(app);
   },
 
-  /** Accepts requests to /accept immediately, and never answers others. */
+  /** Accepts requests to /accept immediately, and to /slow after a second. Never answers others. */
   hook: () => {
     const server = createHttpServer((request, response) => {
       request.resume().on('end', () => {
-        if (request.url === '/accept') response.writeHead(204).end();
+        const accept = () => response.writeHead(204).end();
+        if (request.url === '/accept') accept();
+        if (request.url === '/slow') setTimeout(accept, slowMs);
       });
     });
     server.listen(listenPort, '127.0.0.1');

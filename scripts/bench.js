@@ -16,6 +16,7 @@ const programs = {
   query: () => import('../bench/query.ts'),
   reconcile: () => import('../bench/reconcile.ts'),
   rest: () => import('../bench/rest.ts'),
+  steady: () => import('../bench/steady.ts'),
 };
 
 const [name, ...argv] = process.argv.slice(2);

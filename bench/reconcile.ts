@@ -29,9 +29,11 @@ import {
   integer,
   integerList,
   number,
+  type Outcome,
   runBenchmark,
 } from './harness.ts';
 import { readCpuMs, watchMemory } from './processes.ts';
+import { measureStart, renderStart, startTargets } from './reconcile-start.ts';
 import { databaseFile, earshotProgram, projectFolder } from './servers.ts';
 
 /** Assumed share: products are modified within a minute of publication (facts, catalogue 2), but not all. */
@@ -46,6 +48,7 @@ const options = {
   'requests-per-minute': integerList('A,B', 'one run at each rate', {
     ...{ default: '60,6000', max: 1_000_000 },
   }),
+  start: flag('instead, measure `earshot start` while it compares a day of 12000 products'),
   dir: dirOption,
   quick: flag('1 day of 4000 products by default'),
   check: flag('exit 1 if a target is missed'),
@@ -66,8 +69,10 @@ that never delays requests, to measure the processing time.`,
 
 Examples:
   npm run bench:reconcile                          a quarter of an hour
-  npm run bench:reconcile -- --days 1 --requests-per-minute 6000`,
+  npm run bench:reconcile -- --days 1 --requests-per-minute 6000
+  npm run bench:reconcile -- --start               two minutes`,
   async measure({ days, 'per-day': productsPerDay, check, ...chosen }, context) {
+    if (chosen.start) return measureInStart(context, { check });
     const { progress, about } = context;
     progress.show(`publishing ${Math.round(days * productsPerDay)} products`);
     const past = { days, productsPerDay, modifiedShare, deletedShare };
@@ -100,6 +105,37 @@ Examples:
     };
   },
 };
+
+/** A day without notifications, as after an outage. */
+const startPast = { days: 1, productsPerDay: 12_000, modifiedShare, deletedShare };
+
+/** The last hours are not settled yet, so `earshot start` does not compare them. */
+const settledShare = 0.9;
+
+async function measureInStart(
+  context: BenchContext,
+  { check }: { check: boolean },
+): Promise<Outcome> {
+  const { progress, about, cleanup } = context;
+  progress.show('publishing a day');
+  const { url, sinceMs, holdings, close } = await startCatalogue(startPast);
+  const dataFolder = cleanup.temporaryFolder(context.folder);
+  await register(dataFolder, sinceMs - publishedBeforeMs);
+  const atLeast = holdings.products * settledShare;
+  const run = await measureStart(context, { catalogueUrl: url, dataFolder, atLeast });
+  await close();
+  const targets = startTargets(run);
+  return {
+    report: { ...about, past: { ...startPast, ...holdings }, run, targets },
+    text: [
+      renderMachine(about.machine, `a day of ${holdings.products} products`),
+      renderStart(run),
+      renderTargets(targets),
+      `Repeat: ${about.command}`,
+    ],
+    hasFailed: hasFaults({ targets }, { check }),
+  };
+}
 
 /** A catalogue query; times in ms of one clock. */
 interface ListRequest {

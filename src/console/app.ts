@@ -32,6 +32,7 @@ import {
 } from './api-route.ts';
 import {
   apiProblem,
+  exceedsLimit,
   forbidden,
   isODataPath,
   jsonAnswer,
@@ -296,8 +297,7 @@ function sent({ env }: Context<Environment>): Promise<void> {
 
 function logFailure(err: Error, fields: { requestId: string; path: string }, log: Logger): void {
   const status = statusOf(err);
-  // The maximum number of live streams is no failure.
-  const isUsual = status < 500 || (err instanceof AppError && 'viewersMax' in err.facts);
+  const isUsual = status < 500 || exceedsLimit(err);
   if (isUsual) log.debug({ ...fields, status, reason: errorText(err) }, 'query refused');
   else log.error({ ...fields, status, err }, 'query failed');
 }

@@ -2,7 +2,7 @@
 
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Context } from 'hono';
-import { errorText, isAppError } from '../domain/app-error.ts';
+import { type AppError, errorText, isAppError } from '../domain/app-error.ts';
 import { filterListPath, invalidPath, type ODataRefusal, refusalBody } from '../filter/odata.ts';
 import { problemResponse } from '../http/problem.ts';
 
@@ -12,7 +12,7 @@ export const odataPath = '/odata/v1';
 const retryAfterSeconds = 5;
 
 const unavailableDetail =
-  'The query took too long, too many queries wait, or there is no product index. Retry later. If this happens again, use a more specific query, and check the index: `earshot index`.';
+  'The query took too long, or there is no product index. Retry later. If this happens again, use a more specific query, and check the index: `earshot index`.';
 
 const unknownPath = 'Unknown path. GET /api lists all paths.';
 
@@ -45,12 +45,16 @@ export function isODataPath(path: string): boolean {
   return /^\/odata(?:\/|$)/.test(path);
 }
 
+/** Returns true for a refusal above the limit of queries or of live streams, which is no fault of the store. */
+export function exceedsLimit(error: unknown): error is AppError {
+  return isAppError(error) && ('waitingMax' in error.facts || 'viewersMax' in error.facts);
+}
+
 /** Answers an error of `/api`. Details of the store are only logged. */
 export function apiProblem(error: unknown, requestId: string): Response {
   if (!isAppError(error, 'unavailable')) return problemResponse(error, requestId);
   const title = 'Service unavailable';
-  // The limit of live streams is no state of the store.
-  const detail = 'viewersMax' in error.facts ? errorText(error) : unavailableDetail;
+  const detail = exceedsLimit(error) ? errorText(error) : unavailableDetail;
   const problem = { title, status: 503, detail, requestId };
   return problemJson(problem, { 'Retry-After': String(retryAfterSeconds) });
 }
@@ -69,7 +73,7 @@ export function odataRefusal(
 /** Answers a failure of `/odata`: 503 if a retry may succeed, otherwise 500. */
 export function odataFailure(error: unknown, requestId: string): Response {
   const [status, message] = isAppError(error, 'unavailable')
-    ? ([503, unavailableDetail] as const)
+    ? ([503, exceedsLimit(error) ? errorText(error) : unavailableDetail] as const)
     : ([500, `Internal error; see the log for request ${requestId}.`] as const);
   return odataRefusal({ status, message }, requestId);
 }

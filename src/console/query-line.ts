@@ -42,7 +42,10 @@ export function createQueryLine(options: QueryLineOptions): QueryLine {
       running += 1;
       return;
     }
-    if (waiting.size >= waitingMax) throw unavailable('Too many queries are waiting.');
+    if (waiting.size >= waitingMax) {
+      const message = `Too many queries are waiting (maximum: ${waitingMax}).`;
+      throw new AppError('unavailable', message, { advice: 'Retry later.', facts: { waitingMax } });
+    }
     const { promise, resolve } = Promise.withResolvers<void>();
     waiting.add(resolve);
     try {
@@ -86,7 +89,8 @@ export function createQueryLine(options: QueryLineOptions): QueryLine {
       return await Promise.race([answer, aborted(signal)]);
     } catch (error) {
       if (gone.aborted) throw new AppError('cancelled', 'The client closed the connection.');
-      throw signal.aborted ? unavailable('The query took too long.') : error;
+      if (signal.aborted) throw new AppError('unavailable', 'The query took too long.');
+      throw error;
     } finally {
       time.end();
     }
@@ -129,8 +133,4 @@ function aborted(signal: AbortSignal): Promise<never> {
     if (signal.aborted) refuse();
     else signal.addEventListener('abort', refuse, { once: true });
   });
-}
-
-function unavailable(message: string): AppError {
-  return new AppError('unavailable', message);
 }

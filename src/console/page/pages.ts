@@ -6,7 +6,7 @@ import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import type { Status } from '../../domain/status.ts';
 import { printable } from '../../domain/text.ts';
 import { statusOf } from '../../http/problem.ts';
-import { requestedUrl } from '../errors.ts';
+import { exceedsLimit, requestedUrl } from '../errors.ts';
 import { cursorText, newestCursor } from '../live-rows.ts';
 import type { QueryLine } from '../query-line.ts';
 import { alertsPage } from './alerts.ts';
@@ -206,8 +206,9 @@ function explanationOf(
   if (isAppError(error, 'unavailable')) {
     return {
       title: 'Not available now',
-      reason:
-        'The query took too long, or the store or the product index cannot be read. The page reloads automatically.',
+      reason: exceedsLimit(error)
+        ? `${error.message} The page reloads automatically.`
+        : 'The query took too long, or the store or the product index cannot be read. The page reloads automatically.',
       next: html`<p>If this stays, check the receiver and the index:</p>${command('earshot status')}${command('earshot index')}`,
     };
   }

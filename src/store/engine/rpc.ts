@@ -4,7 +4,6 @@
  */
 import { AppError, type ErrorCode } from '../../domain/app-error.ts';
 import type { CommitFacts } from '../../domain/ports.ts';
-import type { DataPlace } from './disk-limit.ts';
 import { storeError } from './sqlite-error.ts';
 
 /** Operations of a thread by name; a value is an operation or a group of them. */
@@ -76,15 +75,6 @@ export function pick<Source extends object, const Name extends keyof Source>(
   return Object.fromEntries(calls) as Pick<Source, Name>;
 }
 
-/** What a thread is started with. */
-export interface ThreadStart extends DataPlace {
-  /**
-   * A sync of the write-ahead log failed. The operating system may consider the lost writes as done, so the log must be
-   * written to the database before anything else is answered.
-   */
-  savesLog: boolean;
-}
-
 /** A call. The engine itself handles the operations `close`, `collect` and `cancel` (with the id of the call). */
 export interface ThreadRequest {
   id: number;
@@ -94,15 +84,11 @@ export interface ThreadRequest {
 
 export type Settled = { id: number; value: unknown } | { id: number; error: SerializedError };
 
-/**
- * The first message of a thread is `started` or `failed`; all others are `settled`. `unsynced`: inode of a write-ahead
- * log that must be synced before the message counts.
- */
-export type ThreadMessage = { unsynced?: number | undefined } & (
+/** The first message of a thread is `started` or `failed`; all others are `settled`. */
+export type ThreadMessage =
   | { kind: 'started' }
   | { kind: 'failed'; error: SerializedError }
-  | { kind: 'settled'; settled: Settled[]; commit?: CommitFacts | undefined }
-);
+  | { kind: 'settled'; settled: Settled[]; commit?: CommitFacts | undefined };
 
 /** An error in a message between threads; the cause is its text. */
 export interface SerializedError {

@@ -8,13 +8,13 @@ import {
 } from 'node:worker_threads';
 import { AppError } from '../../domain/app-error.ts';
 import { createCollector } from '../../host/memory.ts';
+import type { DataPlace } from './disk-limit.ts';
 import {
   type Operations,
   operationsByName,
   serializeError,
   type ThreadMessage,
   type ThreadRequest,
-  type ThreadStart,
 } from './rpc.ts';
 
 /** A call in progress. */
@@ -31,8 +31,6 @@ export interface Service<Context> {
   prepare?(requests: readonly ThreadRequest[]): Promise<void> | undefined;
   /** Answers some of the requests that arrived together; returns the others. */
   answerSome?(requests: readonly ThreadRequest[]): readonly ThreadRequest[];
-  /** Returns the inode of a write-ahead log with commits that are not synced yet; undefined for none. */
-  takeUnsynced?(): number | undefined;
   /** Maps each error to the one that the caller gets. */
   failure?(error: unknown): unknown;
   /** Called once, when no call is in progress. */
@@ -41,17 +39,14 @@ export interface Service<Context> {
 
 /** Runs this thread. `begin` opens what the operations need, and may throw. */
 export function serveThread<Context>(
-  begin: (place: ThreadStart, post: (message: ThreadMessage) => void) => Service<Context>,
+  begin: (place: DataPlace, post: (message: ThreadMessage) => void) => Service<Context>,
 ): void {
   if (parentPort === null) throw new Error('This file runs as a thread of the store.');
   const port = parentPort;
-  let service: Service<Context> | undefined;
-  const post = (message: ThreadMessage) =>
-    port.postMessage({ ...message, unsynced: service?.takeUnsynced?.() });
+  const post = (message: ThreadMessage) => port.postMessage(message);
   try {
     // Set by `StoreThread`.
-    service = begin(workerData as ThreadStart, post);
-    answerCalls(port, service, post);
+    answerCalls(port, begin(workerData as DataPlace, post), post);
     post({ kind: 'started' });
   } catch (error) {
     post({ kind: 'failed', error: serializeError(error) });

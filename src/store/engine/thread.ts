@@ -1,21 +1,16 @@
 /** The main thread's side of a store thread: starts it, calls it, ends it when idle, restarts it after a failure. */
-import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { AppError } from '../../domain/app-error.ts';
 import type { CommitFacts } from '../../domain/ports.ts';
-import { databaseFileName } from './database.ts';
 import type { DataPlace } from './disk-limit.ts';
-import { LogSync } from './log-sync.ts';
 import {
   type Caller,
   deserializeError,
   type Remote,
   remote,
   type Settled,
-  serializeError,
   type ThreadMessage,
   type ThreadRequest,
-  type ThreadStart,
 } from './rpc.ts';
 
 /**
@@ -45,7 +40,6 @@ export class StoreThread implements Caller {
   readonly #file: URL;
   readonly #place: DataPlace;
   readonly #calls: PendingCalls;
-  readonly #sync: LogSync;
   readonly #onCommit: ((commit: CommitFacts) => void) | undefined;
   #worker: Worker | undefined;
   /** Ends of threads that were idle and finish closing. */
@@ -53,8 +47,6 @@ export class StoreThread implements Caller {
   /** The error of the failed thread; cleared when it may be restarted. */
   #failure: AppError | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
-  /** True after a failed sync, until the next thread has saved the log. */
-  #savesLog = false;
   #onStarted: () => void = () => undefined;
   #closed = false;
 
@@ -63,7 +55,6 @@ export class StoreThread implements Caller {
     const { dataDir, diskReserveBytes } = options;
     this.#place = { dataDir, diskReserveBytes };
     this.#onCommit = options.onCommit;
-    this.#sync = new LogSync(join(dataDir, `${databaseFileName}-wal`));
     const { callTimeoutSeconds, idleSeconds } = options;
     const whenIdle = () => (idleSeconds === undefined ? this.#collect() : this.#endIdle());
     this.#calls = new PendingCalls(callTimeoutSeconds, idleSeconds ?? collectSeconds, whenIdle);
@@ -122,7 +113,6 @@ export class StoreThread implements Caller {
     const worker = this.#worker;
     if (worker !== undefined) {
       const ended = endOf(worker);
-      this.#sync.expectRemoval();
       await this.call('close', []).catch(() => worker.terminate());
       await ended;
     }
@@ -130,7 +120,6 @@ export class StoreThread implements Caller {
     this.#closed = true;
     clearTimeout(this.#retryTimer);
     this.#calls.stop();
-    this.#sync.close();
   }
 
   #running(): Worker {
@@ -142,41 +131,25 @@ export class StoreThread implements Caller {
 
   #spawn(): Worker {
     const worker = new Worker(this.#file, {
-      workerData: { ...this.#place, savesLog: this.#savesLog } satisfies ThreadStart,
+      workerData: this.#place,
       resourceLimits,
     });
-    const failed = (message: string) => (cause: unknown) =>
-      this.#sync.after(undefined, () =>
-        this.#fail(worker, new AppError('unavailable', message, { cause })),
-      );
+    const failed = (message: string, cause: unknown) =>
+      this.#fail(worker, new AppError('unavailable', message, { cause }));
     worker.on('message', (message: ThreadMessage) => {
-      const arrivedMs = performance.now();
-      this.#sync.after(message.unsynced, (failure) => {
-        if (failure === null) this.#receive(worker, message, performance.now() - arrivedMs);
-        else if (failure.isReplaced) this.#calls.refuse(message, failure.error);
-        else {
-          this.#savesLog = true;
-          this.#fail(worker, failure.error);
-        }
-      });
+      if (message.kind === 'settled') {
+        this.#calls.settle(message.settled);
+        if (message.commit !== undefined) this.#onCommit?.(message.commit);
+      } else if (message.kind === 'started') this.#onStarted();
+      else this.#fail(worker, deserializeError(message.error));
     });
     // The message has no id: all pending calls fail at once instead of at their timeout.
-    worker.on('messageerror', failed('An answer of a store thread could not be read.'));
-    worker.on('error', failed('A store thread failed.'));
-    worker.on('exit', failed('A store thread ended unexpectedly.'));
+    worker.on('messageerror', (cause) =>
+      failed('An answer of a store thread could not be read.', cause),
+    );
+    worker.on('error', (cause) => failed('A store thread failed.', cause));
+    worker.on('exit', (code) => failed('A store thread ended unexpectedly.', `exit code ${code}`));
     return worker;
-  }
-
-  #receive(worker: Worker, message: ThreadMessage, syncMs: number): void {
-    if (message.kind === 'settled') {
-      this.#calls.settle(message.settled);
-      const { commit } = message;
-      if (commit === undefined) return;
-      this.#onCommit?.({ ...commit, durationSeconds: commit.durationSeconds + syncMs / 1_000 });
-    } else if (message.kind === 'started') {
-      this.#savesLog = false;
-      this.#onStarted();
-    } else this.#fail(worker, deserializeError(message.error));
   }
 
   /** Makes the idle thread return unused memory. */
@@ -299,12 +272,6 @@ class PendingCalls {
       if ('error' in one) call?.reject(deserializeError(one.error));
       else call?.resolve(one.value);
     }
-  }
-
-  /** Rejects the calls that a message answers. */
-  refuse(message: ThreadMessage, error: AppError): void {
-    const settled = message.kind === 'settled' ? message.settled : [];
-    this.settle(settled.map(({ id }) => ({ id, error: serializeError(error) })));
   }
 
   remove(id: number): void {

@@ -5,12 +5,10 @@ import { busyTimeoutMs, inodesOf, openForWriting } from './database.ts';
 import { needsReopening } from './sqlite-error.ts';
 
 export interface WriterConnection {
-  /** Runs one transaction. A failure leaves the file unchanged. */
+  /** Runs one transaction, which is on disk on return. A failure leaves the file unchanged. */
   transact<T>(work: (database: Database) => T): T;
   /** Reads from the file without a lock that blocks other programs. */
   read<T>(work: (database: Database) => T): T;
-  /** Writes the whole write-ahead log to the database; returns false if a reader blocked it. */
-  saveLog(): boolean;
   /** Runs a checkpoint and truncates the write-ahead log, without waiting for readers. */
   checkpoint(): void;
   /**
@@ -19,8 +17,6 @@ export interface WriterConnection {
    * files. Never throws.
    */
   saveRemovedLog(): void;
-  /** Returns the inode of the write-ahead log if transactions since the last call are not synced; else undefined. */
-  takeUnsynced(): number | undefined;
   close(): void;
 }
 
@@ -29,19 +25,13 @@ interface OpenFile {
   inodes: ReturnType<typeof inodesOf>;
 }
 
-/** With `syncsLater`, the caller syncs the write-ahead log; otherwise each transaction is on disk when it returns. */
-export function createWriterConnection(
-  dataDir: string,
-  { syncsLater = false } = {},
-): WriterConnection {
+export function createWriterConnection(dataDir: string): WriterConnection {
   let open: OpenFile | undefined;
-  let unsynced: number | undefined;
 
   function ensureOpen() {
     requireOwnFiles();
     if (open === undefined) {
       const database = openForWriting(dataDir);
-      if (syncsLater) database.pragma('synchronous = NORMAL');
       open = { database, inodes: inodesOf(database.name) };
       // Readers of this process may still share a removed shared memory file with us; they reopen soon.
       if (open.inodes.shm === -1) {
@@ -89,9 +79,8 @@ export function createWriterConnection(
 
   return {
     transact: (work) => {
-      const { database, inodes } = ensureOpen();
+      const { database } = ensureOpen();
       const result = closingOnFailure(() => database.transaction(() => work(database)).immediate());
-      if (syncsLater) unsynced = inodes.wal;
       // Before the answer: the files may have been removed during the commit.
       requireOwnFiles();
       return result;
@@ -100,14 +89,8 @@ export function createWriterConnection(
       const { database } = ensureOpen();
       return closingOnFailure(() => work(database));
     },
-    saveLog: () => checkpointAll(ensureOpen().database),
     checkpoint: () => checkpoint(ensureOpen().database),
     saveRemovedLog,
-    takeUnsynced: () => {
-      const taken = unsynced;
-      unsynced = undefined;
-      return taken;
-    },
     close,
   };
 }

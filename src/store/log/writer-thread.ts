@@ -1,6 +1,5 @@
 /** The writer thread: commits together all deliveries that arrived during the last commit (group commit). */
 import type { Database } from 'better-sqlite3';
-import { AppError } from '../../domain/app-error.ts';
 import type { Completeness } from '../../domain/completeness.ts';
 import type { CommitFacts, Delivery, Receipt } from '../../domain/ports.ts';
 import type { PruneStep, Pruning } from '../../domain/pruning.ts';
@@ -9,7 +8,7 @@ import { alertWrites } from '../alerts.ts';
 import { recordBackup } from '../backups/backup-runs.ts';
 import { coverageWrites } from '../completeness.ts';
 import { prepared } from '../engine/database.ts';
-import { createDiskLimit, spareBytes } from '../engine/disk-limit.ts';
+import { createDiskLimit, type DataPlace, spareBytes } from '../engine/disk-limit.ts';
 import {
   type OperationName,
   type Operations,
@@ -19,7 +18,6 @@ import {
   serializeError,
   type ThreadMessage,
   type ThreadRequest,
-  type ThreadStart,
 } from '../engine/rpc.ts';
 import { serveThread } from '../engine/serve-thread.ts';
 import { isEnvironmentFailure, sqliteCode } from '../engine/sqlite-error.ts';
@@ -36,8 +34,11 @@ import { summaryWrites } from '../summary-jobs.ts';
 import type { PackedDelivery } from './intake-queue.ts';
 import { logWrites } from './queries.ts';
 
-/** Limits of one transaction, so that other programs wait only briefly for the lock. */
-const transactionDeliveriesMax = 512;
+/**
+ * Limits of one transaction: its senders are answered while the next one is written, and other programs wait only
+ * briefly for the lock.
+ */
+const transactionDeliveriesMax = 32;
 const transactionBytesMax = 4 * 2 ** 20;
 
 /** Interval of the check for removed files while nothing is written. */
@@ -105,7 +106,7 @@ const spaceNeeding = new Set<string>([
 const intakeOperations = new Set(['deliveries', 'check', 'retry', 'coverage.recover']);
 
 interface Writer {
-  place: ThreadStart;
+  place: DataPlace;
   connection: WriterConnection;
   requireSpace: () => void;
   post: (message: ThreadMessage) => void;
@@ -262,12 +263,6 @@ function spaceError({ requireSpace }: Writer): SerializedError | undefined {
 
 /** Skips the write probe when the disk is full: the probe would fail and prevent startup. */
 function begin(writer: Writer): void {
-  if (writer.place.savesLog && !writer.connection.saveLog()) {
-    throw new AppError(
-      'unavailable',
-      'The log is in use, so it could not be saved after a failed write.',
-    );
-  }
   const hasSpace = spaceError(writer) === undefined;
   try {
     if (hasSpace) proveWritable(writer);
@@ -287,7 +282,7 @@ function proveWritable({ connection }: Writer): void {
 }
 
 serveThread<Writer>((place, post) => {
-  const connection = createWriterConnection(place.dataDir, { syncsLater: true });
+  const connection = createWriterConnection(place.dataDir);
   const writer = { place, connection, requireSpace: createDiskLimit(place), post };
   begin(writer);
   setInterval(() => connection.saveRemovedLog(), removedFilesCheckMs).unref();
@@ -301,7 +296,6 @@ serveThread<Writer>((place, post) => {
           })
         : undefined,
     answerSome: (requests) => answerSome(writer, requests),
-    takeUnsynced: () => connection.takeUnsynced(),
     close: () => connection.close(),
   };
 });

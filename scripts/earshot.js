@@ -48,10 +48,9 @@ if (isOurs && process.env.NODE_COMPILE_CACHE === undefined) {
   process.env.NODE_COMPILE_CACHE = folder;
 }
 
-// V8 reads these when a thread starts, and at each collection. The flag of the process overrides the limits of its
-// threads, which need a smaller young generation than the main thread. Garbage of large answers is collected earlier.
+// V8 reads this when a thread starts. The flag of the process overrides the limits of its threads, which need a smaller
+// young generation than the main thread.
 setFlagsFromString('--max-semi-space-size=4');
-setFlagsFromString('--heap-growing-percent=20');
 
 // A checkout always runs its sources, even after a build; a package contains only the build.
 const sources = new URL('../src/', import.meta.url);

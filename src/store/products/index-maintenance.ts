@@ -123,7 +123,7 @@ export function startIndexing(options: DataPlace & { log: Logger; store: Followe
   };
 }
 
-/** Returns a function that tells whether indexing pauses, given its lag. */
+/** Returns a function that decides whether indexing pauses, from its lag. */
 function createBurstCheck(intake: IntakeActivity): (lag: number) => boolean {
   let sinceMs: number | null = null;
   return (lag) => {

@@ -101,7 +101,7 @@ export interface RunSteps {
   /** Called before the load. */
   readonly prepare?: (running: RunningServer) => Promise<void>;
   /** Called after the load, while the server is running. */
-  readonly loaded?: () => void;
+  readonly loaded?: () => void | Promise<void>;
 }
 
 /** Starts a server on `dataFolder`, measures it, stops it cleanly and checks its file. */
@@ -118,7 +118,7 @@ export async function measureServer(
   const watched = watchMemory(running.processId, sampleIntervalMs);
   const { answered, ...load } = await applyLoad(setting, running, run);
   const memory = watched.stop();
-  loaded?.();
+  await loaded?.();
   await running.stop();
   return {
     server,

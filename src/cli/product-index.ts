@@ -41,7 +41,7 @@ export function createIndexProgress({ stderr }: Pick<Io, 'stderr'>, what: string
 /** True if no update is needed, which is usual while a receiver runs; saves starting a thread. */
 async function isCurrent(products: Products): Promise<boolean> {
   try {
-    const { indexedPosition, lastPosition } = await products.indexState();
+    const { indexedPosition, lastPosition } = await products.indexProgress();
     return indexedPosition === lastPosition;
   } catch (error) {
     // There is no index yet.
@@ -67,7 +67,7 @@ async function catchUp(place: DataPlace, io: Io): Promise<AppError | null> {
 }
 
 async function printLag(products: Products, failure: AppError, io: Io): Promise<void> {
-  const { indexedPosition, lastPosition } = await products.indexState();
+  const { indexedPosition, lastPosition } = await products.indexProgress();
   const missing = lastPosition - indexedPosition;
   if (missing <= 0) return;
   const label = painter(io, io.stderr)('yellow', `${missing} notifications are not indexed yet`);

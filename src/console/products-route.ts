@@ -357,7 +357,7 @@ export async function readProductPage(
 
 /** Returns the header with the lag of the index, if it lags. */
 export async function lagHeaders(products: Products): Promise<Record<string, string>> {
-  const { indexedPosition, lastPosition } = await products.indexState();
+  const { indexedPosition, lastPosition } = await products.indexProgress();
   const lag = lastPosition - indexedPosition;
   return lag > 0 ? { [lagHeader]: String(lag) } : {};
 }

@@ -132,7 +132,8 @@ export interface Products {
   keyOf(row: ProductRow, query: Pick<ProductQuery, 'entity' | 'order'>): ProductKey;
   explain(query: ProductQuery): Promise<QueryExplanation>;
   indexState(): Promise<IndexState>;
-  /** Returns `indexedPosition` of `indexState` without counting rows. */
+  /** Returns the positions of `indexState` without counting rows, which takes long for millions of products. */
+  indexProgress(): Promise<Pick<IndexState, 'indexedPosition' | 'lastPosition'>>;
   indexedPosition(): Promise<number>;
   /** Returns the indexed pushes of products, in any order; at most 1,000 ids. */
   pushedEvents(options: {

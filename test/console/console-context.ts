@@ -315,6 +315,7 @@ export function createMemoryProducts(): MemoryProducts {
       if (memory.failure) throw memory.failure;
       return { ...memory.state };
     },
+    indexProgress: () => memory.indexState(),
     indexedPosition: async () => memory.state.indexedPosition,
     pushedEvents: async ({ subscription, productIds }) => {
       if (memory.failure) throw memory.failure;

@@ -142,8 +142,14 @@ export function indexState({ index, log }: ProductDatabases): IndexState {
       (SELECT count(*) FROM product WHERE deleted = 1) AS tombstones FROM progress`;
   const counts = index.prepare<[], Omit<IndexState, 'indexedPosition' | 'lastPosition'>>(sql).get();
   if (counts === undefined) throw new Error('The index has no progress.');
-  const position = indexedPosition({ index, log });
-  return { ...counts, indexedPosition: position, lastPosition: lastPosition(log) };
+  return { ...counts, ...indexProgress({ index, log }) };
+}
+
+export function indexProgress(databases: Pick<ProductDatabases, 'index' | 'log'>) {
+  return {
+    indexedPosition: indexedPosition(databases),
+    lastPosition: lastPosition(databases.log),
+  };
 }
 
 /** Returns events in the order of `productIds` (case-insensitive), and for each product in the order of the log. */

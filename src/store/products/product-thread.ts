@@ -14,6 +14,7 @@ import {
 import {
   countProducts,
   explainSearch,
+  indexProgress,
   indexState,
   type LongQuery,
   productPage,
@@ -26,6 +27,7 @@ const operations = {
   count: countProducts,
   explain: explainSearch,
   indexState,
+  indexProgress,
   indexedPosition,
   pushedEvents,
   delays: measureDelays,

@@ -36,7 +36,7 @@ export function openProducts(dataDir: string): Products & { close(): Promise<voi
     find: (query, signal) => find(call(signal), query),
     count: (query, signal) => call(signal).count(selectionOf(query)),
     keyOf,
-    ...pick(call(), ['explain', 'indexState', 'indexedPosition', 'pushedEvents']),
+    ...pick(call(), ['explain', 'indexState', 'indexProgress', 'indexedPosition', 'pushedEvents']),
     delays: (query, signal) => call(signal).delays(query),
     events: (query, signal) => call(signal).events(query),
     facets: (query, signal) => call(signal).facets(selectionOf(query)),

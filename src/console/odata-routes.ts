@@ -106,7 +106,7 @@ async function answerCount(parsed: ParsedQuery): Promise<Response> {
   const { entity, options, requestId } = parsed;
   const query = { entity, filter: options.filter, limit: 0 };
   const { count, headers } = await readProductPage(parsed, query, true);
-  return new Response(String(count), { headers: { 'request-id': requestId, ...headers } });
+  return new Response(String(count?.count), { headers: { 'request-id': requestId, ...headers } });
 }
 
 async function answerList(parsed: ParsedQuery): Promise<Response> {
@@ -125,10 +125,12 @@ async function answerList(parsed: ParsedQuery): Promise<Response> {
     entity,
     options,
     records: page.found.map((found) => recordOf(found, entity)),
-    count: page.count,
+    count: page.count?.count ?? null,
     nextLink: page.next === null ? null : linkAfter(cursorText(page.next), options, url),
   });
-  return jsonAnswer(body, { 'request-id': requestId, ...page.headers });
+  // OData allows annotations of other vocabularies (OData JSON 4.01, 4.5).
+  const mark = page.count?.isEstimate ? { '@earshot.countIsEstimate': true } : {};
+  return jsonAnswer({ ...body, ...mark }, { 'request-id': requestId, ...page.headers });
 }
 
 /** Returns the next link: with `$skip` up to its maximum, then with a key, so that the list never ends early. */

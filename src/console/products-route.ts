@@ -14,6 +14,7 @@ import {
 import {
   defaultOrderOf,
   type FoundProduct,
+  type ProductCount,
   type ProductKey,
   type ProductOrder,
   type ProductQuery,
@@ -128,7 +129,9 @@ const parameters = z.strictObject({
     .describe('Start of the page, as in the URL in `next`. Valid only for the same order.'),
   record: flagParameter.describe('`true`: include the record of each product.'),
   summary: flagParameter.describe('`true`: include the summary of each product.'),
-  count: flagParameter.describe('`true`: include the number of matching products.'),
+  count: flagParameter.describe(
+    '`true`: include the number of matching products. If an exact count would take more than a second, it is an estimate: the answer then has `countIsEstimate`, and the header `earshot-count: estimate`.',
+  ),
 });
 
 const query = parameters.superRefine(({ orderby, deleted }, context) => {
@@ -143,6 +146,7 @@ const answer = z.object({
   products: z.array(productFields),
   next: nextField,
   count: z.int().optional().describe('Number of matching products. Only with `count=true`.'),
+  countIsEstimate: z.literal(true).optional().describe('Present if `count` is an estimate.'),
 });
 
 const geoJsonType = 'application/geo+json';
@@ -170,6 +174,7 @@ const featureCollection = z.object({
   ),
   next: nextField,
   count: z.int().optional().describe('Number of matching products. Only with `count=true`.'),
+  countIsEstimate: z.literal(true).optional().describe('Present if `count` is an estimate.'),
 });
 
 /** Returns the route. */
@@ -209,7 +214,7 @@ export function productsRoute({
       const next = page.next === null ? null : withParameter(url, 'cursor', cursorText(page.next));
       const ids = page.found.map(({ row }) => row.productId);
       const texts = params.summary === 'true' ? await summaries.textsOf(ids) : null;
-      const count = page.count === null ? {} : { count: page.count };
+      const count = countFields(page.count);
       const warning = params.bbox?.warning;
       const headers = { ...page.headers, ...(warning ? { [warningHeader]: warning } : {}) };
       const more = (found: FoundProduct) => partsOf(found, params.record === 'true', texts);
@@ -327,9 +332,18 @@ interface ProductPage {
   /** Start of the next page; null on the last page. */
   next: ProductKey | null;
   /** Null when not requested. */
-  count: number | null;
+  count: ProductCount | null;
   headers: Record<string, string>;
 }
+
+function countFields(counted: ProductCount | null) {
+  if (counted === null) return {};
+  const { count, isEstimate } = counted;
+  return isEstimate ? { count, countIsEstimate: true as const } : { count };
+}
+
+/** Header of an estimated count; absent for an exact one. */
+const countHeader = { 'earshot-count': 'estimate' };
 
 /** Header with the number of notifications not indexed yet; absent when all are indexed. */
 export const lagHeader = 'earshot-index-lag';
@@ -348,10 +362,11 @@ export async function readProductPage(
   const rows = products.find({ ...query, limit: limit + 1 }, signal);
   const [found, matching] = await Promise.all([
     limit === 0 ? [] : collect(rows, signal),
-    count ? products.count(query, signal) : null,
+    count ? products.quickCount(query, signal) : null,
   ]);
   const last = found.length > limit ? found.at(limit - 1) : undefined;
   const next = last === undefined ? null : products.keyOf(last.row, query);
+  if (matching?.isEstimate) Object.assign(headers, countHeader);
   return { found: found.slice(0, limit), next, count: matching, headers };
 }
 

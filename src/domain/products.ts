@@ -128,6 +128,8 @@ export interface Products {
   /** Streams matching products, page by page. Rejects with `invalid` for an order that the entity lacks. */
   find(query: ProductQuery, signal?: AbortSignal): AsyncIterable<FoundProduct>;
   count(query: ProductSelection, signal?: AbortSignal): Promise<number>;
+  /** Counts in less than a second. Estimates from a sample of products if an exact count would take longer. */
+  quickCount(query: ProductSelection, signal?: AbortSignal): Promise<ProductCount>;
   /** Returns the key of a row from `find`, to continue after it. */
   keyOf(row: ProductRow, query: Pick<ProductQuery, 'entity' | 'order'>): ProductKey;
   explain(query: ProductQuery): Promise<QueryExplanation>;
@@ -197,6 +199,11 @@ export interface EventPage {
   events: IndexedEvent[];
   /** Position to continue below; null when all were examined. */
   next: number | null;
+}
+
+export interface ProductCount {
+  count: number;
+  isEstimate: boolean;
 }
 
 /** Properties of products that are counted. */

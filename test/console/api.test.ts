@@ -124,6 +124,23 @@ describe('/api/products', () => {
     expect(answers.map(({ json }) => json.count)).toEqual(answers.map(() => matching.length));
   });
 
+  it('marks an estimated count, in the answer and in a header', async () => {
+    const context = await openFilled(30);
+    const answerTo = (format: string) =>
+      context.get(`/api/products?limit=1&count=true&format=${format}`);
+    for (const format of ['json', 'geojson']) {
+      context.products.estimatesCounts = false;
+      const exact = await answerTo(format);
+      expect(exact.json).toMatchObject({ count: 30 });
+      expect(exact.json).not.toHaveProperty('countIsEstimate');
+      expect(exact.headers).not.toHaveProperty('earshot-count');
+      context.products.estimatesCounts = true;
+      const estimated = await answerTo(format);
+      expect(estimated.json).toMatchObject({ count: 30, countIsEstimate: true });
+      expect(estimated.headers['earshot-count']).toBe('estimate');
+    }
+  });
+
   it('sorts by a date, in both directions', async () => {
     const context = await openFilled(30, 4);
     const search = 'orderby=PublicationDate&direction=asc&limit=20';

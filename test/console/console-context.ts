@@ -267,6 +267,8 @@ export interface MemoryProducts extends Products {
   timelinessOf(query: Parameters<Products['timeliness']>[0]): Timeliness;
   /** When set, every call fails with it. */
   failure: Error | null;
+  /** True if quick counts are estimates. */
+  estimatesCounts: boolean;
 }
 
 const noDelays = {
@@ -288,6 +290,7 @@ export function createMemoryProducts(): MemoryProducts {
       collections: [],
     }),
     failure: null,
+    estimatesCounts: false,
     add: (entity, ...records) => {
       for (const record of records) {
         position += 1;
@@ -309,6 +312,10 @@ export function createMemoryProducts(): MemoryProducts {
       if (memory.failure) throw memory.failure;
       return matching(found[entity], filter).length;
     },
+    quickCount: async (query) => ({
+      count: await memory.count(query),
+      isEstimate: memory.estimatesCounts,
+    }),
     keyOf,
     explain: async () => ({ narrowedBy: null, byColumns: [], byRecords: [], plan: ['SCAN p'] }),
     indexState: async () => {

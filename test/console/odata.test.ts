@@ -116,6 +116,16 @@ describe('a client of the catalogue gets', () => {
     expect((await context.get('/odata/v1/Products/$count?$filter=foo')).status).toBe(400);
   });
 
+  it('an estimated count with a mark', async () => {
+    const context = await openFilled(3);
+    context.products.estimatesCounts = true;
+    const list = await context.get('/odata/v1/Products?$top=0&$count=1');
+    expect(list.json).toMatchObject({ '@odata.count': 3, '@earshot.countIsEstimate': true });
+    const text = await context.get('/odata/v1/Products/$count');
+    expect(text.text).toBe('3');
+    for (const { headers } of [list, text]) expect(headers['earshot-count']).toBe('estimate');
+  });
+
   it('no records, but the count, for $top=0', async () => {
     const context = await openFilled(3);
     const { json } = await context.get('/odata/v1/Products?$top=0&$count=1');

@@ -10,6 +10,7 @@ import {
 import type {
   Facets,
   FoundProduct,
+  ProductCount,
   ProductSelection,
   QueryExplanation,
 } from '../../domain/products.ts';
@@ -46,8 +47,8 @@ import {
 } from './product-search.ts';
 import { smallMap } from './small-map.ts';
 
-/** Values and matches are counted if that takes no longer. */
-const countMsMax = { facets: 1_000, matches: 500 };
+/** Values are counted if that takes no longer. */
+const facetsMsMax = 1_000;
 
 export const productsPage: PageRoute = {
   path: '/products',
@@ -70,9 +71,7 @@ async function notRun(
   search: ProductSearch,
 ): Promise<Html> {
   const selection = selectionOf(search);
-  const facets = await within(countMsMax.facets, signal, (limit) =>
-    products.facets(selection, limit),
-  );
+  const facets = await within(facetsMsMax, signal, (limit) => products.facets(selection, limit));
   const next = 'Correct the place marked above, and run it again.';
   const body = panel('Results', emptyState('The search has errors, so it was not run.', next));
   return html`<div class="search-results"><div class="aside">${body}</div><div class="aside">${facetsPanel(search, facets)}</div></div>`;
@@ -108,16 +107,15 @@ ${elsewhere(search)}${planPanel(search, explanation)}</div>
 <div class="aside">${found.length === 0 ? '' : panel('Footprints', map, html`<a href="${formatLinks(search).map}">Open the map</a>`)}${facetsPanel(search, facets)}</div></div>`;
 }
 
-/** Counts values and matches; null for what takes too long. */
+/** Counts values and matches; null for values that take too long. */
 async function counts(
   { products }: Pick<PageParts, 'products'>,
   query: ProductSelection,
   signal: AbortSignal,
-): Promise<{ facets: Facets | null; matches: number | null }> {
-  const facets = await within(countMsMax.facets, signal, (limit) => products.facets(query, limit));
-  if (facets === null || facets.complete) return { facets, matches: facets?.counted ?? null };
-  const matches = await within(countMsMax.matches, signal, (limit) => products.count(query, limit));
-  return { facets, matches };
+): Promise<{ facets: Facets | null; matches: ProductCount }> {
+  const facets = await within(facetsMsMax, signal, (limit) => products.facets(query, limit));
+  if (facets?.complete) return { facets, matches: { count: facets.counted, isEstimate: false } };
+  return { facets, matches: await products.quickCount(query, signal) };
 }
 
 /** Resolves with null when the work takes longer. */
@@ -138,10 +136,10 @@ async function within<Result>(
 function remarkOf(
   { after }: ProductSearch,
   shown: number,
-  { matches, isLast }: { matches: number | null; isLast: boolean },
+  { matches, isLast }: { matches: ProductCount; isLast: boolean },
 ): string {
-  if (matches === null) return `${count(shown)} shown; counting all matches takes too long.`;
-  const all = `${count(matches)} ${matches === 1 ? 'product' : 'products'}`;
+  const about = matches.isEstimate ? 'about ' : '';
+  const all = `${about}${count(matches.count)} ${matches.count === 1 ? 'product' : 'products'}`;
   return isLast && after === undefined ? `${all}.` : `${count(shown)} shown of ${all}.`;
 }
 

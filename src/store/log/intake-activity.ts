@@ -39,6 +39,7 @@ export class IntakeActivity {
 
   /** Resolves after the next commit, after a time, or when the signal is aborted. */
   next(timeoutMs: number, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const wake = () => {
         clearTimeout(timer);

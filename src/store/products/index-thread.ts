@@ -51,7 +51,11 @@ const operations = {
   /** Removes some of the events that are no longer in the log. Returns their number; 0 when none is left. */
   prune: (log: Database): number => repaired(() => prune(workOn('current', log))),
   /** Creates one of the indexes that a rebuilt file still needs; returns false if it has all. */
-  sort: (log: Database): boolean => createNextIndex(workOn('building', log).index),
+  sort: (log: Database): boolean => {
+    const { index } = workOn('building', log);
+    requireSpaceToSort(index);
+    return createNextIndex(index);
+  },
   /** Replaces the current file with the rebuilt one. */
   install: (): void => {
     closeIndex();
@@ -118,6 +122,18 @@ function rowsAllowed(index: Database): number {
   const freeBytes = diskSpace(place)?.freeBytes ?? 0;
   const neededBytes = freeBytes - spareBytes(place) + 2 * rowsMin * rowBytesMax;
   throw insufficientSpace('Indexing', freeBytes, neededBytes);
+}
+
+/** Bytes that an index and the temporary files of its sorting take for each product: names take the most. */
+const sortedBytesMax = 200;
+
+/** Throws `unavailable` if the next index would use the disk reserve. */
+function requireSpaceToSort(index: Database): void {
+  const products = Number(index.prepare('SELECT max(id) FROM product').pluck().get());
+  const missingBytes = sortedBytesMax * products - spareBytes(place);
+  if (missingBytes <= 0) return;
+  const freeBytes = diskSpace(place)?.freeBytes ?? 0;
+  throw insufficientSpace('Indexing', freeBytes, freeBytes + missingBytes);
 }
 
 /** Limits the write-ahead log of the index to a quarter of the spare space, at least 1 MB. Returns the spare bytes. */

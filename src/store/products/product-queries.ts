@@ -5,6 +5,7 @@ import type { Geometry } from '../../domain/filter-tree.ts';
 import type {
   FoundProduct,
   IndexState,
+  ProductCount,
   ProductKey,
   ProductQuery,
   ProductSelection,
@@ -35,7 +36,9 @@ import {
 import {
   chooseForAll,
   chooseForPage,
+  type Driver,
   fewCandidatesMax,
+  type IdWindow,
   type NameSample,
 } from './search/drivers.ts';
 import { keyOf } from './search/order.ts';
@@ -94,21 +97,67 @@ export async function countProducts(
   { call, ...databases }: LongQuery,
   query: ProductSelection,
 ): Promise<number> {
-  const { index } = databases;
   const plan = planSearch(query, databases.names);
-  const driver = chooseForAll(index, plan.drivers);
+  const driver = chooseForAll(databases.index, plan.drivers);
+  return countMatches({ ...databases, call }, plan, { driver });
+}
+
+/** Products read by a quick count, at most half a second: their columns, their footprints or their records. */
+const quickCountMax = { nothing: 200_000, footprint: 20_000, record: 2_000 };
+
+/** Parts of the index that an estimate samples, evenly distributed over the time of receipt. */
+const sampledParts = 40;
+
+/** Counts exactly if an index narrows the search enough. Otherwise estimates from the newest to the oldest products. */
+export async function quickCount(
+  query: LongQuery,
+  selection: ProductSelection,
+): Promise<ProductCount> {
+  const { index } = query;
+  const plan = planSearch(selection, query.names);
+  const { filter, received = {}, subscription } = selection;
+  if (filter === null && !received.fromUs && !received.untilUs && subscription === undefined) {
+    const { products, tombstones } = countAll(index);
+    return { count: selection.entity === 'Products' ? products : tombstones, isEstimate: false };
+  }
+  const max = quickCountMax[plan.needs];
+  const { first, end } = idRange(index);
+  const driver = chooseForAll(index, plan.drivers, max);
+  if (driver !== null || end - first <= max) {
+    return { count: await countMatches(query, plan, { driver }), isEstimate: false };
+  }
+  const [size, step] = [Math.floor(max / sampledParts), (end - first) / sampledParts];
+  let matched = 0;
+  for (let part = 0; part < sampledParts; part += 1) {
+    const after = first + Math.floor(part * step) - 1;
+    const window = { after, before: after + size + 1 };
+    matched += await countMatches(query, plan, { driver: null, window });
+    await query.call.pause();
+  }
+  return { count: Math.round((matched * step) / size), isEstimate: true };
+}
+
+/** Returns the lowest id, and the one after the highest. */
+function idRange(index: Database): { first: number; end: number } {
+  const sql = `SELECT coalesce((SELECT min(id) FROM product), 1) AS first,
+    coalesce((SELECT max(id) FROM product), 0) + 1 AS end`;
+  const range = index.prepare<[], { first: number; end: number }>(sql).get();
+  return range ?? { first: 1, end: 1 };
+}
+
+async function countMatches(
+  { call, ...databases }: LongQuery,
+  plan: SearchPlan,
+  among: { driver: Driver | null; window?: IdWindow },
+): Promise<number> {
+  const { index } = databases;
   const isCounted = plan.needs === 'nothing';
-  const { sql, values } = allCandidates(plan, driver, isCounted ? 'count' : 'rows');
-  if (isCounted)
-    return Number(
-      index
-        .prepare(sql)
-        .pluck()
-        .get(...values),
-    );
+  const { sql, values } = allCandidates(plan, among, isCounted ? 'count' : 'rows');
+  const statement = index.prepare<unknown[], Candidate>(sql);
+  if (isCounted) return Number(statement.pluck().get(...values));
   let count = 0;
   let examined = 0;
-  for (const candidate of index.prepare<unknown[], Candidate>(sql).iterate(...values)) {
+  for (const candidate of statement.iterate(...values)) {
     if (matches(databases, plan, candidate)) count += 1;
     examined += 1;
     if (examined % examinedMax[plan.needs] === 0) await call.pause();
@@ -137,12 +186,17 @@ export function explainSearch(
 }
 
 export function indexState({ index, log }: ProductDatabases): IndexState {
-  const sql = `SELECT skipped,
-      (SELECT count(*) FROM product) - (SELECT count(*) FROM product WHERE deleted = 1) AS products,
-      (SELECT count(*) FROM product WHERE deleted = 1) AS tombstones FROM progress`;
-  const counts = index.prepare<[], Omit<IndexState, 'indexedPosition' | 'lastPosition'>>(sql).get();
-  if (counts === undefined) throw new Error('The index has no progress.');
-  return { ...counts, ...indexProgress({ index, log }) };
+  const skipped = Number(index.prepare('SELECT skipped FROM progress').pluck().get());
+  return { ...countAll(index), skipped, ...indexProgress({ index, log }) };
+}
+
+/** Counts with the smallest indexes: 30 ms for a million products. */
+function countAll(index: Database): Pick<IndexState, 'products' | 'tombstones'> {
+  const sql = `SELECT (SELECT count(*) FROM product) AS total,
+    (SELECT count(*) FROM product WHERE deleted = 1) AS tombstones`;
+  const counts = index.prepare<[], { total: number; tombstones: number }>(sql).get();
+  const { total, tombstones } = counts ?? { total: 0, tombstones: 0 };
+  return { products: total - tombstones, tombstones };
 }
 
 export function indexProgress(databases: Pick<ProductDatabases, 'index' | 'log'>) {

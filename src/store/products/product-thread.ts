@@ -19,12 +19,14 @@ import {
   type LongQuery,
   productPage,
   pushedEvents,
+  quickCount,
 } from './product-queries.ts';
 import { createNameSample, type NameSample } from './search/drivers.ts';
 
 const operations = {
   page: productPage,
   count: countProducts,
+  quickCount,
   explain: explainSearch,
   indexState,
   indexProgress,

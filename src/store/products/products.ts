@@ -35,6 +35,7 @@ export function openProducts(dataDir: string): Products & { close(): Promise<voi
   return {
     find: (query, signal) => find(call(signal), query),
     count: (query, signal) => call(signal).count(selectionOf(query)),
+    quickCount: (query, signal) => call(signal).quickCount(selectionOf(query)),
     keyOf,
     ...pick(call(), ['explain', 'indexState', 'indexProgress', 'indexedPosition', 'pushedEvents']),
     delays: (query, signal) => call(signal).delays(query),

@@ -1,7 +1,7 @@
 /** With more products than are sorted at once, searches walk in windows and along orders. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { FilterTree } from '../../../src/domain/filter-tree.ts';
+import type { Entity, FilterTree } from '../../../src/domain/filter-tree.ts';
 import { productOrders } from '../../../src/domain/products.ts';
 import { compileFilter } from '../../../src/filter/evaluate.ts';
 import { productView } from '../../../src/filter/product-view.ts';
@@ -25,7 +25,11 @@ function smallRecord(i: number): TestRecord {
     Name: `S2A_MSIL${i % 2 === 0 ? '1C' : '2A'}_${String(i % 100).padStart(3, '0')}`,
     ...(i % 11 === 0 ? {} : { ContentDate: { Start: start, End: start } }),
     ...(i % 13 === 0 ? {} : { Footprint: `geography'SRID=4326;POLYGON ((${ring}))'` }),
-    Attributes: [{ Name: 'cloudCover', Value: i % 101, ValueType: 'Double' }],
+    Attributes: [
+      { Name: 'cloudCover', Value: i % 101, ValueType: 'Double' },
+      // Not a column of the index.
+      { Name: 'sliceNumber', Value: i % 4, ValueType: 'Integer' },
+    ],
   };
 }
 
@@ -113,6 +117,19 @@ describe('searching 12,000 products', () => {
       },
     );
     await fc.assert(property, { numRuns: 40 });
+    const { products } = context;
+    const quick = (tree: FilterTree | null, entity: Entity = 'Products') =>
+      products.quickCount({ entity, filter: tree });
+    // Exact by the number of rows, and if an index narrows the search.
+    expect(await quick(null)).toEqual({ count, isEstimate: false });
+    expect(await quick(null, 'DeletedProducts')).toEqual({ count: 0, isEstimate: false });
+    const slice: FilterTree = { ...cloudBelow(3), name: 'sliceNumber' } as FilterTree;
+    const few = { node: 'and', terms: [text('_077'), slice] } as const;
+    expect(await quick(few)).toEqual({ count: count / 100, isEstimate: false });
+    // Three of four, by a sample of their records.
+    const estimate = await quick(slice);
+    expect(estimate.isEstimate).toBe(true);
+    expect(Math.abs(estimate.count - (count * 3) / 4)).toBeLessThan(count / 20);
   }, 60_000);
 });
 

@@ -141,13 +141,16 @@ export function* statementsOf(
   }
 }
 
-/** Returns a statement for all candidates, without order, or for their number. */
+/** Returns a statement for all candidates of a driver or of a window of ids, without order, or for their number. */
 export function allCandidates(
   plan: SearchPlan,
-  driver: Driver | null,
+  { driver, window }: { driver: Driver | null; window?: IdWindow },
   what: 'rows' | 'count',
 ): SqlCondition {
-  return select(plan, driver, { columns: what === 'count' ? 'count(*)' : selected(plan) });
+  const columns = what === 'count' ? 'count(*)' : selected(plan);
+  if (window === undefined) return select(plan, driver, { columns });
+  const condition = { sql: 'p.id > ? AND p.id < ?', values: [window.after, window.before] };
+  return select(plan, driver, { columns, path: 'NOT INDEXED', part: { condition, orderBy: null } });
 }
 
 function* stepsOf(
@@ -206,17 +209,19 @@ function rowOf(plan: SearchPlan, driver: Driver): SqlCondition {
   };
 }
 
+type Part = Omit<OrderPart, 'orderBy'> & { orderBy: string | null };
+
 /** Selects the rows of a driver, or of the table, that fulfil the remaining conditions. */
 function select(
   plan: SearchPlan,
   driver: Driver | null,
-  { columns, path = '', part }: { columns: string; path?: string; part?: OrderPart },
+  { columns, path = '', part }: { columns: string; path?: string; part?: Part },
 ): SqlCondition {
   const ids = driver?.ids(allIds);
   const condition = plan.conditionWithout(driver);
   const source = ids ? `(${ids.sql}) d CROSS JOIN product p ON p.id = d.id` : `product p ${path}`;
   const inPart = part === undefined ? '' : `${part.condition.sql} AND `;
-  const orderBy = part === undefined ? '' : ` ORDER BY ${part.orderBy}`;
+  const orderBy = part?.orderBy ? ` ORDER BY ${part.orderBy}` : '';
   return {
     sql: `SELECT ${columns} FROM ${source} ${footprintJoin(plan)}
       WHERE ${inPart}${condition.sql}${orderBy}`,

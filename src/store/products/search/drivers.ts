@@ -277,11 +277,19 @@ export function chooseForPage(database: Database, drivers: readonly Driver[]): C
   return windowed === undefined ? choice : { driver: windowed, ids: null };
 }
 
-/** Chooses the driver for work on all candidates: increases the limit until one driver is read completely. */
-export function chooseForAll(database: Database, drivers: readonly Driver[]): Driver | null {
-  for (let idsMax = fewCandidatesMax; ; idsMax *= 10) {
-    const choice = chooseDriver(database, drivers, idsMax);
+/**
+ * Chooses the driver for work on all candidates: increases the limit until one driver is read completely. Returns null
+ * if there is none, or none with at most `idsMax` ids.
+ */
+export function chooseForAll(
+  database: Database,
+  drivers: readonly Driver[],
+  idsMax = Number.POSITIVE_INFINITY,
+): Driver | null {
+  for (let limit = fewCandidatesMax; ; limit *= 10) {
+    const choice = chooseDriver(database, drivers, Math.min(limit, idsMax));
     if (choice === null || choice.ids !== null) return choice?.driver ?? null;
+    if (limit >= idsMax) return null;
   }
 }
 

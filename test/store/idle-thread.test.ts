@@ -61,7 +61,7 @@ it('a read is repeated only after a commit of any program', async () => {
     },
   };
   const { log } = remote<Reads>(
-    rememberingReads(counted, dataDir, new Set(['log.lastPosition', 'log.cursor'])),
+    rememberingReads(counted, dataDir, new Set(['log.lastPosition', 'log.cursor']), 100),
   );
   const readTwice = async () => {
     calls = 0;
@@ -83,4 +83,24 @@ it('a read is repeated only after a commit of any program', async () => {
   other.exec("INSERT INTO reader_cursor VALUES ('two', 7, 0)");
   expect(await readTwice()).toEqual([1, 1, null, 7]);
   other.close();
+});
+
+it('a read is repeated soon after a write, whose sync may not have ended', async () => {
+  const { store, dataDir } = await openSqliteStore();
+  const thread = openThread(dataDir);
+  let calls = 0;
+  const counted = {
+    call: (...call: Parameters<StoreThread['call']>) => {
+      calls += 1;
+      return thread.call(...call);
+    },
+  };
+  const { log } = remote<Reads>(rememberingReads(counted, dataDir, new Set(['log.lastPosition'])));
+  await store.accept(delivery(notification(1)));
+  const written = performance.now();
+  while (performance.now() - written < 500) {
+    const before = calls;
+    expect(await log.lastPosition()).toBe(1);
+    expect(calls).toBe(before + 1);
+  }
 });

@@ -1,18 +1,20 @@
 /** Answers repeated reads without the query thread while no process has written to the log. */
-
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { databaseFileName, inodeOf } from './database.ts';
 import type { Caller } from './rpc.ts';
 
-/** Steps of file times: two writes within this time may leave the same time. */
-const fileTimeStepMs = 100;
+/**
+ * Time without a write after which the log counts as unchanged. A commit becomes visible only after its sync, which may
+ * take seconds and leaves the time of the file as it was.
+ */
+const restMs = 10_000;
 
 /**
  * Returns a function that returns a mark of the log's content, which changes with each commit of any process. Null when
- * that is not certain: soon after a commit, and without a write-ahead log.
+ * that is not certain: within `afterMs` after a write, and without a write-ahead log.
  */
-export function createLogMark(dataDir: string): () => string | null {
+function createLogMark(dataDir: string, afterMs: number): () => string | null {
   const file = join(dataDir, databaseFileName);
   let last = '';
   let lastSinceMs = 0;
@@ -22,7 +24,7 @@ export function createLogMark(dataDir: string): () => string | null {
     const mark = `${inodeOf(file)} ${wal.ino} ${wal.size} ${wal.mtimeNs}`;
     const nowMs = performance.now();
     if (mark !== last) [last, lastSinceMs] = [mark, nowMs];
-    return nowMs - lastSinceMs > fileTimeStepMs ? mark : null;
+    return nowMs - lastSinceMs > afterMs ? mark : null;
   };
 }
 
@@ -34,8 +36,9 @@ export function rememberingReads(
   caller: Caller,
   dataDir: string,
   names: ReadonlySet<string>,
+  afterMs = restMs,
 ): Caller {
-  const markOf = createLogMark(dataDir);
+  const markOf = createLogMark(dataDir, afterMs);
   const answers = new Map<string, { mark: string; answer: unknown }>();
   return {
     call: async (op, args, signal) => {

@@ -2,6 +2,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import Database from 'better-sqlite3';
+import { sinkReader } from '../src/domain/sinks.ts';
+import { summaryReader } from '../src/domain/summaries.ts';
 import { currentProductFile } from '../src/store/products/product-file.ts';
 import type { Cleanup } from './harness.ts';
 import { type LogEntry, writeLog } from './log-writer.ts';
@@ -31,8 +33,8 @@ export function pushOf(): Buffer {
 }
 
 /**
- * Fills the empty log of a stopped receiver with short bodies, and marks all rows as indexed: neither bodies nor index
- * affect a start, and real ones take minutes.
+ * Fills the empty log of a stopped receiver with short bodies, and marks all rows as indexed, delivered to the sink and
+ * considered for summaries: neither bodies nor index affect a start, and real ones take minutes.
  */
 export async function writeShortLog(
   dataFolder: string,
@@ -43,6 +45,12 @@ export async function writeShortLog(
   const index = new Database(currentProductFile(dataFolder) ?? '', { fileMustExist: true });
   index.prepare('UPDATE progress SET position = ?, mark = NULL').run(rows);
   index.close();
+  const log = new Database(databaseFile(dataFolder), { fileMustExist: true });
+  const move = log.prepare('INSERT OR REPLACE INTO reader_cursor VALUES (?, ?, ?)');
+  for (const reader of [sinkReader('hook'), summaryReader]) {
+    move.run(reader, rows, Date.now() * 1_000);
+  }
+  log.close();
 }
 
 const intervalUs = 400_000;

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startSandbox } from '../src/sandbox/sandbox.ts';
 import type { Cleanup } from './harness.ts';
-import { freePort } from './processes.ts';
+import { freePort, readCpuMs } from './processes.ts';
 import {
   createEndpoint,
   type Endpoint,
@@ -127,6 +127,22 @@ export async function startResting(
       if (child.exitCode !== 0) throw fail(`exited with ${child.exitCode}`);
     },
   };
+}
+
+const restTimeoutMs = 60_000;
+/** Processor time of a receiver at rest within a second. */
+const restingCpuMs = 50;
+
+/** Resolves when a receiver uses little processor time; rejects after a minute. */
+export async function untilAtRest({ processId }: RestingReceiver): Promise<void> {
+  const beganMs = performance.now();
+  for (let usedMs = readCpuMs(processId); ; ) {
+    await delay(1_000);
+    const nowMs = readCpuMs(processId);
+    if (nowMs === undefined || usedMs === undefined || nowMs - usedMs <= restingCpuMs) return;
+    if (performance.now() - beganMs > restTimeoutMs) throw new Error('the receiver does not rest');
+    usedMs = nowMs;
+  }
 }
 
 /** Sends one push on a new connection. Returns the status; undefined without an answer. */

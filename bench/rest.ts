@@ -23,7 +23,7 @@ import {
   number,
   runBenchmark,
 } from './harness.ts';
-import { readCpuMs, readMemory, readThreads } from './processes.ts';
+import { readCpuMs, readThreads, watchMemory } from './processes.ts';
 import { measureCommand, pushOf, writeShortLog } from './rest-data.ts';
 import {
   type OutsideServices,
@@ -31,6 +31,7 @@ import {
   runCommand,
   startOutsideServices,
   startResting,
+  untilAtRest,
 } from './rest-receiver.ts';
 import { earshotProgram } from './servers.ts';
 
@@ -93,6 +94,7 @@ Examples:
 
 /** Receiver at rest; null without /proc. */
 interface RestFigures {
+  /** Median: threads that start for a moment add up to 25 MB. */
   readonly residentBytes: number | null;
   readonly peakResidentBytes: number | null;
   readonly threads: number | null;
@@ -134,6 +136,8 @@ async function measureAll(chosen: Chosen, context: BenchContext): Promise<Measur
   await prepareLarge(services, chosen, { ...context, dataFolder: join(parent, 'large') });
   progress.show('starts with a large log');
   const { startMs: largeStartMs, last: large } = await measureStarts(chosen, () => start('large'));
+  progress.show('waiting until the receiver has done what a start entails');
+  await untilAtRest(large);
   progress.show('commands');
   const commands = await measureCommands(chosen, large, context);
   await large.stop();
@@ -197,13 +201,15 @@ async function measureCommands(
 async function measureRest({ processId }: RestingReceiver, seconds: number): Promise<RestFigures> {
   const sample = () => ({ atMs: performance.now(), cpuMs: readCpuMs(processId) });
   const from = sample();
+  const watched = watchMemory(processId, 1_000);
   await delay(seconds * 1_000);
+  const memory = watched.stop();
   const to = sample();
   const cpuMs = from.cpuMs === undefined || to.cpuMs === undefined ? null : to.cpuMs - from.cpuMs;
-  const memory = readMemory(processId);
   return {
-    residentBytes: memory?.residentBytes ?? null,
-    peakResidentBytes: memory?.peakResidentBytes ?? null,
+    residentBytes:
+      memory.length === 0 ? null : median(memory.map(({ residentBytes }) => residentBytes)),
+    peakResidentBytes: memory.at(-1)?.peakResidentBytes ?? null,
     threads: readThreads(processId) ?? null,
     cpuMsPerMinute: cpuMs === null ? null : (cpuMs * 60_000) / (to.atMs - from.atMs),
   };

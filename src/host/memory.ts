@@ -2,11 +2,11 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Growth of the heap since the last collection, above which another one is useful. */
-const growthBytesMin = 1_500_000;
-
-/** Returns a function that collects the garbage of this thread, in 10 to 80 ms, if there may be much. */
-export function createCollector(): () => void {
+/**
+ * Returns a function that collects the garbage of this thread, in 10 to 80 ms, unless the heap has grown by less since
+ * the last time.
+ */
+export function createCollector(growthBytesMin = 1_500_000): () => void {
   let usedBytes = 0;
   return () => {
     const { used_heap_size: nowBytes } = getHeapStatistics();
@@ -20,11 +20,12 @@ export function createCollector(): () => void {
 }
 
 /** Interval at which idleness is checked. */
-const intervalMs = 15_000;
+const intervalMs = 60_000;
 
 /** Collects garbage when `note` was not called for an interval, until closed. */
 export function startIdleCollection(closers: { add(close: () => void): void }): { note(): void } {
-  const collect = createCollector();
+  // Without growth too: data may have been released.
+  const collect = createCollector(0);
   let isIdle = true;
   const timer = setInterval(() => {
     if (isIdle) collect();

@@ -93,10 +93,10 @@ async function showStatus(
   // First, because problems of other settings are irrelevant with a wrong data directory.
   const place = loadConfig(io, dataSections);
   requireDatabase(place.dataDir);
-  const settings = readSettings(io);
-  const { problems } = settings;
   await withParts(io, ['reader'], async ({ reader: store }) => {
-    await refuseUnusable(store);
+    // The settings are read while the query thread starts.
+    const [, settings] = await Promise.all([refuseUnusable(store), readSettings(io)]);
+    const { problems } = settings;
     const sources = await sourcesOf(io, { ...place, ...settings, store, version });
     const status = await gatherStatus(sources);
     const text = `${printStatus(status, io)}${pageLine(status, settings.serve)}`;

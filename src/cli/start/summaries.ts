@@ -84,7 +84,5 @@ async function workerFor(
       : 'summaries enabled',
   );
   const context = openSummaryContext(config, { store, products, log }, io);
-  // Loading the map takes 0.1 s: better now than during a burst.
-  context.places();
   return startSummaryWorker(context, ruleOf);
 }

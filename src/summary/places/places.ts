@@ -28,7 +28,7 @@ const seasMax = 4;
 /** Smaller shares are ignored: a share is estimated from about 60 samples. */
 const leastShare = 0.02;
 
-/** Reads the data, in about 100 ms; keeps 10 MB in memory. Call once. */
+/** Reads the data, in about 100 ms; keeps 10 MB in memory. */
 export function openPlaces(): Places {
   const countries = openCountries();
   const seas = openSeas();
@@ -63,11 +63,20 @@ export function openPlaces(): Places {
   };
 }
 
-/** Opens the data on the first call. */
+/** Time without a call after which the data are released. */
+const idleMs = 30_000;
+
+/** Opens the data when they are needed, and releases them when they are not. Callers must not keep the result. */
 export function lazyPlaces(): () => Places {
   let places: Places | undefined;
+  let release: NodeJS.Timeout | undefined;
   return () => {
     places ??= openPlaces();
+    release ??= setTimeout(() => {
+      places = undefined;
+      release = undefined;
+    }, idleMs).unref();
+    release.refresh();
     return places;
   };
 }

@@ -5,7 +5,7 @@ import type { ProductView } from '../../filter/product-view.ts';
 import { asNumber } from '../../filter/values.ts';
 
 /** Increased with each change of the tables or of derived values; the index is then rebuilt. */
-export const productSchemaVersion = 4;
+export const productSchemaVersion = 5;
 
 const sqlTypes = {
   text: 'TEXT',
@@ -117,27 +117,19 @@ function baselineInName(name: string | null): string | null {
 }
 
 /*
- * The box index splits its nodes along the longest side, so times and positions are scaled to the magnitude of degrees:
- * a node then covers a few degrees, a few days, and some tens of percent of cloud. SQLite stores 32 bits of each value
- * and widens the box by the rounding error, some seconds or positions; the columns decide.
+ * The box index splits its nodes along the longest side. The scale makes an hour as long as a degree or less: searches
+ * for a place and a short time then read few nodes (measurements: docs/decisions/0053-indexing-speed.md). SQLite stores
+ * 32 bits of each value and widens the box by the rounding error, a minute or a few positions; the columns decide.
  */
+const unitsPerDay = 16;
 
 const epochUs = Date.UTC(2000, 0, 1) * 1000;
 
-/** Converts a time to days since 2000. */
-export const sensingDays = (us: number): number => (us - epochUs) / 86_400_000_000;
+/** Converts a time to units of the box index since 2000. */
+export const sensingUnits = (us: number): number => ((us - epochUs) / 86_400_000_000) * unitsPerDay;
 
-/** Converts a position of the log (a product's id) to about days of catalogue output (facts, catalogue 7). */
-export const receivedUnits = (position: number): number => position / 32_768;
-
-/** Limit of the scale; values and bounds beyond it are clamped, because 32 bits do not suffice. */
-const cloudUnitsMax = 1_000;
-
-/** Converts cloud cover to tens of percent. A product without one is far from all others. */
-export function cloudUnits(percent: number | null): number {
-  if (percent === null) return cloudUnitsMax;
-  return Math.min(cloudUnitsMax, Math.max(-cloudUnitsMax, percent / 10));
-}
+/** Converts a position of the log (a product's id): the catalogue publishes about 32,768 a day (facts, catalogue 7). */
+export const receivedUnits = (position: number): number => (position / 32_768) * unitsPerDay;
 
 /*
  * `progress` is the cursor, with a mark of its notification. The mark shows that the log was replaced by another one,
@@ -153,8 +145,8 @@ export function cloudUnits(percent: number | null): number {
  * index of the log gives the positions.
  *
  * `product_name` finds trigrams of names. It stores no positions (detail=none), because names are compared afterwards.
- * `product_box` finds boxes on the globe by sensing time, range of ids and cloud cover, in the units above. A footprint
- * that crosses the antimeridian has two boxes, with ids 2n and 2n+1.
+ * `product_box` finds boxes on the globe by sensing time and range of ids, in the units above. A footprint that crosses
+ * the antimeridian has two boxes, with ids 2n and 2n+1.
  */
 export const productTables = `
   CREATE TABLE progress (
@@ -202,7 +194,7 @@ export const productTables = `
     name, content='', contentless_delete=1, detail='none', tokenize='trigram case_sensitive 1'
   );
   CREATE VIRTUAL TABLE product_box USING rtree(
-    id, west, east, south, north, sensed_from, sensed_to, heard_from, heard_to, cloud_from, cloud_to
+    id, west, east, south, north, sensed_from, sensed_to, heard_from, heard_to
   );
 `;
 

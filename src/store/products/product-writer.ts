@@ -6,12 +6,11 @@ import { type ProductView, productView } from '../../filter/product-view.ts';
 import { prepared } from '../engine/database.ts';
 import { completeRecord, dateUs } from './product-record.ts';
 import {
-  cloudUnits,
   type DerivedColumns,
   deriveColumns,
   derivedColumns,
   receivedUnits,
-  sensingDays,
+  sensingUnits,
 } from './product-schema.ts';
 import { type StoredFootprint, storedFootprint } from './stored-footprint.ts';
 
@@ -58,7 +57,6 @@ type StoredProduct = ProductState & {
   id: number;
   name: string | null;
   sensingStartUs: number | null;
-  cloudCover: number | null;
 };
 
 /** A record without a date counts as older than one with a date. */
@@ -88,7 +86,7 @@ const marks = (count: number) => Array(count).fill('?').join(', ');
 
 const findSql = `SELECT id, life_us AS lifeUs, life_position AS lifePosition, gone_us AS goneUs,
     gone_record_us AS goneRecordUs, gone_position AS gonePosition, name,
-    sensing_start_us AS sensingStartUs, cloud_cover AS cloudCover
+    sensing_start_us AS sensingStartUs
   FROM product WHERE product_id = ?`;
 const insertSql = `INSERT INTO product (id, product_id, received_at_us, ${recordColumns.join(', ')})
   VALUES (${marks(3 + recordColumns.length)})`;
@@ -96,7 +94,7 @@ const insertBareSql =
   'INSERT INTO product (id, product_id, received_at_us, deleted) VALUES (?, ?, ?, 0)';
 const updateSql = `UPDATE product SET ${assigned(recordColumns)} WHERE id = ?`;
 const updateStateSql = `UPDATE product SET ${assigned(stateColumns)} WHERE id = ?`;
-const insertBoxSql = `INSERT INTO product_box VALUES (${marks(11)})`;
+const insertBoxSql = `INSERT INTO product_box VALUES (${marks(9)})`;
 const insertEventSql = `INSERT INTO product_event (position, product, subscription, event, event_us, state_us,
     notification_us, received_us, source) VALUES (${marks(9)})`;
 
@@ -184,25 +182,24 @@ function writeFootprint(
   id: number,
   known: StoredProduct | undefined,
   view: ProductView,
-  { sensing_start_us: sensingStartUs, cloud_cover: cloudCover }: DerivedColumns,
+  { sensing_start_us: sensingStartUs }: DerivedColumns,
 ): void {
   const shape = view.footprint();
   const geometry = view.geometry();
   const stored = geometry === null || shape === null ? null : storedFootprint(geometry);
   if (known !== undefined) {
-    const isSame = known.sensingStartUs === sensingStartUs && known.cloudCover === cloudCover;
+    const isSame = known.sensingStartUs === sensingStartUs;
     if (isSame && hasFootprint(index, id, stored)) return;
     removeFootprint(index, id);
   }
   if (stored === null || shape === null) return;
   prepared(index, 'INSERT INTO product_footprint VALUES (?, ?)').run(id, stored);
   // A product without sensing time matches no filter on it, so any value is correct.
-  const days = sensingDays(sensingStartUs ?? 0);
-  const [received, clouds] = [receivedUnits(id), cloudUnits(cloudCover)];
-  const others = [days, days, received, received, clouds, clouds];
+  const [sensed, received] = [sensingUnits(sensingStartUs ?? 0), receivedUnits(id)];
+  const times = [sensed, sensed, received, received];
   const insert = prepared(index, insertBoxSql);
   boxesOf(shape).forEach(({ west, east, south, north }, part) => {
-    insert.run(2 * id + part, west, east, south, north, ...others);
+    insert.run(2 * id + part, west, east, south, north, ...times);
   });
 }
 

@@ -97,6 +97,15 @@ describe('searching 12,000 products', () => {
     expect(await inPages(context, everything)).toEqual(
       views.map(({ position }) => position).toReversed(),
     );
+    // Crosses the end of the scan, after which all matches are sorted.
+    const latest = { by: 'ContentDate/Start', direction: 'desc' } as const;
+    const sensed = views.map(({ view, position }) => ({ us: view.dateUs(latest.by), position }));
+    sensed.sort((a, b) => (b.us ?? 0) - (a.us ?? 0) || b.position - a.position);
+    const skipping = { ...everything, entity: 'Products', order: latest, records: false } as const;
+    const page = await all(context.products.find({ ...skipping, skip: 8_100, limit: 200 }));
+    expect(page.map(({ row }) => row.position)).toEqual(
+      sensed.slice(8_100, 8_300).map(({ position }) => position),
+    );
     const property = fc.asyncProperty(
       filter,
       order,

@@ -16,7 +16,7 @@ import {
   type IdWindow,
   type NameSample,
 } from './drivers.ts';
-import { type Order, type OrderPart, orderOf, partsAfter } from './order.ts';
+import { type Order, type OrderPart, orderOf, partsAfter, splitPart } from './order.ts';
 
 export interface SearchPlan {
   /** Returns the condition that every match fulfils, without the terms that the driver already covers. */
@@ -175,11 +175,36 @@ function* stepsOf(
   // With many candidates, a scan in order soon finds some; ids do not help it.
   const sorts = choice !== null && (isFew || choice.driver.windowed);
   const driver = sorts && order.index !== null ? choice.driver : null;
+  // Sorts the rows of a driver, or scans the index of the order.
+  const path = order.index === null ? 'NOT INDEXED' : `INDEXED BY ${order.index}`;
+  const rowsIn = (part: OrderPart, by: Driver | null) => ({
+    rows: select(plan, by, { columns: selected(plan), path, part }),
+  });
+  // The index of deletions is a partial one, of few rows.
+  const isPartial = order.column === 'deletion_us';
+  const scansFirst = !isPartial && driver?.scansFirst === true && isCommon(database, driver);
   for (const part of partsAfter(order, after)) {
-    // Sorts the rows of a driver, or scans the index of the order.
-    const path = order.index === null ? 'NOT INDEXED' : `INDEXED BY ${order.index}`;
-    yield { rows: select(plan, driver, { columns: selected(plan), path, part }) };
+    if (!scansFirst) {
+      yield rowsIn(part, driver);
+      continue;
+    }
+    const { first, end } = splitPart(database, order, part, scannedFirst);
+    yield rowsIn(first, null);
+    if (end === undefined) continue;
+    for (const rest of partsAfter(order, end)) yield rowsIn(rest, driver);
+    return;
   }
+}
+
+/** Rows that a search for common matches scans in order before it sorts all of them, which may take seconds. */
+const scannedFirst = firstWindow;
+
+/** True if one of 160 rows is a candidate: the scan then finds about a page. */
+function isCommon(database: Database, { ids }: Driver): boolean {
+  const last = database.prepare('SELECT max(id) FROM product').pluck();
+  const { sql, values } = ids(allIds);
+  const further = database.prepare<unknown[]>(`SELECT 1 FROM (${sql}) LIMIT 1 OFFSET ?`);
+  return further.get(...values, Math.ceil(Number(last.get()) / 160)) !== undefined;
 }
 
 /** Returns the ids of a window in order. The box driver may return ids outside the window. */

@@ -10,7 +10,7 @@ import type {
   TextNode,
 } from '../../../domain/filter-tree.ts';
 import { boxesOf, toShape } from '../../../filter/geometry/shape.ts';
-import { cloudUnits, receivedUnits, sensingDays } from '../product-schema.ts';
+import { receivedUnits, sensingUnits } from '../product-schema.ts';
 import {
   columnOfCondition,
   isOrdered,
@@ -40,6 +40,8 @@ export interface Driver {
   ids(window: IdWindow): SqlCondition;
   /** True if reading a window of ids is as efficient as reading all of them: a scan then proceeds by windows. */
   windowed: boolean;
+  /** True if checking a row is cheap: a search in another order then scans some rows before it sorts all candidates. */
+  scansFirst: boolean;
 }
 
 /** Indexed columns, with a second column of the index that narrows it further. */
@@ -89,6 +91,7 @@ function columnDriver(
     terms: [...range.terms, ...(further?.terms ?? [])],
     covers: [],
     windowed: false,
+    scansFirst: false,
     ids: ({ after, before }) => ({
       sql: `SELECT id FROM product INDEXED BY ${index}
         WHERE ${conditions.map(({ sql }) => sql).join(' AND ')} AND id > ? AND id < ?`,
@@ -108,6 +111,7 @@ function nameDriver(term: TextNode, names: NameSample): Driver | null {
     terms: [term],
     covers: [],
     windowed: true,
+    scansFirst: true,
     ids: ({ after, before }) => ({
       sql: `SELECT rowid AS id FROM product_name
         WHERE product_name MATCH ? AND rowid > ? AND rowid < ?`,
@@ -121,22 +125,21 @@ function boxDriver(term: IntersectsNode, ranges: ReadonlyMap<string, ColumnRange
   const boxes = boxesOf(toShape(term.geometry));
   if (boxes.length === 0) return null;
   const sensed = ranges.get('sensing_start_us');
-  const cloud = ranges.get('cloud_cover');
   // DISTINCT, because a product may have two boxes.
   const query = `SELECT DISTINCT id >> 1 AS id FROM product_box
     WHERE west <= ? AND east >= ? AND south <= ? AND north >= ?
-    AND sensed_from <= ? AND sensed_to >= ? AND cloud_from <= ? AND cloud_to >= ?
-    AND heard_to >= ? AND heard_from <= ?`;
-  const limits = [...boundsOf(sensed, sensingDays), ...boundsOf(cloud, cloudUnits)];
+    AND sensed_from <= ? AND sensed_to >= ? AND heard_to >= ? AND heard_from <= ?`;
+  const sensedUnits = boundsOf(sensed, sensingUnits);
   return {
     name: 'product_box',
-    terms: [term, ...(sensed?.terms ?? []), ...(cloud?.terms ?? [])],
+    terms: [term, ...(sensed?.terms ?? [])],
     covers: [term],
     windowed: true,
+    scansFirst: false,
     ids: ({ after, before }) => ({
       sql: boxes.map(() => query).join(' UNION '),
       values: boxes.flatMap(({ west, south, east, north }) => [
-        ...[east, west, north, south, ...limits],
+        ...[east, west, north, south, ...sensedUnits],
         ...[receivedUnits(after + 1), receivedUnits(before - 1)],
       ]),
     }),
@@ -168,6 +171,7 @@ function unionDriver(terms: readonly FilterTree[], names: NameSample): Driver | 
     terms: known.flatMap((driver) => driver.terms),
     covers: [],
     windowed: known.every(({ windowed }) => windowed),
+    scansFirst: known.every(({ scansFirst }) => scansFirst),
     ids: (window) => {
       const queries = known.map((driver) => driver.ids(window));
       return {

@@ -1,4 +1,5 @@
 /** Sort orders of products, and how a scan resumes after a key. */
+import type { Database } from 'better-sqlite3';
 import { AppError } from '../../../domain/app-error.ts';
 import type { Direction } from '../../../domain/filter-tree.ts';
 import {
@@ -8,7 +9,7 @@ import {
   type ProductQuery,
   type ProductRow,
 } from '../../../domain/products.ts';
-import type { SqlCondition } from './conditions.ts';
+import { joined, type SqlCondition } from './conditions.ts';
 
 /** Column of each order, its index (null for the table itself), and its field in a row. */
 const orders = {
@@ -75,4 +76,26 @@ export function partsAfter(
   }
   const rest = byValue(`(${name}, p.id) ${sign} (?, ?)`, after.value, after.position);
   return direction === 'desc' ? [rest, allEmpty] : [rest];
+}
+
+/** Returns the first rows of a part, and the key of the last of them; without a key if there are no more rows. */
+export function splitPart(
+  database: Database,
+  { column, index, direction }: Order,
+  part: OrderPart,
+  rowsMax: number,
+): { first: OrderPart; end: ProductKey | undefined } {
+  const path = index === null ? 'NOT INDEXED' : `INDEXED BY ${index}`;
+  const last = `SELECT p.${column} AS value, p.id AS position FROM product p ${path}
+    WHERE ${part.condition.sql} ORDER BY ${part.orderBy} LIMIT 1 OFFSET ?`;
+  const end = database
+    .prepare<unknown[], ProductKey>(last)
+    .get(...part.condition.values, rowsMax - 1);
+  if (end === undefined) return { first: part, end };
+  const sign = direction === 'desc' ? '>=' : '<=';
+  const before: SqlCondition =
+    end.value === null
+      ? { sql: `p.id ${sign} ?`, values: [end.position] }
+      : { sql: `(p.${column}, p.id) ${sign} (?, ?)`, values: [end.value, end.position] };
+  return { first: { ...part, condition: joined('AND', [part.condition, before]) }, end };
 }

@@ -14,6 +14,7 @@ const programs = {
   page: () => import('../bench/page.ts'),
   profile: () => import('../bench/profile.ts'),
   query: () => import('../bench/query.ts'),
+  rebuild: () => import('../bench/rebuild.ts'),
   reconcile: () => import('../bench/reconcile.ts'),
   rest: () => import('../bench/rest.ts'),
   steady: () => import('../bench/steady.ts'),

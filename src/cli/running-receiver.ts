@@ -27,30 +27,21 @@ export type RunningNote = z.infer<typeof noteSchema>;
 const checkMs = 300;
 
 /**
- * Finds the receiver that uses a data directory. Null for none; `unknown` if its file is missing or not readable. Never
- * rejects.
+ * Finds the receiver that uses a data directory. Null for none; `unknown` if its file is missing or not readable. Without
+ * a wait, another command that checks at the same moment may count as a receiver. Never rejects.
  */
-export async function findRunning(dataDir: string): Promise<RunningNote | 'unknown' | null> {
+export async function findRunning(
+  dataDir: string,
+  waitMs = checkMs,
+): Promise<RunningNote | 'unknown' | null> {
   // Does not create the lock file: the receiver could not open a file of another user.
   if (!existsSync(join(dataDir, 'receiver.lock'))) return null;
-  const described = readNote(dataDir);
-  // Without waiting if the described process exists: it holds the lock, not a command that checks.
-  const waitMs = described !== null && exists(described.pid) ? 0 : checkMs;
   try {
     const release = await createAcquireLock(dataDir)('receiver', { waitMs });
     release();
     return null;
   } catch (error) {
     return isAppError(error, 'conflict') ? (readNote(dataDir) ?? 'unknown') : null;
-  }
-}
-
-function exists(processId: number): boolean {
-  try {
-    return process.kill(processId, 0);
-  } catch (error) {
-    // The process of another user.
-    return errorCodeOf(error) === 'EPERM';
   }
 }
 

@@ -203,7 +203,8 @@ async function receiverOf(
   if (pair === undefined) throw new AppError('internal', 'There are no endpoint credentials.');
   const secure = tls.kind !== 'off';
   const { state, reason } = await probeReceiver({ listen, secure, credentials: pair }, signal);
-  const running = await findRunning(dataDir);
+  // A receiver that answered holds its lock, which is not worth a wait.
+  const running = await findRunning(dataDir, state === 'absent' ? undefined : 0);
   if (state === 'absent') {
     if (running === null) return null;
     throw servedElsewhere(running);

@@ -2,15 +2,15 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/**
- * Returns a function that collects the garbage of this thread, in 10 to 80 ms, unless the heap has grown by less since
- * the last time.
- */
-export function createCollector(growthBytesMin = 1_500_000): () => void {
+/** Growth of the heap since the last collection, above which another one is useful. */
+const growthBytesMin = 2_000_000;
+
+/** Returns a function that collects the garbage of this thread, in 10 to 80 ms, if there may be much, or if it must. */
+export function createCollector(): (must?: boolean) => void {
   let usedBytes = 0;
-  return () => {
+  return (must = false) => {
     const { used_heap_size: nowBytes } = getHeapStatistics();
-    if (nowBytes - usedBytes < growthBytesMin) return;
+    if (!must && nowBytes - usedBytes < growthBytesMin) return;
     // Node has no function for this without a flag.
     setFlagsFromString('--expose-gc');
     const collect: () => void = runInNewContext('gc');
@@ -19,16 +19,19 @@ export function createCollector(growthBytesMin = 1_500_000): () => void {
   };
 }
 
-/** Interval at which idleness is checked. */
-const intervalMs = 60_000;
+/** Interval at which idleness is checked: garbage of background jobs, such as pages of the catalogue, is collected. */
+const intervalMs = 5_000;
+/** Number of intervals after which garbage is collected without growth: data may have been released. */
+const roundsMax = 12;
 
 /** Collects garbage when `note` was not called for an interval, until closed. */
 export function startIdleCollection(closers: { add(close: () => void): void }): { note(): void } {
-  // Without growth too: data may have been released.
-  const collect = createCollector(0);
+  const collect = createCollector();
   let isIdle = true;
+  let rounds = 0;
   const timer = setInterval(() => {
-    if (isIdle) collect();
+    rounds += 1;
+    if (isIdle) collect(rounds % roundsMax === 0);
     isIdle = true;
   }, intervalMs).unref();
   closers.add(() => clearInterval(timer));

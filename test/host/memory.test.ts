@@ -7,16 +7,16 @@ it('garbage is collected after an interval without work, and not before', async 
   onTestFinished(() => void vi.useRealTimers());
   const closers: (() => void)[] = [];
   const idle = startIdleCollection({ add: (close) => closers.push(close) });
-  vi.advanceTimersByTime(60_000);
+  vi.advanceTimersByTime(5_000);
   const garbage = new WeakRef({ some: 'garbage' });
   const kept = Array.from({ length: 200_000 }, (_, i) => ({ i }));
   idle.note();
   // A weak reference keeps its object until the current turn ends.
   await nextTurn();
-  vi.advanceTimersByTime(60_000);
+  vi.advanceTimersByTime(5_000);
   expect(garbage.deref()).toBeDefined();
   await nextTurn();
-  vi.advanceTimersByTime(60_000);
+  vi.advanceTimersByTime(5_000);
   expect(garbage.deref()).toBeUndefined();
   expect(kept).toHaveLength(200_000);
   for (const close of closers) close();

@@ -15,9 +15,18 @@ export interface OpenedListing {
   nowUs: () => number;
 }
 
-/** Creates the client without sending a request. Calls `onRetry` for each failed attempt that is retried. */
+/**
+ * Creates the client without sending a request. `pageSizes`: values of `$top`, largest first. Calls `onRetry` for each
+ * failed attempt that is retried.
+ */
 export function openListing(
-  { account, dataDir, catalogueUrl, requestsPerMinute }: ReconcileConfig,
+  {
+    account,
+    dataDir,
+    catalogueUrl,
+    requestsPerMinute,
+    pageSizes,
+  }: ReconcileConfig & { pageSizes?: readonly number[] },
   io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'signal'>,
   onRetry: (trouble: ListingRetry) => void,
 ): OpenedListing {
@@ -35,6 +44,7 @@ export function openListing(
     nowMs: () => io.nowUs() / 1_000,
     pause,
     onRetry,
+    ...(pageSizes === undefined ? {} : { sizes: pageSizes }),
   });
   return { listing, nowUs };
 }

@@ -33,6 +33,9 @@ const usual: RoundTimes = {
   retryMsMax: 3_600_000,
 };
 
+/** Values of `$top`, largest first. Pages of 1,000 products would need 60 MB more, and the comparison has time. */
+const pageSizes = [400, 100, 50];
+
 type ReconcileIo = Pick<Io, 'nowUs' | 'random' | 'fetch' | 'signal'>;
 
 const failedText = 'failed to compare the log with the catalogue; retrying later';
@@ -68,7 +71,7 @@ export function createReconcileRounds(
   signal: AbortSignal,
 ): () => Promise<RoundOutcome> {
   const opened = openListing(
-    config,
+    { ...config, pageSizes },
     { ...io, signal: AbortSignal.any([io.signal, signal]) },
     ({ cause, waitMs }) => parts.log.debug({ reason: cause, waitMs }, 'retrying a catalogue query'),
   );

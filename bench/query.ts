@@ -39,7 +39,7 @@ const options = {
   }),
   dir: word(
     'FOLDER',
-    "folder for the data, 9 GB per million products (default: the system's temporary folder)",
+    "folder for the data, 3 GB per million products (default: the system's temporary folder)",
   ),
   keep: flag('keep the data in products-A and products-B, and reuse existing data'),
   quick: flag('10 values; --rows 2000,20000 by default'),

@@ -26,14 +26,14 @@ import { runCommand } from './rest-receiver.ts';
 
 const options = {
   rows: integer('N', 'products in the log', {
-    ...{ default: 1_000_000, quick: 20_000, min: 1, max: 100_000_000 },
+    ...{ default: 1_000_000, quick: 100_000, min: 1, max: 100_000_000 },
   }),
   seconds: number('S', 'time of intake, longer than the rebuild', {
-    ...{ default: 180, quick: 10, min: 5, max: 86_400 },
+    ...{ default: 150, quick: 25, min: 5, max: 86_400 },
   }),
   rate: integer('N', 'notifications per second', { default: 200, min: 1, max: 100_000 }),
   dir: dirOption,
-  quick: flag('20000 products and 10 s by default'),
+  quick: flag('100000 products and 25 s by default'),
   check: flag('exit 1 if a target is missed'),
 };
 
@@ -50,8 +50,8 @@ const rebuilding: Benchmark<typeof options> = {
   about: `Measures \`earshot index rebuild\` of a large log while a receiver stores a fixed rate of notifications
 over HTTPS, and the latency of these notifications. The bound of the time is for a million products.`,
   options,
-  closing: `Exit code: 0 done, 1 an answered notification is missing, or (--check) a target was missed, 2 invalid
-usage.
+  closing: `Exit code: 0 done, 1 an answered notification is missing, the rebuild took longer than the intake, or (--check)
+a target was missed; 2 invalid usage.
 
 Examples:
   npm run bench:rebuild                            six minutes
@@ -104,7 +104,7 @@ function targetsOf({ data, rebuildSeconds, receiver }: Measured): TargetResult[]
   const peak = inMegabytes(receiver.peakResidentBytes);
   return [
     target('rebuild of a million during intake, s', ofMillion, { max: secondsMax }),
-    target('p99 of a push during the rebuild, ms', receiver.p99Ms, { max: 36 }),
+    target('p99 of a push during and after the rebuild, ms', receiver.p99Ms, { max: 36 }),
     target('peak memory of the receiver, MB', peak, { max: 350 }),
   ];
 }

@@ -136,7 +136,7 @@ async function measureAll(chosen: Chosen, context: BenchContext): Promise<Measur
   await prepareLarge(services, chosen, { ...context, dataFolder: join(parent, 'large') });
   progress.show('starts with a large log');
   const { startMs: largeStartMs, last: large } = await measureStarts(chosen, () => start('large'));
-  progress.show('waiting until the receiver has done what a start entails');
+  progress.show('waiting for the receiver to be idle');
   await untilAtRest(large);
   progress.show('commands');
   const commands = await measureCommands(chosen, large, context);

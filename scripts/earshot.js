@@ -32,8 +32,8 @@ if (isMissing && process.platform !== 'win32') {
   const settings = name === 'start' ? allocator : {};
   try {
     process.execve?.(execPath, [execPath, ...execArgv, ...flags, ...argv.slice(1)], {
-      ...env,
       ...settings,
+      ...env,
     });
   } catch {
     // Not permitted: continues with higher memory use.

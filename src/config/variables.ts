@@ -273,7 +273,7 @@ export const variables = {
     schema: values.count,
     default: '60',
     description:
-      'Maximum number of product queries per minute that earshot sends to the catalogue. Each query returns up to 400 products, with `earshot reconcile` 1,000.',
+      'Maximum number of product queries per minute that earshot sends to the catalogue. Each query returns up to 400 products (`earshot reconcile`: 1,000).',
     example: '60',
   },
   EARSHOT_ALERT_URL: {

@@ -44,11 +44,13 @@ async function openContext({
   onTestFinished(() => products.close());
   await catchUpIndex({ dataDir });
   const asked: string[] = [];
+  const tops = new Set<string | null>();
   const catalogue = await startCatalogue({
     records: () => [],
     answer: (_, url) => {
       const filter = url.searchParams.get('$filter') ?? '';
       asked.push(filter);
+      tops.add(url.searchParams.get('$top'));
       if (spoilt !== undefined && filter.includes(spoilt.word) && isWithin(filter, spoilt.us)) {
         return refused;
       }
@@ -85,7 +87,7 @@ async function openContext({
   const logged = () => lines.map(({ fields, ...line }) => ({ ...fields, ...line }));
   const warnings = () => logged().filter(({ level }) => level === 'warn' || level === 'error');
   const coverage = () => store.completeness.coverage({ sinceUs: 0, untilUs: 2 * nowUs });
-  return { store, dataDir, asked, parts, config, io, stopping, logged, warnings, coverage };
+  return { store, dataDir, asked, tops, parts, config, io, stopping, logged, warnings, coverage };
 }
 
 /** Returns true if the window of a query covers this moment. */
@@ -127,6 +129,7 @@ describe('a round', () => {
     ]);
     const compared = (await context.coverage()).map((one) => `${one.subscription} ${one.event}`);
     expect([...new Set(compared)]).toEqual(['a deleted', 'b created', 'b deleted']);
+    expect([...context.tops]).toEqual(['400']);
     // Nothing else is due then.
     found.push(await round());
     expect(found).toEqual(['some', 'none']);

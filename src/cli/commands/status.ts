@@ -94,8 +94,10 @@ async function showStatus(
   const place = loadConfig(io, dataSections);
   requireDatabase(place.dataDir);
   await withParts(io, ['reader'], async ({ reader: store }) => {
-    // The settings are read while the query thread starts.
-    const [, settings] = await Promise.all([refuseUnusable(store), readSettings(io)]);
+    const usable = refuseUnusable(store);
+    // Read while the query thread starts.
+    const settings = readSettings(io);
+    await usable;
     const { problems } = settings;
     const sources = await sourcesOf(io, { ...place, ...settings, store, version });
     const status = await gatherStatus(sources);
@@ -203,7 +205,7 @@ async function receiverOf(
   if (pair === undefined) throw new AppError('internal', 'There are no endpoint credentials.');
   const secure = tls.kind !== 'off';
   const { state, reason } = await probeReceiver({ listen, secure, credentials: pair }, signal);
-  // A receiver that answered holds its lock, which is not worth a wait.
+  // A receiver that answers keeps its lock, so waiting would be useless.
   const running = await findRunning(dataDir, state === 'absent' ? undefined : 0);
   if (state === 'absent') {
     if (running === null) return null;

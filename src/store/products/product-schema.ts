@@ -117,9 +117,9 @@ function baselineInName(name: string | null): string | null {
 }
 
 /*
- * The box index splits its nodes along the longest side. The scale makes an hour as long as a degree or less: searches
- * for a place and a short time then read few nodes (measurements: docs/decisions/0053-indexing-speed.md). SQLite stores
- * 32 bits of each value and widens the box by the rounding error, a minute or a few positions; the columns decide.
+ * The box index splits its nodes along the longest side. An hour counts as 0.67 degrees: searches for a place and a
+ * short time then read few nodes (measurements: docs/decisions/0053-indexing-speed.md). SQLite stores 32 bits of each
+ * value and widens the box by the rounding error, a minute or a few positions; the columns decide.
  */
 const unitsPerDay = 16;
 
@@ -194,7 +194,7 @@ export const productTables = `
     name, content='', contentless_delete=1, detail='none', tokenize='trigram case_sensitive 1'
   );
   CREATE VIRTUAL TABLE product_box USING rtree(
-    id, west, east, south, north, sensed_from, sensed_to, heard_from, heard_to
+    id, west, east, south, north, sensed_from, sensed_to, received_from, received_to
   );
 `;
 

@@ -1,8 +1,8 @@
 /** Places of footprints: tiles, swaths, orbits, points, and degenerate shapes. */
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Geometry, Position } from '../../../src/domain/filter-tree.ts';
-import { openPlaces } from '../../../src/summary/places/places.ts';
+import { lazyPlaces, openPlaces } from '../../../src/summary/places/places.ts';
 import { box as boxRing, multi, ring, polygon as shape } from '../../filter/geometry/places.ts';
 
 const places = openPlaces();
@@ -238,4 +238,17 @@ describe('names of places', () => {
       }
     }
   });
+});
+
+it('the data are released after thirty seconds without use', () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const lazy = lazyPlaces();
+  const opened = lazy();
+  vi.advanceTimersByTime(29_000);
+  expect(lazy()).toBe(opened);
+  vi.advanceTimersByTime(29_000);
+  expect(lazy()).toBe(opened);
+  vi.advanceTimersByTime(30_000);
+  expect(lazy()).not.toBe(opened);
 });

@@ -103,6 +103,9 @@ type Step =
 const firstWindow = 8_192;
 const windowGrowth = 4;
 
+/** Rows that a search for common matches scans in order before it sorts all of them, which may take seconds. */
+const scannedFirst = 8_192;
+
 /** Yields the rows after the query's key. The caller may stop early. */
 export function* candidatesOf(
   database: Database,
@@ -180,15 +183,15 @@ function* stepsOf(
   const rowsIn = (part: OrderPart, by: Driver | null) => ({
     rows: select(plan, by, { columns: selected(plan), path, part }),
   });
-  // The index of deletions is a partial one, of few rows.
-  const isPartial = order.column === 'deletion_us';
-  const scansFirst = !isPartial && driver?.scansFirst === true && isCommon(database, driver);
+  // The index of deletions has only deleted products.
+  const mayScan = !isFew && driver?.scansFirst === true && order.column !== 'deletion_us';
+  const scansFirst = mayScan && isCommon(database, driver);
   for (const part of partsAfter(order, after)) {
     if (!scansFirst) {
       yield rowsIn(part, driver);
       continue;
     }
-    const { first, end } = splitPart(database, order, part, scannedFirst);
+    const { first, end } = splitPart(database, { order, path }, part, scannedFirst);
     yield rowsIn(first, null);
     if (end === undefined) continue;
     for (const rest of partsAfter(order, end)) yield rowsIn(rest, driver);
@@ -196,15 +199,12 @@ function* stepsOf(
   }
 }
 
-/** Rows that a search for common matches scans in order before it sorts all of them, which may take seconds. */
-const scannedFirst = firstWindow;
-
 /** True if one of 160 rows is a candidate: the scan then finds about a page. */
 function isCommon(database: Database, { ids }: Driver): boolean {
-  const last = database.prepare('SELECT max(id) FROM product').pluck();
+  const span = database.prepare('SELECT max(id) - min(id) FROM product').pluck();
   const { sql, values } = ids(allIds);
   const further = database.prepare<unknown[]>(`SELECT 1 FROM (${sql}) LIMIT 1 OFFSET ?`);
-  return further.get(...values, Math.ceil(Number(last.get()) / 160)) !== undefined;
+  return further.get(...values, Math.ceil(Number(span.get()) / 160)) !== undefined;
 }
 
 /** Returns the ids of a window in order. The box driver may return ids outside the window. */

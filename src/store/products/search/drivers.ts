@@ -128,7 +128,7 @@ function boxDriver(term: IntersectsNode, ranges: ReadonlyMap<string, ColumnRange
   // DISTINCT, because a product may have two boxes.
   const query = `SELECT DISTINCT id >> 1 AS id FROM product_box
     WHERE west <= ? AND east >= ? AND south <= ? AND north >= ?
-    AND sensed_from <= ? AND sensed_to >= ? AND heard_to >= ? AND heard_from <= ?`;
+    AND sensed_from <= ? AND sensed_to >= ? AND received_to >= ? AND received_from <= ?`;
   const sensedUnits = boundsOf(sensed, sensingUnits);
   return {
     name: 'product_box',
@@ -171,7 +171,8 @@ function unionDriver(terms: readonly FilterTree[], names: NameSample): Driver | 
     terms: known.flatMap((driver) => driver.terms),
     covers: [],
     windowed: known.every(({ windowed }) => windowed),
-    scansFirst: known.every(({ scansFirst }) => scansFirst),
+    // To find out if its matches are common, all of them would be read.
+    scansFirst: false,
     ids: (window) => {
       const queries = known.map((driver) => driver.ids(window));
       return {

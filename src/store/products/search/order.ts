@@ -78,14 +78,16 @@ export function partsAfter(
   return direction === 'desc' ? [rest, allEmpty] : [rest];
 }
 
-/** Returns the first rows of a part, and the key of the last of them; without a key if there are no more rows. */
+/**
+ * Returns the first rows of a part, and the key of the last of them; without a key if there are no more rows. `path`
+ * names the index of the order.
+ */
 export function splitPart(
   database: Database,
-  { column, index, direction }: Order,
+  { order: { column, direction }, path }: { order: Order; path: string },
   part: OrderPart,
   rowsMax: number,
 ): { first: OrderPart; end: ProductKey | undefined } {
-  const path = index === null ? 'NOT INDEXED' : `INDEXED BY ${index}`;
   const last = `SELECT p.${column} AS value, p.id AS position FROM product p ${path}
     WHERE ${part.condition.sql} ORDER BY ${part.orderBy} LIMIT 1 OFFSET ?`;
   const end = database

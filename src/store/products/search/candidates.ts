@@ -94,10 +94,10 @@ function needsOnlyFootprint(tree: FilterTree): boolean {
 /** A row to check, with the stored footprint if the plan has footprints. */
 export type Candidate = SelectedRow & { footprint?: StoredFootprint | null };
 
-/** A statement that returns rows in order, or a window of ids whose rows are read one by one. */
+/** A statement that returns rows in order, or a window of ids (known, or read by a statement) whose rows are read one by one. */
 type Step =
   | { rows: SqlCondition }
-  | { driver: Driver; ids: readonly number[] | null; window: IdWindow; row: SqlCondition };
+  | { ids: readonly number[] | SqlCondition; window: IdWindow; row: SqlCondition };
 
 /** Size of a scan's first window. Each following window is larger, so that rare matches are also found quickly. */
 const firstWindow = 8_192;
@@ -138,7 +138,7 @@ export function* statementsOf(
   for (const step of stepsOf(database, plan, orderOf(query), query.after, choice)) {
     if ('rows' in step) yield step.rows;
     else {
-      yield step.driver.ids(step.window);
+      if ('sql' in step.ids) yield step.ids;
       yield { sql: step.row.sql, values: [0, ...step.row.values] };
     }
   }
@@ -167,11 +167,18 @@ function* stepsOf(
   if (choice !== null && order.column === 'id') {
     const { driver, ids } = choice;
     const row = rowOf(plan, driver);
-    if (isFew) return yield { driver, ids, window: idsAfter(order, after), row };
+    if (ids !== null) return yield { ids, window: idsAfter(order, after), row };
     if (driver.windowed && order.direction === 'desc') {
       const last = database.prepare('SELECT coalesce(max(id), 0) FROM product').pluck();
       const top = after?.position ?? Number(last.get()) + 1;
-      for (const window of windowsBelow(top)) yield { driver, ids: null, window, row };
+      for (const [i, window] of [...windowsBelow(top)].entries()) {
+        // The first window often fills the page. Later ones have few matches, which SQL finds faster than row by row.
+        yield {
+          ids: i === 0 ? driver.ids(window) : matchingIds(plan, driver, window),
+          window,
+          row,
+        };
+      }
       return;
     }
   }
@@ -210,19 +217,24 @@ function isCommon(database: Database, { ids }: Driver): boolean {
 /** Returns the ids of a window in order. The box driver may return ids outside the window. */
 function idsOf(
   database: Database,
-  { driver, ids: known, window }: Extract<Step, { ids: unknown }>,
+  { ids: found, window }: Extract<Step, { ids: unknown }>,
   { direction }: Order,
 ): Float64Array {
-  const { sql, values } = driver.ids(window);
-  const ids =
-    known ??
+  const read = ({ sql, values }: SqlCondition) =>
     database
       .prepare<unknown[], number>(sql)
       .pluck()
       .all(...values);
+  const ids = 'sql' in found ? read(found) : found;
   const inWindow = ids.filter((id) => id > window.after && id < window.before);
   const ascending = Float64Array.from(inWindow).sort();
   return direction === 'desc' ? ascending.reverse() : ascending;
+}
+
+/** Selects the ids of a driver in a window whose rows fulfil the remaining conditions. */
+function matchingIds(plan: SearchPlan, driver: Driver, window: IdWindow): SqlCondition {
+  const condition = { sql: 'p.id > ? AND p.id < ?', values: [window.after, window.before] };
+  return select(plan, driver, { columns: 'p.id', part: { condition, orderBy: null }, window });
 }
 
 /** Selects a row by its id, if it fulfils the remaining conditions. */
@@ -240,9 +252,14 @@ type Part = Omit<OrderPart, 'orderBy'> & { orderBy: string | null };
 function select(
   plan: SearchPlan,
   driver: Driver | null,
-  { columns, path = '', part }: { columns: string; path?: string; part?: Part },
+  {
+    columns,
+    path = '',
+    part,
+    window = allIds,
+  }: { columns: string; path?: string; part?: Part; window?: IdWindow },
 ): SqlCondition {
-  const ids = driver?.ids(allIds);
+  const ids = driver?.ids(window);
   const condition = plan.conditionWithout(driver);
   const source = ids ? `(${ids.sql}) d CROSS JOIN product p ON p.id = d.id` : `product p ${path}`;
   const inPart = part === undefined ? '' : `${part.condition.sql} AND `;

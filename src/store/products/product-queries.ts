@@ -39,6 +39,7 @@ import {
   type Driver,
   fewCandidatesMax,
   type IdWindow,
+  idRange,
   type NameSample,
 } from './search/drivers.ts';
 import { keyOf } from './search/order.ts';
@@ -135,14 +136,6 @@ export async function quickCount(
     await query.call.pause();
   }
   return { count: Math.round((matched * step) / size), isEstimate: true };
-}
-
-/** Returns the lowest id, and the one after the highest. */
-function idRange(index: Database): { first: number; end: number } {
-  const sql = `SELECT coalesce((SELECT min(id) FROM product), 1) AS first,
-    coalesce((SELECT max(id) FROM product), 0) + 1 AS end`;
-  const range = index.prepare<[], { first: number; end: number }>(sql).get();
-  return range ?? { first: 1, end: 1 };
 }
 
 async function countMatches(

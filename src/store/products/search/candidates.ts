@@ -14,6 +14,7 @@ import {
   type Driver,
   driversOf,
   type IdWindow,
+  idRange,
   type NameSample,
 } from './drivers.ts';
 import { type Order, type OrderPart, orderOf, partsAfter, splitPart } from './order.ts';
@@ -208,10 +209,10 @@ function* stepsOf(
 
 /** True if one of 160 rows is a candidate: the scan then finds about a page. */
 function isCommon(database: Database, { ids }: Driver): boolean {
-  const span = database.prepare('SELECT max(id) - min(id) FROM product').pluck();
-  const { sql, values } = ids(allIds);
-  const further = database.prepare<unknown[]>(`SELECT 1 FROM (${sql}) LIMIT 1 OFFSET ?`);
-  return further.get(...values, Math.ceil(Number(span.get()) / 160)) !== undefined;
+  const { first, end } = idRange(database);
+  const all = ids(allIds);
+  const further = database.prepare<unknown[]>(`SELECT 1 FROM (${all.sql}) LIMIT 1 OFFSET ?`);
+  return further.get(...all.values, Math.ceil((end - first) / 160)) !== undefined;
 }
 
 /** Returns the ids of a window in order. The box driver may return ids outside the window. */

@@ -351,18 +351,21 @@ export function createNameSample(database: Database): NameSample {
   };
 }
 
+/** Returns the lowest id, and the one after the highest. */
+export function idRange(index: Database): { first: number; end: number } {
+  // Two queries: SQLite would scan the table for both in one.
+  const sql = `SELECT coalesce((SELECT min(id) FROM product), 1) AS first,
+    coalesce((SELECT max(id) FROM product), 0) + 1 AS end`;
+  const range = index.prepare<[], { first: number; end: number }>(sql).get();
+  return range ?? { first: 1, end: 1 };
+}
+
 function sampleOf(database: Database): string[] {
-  const bounds = database
-    .prepare<[], { first: number | null; last: number | null }>(
-      'SELECT (SELECT min(id) FROM product) AS first, (SELECT max(id) FROM product) AS last',
-    )
-    .get();
-  const { first, last } = bounds ?? { first: null, last: null };
-  if (first === null || last === null) return [];
+  const { first, end } = idRange(database);
   const from = database
     .prepare<[number], string | null>('SELECT name FROM product WHERE id >= ? LIMIT 1')
     .pluck();
-  const step = (last - first) / sampleSize;
+  const step = (end - first) / sampleSize;
   const names = Array.from({ length: sampleSize }, (_, i) =>
     from.get(Math.floor(first + i * step)),
   );

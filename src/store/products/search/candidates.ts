@@ -170,8 +170,7 @@ function* stepsOf(
     const row = rowOf(plan, driver);
     if (ids !== null) return yield { ids, window: idsAfter(order, after), row };
     if (driver.windowed && order.direction === 'desc') {
-      const last = database.prepare('SELECT coalesce(max(id), 0) FROM product').pluck();
-      const top = after?.position ?? Number(last.get()) + 1;
+      const top = after?.position ?? idRange(database).end;
       for (const [i, window] of [...windowsBelow(top)].entries()) {
         // The first window often fills the page. Later ones have few matches, which SQL finds faster than row by row.
         yield {

@@ -11,9 +11,10 @@ import type { CompleteAccountConfig } from '../config/config.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../config/endpoint-credentials.ts';
 import { AppError } from '../domain/app-error.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
-import { openStore, type Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import { waitForLock } from './closers.ts';
 import { createServiceClock, createStoppableFetch, type Io } from './io.ts';
+import { openConfiguredStore } from './open-store.ts';
 
 export interface OpenedAccount extends AccountContext {
   store: Store;
@@ -26,7 +27,7 @@ export interface OpenedAccount extends AccountContext {
 
 export type AccountIo = Pick<
   Io,
-  'nowUs' | 'random' | 'newSecret' | 'fetch' | 'readFile' | 'signal'
+  'nowUs' | 'random' | 'newId' | 'newSecret' | 'fetch' | 'readFile' | 'signal'
 >;
 
 /** Creates the context on an open store. Throws `configuration` if EARSHOT_PROBE_CA cannot be read. */
@@ -69,18 +70,18 @@ export async function openAccount(
   io: AccountIo & Pick<Io, 'stderr'>,
   { readOnly = false, needsCredentials = false }: AccountUse,
 ): Promise<OpenedAccount> {
-  const store = await openStore({ dataDir: config.dataDir, nowUs: io.nowUs });
+  const { dataDir, sharedLog } = config;
+  const store = await openConfiguredStore({ dataDir, sharedLog }, io);
   let release: () => void = () => undefined;
   const lock = async () => {
     if (readOnly) return;
-    const acquireLock = createAcquireLock(config.dataDir);
     const waiting = 'Waiting for another earshot command that is changing the account …';
-    release = await waitForLock(acquireLock, 'subscriptions', { io, waiting });
+    release = await waitForLock(store.acquireLock, 'subscriptions', { io, waiting });
   };
   try {
     await lock();
     // Read while holding the lock: a rotation may have ended during the wait.
-    const { dataDir, endpoint } = config;
+    const { endpoint } = config;
     const pairs = endpoint.source === 'variables' ? endpoint.pairs : readCredentialsFile(dataDir);
     const credentials = pairs?.at(-1);
     if (credentials === undefined && needsCredentials) {

@@ -1,6 +1,7 @@
 /** Closes opened parts in reverse order; waits for locks. */
+
+import type { AcquireLock } from '../domain/account.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
-import type { createAcquireLock } from '../store/engine/locks.ts';
 import type { Io } from './io.ts';
 
 export interface Closers {
@@ -40,8 +41,6 @@ export function createClosers(): Closers {
     open: () => stack.map(({ name }) => name).reverse(),
   };
 }
-
-type AcquireLock = ReturnType<typeof createAcquireLock>;
 
 /** Wait for a lock before a message is printed. */
 const patienceMs = 1_000;

@@ -117,8 +117,8 @@ const openers: { [Name in keyof Parts]: Open<Parts[Name]> } = {
   },
   store: async (io) => {
     const place = loadConfig(io, dataSections);
-    const { openStore } = await import('../store/store.ts');
-    return openStore({ ...place, nowUs: io.nowUs, mustExist: true });
+    const { openConfiguredStore } = await import('./open-store.ts');
+    return openConfiguredStore(place, io, { mustExist: true });
   },
   products: async (io) => {
     const { dataDir } = loadConfig(io, dataSections);

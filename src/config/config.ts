@@ -23,6 +23,7 @@ const sections = {
   keep: ({ value }: Reader) => value('EARSHOT_KEEP') ?? null,
   /** True if the receiver compacts the log. */
   compact: ({ value }: Reader) => value('EARSHOT_COMPACT'),
+  sharedLog: readSharedLog,
   backup: ({ value }: Reader) => ({
     /** Null when the receiver makes no backups. */
     folder: value('EARSHOT_BACKUP_DIR') ?? null,
@@ -84,7 +85,7 @@ function chosen<Section extends keyof Config>(names: readonly Section[]) {
 }
 
 /** Sections for commands that use the data directory. */
-export const dataSections = ['dataDir', 'diskReserveBytes'] as const;
+export const dataSections = ['dataDir', 'diskReserveBytes', 'sharedLog'] as const;
 export type DataConfig = Pick<Config, (typeof dataSections)[number]>;
 
 /** Sections for the receiver. */
@@ -104,6 +105,7 @@ export type ServeConfig = Pick<Config, (typeof serveSections)[number]>;
 /** Sections for commands that use the catalogue account. */
 export const accountSections = [
   'dataDir',
+  'sharedLog',
   'publicUrl',
   'catalogueUrl',
   'account',
@@ -181,6 +183,22 @@ export function comparisonOff({
 }: Pick<Config, 'reconcile' | 'index'>): string | null {
   if (!reconcile) return 'EARSHOT_RECONCILE is off.';
   return index ? null : 'EARSHOT_INDEX is off, but a comparison needs the product index.';
+}
+
+/** Reads the database of the shared log; null when this receiver has a log of its own. */
+function readSharedLog({ value, report, failed }: Reader) {
+  const urls = value('EARSHOT_LOG_URL');
+  const needsStandby = value('EARSHOT_LOG_SYNC') === 'standby';
+  const nodeName = value('EARSHOT_NODE') ?? null;
+  if (urls !== undefined) return { urls, needsStandby, nodeName };
+  if (needsStandby && !failed('EARSHOT_LOG_URL')) {
+    report(
+      'EARSHOT_LOG_SYNC',
+      'EARSHOT_LOG_SYNC is standby, but EARSHOT_LOG_URL is not set.',
+      'Set EARSHOT_LOG_URL to the database of the shared log.',
+    );
+  }
+  return null;
 }
 
 /** Reads the private listener; null when it is off. */

@@ -97,6 +97,28 @@ export const variables = {
     example: '7',
   },
 
+  // Shared log of several receivers
+  EARSHOT_LOG_URL: {
+    schema: values.databaseUrls,
+    secret: true,
+    description:
+      'The PostgreSQL database of the shared log, for several receivers. Separate several servers (a primary and its standby) by commas. By default, the receiver has a log of its own in the data directory.',
+    example: 'postgres://earshot:a-long-random-text@db1:5432,db2:5432/earshot',
+  },
+  EARSHOT_LOG_SYNC: {
+    schema: z.enum(['any', 'standby']),
+    default: 'any',
+    description:
+      '`standby`: notifications are accepted only with a synchronous standby of the database. `any`: also without a standby; then a failure of the database server can lose accepted notifications.',
+    example: 'standby',
+  },
+  EARSHOT_NODE: {
+    schema: z.string().regex(/^[a-z0-9][a-z0-9.-]{0,62}$/i, 'must be a name such as receiver-1'),
+    description:
+      'Name of this receiver in messages, if several receivers share a log. The default is the host name.',
+    example: 'receiver-1',
+  },
+
   // Credentials of the endpoint
   EARSHOT_ENDPOINT_USERNAME: {
     schema: z.string().refine((name) => !name.includes(':'), {

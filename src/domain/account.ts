@@ -116,6 +116,7 @@ export interface Administration extends AdministrationReader {
 /** Work that only one process may do at a time. */
 export type LockName =
   | 'receiver'
+  | 'leader'
   | 'account'
   | 'subscriptions'
   | 'certificate'
@@ -127,6 +128,13 @@ export type LockName =
   | 'compact'
   | 'backup';
 
+/** Releases a lock. */
+export interface Release {
+  (): void;
+  /** Aborted when the lock is lost: another node of the shared log has taken it over. */
+  readonly lost?: AbortSignal;
+}
+
 /**
  * Acquires a lock that is released at the latest when the process ends, even by a crash. Resolves with the function
  * that releases it. Rejects with `conflict` when the lock is held by another for longer than `waitMs`, and with the
@@ -135,7 +143,7 @@ export type LockName =
 export type AcquireLock = (
   name: LockName,
   options: { waitMs: number; signal?: AbortSignal },
-) => Promise<() => void>;
+) => Promise<Release>;
 
 /** Credentials for a login at the identity provider. */
 export interface PasswordAccount {

@@ -1,4 +1,5 @@
 /** Background jobs of a receiver, which run in rounds with jittered intervals until they are stopped. */
+import type { Release } from './account.ts';
 import { AppError, errorText, isAppError } from './app-error.ts';
 import type { Logger } from './ports.ts';
 
@@ -20,7 +21,7 @@ export interface JobOptions {
   failed: string;
   fields?: object;
   /** Acquires the lock of the job. Rounds are skipped while another process holds it. */
-  acquireLock?: (() => Promise<() => void>) | undefined;
+  acquireLock?: (() => Promise<Release>) | undefined;
   /** Log phrase for a skipped round, which is then retried early. By default it is not logged. */
   busy?: string;
   /**
@@ -81,7 +82,8 @@ async function runRound(
   try {
     const release = await acquireLock?.();
     try {
-      return (await run(signal)) !== false;
+      const lost = release?.lost;
+      return (await run(lost === undefined ? signal : AbortSignal.any([signal, lost]))) !== false;
     } finally {
       release?.();
     }

@@ -1,5 +1,5 @@
 /** Opens the store: the ports of the domain on one SQLite file, with a writer thread and a query thread. */
-import type { Administration, AdministrationReader } from '../domain/account.ts';
+import type { AcquireLock, Administration, AdministrationReader } from '../domain/account.ts';
 import type { AlertReader, Alerts } from '../domain/alerts.ts';
 import type { Completeness, CompletenessReader } from '../domain/completeness.ts';
 import type {
@@ -14,10 +14,12 @@ import type {
   Quarantine,
 } from '../domain/ports.ts';
 import type { Pruning, PruningReader } from '../domain/pruning.ts';
+import type { SharedLog } from '../domain/shared-log.ts';
 import type { SinkReader, Sinks } from '../domain/sinks.ts';
 import type { Summaries, SummaryReader } from '../domain/summaries.ts';
 import { requireDatabase } from './engine/database.ts';
 import type { DataPlace } from './engine/disk-limit.ts';
+import { createAcquireLock } from './engine/locks.ts';
 import { type OperationName, pick, type Remote, remote } from './engine/rpc.ts';
 import { StoreThread, threadFile } from './engine/thread.ts';
 import { rememberingReads } from './engine/unchanged-reads.ts';
@@ -26,6 +28,7 @@ import { IntakeQueue } from './log/intake-queue.ts';
 import type { Writes } from './log/writer-thread.ts';
 import { changeAll, pages } from './paging.ts';
 import type { Reads } from './query-thread.ts';
+import type { FollowerState } from './shared/follower.ts';
 
 /** Maximum memory for bodies that wait for their commit: 64 MiB, about 13,000 notifications. */
 const queueBytesMaxDefault = 64 * 2 ** 20;
@@ -61,14 +64,27 @@ export type Store = Intake &
     sinks: Sinks;
     backups: Backups;
     pruning: Pruning;
+    /** Place in the shared log; null for a store of its own. */
+    node: NodeState | null;
     /** Commits of this process. */
     activity: IntakeActivity;
     /** Memory of bodies that wait for their commit, and its limit. */
     queue(): { bytes: number; bytesMax: number };
+    /** Acquires a lock: of this data directory or, with a shared log, of all nodes. */
+    acquireLock: AcquireLock;
     /** False while no writer thread runs; the next use restarts it. */
     isWriterRunning(): boolean;
     close(): Promise<void>;
   };
+
+/** Place of a node in the shared log. */
+export interface NodeState {
+  log: Pick<SharedLog, 'head' | 'nodes' | 'report'>;
+  id: string;
+  state(): FollowerState;
+  /** Resolves when this node has applied everything that is in the shared log now. Rejects with `unavailable`. */
+  caughtUp(): Promise<void>;
+}
 
 /** Reads that background jobs repeat every second or more often. */
 const repeatedReads: ReadonlySet<string> = new Set([
@@ -193,28 +209,22 @@ export async function openStore(
   const writer = remote<Writes>(thread);
   const intake = new IntakeQueue({ thread, nowUs, queueBytesMax });
   const reader = openStoreReader(dataDir);
-  const changes = changePorts(reader, writer);
+  const ports = writePorts(reader, writer);
   return {
     ...reader,
+    ...ports,
     accept: (delivery) => intake.accept(delivery),
     checkWritable: () => intake.checkWritable(),
+    acquireLock: createAcquireLock(dataDir),
+    node: null,
     activity,
     queue: () => ({ bytes: intake.queuedBytes, bytesMax: queueBytesMax }),
     isWriterRunning: () => thread.isRunning,
-    ...pick(writer.log, ['moveCursor']),
     ...pick(writer, ['retry']),
-    drop: async (ids) => {
-      let dropped = 0;
-      for (let from = 0; from < ids.length; from += dropMax) {
-        dropped += await writer.quarantine.drop(ids.slice(from, from + dropMax));
-      }
-      return dropped;
-    },
-    ...changes,
     completeness: {
-      ...changes.completeness,
+      ...ports.completeness,
       recover: async (options) => {
-        const positions = await changes.completeness.recover(options);
+        const positions = await ports.completeness.recover(options);
         activity.wake();
         return positions;
       },
@@ -223,6 +233,21 @@ export async function openStore(
       intake.flush();
       await reader.close();
       await thread.close();
+    },
+  };
+}
+
+/** Returns the ports of the whole store, except those of the intake. */
+export function writePorts(reader: StoreReader, writer: Remote<Writes>) {
+  return {
+    ...changePorts(reader, writer),
+    ...pick(writer.log, ['moveCursor']),
+    drop: async (ids: readonly number[]) => {
+      let dropped = 0;
+      for (let from = 0; from < ids.length; from += dropMax) {
+        dropped += await writer.quarantine.drop(ids.slice(from, from + dropMax));
+      }
+      return dropped;
     },
   };
 }

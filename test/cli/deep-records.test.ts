@@ -52,7 +52,7 @@ it('lists the product on every page of the private listener', async () => {
   const listen = { host: '127.0.0.1', port: 0 };
   const receiver = await serve(
     {
-      ...{ listen, publicUrl: undefined, dataDir, diskReserveBytes: undefined },
+      ...{ listen, publicUrl: undefined, dataDir, diskReserveBytes: undefined, sharedLog: null },
       credentials: { source: 'variables', pairs: [] },
       ...{ tls: { kind: 'off' }, trustedProxies: [] },
       console: { listen, password: undefined, catalogueUrl: 'https://catalogue.test' },

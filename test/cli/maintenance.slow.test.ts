@@ -23,6 +23,7 @@ const secret = 'a-secret-not-to-be-shown';
 const io = {
   signal: new AbortController().signal,
   random: () => 0.5,
+  newId: () => 'id',
   newSecret: () => 'salt',
   readFile: () => '',
 };
@@ -236,6 +237,7 @@ function roundOf({ env, sandbox, folder, receiver }: AccountContext) {
     nowUs: () => Math.trunc(sandbox.clock.now()) * 1000,
     random: () => 0.5,
     signal: new AbortController().signal,
+    newId: () => 'id',
     newSecret: () => 'a-secret',
     fetch,
     readFile,

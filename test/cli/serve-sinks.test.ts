@@ -32,7 +32,7 @@ async function serve(
   const workingDir = config === null ? temporaryDirectory() : writeConfig(config);
   const { log, lines: all } = recordingLog();
   const io = { nowUs: () => 0, random: () => 0.5, fetch, env: {}, workingDir };
-  const served = await serveSinks({ store }, { dataDir }, log, io);
+  const served = await serveSinks({ store }, log, io);
   onTestFinished(() => served.stop());
   const lines = () => all.filter(({ level }) => level !== 'debug');
   return { ...served, lines, store, dataDir };

@@ -26,6 +26,7 @@ async function openStatus(reasons: readonly UnreadyReason[]) {
     ...{ dataDir, index: false, tls: { kind: 'off' as const }, trustedProxies: [], console: null },
     ...{ listen: { host: '127.0.0.1', port: 0 }, publicUrl: undefined, logLevel: 'warn' as const },
     ...{ credentials: { source: 'variables' as const, pairs: [] }, diskReserveBytes: undefined },
+    sharedLog: null,
   };
   let now = nowUs;
   const served = serveStatus(

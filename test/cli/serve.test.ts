@@ -28,6 +28,7 @@ async function startServing(tuning: ServeTuning, notAfterMs?: number) {
     publicUrl: 'https://elsewhere.example',
     dataDir: join(folder, 'data'),
     diskReserveBytes: undefined,
+    sharedLog: null,
     credentials: { source: 'variables' as const, pairs: [credentials] },
     tls: { kind: 'files' as const, ...files },
     trustedProxies: [],

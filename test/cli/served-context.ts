@@ -31,6 +31,7 @@ export async function openServed({ index = false } = {}) {
       publicUrl: undefined,
       dataDir,
       diskReserveBytes: undefined,
+      sharedLog: null,
       credentials: { source: 'variables', pairs: [credentials] },
       tls: { kind: 'files', ...files },
       trustedProxies: [],

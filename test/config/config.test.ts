@@ -43,6 +43,7 @@ describe('the configuration of start', () => {
       publicUrl: undefined,
       dataDir: resolve('data'),
       diskReserveBytes: undefined,
+      sharedLog: null,
       credentials: {
         source: 'variables',
         pairs: [{ username: 'catalogue', password: 'a long password' }],
@@ -275,6 +276,7 @@ describe('the configuration of an account command', () => {
     expect(readAccount({ EARSHOT_DATA_DIR: '/nonexistent/earshot' })).toEqual({
       dataDir: '/nonexistent/earshot',
       publicUrl: undefined,
+      sharedLog: null,
       catalogueUrl: 'https://catalogue.dataspace.copernicus.eu',
       account: null,
       limits: { runningMax: 2, totalMax: 10 },

@@ -27,7 +27,7 @@ describe('the environment', () => {
     ['a variable that no section uses', { EARSHOT_LISTEN: 'nonsense' }],
     ['unrelated names', { PATH: '/bin', EARSHOTX: '1', earshot_tls: 'x' }],
   ])('may contain %s', (_title, env) => {
-    const data = { dataDir: resolve('data'), diskReserveBytes: undefined };
+    const data = { dataDir: resolve('data'), diskReserveBytes: undefined, sharedLog: null };
     expect(loadConfig(environment(env), dataSections)).toEqual(data);
   });
 

@@ -199,6 +199,22 @@ const examples = {
     },
     bad: ['  '],
   },
+  EARSHOT_LOG_URL: {
+    good: {
+      'postgres://earshot:word@127.0.0.1:5433/earshot': [
+        'postgres://earshot:word@127.0.0.1:5433/earshot',
+      ],
+      'postgresql:///earshot?host=/run/postgresql': ['postgres:///earshot?host=/run/postgresql'],
+      'postgres://earshot@db1:5432,db2/earshot?sslrootcert=ca.pem': [
+        'postgres://earshot@db1:5432/earshot?sslrootcert=ca.pem&sslmode=verify-full',
+        'postgres://earshot@db2/earshot?sslrootcert=ca.pem&sslmode=verify-full',
+      ],
+      'postgres://db/earshot?sslmode=disable': ['postgres://db/earshot?sslmode=disable'],
+    },
+    bad: ['postgres://db', 'mysql://db/earshot', 'db/earshot', 'postgres://a:b:c@db:port/earshot'],
+  },
+  EARSHOT_LOG_SYNC: { good: { any: 'any', standby: 'standby' }, bad: ['on', 'ANY'] },
+  EARSHOT_NODE: { good: { 'receiver-1': 'receiver-1' }, bad: ['receiver 1', '-', 'a/b'] },
   EARSHOT_LOG_LEVEL: {
     good: { debug: 'debug', info: 'info', warn: 'warn', error: 'error' },
     bad: ['INFO', 'trace', '3'],

@@ -22,6 +22,7 @@ async function start(consoleConfig: NonNullable<Config['console']> | null) {
       publicUrl: undefined,
       dataDir: temporaryDirectory(),
       diskReserveBytes: undefined,
+      sharedLog: null,
       credentials: { source: 'variables', pairs: [pair] },
       tls: { kind: 'off' },
       trustedProxies: [],

@@ -70,6 +70,7 @@ async function startServing() {
     dataDir,
     credentials: { source: 'variables' as const, pairs },
     diskReserveBytes: undefined,
+    sharedLog: null,
     tls: { kind: 'off' as const },
     trustedProxies: [],
     console: null,

@@ -59,6 +59,7 @@ export async function startReceiver(
       dataDir,
       credentials: { source: 'variables', pairs: credentials },
       diskReserveBytes: undefined,
+      sharedLog: null,
       tls: { kind: 'files', ...certificateFiles },
       trustedProxies,
       console: null,

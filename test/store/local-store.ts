@@ -103,8 +103,24 @@ function portsOver(database: () => Database) {
   };
 }
 
+interface OpenedLocalStore {
+  store: ReturnType<typeof portsOver>;
+  dataDir: string;
+  /** Closes the file and opens it again. */
+  reopen(): Promise<ReturnType<typeof portsOver>>;
+}
+
+/** Another kind of store that the tests of this process use. */
+let otherStore: (() => Promise<OpenedLocalStore>) | undefined;
+
+/** Runs the tests of this process with another kind of store. */
+export function useOtherStore(open: () => Promise<OpenedLocalStore>): void {
+  otherStore = open;
+}
+
 /** Opens an empty store that is closed and removed after the test. */
-export async function openLocalStore() {
+export async function openLocalStore(): Promise<OpenedLocalStore> {
+  if (otherStore !== undefined) return otherStore();
   const dataDir = temporaryDirectory();
   const open = () => {
     const opened = openForWriting(dataDir);
@@ -118,7 +134,6 @@ export async function openLocalStore() {
   return {
     store,
     dataDir,
-    /** Closes the file and opens it again. */
     reopen: async () => {
       database.close();
       database = open();

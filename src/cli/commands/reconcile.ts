@@ -10,7 +10,6 @@ import {
   type TimeWindow,
   tasksOf,
 } from '../../reconcile/tasks.ts';
-import { createAcquireLock } from '../../store/engine/locks.ts';
 import { catchUpIndex, startIndexing } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
 import type { Store } from '../../store/store.ts';
@@ -113,7 +112,7 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
       const tasks = await plannedTasks(store, flags, await wholeWindow(store, window, io));
       const waiting = 'Waiting for another comparison (receiver or command) …';
       const lock = { io, waiting, signal: io.signal };
-      closers.add(await waitForLock(createAcquireLock(config.dataDir), 'reconcile', lock));
+      closers.add(await waitForLock(store.acquireLock, 'reconcile', lock));
       const output = createReconcileOutput(io, { ...flags, ...window });
       const deps = { config, store, flags, tasks, output, closers, clock };
       const reports = await compare(io, deps).finally(closers.closeAll);

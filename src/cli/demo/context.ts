@@ -74,7 +74,7 @@ export async function openDemoContext(io: Io, publishing: DemoPublishing): Promi
     closers.add(() => summaries.stop());
     watchReceiver(io, receiver, { dataDir, files }, closers);
     const config: CompleteAccountConfig = {
-      dataDir,
+      ...{ dataDir, sharedLog: null },
       publicUrl: receiver.url,
       catalogueUrl,
       account: {
@@ -144,6 +144,7 @@ function startReceiver(
       publicUrl: undefined,
       dataDir: join(folder, 'data'),
       diskReserveBytes: undefined,
+      sharedLog: null,
       credentials: { source: 'variables', pairs: [pair] },
       tls: { kind: 'files', ...certificateFiles },
       trustedProxies: [],

@@ -9,8 +9,11 @@ import {
 import type { Job } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Store } from '../../store/store.ts';
-import type { Closers } from '../closers.ts';
-import type { Io } from '../io.ts';
+import type { DeliveryState } from '../../watch/situation.ts';
+import { type Closers, createClosers } from '../closers.ts';
+import { type Io, pause } from '../io.ts';
+import type { LeaderJobs } from './leadership.ts';
+import type { ConfigWatch } from './reload-config.ts';
 import type { RunningReceiver } from './serve.ts';
 
 export interface BackgroundConfig extends StartConfig {
@@ -32,7 +35,7 @@ export async function startBackgroundJobs(
   { log, io, closers }: Deps,
 ): Promise<void> {
   const loaded = await loadJobs();
-  const { version, summary, backup, dataDir, index } = settings;
+  const { version, backup, summary } = settings;
   const { store, products } = receiver;
   const { completeness } = store;
   const parts = { store, products, log };
@@ -43,48 +46,80 @@ export async function startBackgroundJobs(
   };
   const config = await loaded.watchConfig(io.workingDir, log);
   started('uptime marks', loaded.startUptimeMarks({ completeness, nowUs, log }));
-  const account = maintainedAccount(settings, log);
-  if (account !== null) {
-    const { maintenanceRound, startMaintenance } = await import('./maintenance.ts');
-    const round = () => maintenanceRound(account, store, io);
-    started('maintenance', startMaintenance({ round, log, random: io.random }));
-  }
-  const comparisonOffReason = comparisonOff(settings);
-  if (comparisonOffReason === null) {
-    const { startReconcile } = await import('./reconcile.ts');
-    started('reconcile', startReconcile(parts, settings, io));
-  } else {
-    log.info({ reason: comparisonOffReason }, 'automatic comparison with the catalogue disabled');
-  }
+  const reports = loaded.startNodeReports(parts, settings, io);
+  if (reports !== null) started('reports to other receivers', reports);
   startStorageJobs(loaded, started, { parts, settings, io });
-  const backupEveryHours = backup.folder === null ? null : backup.everyHours;
-  const rules = { ...summary, dataDir, index, rejected: config.rejected };
-  const summaries = await loaded.serveSummaries(receiver, rules, log, io);
-  started('summaries', summaries);
-  const sinks = started('sinks', await loaded.serveSinks(receiver, { dataDir }, log, io));
+  const sinks = started('sinks', await loaded.serveSinks(receiver, log, io));
   const deliveryState = () => ({ ...sinks.deliveryState(), rejected: config.rejected() });
-  const watched = {
-    ...settings,
-    reconcile: comparisonOffReason === null,
-    maintenance: account !== null,
-    deliveryState,
-    backupEveryHours,
-  };
-  started('watchdog', loaded.serveWatchdog(receiver, watched, log, io));
+  const leader = started(
+    'leader jobs',
+    await loaded.startLeaderJobs({
+      ...{ store, pause, log },
+      start: () => startSingleJobs(loaded, receiver, settings, { log, io, config, deliveryState }),
+    }),
+  );
   const mode = createMode(() => loaded.summaryModeOf(summary, io.workingDir));
   receiver.setBackgroundJobs({
     version,
     deliveryState,
     summaryMode: mode.current,
-    backupEveryHours,
-    comparisonOff: comparisonOffReason,
+    backupEveryHours: backup.folder === null ? null : backup.everyHours,
+    comparisonOff: comparisonOff(settings),
   });
   config.start(async (file) => {
     await sinks.change(file);
-    await summaries.reload();
+    await leader.reload();
     mode.reload();
   });
   started('configuration file', config);
+}
+
+/** Starts the jobs that only one receiver runs: maintenance, comparison, summaries, watchdog. */
+async function startSingleJobs(
+  loaded: Awaited<ReturnType<typeof loadJobs>>,
+  receiver: RunningReceiver,
+  settings: BackgroundConfig,
+  { log, io, config, deliveryState }: Omit<Deps, 'closers'> & SingleJobsState,
+): Promise<LeaderJobs> {
+  const { store, products } = receiver;
+  const closers = createClosers();
+  const started = (name: string, part: Job) => closers.add(() => part.stop(), name);
+  try {
+    const account = maintainedAccount(settings, log);
+    if (account !== null) {
+      const { maintenanceRound, startMaintenance } = await import('./maintenance.ts');
+      const round = () => maintenanceRound(account, store, io);
+      started('maintenance', startMaintenance({ round, log, random: io.random }));
+    }
+    const comparisonOffReason = comparisonOff(settings);
+    if (comparisonOffReason === null) {
+      const { startReconcile } = await import('./reconcile.ts');
+      started('reconcile', startReconcile({ store, products, log }, settings, io));
+    } else {
+      log.info({ reason: comparisonOffReason }, 'automatic comparison with the catalogue disabled');
+    }
+    const { summary, dataDir, index, backup } = settings;
+    const rules = { ...summary, dataDir, index, rejected: config.rejected };
+    const summaries = await loaded.serveSummaries(receiver, rules, log, io);
+    started('summaries', summaries);
+    const watched = {
+      ...settings,
+      reconcile: comparisonOffReason === null,
+      maintenance: account !== null,
+      deliveryState,
+      backupEveryHours: backup.folder === null ? null : backup.everyHours,
+    };
+    started('watchdog', loaded.serveWatchdog(receiver, watched, log, io));
+    return { reload: () => summaries.reload(), stop: closers.closeAll };
+  } catch (error) {
+    await closers.closeAll();
+    throw error;
+  }
+}
+
+interface SingleJobsState {
+  config: Pick<ConfigWatch, 'rejected'>;
+  deliveryState: () => DeliveryState;
 }
 
 /** Loads the code of the background jobs only where it is used: other commands start faster. */
@@ -97,9 +132,14 @@ async function loadJobs() {
     import('./watchdog.ts'),
     import('./sinks.ts'),
     import('./reload-config.ts'),
+    import('./leadership.ts'),
+    import('./node-report.ts'),
   ]);
-  const [marks, storage, summaries, context, watchdog, sinks, reload] = modules;
-  return { ...marks, ...storage, ...summaries, ...context, ...watchdog, ...sinks, ...reload };
+  const [marks, storage, summaries, context, watchdog, sinks, reload, leadership, report] = modules;
+  return {
+    ...{ ...marks, ...storage, ...summaries, ...context, ...watchdog, ...sinks, ...reload },
+    ...{ ...leadership, ...report },
+  };
 }
 
 /** Starts pruning, compacting and backups where the user has configured them. */

@@ -49,17 +49,16 @@ export function startMaintenance(options: {
 /** Runs one round on an open store, with the current configuration, files and credentials. */
 export async function maintenanceRound(
   config: CompleteAccountConfig,
-  store: Pick<Store, 'administration'>,
+  store: Pick<Store, 'administration' | 'acquireLock'>,
   io: AccountIo & Pick<Io, 'workingDir'>,
 ): Promise<MaintenanceResult[]> {
-  const [{ createAccountContext }, { maintain }, { createAcquireLock }] = await Promise.all([
+  const [{ createAccountContext }, { maintain }] = await Promise.all([
     import('../account.ts'),
     import('../../admin/maintain.ts'),
-    import('../../store/engine/locks.ts'),
   ]);
   const { dataDir, endpoint } = config;
   const inFile = await loadSubscriptionsFile(io.workingDir);
-  const release = await createAcquireLock(dataDir)('subscriptions', { waitMs: 0 });
+  const release = await store.acquireLock('subscriptions', { waitMs: 0 });
   try {
     // Read while holding the lock: a rotation may have just ended.
     const pairs = endpoint.source === 'file' ? readCredentialsFile(dataDir) : null;

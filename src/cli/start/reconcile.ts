@@ -20,7 +20,6 @@ import {
   type TaskReport,
   type TimeWindow,
 } from '../../reconcile/tasks.ts';
-import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { type Io, pause } from '../io.ts';
 import { type OpenedListing, openListing } from '../reconcile-listing.ts';
@@ -52,7 +51,7 @@ export function startReconcile(
     {
       every: { ...usual, ...timing },
       failed: failedText,
-      acquireLock: () => createAcquireLock(config.dataDir)('reconcile', { waitMs: 0 }),
+      acquireLock: () => parts.store.acquireLock('reconcile', { waitMs: 0 }),
       // A round with partial success counts as a success: the rest waits for the next round.
       run: async (signal) => {
         round ??= createReconcileRounds(parts, config, io, signal);
@@ -80,7 +79,7 @@ export function createReconcileRounds(
 }
 
 interface ReconcileParts {
-  store: Pick<Store, 'administration' | 'completeness' | 'lastPosition'>;
+  store: Pick<Store, 'administration' | 'completeness' | 'lastPosition' | 'acquireLock'>;
   products: Products;
   log: Logger;
 }

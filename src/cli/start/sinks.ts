@@ -1,10 +1,10 @@
 /** The sinks of a receiver: started from earshot.config.ts, and updated when it changes. */
 import { type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
+import type { Release } from '../../domain/account.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { SinkDefinition } from '../../sinks/registry.ts';
 import type { RunningSinks } from '../../sinks/run-sinks.ts';
-import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { DeliveryState } from '../../watch/situation.ts';
 import { type Io, pause } from '../io.ts';
 import { unknownSinkSubscriptions } from '../sink-names.ts';
@@ -23,11 +23,10 @@ type SinksIo = Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env' | 'workingDir'>;
 /** Faults of sinks are logged, and all faults are reported to the watchdog; intake continues. */
 export async function serveSinks(
   { store }: Pick<RunningReceiver, 'store'>,
-  { dataDir }: { dataDir: string },
   log: Logger,
   io: SinksIo,
 ): Promise<ServedSinks> {
-  const deliveries = createDeliveries(store, dataDir, { log, io });
+  const deliveries = createDeliveries(store, { log, io });
   let state: DeliveryState = { names: null, fault: null };
   const change = async (loaded: LoadedSinks) => {
     const { definitions, faulty } = loaded;
@@ -85,7 +84,6 @@ function faultOf(error: unknown): string {
  */
 function createDeliveries(
   store: RunningReceiver['store'],
-  dataDir: string,
   { log, io }: { log: Logger; io: SinksIo },
 ) {
   const stopping = new AbortController();
@@ -93,35 +91,35 @@ function createDeliveries(
   let desired: readonly SinkDefinition[] = [];
   let fault: string | null = null;
   let starting: Promise<void> | null = null;
-  let running: { sinks: RunningSinks; release: () => void } | null = null;
+  let running: { sinks: RunningSinks; release: Release } | null = null;
 
+  /** Stops the delivery when another receiver has taken it over, and waits for the lock again. */
+  const whenLost = async ({ sinks, release }: NonNullable<typeof running>) => {
+    running = null;
+    await sinks.stop();
+    release();
+    log.warn({}, 'another receiver delivers to the sinks now');
+    if (!signal.aborted) begin();
+  };
+  const begin = () => {
+    // Not awaited: another receiver may hold the lock.
+    starting = start().finally(() => {
+      starting = null;
+    });
+  };
   const start = async () => {
-    let release: (() => void) | undefined;
+    let opened: Awaited<ReturnType<typeof openDelivery>> | undefined;
     try {
-      // A receiver without sinks does not need their code.
-      const [{ startSinks }, { createRunProgram }] = await Promise.all([
-        import('../../sinks/run-sinks.ts'),
-        import('../../host/run-program.ts'),
-      ]);
-      const { nowUs, random, fetch } = io;
-      const run = createRunProgram(io);
-      const context = {
-        sinks: store.sinks,
-        log: store,
-        nowUs,
-        random,
-        pause,
-        logger: log,
-        fetch,
-        run,
-      };
-      const waitMs = Number.POSITIVE_INFINITY;
-      release = await createAcquireLock(dataDir)('sinks', { waitMs, signal });
+      opened = await openDelivery(store, { log, io, signal });
       // No await from here on: an earlier change is in `desired`, a later one finds `running`.
-      running = { sinks: startSinks(context, desired), release };
+      const started = { sinks: opened.start(desired), release: opened.release };
+      running = started;
+      started.release.lost?.addEventListener('abort', () => {
+        if (running === started) void whenLost(started);
+      });
       log.info({ sinks: desired.map(({ name }) => name) }, 'started delivery to sinks');
     } catch (err) {
-      release?.();
+      opened?.release();
       if (!signal.aborted) log.error({ err }, 'failed to start delivery to sinks');
       fault = faultOf(err);
     }
@@ -134,10 +132,7 @@ function createDeliveries(
       if (starting !== null || signal.aborted) return;
       fault = null;
       if (definitions.length === 0) return;
-      // Not awaited: another receiver may hold the lock.
-      starting = start().finally(() => {
-        starting = null;
-      });
+      begin();
     },
     stop: async () => {
       stopping.abort();
@@ -146,4 +141,21 @@ function createDeliveries(
       running?.release();
     },
   };
+}
+
+/** Loads the code and waits for the lock: a receiver without sinks needs neither. */
+async function openDelivery(
+  store: RunningReceiver['store'],
+  { log: logger, io, signal }: { log: Logger; io: SinksIo; signal: AbortSignal },
+) {
+  const [{ startSinks }, { createRunProgram }] = await Promise.all([
+    import('../../sinks/run-sinks.ts'),
+    import('../../host/run-program.ts'),
+  ]);
+  const { nowUs, random, fetch } = io;
+  const parts = { sinks: store.sinks, log: store, logger };
+  const context = { ...parts, nowUs, random, pause, fetch, run: createRunProgram(io) };
+  const waitMs = Number.POSITIVE_INFINITY;
+  const release = await store.acquireLock('sinks', { waitMs, signal });
+  return { release, start: (sinks: readonly SinkDefinition[]) => startSinks(context, sinks) };
 }

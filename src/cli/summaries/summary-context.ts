@@ -2,7 +2,6 @@
 import type { Config } from '../../config/config.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
-import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { createChatClient } from '../../summary/chat/chat-client.ts';
 import { lazyPlaces } from '../../summary/places/places.ts';
@@ -21,7 +20,7 @@ export function openSummaryContext(
     places: lazyPlaces(),
     model: modelOf(config, io),
     budget: config.budget,
-    acquireLock: createAcquireLock(config.dataDir),
+    acquireLock: store.acquireLock,
     nowUs: io.nowUs,
     random: io.random,
     log,

@@ -1,7 +1,7 @@
 /** Storage of bodies: several in one compressed frame (a pack), with a versioned dictionary. */
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import type { Database } from 'better-sqlite3';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, isAppError } from '../../domain/app-error.ts';
 import { contentOf, type Delivery } from '../../domain/ports.ts';
 import { decodeStored } from '../../http/request-body.ts';
 import { perConnection, prepared } from '../engine/database.ts';
@@ -49,17 +49,7 @@ export function packBodies(bodies: readonly Uint8Array[], level: number): BodyRo
   for (const [i, { length }] of bodies.entries()) lengths.writeUInt32LE(length, i * lengthBytes);
   const raw = Buffer.concat([lengths, ...bodies]);
   if (raw.length <= frameBytesMax) {
-    const bytes = zstdCompressSync(raw, {
-      dictionary: dictionaries[encoding],
-      pledgedSrcSize: raw.length,
-      params: {
-        [constants.ZSTD_c_compressionLevel]: level,
-        // A small hash table: clearing the default one for each pack took a quarter of the time.
-        ...(level === 1 ? { [constants.ZSTD_c_hashLog]: 13 } : {}),
-        // Four bytes that detect damage.
-        [constants.ZSTD_c_checksumFlag]: 1,
-      },
-    });
+    const { bytes } = compress(raw, level);
     if (bytes.length < raw.length - lengths.length) {
       return [{ encoding, bodies: bodies.length, bytes }];
     }
@@ -67,25 +57,45 @@ export function packBodies(bodies: readonly Uint8Array[], level: number): BodyRo
   return bodies.map((bytes) => ({ encoding: 'identity', bodies: 1, bytes }));
 }
 
-/** Returns the bodies of a row, exactly as received. Throws `unavailable` for an unreadable row. */
-export function unpackBodies(row: BodyRow): Buffer[] {
-  if (row.encoding === 'identity' && row.bodies === 1) return [bufferOf(row.bytes)];
-  const dictionary = dictionaries[row.encoding];
+/** Compresses a frame with the current dictionary. */
+export function compress(raw: Buffer, level: number): { encoding: string; bytes: Buffer } {
+  const bytes = zstdCompressSync(raw, {
+    dictionary: dictionaries[encoding],
+    pledgedSrcSize: raw.length,
+    params: {
+      [constants.ZSTD_c_compressionLevel]: level,
+      // A small hash table: clearing the default one for each pack took a quarter of the time.
+      ...(level === 1 ? { [constants.ZSTD_c_hashLog]: 13 } : {}),
+      // Four bytes that detect damage.
+      [constants.ZSTD_c_checksumFlag]: 1,
+    },
+  });
+  return { encoding, bytes };
+}
+
+/** Decompresses a frame. Throws `unavailable` for an unknown encoding, and other errors for a damaged frame. */
+export function decompress(
+  { encoding, bytes }: { encoding: string; bytes: Uint8Array },
+  maxOutputLength: number,
+): Buffer {
+  const dictionary = dictionaries[encoding];
   if (dictionary === undefined) {
     throw new AppError(
       'unavailable',
-      `A body in the log has the unknown encoding "${row.encoding}": a newer version of earshot wrote it. Install that version again.`,
+      `A body in the log has the unknown encoding "${encoding}": a newer version of earshot wrote it. Install that version again.`,
     );
   }
+  // Most packs fit one chunk. Smaller chunks take 20 % longer.
+  return zstdDecompressSync(bytes, { dictionary, maxOutputLength, chunkSize: 2 ** 16 });
+}
+
+/** Returns the bodies of a row, exactly as received. Throws `unavailable` for an unreadable row. */
+export function unpackBodies(row: BodyRow): Buffer[] {
+  if (row.encoding === 'identity' && row.bodies === 1) return [bufferOf(row.bytes)];
   try {
-    const raw = zstdDecompressSync(row.bytes, {
-      dictionary,
-      maxOutputLength: frameBytesMax,
-      // Most packs fit one chunk. Smaller chunks take 20 % longer.
-      chunkSize: 2 ** 16,
-    });
-    return splitFrame(raw, row.bodies);
+    return splitFrame(decompress(row, frameBytesMax), row.bodies);
   } catch (cause) {
+    if (isAppError(cause)) throw cause;
     throw new AppError(
       'unavailable',
       'A body in the log is damaged. Stop earshot, keep a copy of the data directory, and restore a backup.',

@@ -10,8 +10,9 @@ import { sqliteCode } from './sqlite-error.ts';
 
 const retryIntervalMs = 100;
 
-const busyMessages: Record<LockName, string> = {
+export const busyMessages: Record<LockName, string> = {
   receiver: 'A receiver is already running on this data directory.',
+  leader: 'Another receiver runs the background jobs.',
   account:
     'Another earshot program is logging in to the account. Wait until it has finished, then run this command again.',
   subscriptions:

@@ -377,4 +377,19 @@ export const migrations: readonly string[] = [
    * A JSON array; null for alerts of older versions.
    */
   'ALTER TABLE alert ADD COLUMN channels TEXT;',
+  /*
+   * Version 12: the place of this log in a shared log.
+   *
+   * `shared_log` has one row if there is one: `applied` is the last applied entry, `state_from` that of the checkpoint
+   * from which this log began. `shared_result`: results of the last entries, for the process that has appended them.
+   */
+  `
+    CREATE TABLE shared_log (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      log_id TEXT NOT NULL, node_id TEXT NOT NULL,
+      applied INTEGER NOT NULL, batch_id TEXT,
+      state_from INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE shared_result (number INTEGER PRIMARY KEY, json TEXT NOT NULL, bytes BLOB NOT NULL) STRICT;
+  `,
 ];

@@ -1,7 +1,7 @@
 /** The writing connection: opened on first use, reopened after a failure of the file. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
-import { busyTimeoutMs, inodesOf, openForWriting } from './database.ts';
+import { busyTimeoutMs, inodesOf, openForWriting, prepared } from './database.ts';
 import { needsReopening } from './sqlite-error.ts';
 
 export interface WriterConnection {
@@ -25,13 +25,21 @@ interface OpenFile {
   inodes: ReturnType<typeof inodesOf>;
 }
 
-export function createWriterConnection(dataDir: string): WriterConnection {
+/**
+ * `node`: a power failure may lose the last commits, which the shared log contains. `own`: refuses a log that belongs to
+ * a shared log, also when it joins one later.
+ */
+export function createWriterConnection(
+  dataDir: string,
+  use: 'own' | 'node' = 'own',
+): WriterConnection {
   let open: OpenFile | undefined;
 
   function ensureOpen() {
     requireOwnFiles();
     if (open === undefined) {
       const database = openForWriting(dataDir);
+      if (use === 'node') database.pragma('synchronous = NORMAL');
       open = { database, inodes: inodesOf(database.name) };
       // Readers of this process may still share a removed shared memory file with us; they reopen soon.
       if (open.inodes.shm === -1) {
@@ -80,7 +88,14 @@ export function createWriterConnection(dataDir: string): WriterConnection {
   return {
     transact: (work) => {
       const { database } = ensureOpen();
-      const result = closingOnFailure(() => database.transaction(() => work(database)).immediate());
+      const result = closingOnFailure(() =>
+        database
+          .transaction(() => {
+            if (use === 'own') refuseSharedLog(database);
+            return work(database);
+          })
+          .immediate(),
+      );
       // Before the answer: the files may have been removed during the commit.
       requireOwnFiles();
       return result;
@@ -93,6 +108,14 @@ export function createWriterConnection(dataDir: string): WriterConnection {
     saveRemovedLog,
     close,
   };
+}
+
+function refuseSharedLog(database: Database): void {
+  if (prepared(database, 'SELECT 1 FROM shared_log').get() === undefined) return;
+  throw new AppError('unavailable', 'This data directory belongs to a shared log.', {
+    advice:
+      'Set EARSHOT_LOG_URL to its database, and restart the receiver. To leave the shared log, run `earshot log copy --to sqlite`.',
+  });
 }
 
 /** Returns the file that was moved or deleted since the files were opened; null when none was. */

@@ -13,6 +13,34 @@ export interface PackedDelivery extends Omit<Delivery, 'body'> {
   length: number;
 }
 
+/** Copies deliveries into one buffer: one transfer is cheaper than one copy per body. */
+export function packDeliveries(collected: readonly { id: number; delivery: Delivery }[]): {
+  buffer: ArrayBuffer;
+  deliveries: PackedDelivery[];
+} {
+  const total = collected.reduce((sum, { delivery }) => sum + delivery.body.byteLength, 0);
+  const bytes = new Uint8Array(total);
+  const deliveries: PackedDelivery[] = [];
+  let offset = 0;
+  for (const { id, delivery } of collected) {
+    const { body, ...rest } = delivery;
+    bytes.set(body, offset);
+    deliveries.push({ ...rest, id, offset, length: body.byteLength });
+    offset += body.byteLength;
+  }
+  return { buffer: bytes.buffer, deliveries };
+}
+
+export function unpackDeliveries(
+  buffer: ArrayBuffer,
+  deliveries: readonly PackedDelivery[],
+): { id: number; delivery: Delivery }[] {
+  return deliveries.map(({ id, offset, length, ...rest }) => ({
+    id,
+    delivery: { ...rest, body: new Uint8Array(buffer, offset, length) },
+  }));
+}
+
 interface IntakeQueueOptions {
   thread: StoreThread;
   nowUs: () => number;
@@ -74,25 +102,12 @@ export class IntakeQueue implements Intake {
     await this.#check;
   }
 
-  /**
-   * Sends the collected deliveries. The bodies are copied into one buffer: one transfer is cheaper
-   * than one copy per body.
-   */
+  /** Sends the collected deliveries. */
   flush(): void {
     const collected = this.#collected;
     if (collected.length === 0) return;
     this.#collected = [];
-    const total = collected.reduce((sum, { delivery }) => sum + delivery.body.byteLength, 0);
-    const bytes = new Uint8Array(total);
-    const deliveries: PackedDelivery[] = [];
-    let offset = 0;
-    for (const { id, delivery } of collected) {
-      const { body, ...rest } = delivery;
-      bytes.set(body, offset);
-      deliveries.push({ ...rest, id, offset, length: body.byteLength });
-      offset += body.byteLength;
-    }
-    const { buffer } = bytes;
+    const { buffer, deliveries } = packDeliveries(collected);
     this.#options.thread.send('deliveries', [buffer, deliveries], [buffer]);
   }
 }

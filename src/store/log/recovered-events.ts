@@ -15,7 +15,7 @@ import { contentOf, type Delivery, type PublicationDelay } from '../../domain/po
 import { unprunedSinceUs } from '../../domain/pruning.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../../domain/subscription.ts';
 import { recordIn } from '../../filter/product-record.ts';
-import { bodyReader, createBodyWriter } from '../bodies/bodies.ts';
+import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
 import { bodyDocument, dateUs } from '../products/product-record.ts';
 import { pruneHorizon } from '../pruning/prune-queries.ts';
@@ -43,25 +43,46 @@ export function recover(
   database: Database,
   { events, knownUpTo, atUs }: Parameters<Completeness['recover']>[0],
 ): (number | null)[] {
+  const isMissing = missingIn(database, { events, knownUpTo });
+  const bodies = createBodyWriter(database);
+  const positions = events.map((event) =>
+    isMissing(event) ? writeRecovered(database, bodies, event, { atUs, position: null }) : null,
+  );
+  bodies.end();
+  return positions;
+}
+
+/**
+ * Returns the function that returns true for an event that needs a row: neither recovered, nor pushed after the
+ * position, nor before the pruned part of the log. Throws as `recover` does.
+ */
+export function missingIn(
+  database: Database,
+  { events, knownUpTo }: Pick<Parameters<Completeness['recover']>[0], 'events' | 'knownUpTo'>,
+): (event: CatalogueEvent) => boolean {
   const [first] = events;
-  if (first === undefined) return [];
+  if (first === undefined) return () => false;
   requireOneSubscription(events, first);
   requireShortTail(lastPosition(database) - knownUpTo);
-  const bodies = createBodyWriter(database);
   const isPushed = pushedSince(database, knownUpTo, events);
   // The log may have been pruned since the lookup.
   const sinceUs = unprunedSinceUs(pruneHorizon(database));
-  const positions = events.map((event) => {
-    if (event.eventUs < sinceUs) return null;
-    if (findRecovered(database, event) !== undefined || isPushed(event)) return null;
-    const position = insert(database, event, { atUs, bodyId: bodies.nextId() });
-    if (position === null) return null;
-    bodies.add(event);
-    countRecovered(database, event);
-    return position;
-  });
-  bodies.end();
-  return positions;
+  return (event) =>
+    event.eventUs >= sinceUs && findRecovered(database, event) === undefined && !isPushed(event);
+}
+
+/** Writes a recovered event, by default (null) at the next position. Returns its position, null for a known event. */
+export function writeRecovered(
+  database: Database,
+  bodies: BodyWriter,
+  event: MissingEvent,
+  { atUs, position }: { atUs: number; position: number | null },
+): number | null {
+  const written = insert(database, event, { atUs, position, bodyId: bodies.nextId() });
+  if (written === null) return null;
+  bodies.add(event);
+  countRecovered(database, event);
+  return written;
 }
 
 /**
@@ -90,7 +111,7 @@ export function recordPush(
   database: Database,
   { delivery, item, key }: { delivery: Delivery; item: Notification; key: Uint8Array },
 ): boolean {
-  const { subscription, receivedAtUs } = delivery;
+  const { subscription } = delivery;
   const candidates = prepared<unknown[], Unpushed>(
     database,
     `SELECT position, event_us AS eventUs FROM ${recoveredRows}
@@ -101,7 +122,17 @@ export function recordPush(
   if (known !== undefined) return false;
   const same = sameEvent(candidates, item, contentOf(delivery));
   if (same === undefined) return false;
-  const { position, eventUs } = same;
+  writePush(database, { ...delivery, item, key }, same);
+  return true;
+}
+
+/** Writes the push of a recovered event into the row of that event. */
+export function writePush(
+  database: Database,
+  push: Pick<Delivery, 'subscription' | 'receivedAtUs'> & { item: Notification; key: Uint8Array },
+  { position, eventUs }: Unpushed,
+): void {
+  const { subscription, receivedAtUs, item, key } = push;
   const { ackId, subscriptionId, notificationDateUs, event } = item;
   prepared(
     database,
@@ -116,11 +147,10 @@ export function recordPush(
     `UPDATE coverage SET recovered = recovered - 1, late = late + 1
      WHERE recovered > 0 AND ${hourOfEvent}`,
   ).run({ subscription, event, eventUs, hourUs: hourOf(eventUs) });
-  return true;
 }
 
 /** A recovered event without a push. */
-interface Unpushed {
+export interface Unpushed {
   position: number;
   eventUs: number;
 }
@@ -204,19 +234,19 @@ function requireShortTail(rows: number): void {
 function insert(
   database: Database,
   missing: MissingEvent,
-  place: { atUs: number; bodyId: number },
+  place: { atUs: number; position: number | null; bodyId: number },
 ): number | null {
-  const { productName, subscriptionId } = notificationIn(missing);
+  const { productName, subscriptionId } = requireOwnBody(missing);
   const { productId, event, subscription } = missing;
   const eventUs = writtenEventUs(missing);
   const key = dedupeKey(recoveredIdentityOf({ ...missing, eventUs }));
   const names = { productId, productName, event, subscription, subscriptionId };
   const { changes, lastInsertRowid } = prepared(
     database,
-    `INSERT INTO notification (dedupe_key, product_id, product_name, event, subscription,
+    `INSERT INTO notification (position, dedupe_key, product_id, product_name, event, subscription,
        subscription_id, received_at_us, source, times_seen, last_seen_at_us, body_id, body_index,
        event_us)
-     VALUES (@key, @productId, @productName, @event, @subscription,
+     VALUES (@position, @key, @productId, @productName, @event, @subscription,
        @subscriptionId, @atUs, 'reconcile', 1, @atUs, @bodyId, 0, @eventUs)
      ON CONFLICT (dedupe_key) DO NOTHING`,
   ).run({ key, ...names, ...place, eventUs });
@@ -240,7 +270,7 @@ function hourOf(timeUs: number): number {
 }
 
 /** Reads a body that our own code created: any fault in it is a bug. */
-function notificationIn({ body, event, productId }: MissingEvent): Notification {
+export function requireOwnBody({ body, event, productId }: MissingEvent): Notification {
   const { notifications, faults } = readNotifications(body);
   const [notification, second] = notifications;
   const isMatch =

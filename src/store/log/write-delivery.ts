@@ -20,13 +20,13 @@ import { addToQuarantine, quarantinedDelivery, quarantineOnce, release } from '.
 import { countDrift } from './queries.ts';
 import { findRecovered, recordPush, recoveredEvent } from './recovered-events.ts';
 
-const ackIdReused: Fault = {
+export const ackIdReused: Fault = {
   code: 'ack-id-reused',
   index: null,
   message: 'The AckId was already used with different content.',
 };
 
-const notStorable: Fault = {
+export const notStorable: Fault = {
   code: 'not-storable',
   index: null,
   message: 'The notification could not be stored.',
@@ -167,6 +167,7 @@ interface KnownRow {
   source: string;
   bodyId: number;
   bodyIndex: number;
+  position: number;
 }
 
 /**
@@ -183,19 +184,50 @@ function writeAs(
 ): WrittenRow {
   const { database } = batch;
   const { key, bodyId, recovered } = target;
-  const { subscription, receivedAtUs, source } = delivery;
+  const { receivedAtUs, source } = delivery;
   if (source === 'push' && recordPush(database, { delivery, item, key })) {
     return 'duplicate';
   }
+  const eventUs = recovered?.eventUs ?? null;
+  if (insertNotification(database, delivery, item, { position: null, key, bodyId, eventUs }))
+    return 'stored';
+  const known = prepared<[Uint8Array], KnownRow>(
+    database,
+    `SELECT product_id AS productId, event, subscription_id AS subscriptionId, source,
+       body_id AS bodyId, body_index AS bodyIndex, position
+     FROM notification WHERE dedupe_key = ?`,
+  ).get(key);
+  const otherKey = known && keyInSubscription(key, known, item);
+  if (otherKey) return writeAs(batch, delivery, item, { ...target, key: otherKey });
+  countDuplicate(database, known?.position ?? 0, receivedAtUs);
+  const isKnown =
+    known && isSame(known, item) && batch.hasSameContent(known, delivery, item, bodyId);
+  return isKnown ? 'duplicate' : 'reused';
+}
+
+/**
+ * Inserts a notification, by default (null) at the next position. Returns false when its key is known.
+ */
+export function insertNotification(
+  database: Database,
+  {
+    subscription,
+    receivedAtUs,
+    source,
+  }: Pick<Delivery, 'subscription' | 'receivedAtUs' | 'source'>,
+  item: Notification,
+  row: { position: number | null; key: Uint8Array; bodyId: number; eventUs: number | null },
+): boolean {
   const { changes } = prepared(
     database,
-    `INSERT INTO notification (dedupe_key, ack_id, product_id, product_name, event, subscription,
-       subscription_id, notification_date_us, received_at_us, source, times_seen, last_seen_at_us,
-       body_id, body_index, event_us)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)
+    `INSERT INTO notification (position, dedupe_key, ack_id, product_id, product_name, event,
+       subscription, subscription_id, notification_date_us, received_at_us, source, times_seen,
+       last_seen_at_us, body_id, body_index, event_us)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)
      ON CONFLICT (dedupe_key) DO NOTHING`,
   ).run(
-    key,
+    row.position,
+    row.key,
     item.ackId,
     item.productId,
     item.productName,
@@ -206,28 +238,21 @@ function writeAs(
     receivedAtUs,
     source,
     receivedAtUs,
-    bodyId,
+    row.bodyId,
     item.index,
-    recovered?.eventUs ?? null,
+    row.eventUs,
   );
-  if (changes === 1) return 'stored';
-  const known = prepared<[Uint8Array], KnownRow>(
-    database,
-    `SELECT product_id AS productId, event, subscription_id AS subscriptionId, source,
-       body_id AS bodyId, body_index AS bodyIndex
-     FROM notification WHERE dedupe_key = ?`,
-  ).get(key);
-  const otherKey = known && keyInSubscription(key, known, item);
-  if (otherKey) return writeAs(batch, delivery, item, { ...target, key: otherKey });
+  return changes === 1;
+}
+
+/** Counts a repeated delivery of the notification at a position. */
+export function countDuplicate(database: Database, position: number, receivedAtUs: number): void {
   prepared(
     database,
     `UPDATE notification
      SET times_seen = times_seen + 1, last_seen_at_us = max(last_seen_at_us, ?)
-     WHERE dedupe_key = ?`,
-  ).run(receivedAtUs, key);
-  const isKnown =
-    known && isSame(known, item) && batch.hasSameContent(known, delivery, item, bodyId);
-  return isKnown ? 'duplicate' : 'reused';
+     WHERE position = ?`,
+  ).run(receivedAtUs, position);
 }
 
 /** Returns the key to use instead when the AckId is known from another subscription. */
@@ -281,12 +306,12 @@ function createComparison(database: Database, bodies: BodyWriter) {
   };
 }
 
-function itemIn(document: unknown, index: number): unknown {
+export function itemIn(document: unknown, index: number): unknown {
   return Array.isArray(document) ? document[index] : document;
 }
 
 /** Reads the content of a delivery. When it cannot be decoded, the result has that fault. */
-function readDelivery({ body, encoded }: Pick<Delivery, 'body' | 'encoded'>): Reading {
+export function readDelivery({ body, encoded }: Pick<Delivery, 'body' | 'encoded'>): Reading {
   if (encoded === undefined) return readNotifications(body);
   const { content } = encoded;
   if (content instanceof Uint8Array) return readNotifications(content);

@@ -3,12 +3,8 @@ import type { Database } from 'better-sqlite3';
 import type { Completeness } from '../../domain/completeness.ts';
 import type { CommitFacts, Delivery, Receipt } from '../../domain/ports.ts';
 import type { PruneStep, Pruning } from '../../domain/pruning.ts';
-import { accountWrites } from '../account.ts';
-import { alertWrites } from '../alerts.ts';
-import { recordBackup } from '../backups/backup-runs.ts';
-import { coverageWrites } from '../completeness.ts';
 import { prepared } from '../engine/database.ts';
-import { createDiskLimit, type DataPlace, spareBytes } from '../engine/disk-limit.ts';
+import { createDiskLimit, type DataPlace } from '../engine/disk-limit.ts';
 import {
   type OperationName,
   type Operations,
@@ -22,17 +18,8 @@ import {
 import { serveThread } from '../engine/serve-thread.ts';
 import { isEnvironmentFailure, sqliteCode } from '../engine/sqlite-error.ts';
 import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
-import {
-  dropQuarantined,
-  pruneStep,
-  removeReader,
-  shortStepMs,
-  usualStepMs,
-} from '../pruning/prune-writer.ts';
-import { sinkWrites } from '../sinks.ts';
-import { summaryWrites } from '../summary-jobs.ts';
-import type { PackedDelivery } from './intake-queue.ts';
-import { logWrites } from './queries.ts';
+import { changes as plainChanges, pruneShortly } from './changes.ts';
+import { type PackedDelivery, unpackDeliveries } from './intake-queue.ts';
 
 /**
  * Limits of one transaction: its senders are answered while the next one is written, and other programs wait only
@@ -49,19 +36,12 @@ const checkBytes = 128 * 2 ** 10;
 
 /** Operations that are one transaction each. */
 const changes = {
-  log: logWrites,
-  account: accountWrites,
-  alerts: alertWrites,
+  ...plainChanges,
   coverage: {
-    ...coverageWrites,
+    ...plainChanges.coverage,
     recover: (database: Database, options: Parameters<Completeness['recover']>[0]) =>
       loadedIntake().recover(database, options),
   },
-  sinks: sinkWrites,
-  summaries: summaryWrites,
-  quarantine: { drop: dropQuarantined },
-  backups: { recordBackup },
-  pruning: { removeReader },
 };
 
 /** Operations that are not exactly one transaction. */
@@ -75,16 +55,10 @@ const tasks = {
     return loadedIntake().retryQuarantined((work) => connection.transact(work), id, atUs);
   },
   checkpoint: ({ connection }: Writer): void => connection.checkpoint(),
-  /** May use the disk reserve, because pruning frees space. On a nearly full disk, keeps the write-ahead log small. */
-  pruneStep(
+  pruneStep: (
     { connection, place }: Writer,
     options: Parameters<Pruning['pruneStep']>[0],
-  ): PruneStep {
-    const isShort = spareBytes(place) < 0;
-    if (isShort) connection.checkpoint();
-    const stepMs = isShort ? shortStepMs : usualStepMs;
-    return connection.transact((database) => pruneStep(database, options, stepMs));
-  },
+  ): PruneStep => pruneShortly(connection, place, options),
 };
 
 export type Writes = typeof changes & typeof tasks;
@@ -171,10 +145,7 @@ function answerSome(writer: Writer, requests: readonly ThreadRequest[]): readonl
 function arrivedIn({ op, args }: ThreadRequest): Arrived[] {
   if (op !== 'deliveries') return [];
   const [buffer, deliveries] = args as [ArrayBuffer, PackedDelivery[]];
-  return deliveries.map(({ id, offset, length, ...rest }) => ({
-    id,
-    delivery: { ...rest, body: new Uint8Array(buffer, offset, length) },
-  }));
+  return unpackDeliveries(buffer, deliveries);
 }
 
 function* groups(arrived: readonly Arrived[]): Generator<Arrived[]> {

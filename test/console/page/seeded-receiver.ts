@@ -112,6 +112,7 @@ async function serveFolder(
       publicUrl: undefined,
       dataDir,
       diskReserveBytes: undefined,
+      sharedLog: null,
       credentials: { source: 'variables', pairs: [pair] },
       tls: { kind: 'off' },
       trustedProxies: [],

@@ -39,6 +39,7 @@ export async function startReceiver(pebble: Pebble, options: ReceiverOptions = {
     dataDir,
     credentials: { source: 'variables' as const, pairs: [credentials] },
     diskReserveBytes: undefined,
+    sharedLog: null,
     tls: {
       kind: 'acme' as const,
       ...settingsFor(pebble, { challenge, host: publicHost }),

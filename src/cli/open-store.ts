@@ -1,0 +1,39 @@
+/** Opens the store of the settings: with a log of its own, or as a node of a shared log. */
+import type { Config } from '../config/config.ts';
+import type { CommitFacts, Logger } from '../domain/ports.ts';
+import type { DataPlace } from '../store/engine/disk-limit.ts';
+import { openStore, type Store } from '../store/store.ts';
+import type { Io } from './io.ts';
+
+export interface StoreConfig extends DataPlace {
+  sharedLog: Config['sharedLog'];
+}
+
+export interface StoreUse {
+  /** Refuses to create a database: for commands that work on an existing one. */
+  mustExist?: boolean;
+  /** Called after each commit of deliveries; must not throw. */
+  onCommit?: (commit: CommitFacts) => void;
+  /** By default, nothing is logged. */
+  log?: Logger;
+}
+
+/** The driver of the database is loaded only with a shared log. */
+export async function openConfiguredStore(
+  { sharedLog, ...place }: StoreConfig,
+  { nowUs, newId, random }: Pick<Io, 'nowUs' | 'newId' | 'random'>,
+  { log: logger = silent, ...use }: StoreUse = {},
+): Promise<Store> {
+  if (sharedLog === null) return openStore({ ...place, ...use, nowUs });
+  const [{ openNodeStore }, { openSharedLog }] = await Promise.all([
+    import('../store/shared/node-store.ts'),
+    import('../shared-log/postgres-log.ts'),
+  ]);
+  const { urls, needsStandby } = sharedLog;
+  const openLog = (nodeId: string) =>
+    openSharedLog({ urls, needsStandby, nodeId, newId, random, log: logger });
+  return openNodeStore({ ...place, ...use, openLog, newId, logger });
+}
+
+const nothing = () => undefined;
+const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };

@@ -1,0 +1,162 @@
+/**
+ * The shared log of several receivers, and how each call fails.
+ *
+ * Terms: a *node* is a receiver with its own data directory. The shared log is a sequence of *entries*, numbered from 1
+ * without gaps, that all nodes apply in order to their own stores. An entry contains deliveries or changes, and the
+ * decision of the log about each notification of its deliveries. A *lease* gives one node the right to a job for a time.
+ */
+
+import type { LockName, Release } from './account.ts';
+
+/** A notification that an entry adds, as far as the log decides about it. Keys and digests are hexadecimal text. */
+export interface LogItem {
+  key: string;
+  /** Key of the same AckId in this subscription, used when another subscription has `key`. */
+  subscriptionKey: string | null;
+  /** Digest of the subscription id; null without one. */
+  subscriptionId: string | null;
+  /** Subscription name in the URL path. */
+  subscription: string | null;
+  /** Digest of the product id, in lower case. */
+  product: string;
+  event: string;
+  /** Digest of the content of a push with an AckId; null if content is not compared. */
+  content: string | null;
+  /** True for a push, which may be that of a recovered event. */
+  isPush: boolean;
+  /** Date of the modification in its record, and date of the notification. */
+  stateMs: number | null;
+  notificationMs: number | null;
+  /** Set for a recovered event: its date. */
+  recoveredUs: number | null;
+}
+
+/** Decision about an item. */
+export type ItemOutcome =
+  /** A new notification, at this position. */
+  | { outcome: 'stored'; position: number }
+  /** The notification at this position was received again. `reused`: with different content. */
+  | { outcome: 'duplicate' | 'reused'; position: number }
+  /** The push of the recovered event at this position. */
+  | { outcome: 'late'; position: number };
+
+/** A right to a job. The term grows with each new holder. */
+export interface LeaseTerm {
+  name: string;
+  term: number;
+}
+
+/** A lease, with the function that releases it. */
+export interface Lease extends Release {
+  readonly lost: AbortSignal;
+  /** The last entry before this term: entries of earlier holders are not after it. */
+  readonly since: number;
+}
+
+export interface NewEntry {
+  /** Identifies the append, so that it can be repeated when its result is unknown. */
+  batchId: string;
+  /** The append is refused when another holder has the lease. */
+  lease: LeaseTerm | null;
+  /** Null for an entry without deliveries. */
+  items: readonly LogItem[] | null;
+  /** Refuses the append when a product of the items was received after this position. */
+  checkedPosition: number | null;
+  /** Refuses the append when an item is `reused`. */
+  refusesReused: boolean;
+  /** Content of the entry, which the log does not read, and its encoding. */
+  payload: Uint8Array;
+  encoding: string;
+}
+
+export interface AppendedEntry {
+  number: number;
+  outcomes: ItemOutcome[];
+}
+
+export interface LogEntry extends AppendedEntry {
+  batchId: string;
+  payload: Uint8Array;
+  encoding: string;
+}
+
+/** Consecutive entries. */
+export interface LogPart {
+  /** Batch id of the entry before them; null when the log does not contain it. */
+  lastBatchId: string | null;
+  entries: LogEntry[];
+}
+
+/** End of the log. */
+export interface LogHead {
+  /** Identity of the log. */
+  logId: string;
+  /** `copying`: not yet complete. `moved`: in use elsewhere. Both refuse appends. */
+  state: 'copying' | 'open' | 'moved';
+  /** Number of the last entry. */
+  number: number;
+  /** Last position of a notification. */
+  position: number;
+}
+
+/** State of all shared tables after an entry, from which a new node starts. */
+export interface Checkpoint {
+  number: number;
+  content: Uint8Array;
+}
+
+/** Report of a node about itself. */
+export interface NodeReport {
+  /** Random id of the data directory. */
+  id: string;
+  name: string;
+  /** Last entry that it has applied. */
+  applied: number;
+  facts: NodeFacts;
+}
+
+export interface NodeFacts {
+  version: string;
+  startedAtUs: number;
+  /** Reason for refusing notifications; null if it accepts them. */
+  refusing: string | null;
+  freeBytes: number | null;
+}
+
+/** A node as last reported. */
+export interface KnownNode extends NodeReport {
+  /** Age of the report, by the clock of the database. */
+  ageMs: number;
+}
+
+/** Calls reject with `unavailable` when the database cannot be used, and when the result is unknown. */
+export interface SharedLog {
+  head(): Promise<LogHead>;
+  /**
+   * Appends an entry, on disk when it resolves. A repeated call with the same batch id returns the first result. Rejects
+   * with `conflict` when the lease, a position or an item refuses it.
+   */
+  append(entry: NewEntry): Promise<AppendedEntry>;
+  /** Proves that the log accepts appends. Rejects with `unavailable` and the reason. */
+  check(): Promise<void>;
+  /** Returns the entries after a number, in order; some of them if there are many. */
+  read(after: number): Promise<LogPart>;
+  /** Returns the last checkpoint; null for a log whose entries are complete. */
+  checkpoint(): Promise<Checkpoint | null>;
+  /**
+   * Returns the term of a lease that this process holds; null for one that it has not acquired. Throws `conflict` for
+   * one that it has lost, until it is released.
+   */
+  currentLease(name: LockName): LeaseTerm | null;
+  /** Acquires a lease. Rejects as `AcquireLock` does. */
+  acquireLease(
+    name: LockName,
+    options: { waitMs: number; signal?: AbortSignal | undefined },
+  ): Promise<Lease>;
+  /** Resolves when there may be new entries, after the time, or when the signal is aborted. */
+  news(timeoutMs: number, signal: AbortSignal): Promise<void>;
+  /** Stores the report of this node. */
+  report(node: NodeReport): Promise<void>;
+  nodes(): Promise<KnownNode[]>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,200 @@
+/** Leases: the right of one node to a job, for a time that the node prolongs. */
+import type { LockName } from '../domain/account.ts';
+import { AppError, errorText } from '../domain/app-error.ts';
+import { jittered } from '../domain/job.ts';
+import type { Logger } from '../domain/ports.ts';
+import type { Lease, LeaseTerm } from '../domain/shared-log.ts';
+import type { Connections } from './connection.ts';
+
+/** Duration of a lease. Another node takes over after this time, and one more attempt. */
+const leaseMs = 15_000;
+const renewMs = 4_000;
+
+/** The holder gives up this much earlier than the database: its own clock may run at another speed. */
+const marginMs = 3_000;
+
+/** Interval of attempts to acquire a lease. */
+const attemptMs = 2_000;
+
+interface LeasesOptions {
+  nodeId: string;
+  random: () => number;
+  log: Logger;
+}
+
+export interface Leases {
+  acquire(
+    name: LockName,
+    options: { waitMs: number; signal?: AbortSignal | undefined },
+  ): Promise<Lease>;
+  /** Returns the term of a lease of this process; null for none. Throws `conflict` for a lost one. */
+  current(name: LockName): LeaseTerm | null;
+  /** Releases all leases. */
+  close(): Promise<void>;
+}
+
+export function createLeases({ query }: Connections, options: LeasesOptions): Leases {
+  const { nodeId, random, log } = options;
+  const active = new Map<LockName, ActiveLease>();
+  const acquireOnce = async (name: LockName) => {
+    // Before the request: the lease begins when the database has it.
+    const sinceMs = performance.now();
+    const [row] = await query<{ lease_term: string; head_number: string }>(
+      'SELECT * FROM earshot.acquire_lease($1, $2, $3)',
+      [name, nodeId, leaseMs],
+    );
+    if (row === undefined) return null;
+    return { term: Number(row.lease_term), since: Number(row.head_number), sinceMs };
+  };
+  const renew = async (name: LockName, term: number, forMs: number) => {
+    const [row] = await query<{ renewed: boolean }>(
+      'SELECT earshot.renew_lease($1, $2, $3, $4) AS renewed',
+      [name, nodeId, term, forMs],
+    );
+    return row?.renewed === true;
+  };
+  const keep = (name: LockName, { term, since, sinceMs }: Acquired): Lease => {
+    const lease = new ActiveLease({ name, term }, { sinceMs, renew, log });
+    active.set(name, lease);
+    const release = () => {
+      if (active.get(name) === lease) active.delete(name);
+      void lease.release();
+    };
+    return Object.assign(release, { lost: lease.lost, since });
+  };
+  return {
+    acquire: async (name, { waitMs, signal }) => {
+      const deadlineMs = performance.now() + waitMs;
+      for (;;) {
+        signal?.throwIfAborted();
+        // Another part of this process may hold it.
+        const acquired = active.has(name) ? null : await acquireOnce(name);
+        if (acquired !== null) return keep(name, acquired);
+        const leftMs = deadlineMs - performance.now();
+        if (leftMs <= 0)
+          throw new AppError('conflict', `Another receiver holds the lease "${name}".`);
+        await wait(Math.min(leftMs, jittered(attemptMs, random)), signal);
+      }
+    },
+    current: (name) => active.get(name)?.current() ?? null,
+    close: async () => {
+      const open = [...active.values()];
+      active.clear();
+      await Promise.all(open.map((lease) => lease.release()));
+    },
+  };
+}
+
+/** Resolves after the time; rejects with the reason of the signal. */
+function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', abort, { once: true });
+  });
+}
+
+interface Acquired {
+  term: number;
+  /** The last entry before the lease. */
+  since: number;
+  sinceMs: number;
+}
+
+interface LeaseOptions {
+  /** Start of the last renewal, by the monotonic clock. */
+  sinceMs: number;
+  renew: (name: LockName, term: number, forMs: number) => Promise<boolean>;
+  log: Logger;
+}
+
+/** A lease that is renewed until it is released or lost. */
+class ActiveLease {
+  readonly #lease: LeaseTerm & { name: LockName };
+  readonly #options: LeaseOptions;
+  readonly #lost = new AbortController();
+  #untilMs: number;
+  readonly #timer: NodeJS.Timeout;
+  /** Ends the lease in time, also while a renewal waits for its answer. */
+  #end: NodeJS.Timeout;
+  #renewing: Promise<void> | undefined;
+  #released: Promise<void> | undefined;
+
+  constructor(lease: LeaseTerm & { name: LockName }, options: LeaseOptions) {
+    this.#lease = lease;
+    this.#options = options;
+    this.#untilMs = options.sinceMs + leaseMs - marginMs;
+    this.#timer = setInterval(() => {
+      this.#renewing ??= this.#renew().finally(() => {
+        this.#renewing = undefined;
+      });
+    }, renewMs).unref();
+    this.#end = this.#endLater();
+  }
+
+  get lost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  /** Checks the clock, too: after a pause of the process, no timer has run yet. */
+  current(): LeaseTerm {
+    if (performance.now() >= this.#untilMs) this.#lose('not renewed in time');
+    if (this.#lost.signal.aborted) {
+      throw new AppError('conflict', 'Another receiver has taken over this job.', {
+        facts: { reason: 'lease-lost' },
+      });
+    }
+    return this.#lease;
+  }
+
+  async #renew(): Promise<void> {
+    const { name, term } = this.#lease;
+    const sinceMs = performance.now();
+    try {
+      if (await this.#options.renew(name, term, leaseMs)) {
+        this.#untilMs = sinceMs + leaseMs - marginMs;
+        clearTimeout(this.#end);
+        this.#end = this.#endLater();
+      } else this.#lose('taken over');
+    } catch (error) {
+      this.#options.log.debug({ lease: name, reason: errorText(error) }, 'failed to renew a lease');
+    }
+  }
+
+  #endLater(): NodeJS.Timeout {
+    const ms = Math.max(0, this.#untilMs - performance.now());
+    return setTimeout(() => this.#lose('not renewed in time'), ms).unref();
+  }
+
+  #lose(reason: string): void {
+    if (this.#lost.signal.aborted || this.#released !== undefined) return;
+    this.#stop();
+    this.#options.log.warn({ lease: this.#lease.name, reason }, 'lost a lease');
+    this.#lost.abort();
+  }
+
+  #stop(): void {
+    clearInterval(this.#timer);
+    clearTimeout(this.#end);
+  }
+
+  /** Never rejects: without an answer, the lease expires. */
+  release(): Promise<void> {
+    this.#stop();
+    this.#released ??= this.#giveBack();
+    return this.#released;
+  }
+
+  async #giveBack(): Promise<void> {
+    await this.#renewing;
+    if (this.#lost.signal.aborted) return;
+    const { name, term } = this.#lease;
+    await this.#options.renew(name, term, 0).catch(() => undefined);
+  }
+}

@@ -1,0 +1,327 @@
+/**
+ * Schema of the shared log in PostgreSQL: the SQL that upgrades a database from the previous version to each version.
+ * Released SQL is never changed.
+ */
+
+/** Entries of a partition. Pruning drops whole partitions. */
+const partitionEntries = 500_000;
+
+/** Error codes of our own functions. The class `ES` is not used by PostgreSQL. */
+export const sqlErrors = {
+  notOpen: 'ES001',
+  leaseLost: 'ES002',
+  receivedSince: 'ES003',
+  reused: 'ES004',
+  noStandby: 'ES005',
+} as const;
+
+export const migrations: readonly string[] = [
+  /*
+   * Version 1. All functions are one statement of the client, so that a client that dies holds no lock.
+   *
+   * `head` has one row. `append` locks it until its commit: entries and positions become visible in their order, without
+   * gaps. Keys have their own table, because a unique index of a partitioned table must include the partition's column.
+   * Untrusted text is stored as digest or in `payload` only: PostgreSQL accepts no NUL in text. Text has collation C,
+   * which no upgrade of the operating system changes.
+   *
+   * `notification_key`: `subscription`, `product` and `content` are digests. `recovered_event`: events that were fetched
+   * from the catalogue; `pushed` after their push. `appended`: results of the last appends, for clients that do not know
+   * the result. `lease`: `term` grows with each new holder. `file`: files that all nodes share, such as credentials.
+   */
+  `
+    CREATE TABLE earshot.head (
+      only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+      log_id uuid NOT NULL,
+      state text COLLATE "C" NOT NULL CHECK (state IN ('copying', 'open', 'moved')),
+      number bigint NOT NULL,
+      position bigint NOT NULL
+    );
+    INSERT INTO earshot.head (log_id, state, number, position) VALUES (gen_random_uuid(), 'open', 0, 0);
+
+    CREATE TABLE earshot.entry (
+      number bigint PRIMARY KEY,
+      batch_id uuid NOT NULL,
+      node uuid NOT NULL,
+      appended_at timestamptz NOT NULL,
+      last_position bigint NOT NULL,
+      has_items boolean NOT NULL,
+      outcomes jsonb NOT NULL,
+      encoding text COLLATE "C" NOT NULL,
+      payload bytea NOT NULL
+    ) PARTITION BY RANGE (number);
+    -- Payloads are compressed.
+    ALTER TABLE earshot.entry ALTER COLUMN payload SET STORAGE EXTERNAL;
+
+    CREATE TABLE earshot.notification_key (
+      dedupe_key bytea PRIMARY KEY,
+      position bigint NOT NULL,
+      subscription bytea,
+      product bytea NOT NULL,
+      event text COLLATE "C" NOT NULL,
+      content bytea
+    );
+    CREATE UNIQUE INDEX notification_key_position ON earshot.notification_key (position);
+
+    CREATE TABLE earshot.recovered_event (
+      position bigint PRIMARY KEY,
+      product bytea NOT NULL,
+      event text COLLATE "C" NOT NULL,
+      subscription text COLLATE "C",
+      event_us bigint NOT NULL,
+      pushed boolean NOT NULL
+    );
+    CREATE INDEX recovered_event_product ON earshot.recovered_event (product);
+
+    CREATE TABLE earshot.appended (
+      batch_id uuid PRIMARY KEY,
+      number bigint NOT NULL,
+      outcomes jsonb NOT NULL,
+      appended_at timestamptz NOT NULL,
+      asked integer NOT NULL DEFAULT 0
+    );
+
+    CREATE TABLE earshot.checkpoint (
+      number bigint NOT NULL,
+      part integer NOT NULL,
+      content bytea NOT NULL,
+      PRIMARY KEY (number, part)
+    );
+
+    CREATE TABLE earshot.lease (
+      name text COLLATE "C" PRIMARY KEY,
+      holder uuid,
+      term bigint NOT NULL,
+      expires_at timestamptz NOT NULL
+    );
+
+    CREATE TABLE earshot.node (
+      id uuid PRIMARY KEY,
+      name text COLLATE "C" NOT NULL,
+      applied bigint NOT NULL,
+      facts jsonb NOT NULL,
+      seen_at timestamptz NOT NULL
+    );
+
+    CREATE TABLE earshot.file (
+      name text COLLATE "C" PRIMARY KEY,
+      version bigint NOT NULL,
+      content bytea
+    );
+
+    CREATE FUNCTION earshot.add_partitions(from_number bigint, to_number bigint) RETURNS void
+    LANGUAGE plpgsql VOLATILE AS $$
+    DECLARE
+      size constant bigint := ${partitionEntries};
+      low bigint;
+      name text;
+    BEGIN
+      PERFORM pg_advisory_xact_lock(hashtext('earshot.add_partitions'));
+      FOR i IN from_number / size .. to_number / size LOOP
+        low := i * size;
+        name := 'entry_' || low;
+        CONTINUE WHEN to_regclass('earshot.' || name) IS NOT NULL;
+        -- Attached afterwards: creating a partition directly would lock the table for readers.
+        EXECUTE format('CREATE TABLE earshot.%I (LIKE earshot.entry INCLUDING ALL)', name);
+        EXECUTE format(
+          'ALTER TABLE earshot.entry ATTACH PARTITION earshot.%I FOR VALUES FROM (%s) TO (%s)',
+          name, low, low + size);
+      END LOOP;
+    END $$;
+    SELECT earshot.add_partitions(1, ${2 * partitionEntries});
+
+    -- Makes the commit of this transaction wait for the disk, and for the synchronous standby, if any.
+    CREATE FUNCTION earshot.begin_durable(needs_standby boolean) RETURNS void
+    LANGUAGE plpgsql VOLATILE AS $$
+    BEGIN
+      PERFORM set_config('lock_timeout', '10s', true);
+      IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+      END IF;
+      IF needs_standby AND current_setting('synchronous_standby_names') = '' THEN
+        RAISE EXCEPTION 'no synchronous standby is configured' USING ERRCODE = '${sqlErrors.noStandby}';
+      END IF;
+    END $$;
+
+    -- Position of the recovered event that a push reports; null for none. Mirrors \`sameEvent\` of the SQLite log.
+    CREATE FUNCTION earshot.recovered_position(item jsonb) RETURNS bigint
+    LANGUAGE sql STABLE AS $$
+      SELECT position FROM earshot.recovered_event
+      WHERE NOT pushed AND product = decode(item->>'product', 'hex') AND event = item->>'event'
+        AND subscription IS NOT DISTINCT FROM item->>'subscription'
+        AND (event <> 'modified' OR CASE
+          WHEN item->>'stateMs' IS NOT NULL THEN event_us / 1000 = (item->>'stateMs')::bigint
+          ELSE event_us / 1000 <= (item->>'notificationMs')::bigint END)
+      ORDER BY CASE event WHEN 'modified' THEN -event_us ELSE position END, position LIMIT 1
+    $$;
+
+    -- Decides about one item, and stores its key when it is new. Returns the name of the outcome and its position.
+    CREATE FUNCTION earshot.decide(item jsonb, next_position bigint, any_unpushed boolean)
+    RETURNS TABLE (outcome text, at bigint)
+    LANGUAGE plpgsql VOLATILE AS $$
+    DECLARE
+      item_key bytea := decode(item->>'key', 'hex');
+      item_product constant bytea := decode(item->>'product', 'hex');
+      item_subscription constant bytea := decode(item->>'subscriptionId', 'hex');
+      item_content constant bytea := decode(item->>'content', 'hex');
+      recovered_us constant bigint := (item->>'recoveredUs')::bigint;
+      known earshot.notification_key;
+    BEGIN
+      IF recovered_us IS NOT NULL THEN
+        SELECT r.position INTO at FROM earshot.recovered_event r
+        WHERE r.product = item_product AND r.event = item->>'event'
+          AND r.subscription IS NOT DISTINCT FROM item->>'subscription'
+          AND (r.event <> 'modified' OR r.event_us / 1000 = recovered_us / 1000)
+        ORDER BY r.position LIMIT 1;
+        IF FOUND THEN
+          outcome := 'duplicate';
+          RETURN NEXT;
+          RETURN;
+        END IF;
+      ELSIF any_unpushed AND (item->>'isPush')::boolean THEN
+        at := earshot.recovered_position(item);
+        IF at IS NOT NULL AND NOT EXISTS
+          (SELECT 1 FROM earshot.notification_key WHERE dedupe_key = item_key)
+        THEN
+          UPDATE earshot.recovered_event SET pushed = true WHERE position = at;
+          UPDATE earshot.notification_key SET dedupe_key = item_key, subscription = item_subscription
+          WHERE position = at;
+          outcome := 'late';
+          RETURN NEXT;
+          RETURN;
+        END IF;
+      END IF;
+      LOOP
+        INSERT INTO earshot.notification_key
+        VALUES (item_key, next_position, item_subscription, item_product, item->>'event', item_content)
+        ON CONFLICT DO NOTHING;
+        IF FOUND THEN
+          IF recovered_us IS NOT NULL THEN
+            INSERT INTO earshot.recovered_event VALUES
+              (next_position, item_product, item->>'event', item->>'subscription', recovered_us, false);
+          END IF;
+          outcome := 'stored';
+          at := next_position;
+          RETURN NEXT;
+          RETURN;
+        END IF;
+        SELECT * INTO STRICT known FROM earshot.notification_key WHERE dedupe_key = item_key;
+        EXIT WHEN item->>'subscriptionKey' IS NULL OR known.subscription = item_subscription
+          OR known.subscription IS NULL OR item_key = decode(item->>'subscriptionKey', 'hex');
+        item_key := decode(item->>'subscriptionKey', 'hex');
+      END LOOP;
+      outcome := CASE
+        WHEN known.product = item_product AND known.event = item->>'event'
+          AND (known.content = item_content OR known.content IS NULL OR item_content IS NULL)
+        THEN 'duplicate' ELSE 'reused' END;
+      at := known.position;
+      RETURN NEXT;
+    END $$;
+
+    CREATE FUNCTION earshot.append(
+      new_batch uuid, new_node uuid, lease_name text, lease_term bigint, needs_standby boolean,
+      items jsonb, checked_position bigint, refuses_reused boolean, new_encoding text, new_payload bytea)
+    RETURNS TABLE (entry_number bigint, entry_outcomes jsonb)
+    LANGUAGE plpgsql VOLATILE AS $$
+    DECLARE
+      log_head earshot.head;
+      item jsonb;
+      decided record;
+      all_decided jsonb[] := '{}';
+      any_unpushed boolean;
+    BEGIN
+      PERFORM earshot.begin_durable(needs_standby);
+      SELECT * INTO STRICT log_head FROM earshot.head FOR UPDATE;
+      -- The update makes this commit wait for the disk and the standby, too: the first one may not have waited.
+      UPDATE earshot.appended SET asked = asked + 1 WHERE batch_id = new_batch
+      RETURNING number, outcomes INTO entry_number, entry_outcomes;
+      IF FOUND THEN
+        RETURN NEXT;
+        RETURN;
+      END IF;
+      IF log_head.state <> 'open' THEN
+        RAISE EXCEPTION 'the log is %', log_head.state USING ERRCODE = '${sqlErrors.notOpen}';
+      END IF;
+      IF lease_name IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM earshot.lease WHERE name = lease_name AND term = lease_term AND holder = new_node)
+      THEN
+        RAISE EXCEPTION 'the lease was taken over' USING ERRCODE = '${sqlErrors.leaseLost}';
+      END IF;
+      IF items IS NOT NULL THEN
+        IF checked_position < log_head.position AND EXISTS (
+          SELECT 1 FROM earshot.notification_key WHERE position > checked_position AND product IN
+            (SELECT decode(value->>'product', 'hex') FROM jsonb_array_elements(items)))
+        THEN
+          RAISE EXCEPTION 'a product was received meanwhile' USING ERRCODE = '${sqlErrors.receivedSince}';
+        END IF;
+        any_unpushed := EXISTS (SELECT 1 FROM earshot.recovered_event WHERE NOT pushed);
+        FOR item IN SELECT value FROM jsonb_array_elements(items) LOOP
+          SELECT * INTO STRICT decided FROM earshot.decide(item, log_head.position + 1, any_unpushed);
+          IF decided.outcome = 'stored' THEN
+            log_head.position := log_head.position + 1;
+            any_unpushed := any_unpushed OR item->>'recoveredUs' IS NOT NULL;
+          ELSIF decided.outcome = 'reused' AND refuses_reused THEN
+            RAISE EXCEPTION 'an AckId has different content' USING ERRCODE = '${sqlErrors.reused}';
+          END IF;
+          all_decided := all_decided || jsonb_build_array(decided.outcome, decided.at);
+        END LOOP;
+      END IF;
+      entry_outcomes := to_jsonb(all_decided);
+      entry_number := log_head.number + 1;
+      UPDATE earshot.head SET number = entry_number, position = log_head.position;
+      INSERT INTO earshot.entry VALUES (entry_number, new_batch, new_node, clock_timestamp(), log_head.position,
+        items IS NOT NULL, entry_outcomes, new_encoding, new_payload);
+      INSERT INTO earshot.appended VALUES (new_batch, entry_number, entry_outcomes, clock_timestamp());
+      RETURN NEXT;
+    END $$;
+
+    -- Reports a node. The write also proves that the log accepts appends.
+    CREATE FUNCTION earshot.report(
+      node_id uuid, node_name text, node_applied bigint, node_facts jsonb, needs_standby boolean)
+    RETURNS text
+    LANGUAGE plpgsql VOLATILE AS $$
+    BEGIN
+      PERFORM earshot.begin_durable(needs_standby);
+      INSERT INTO earshot.node VALUES (node_id, node_name, node_applied, node_facts, clock_timestamp())
+      ON CONFLICT (id) DO UPDATE SET name = excluded.name, applied = excluded.applied,
+        facts = excluded.facts, seen_at = excluded.seen_at;
+      RETURN (SELECT state FROM earshot.head);
+    END $$;
+
+    -- Gives a free lease to a node. Returns its term and the last entry before it; no row when another node holds it.
+    CREATE FUNCTION earshot.acquire_lease(lease_name text, node_id uuid, lease_ms integer)
+    RETURNS TABLE (lease_term bigint, head_number bigint)
+    LANGUAGE plpgsql VOLATILE AS $$
+    BEGIN
+      INSERT INTO earshot.lease VALUES (lease_name, NULL, 0, '-infinity') ON CONFLICT DO NOTHING;
+      IF NOT EXISTS (SELECT 1 FROM earshot.lease
+        WHERE name = lease_name AND (holder IS NULL OR expires_at < clock_timestamp()))
+      THEN
+        RETURN;
+      END IF;
+      PERFORM earshot.begin_durable(false);
+      -- Before the lease: entries under the previous term are complete when the term changes.
+      SELECT number INTO STRICT head_number FROM earshot.head FOR UPDATE;
+      UPDATE earshot.lease SET holder = node_id, term = term + 1,
+        expires_at = clock_timestamp() + make_interval(secs => lease_ms / 1000.0)
+      WHERE name = lease_name AND (holder IS NULL OR expires_at < clock_timestamp())
+      RETURNING term INTO lease_term;
+      IF FOUND THEN
+        RETURN NEXT;
+      END IF;
+    END $$;
+
+    -- Returns true when this term still had the lease, which is now prolonged. 0 ms releases it.
+    CREATE FUNCTION earshot.renew_lease(lease_name text, node_id uuid, lease_term bigint, lease_ms integer)
+    RETURNS boolean
+    LANGUAGE plpgsql VOLATILE AS $$
+    BEGIN
+      PERFORM set_config('lock_timeout', '5s', true);
+      -- A renewal that a failover loses ends the lease early, which is safe.
+      PERFORM set_config('synchronous_commit', 'local', true);
+      UPDATE earshot.lease SET holder = CASE WHEN lease_ms > 0 THEN node_id END,
+        expires_at = clock_timestamp() + make_interval(secs => lease_ms / 1000.0)
+      WHERE name = lease_name AND holder = node_id AND term = lease_term;
+      RETURN FOUND;
+    END $$;
+  `,
+];

@@ -1,0 +1,120 @@
+/** Announces new entries to the other nodes. Polling replaces every message that gets lost. */
+import type pg from 'pg';
+import { errorText } from '../domain/app-error.ts';
+import type { Logger } from '../domain/ports.ts';
+import type { Connections } from './connection.ts';
+
+const channel = 'earshot_log';
+
+/** Interval of messages: each takes a lock that all databases of the server share. */
+const announceMs = 250;
+
+/** Interval of attempts to listen again. */
+const reconnectMs = 5_000;
+
+/** A pooler in transaction mode passes no messages on; then the connection is closed. */
+const provenMs = 2_000;
+
+export interface WakeUp {
+  /** Announces a new entry to all nodes. Never rejects; not before the append is committed. */
+  announce(): void;
+  /** Resolves at the next message, after the time, or when the signal is aborted. */
+  next(timeoutMs: number, signal: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function createWakeUp(connections: Connections, log: Logger): WakeUp {
+  const waiting = new Set<() => void>();
+  const wake = () => {
+    for (const one of waiting) one();
+  };
+  const listening = listen(connections, wake, log);
+  let announcing: NodeJS.Timeout | undefined;
+  let sent: Promise<unknown> = Promise.resolve();
+  return {
+    announce: () => {
+      wake();
+      announcing ??= setTimeout(() => {
+        announcing = undefined;
+        sent = connections.query(`NOTIFY ${channel}`).catch((error: unknown) => {
+          log.debug({ reason: errorText(error) }, 'failed to announce a new entry');
+        });
+      }, announceMs).unref();
+    },
+    next: (timeoutMs, signal) => {
+      if (signal.aborted) return Promise.resolve();
+      return new Promise((resolve) => {
+        const done = () => {
+          clearTimeout(timer);
+          signal.removeEventListener('abort', done);
+          waiting.delete(done);
+          resolve();
+        };
+        const timer = setTimeout(done, timeoutMs);
+        signal.addEventListener('abort', done, { once: true });
+        waiting.add(done);
+      });
+    },
+    close: async () => {
+      clearTimeout(announcing);
+      await sent;
+      await listening.close();
+      wake();
+    },
+  };
+}
+
+/** Keeps a connection that listens. */
+function listen(connections: Connections, wake: () => void, log: Logger) {
+  let client: pg.Client | undefined;
+  let retry: NodeJS.Timeout | undefined;
+  let isClosed = false;
+
+  const close = async (which: pg.Client) => {
+    if (client === which) client = undefined;
+    await which.end().catch(() => undefined);
+  };
+  const open = async () => {
+    const opened = await connections.open();
+    if (isClosed) return close(opened);
+    client = opened;
+    let isProven = false;
+    opened.on('notification', () => {
+      isProven = true;
+      wake();
+    });
+    opened.on('end', () => {
+      if (client === opened) client = undefined;
+      again();
+    });
+    await opened.query(`LISTEN ${channel}`);
+    await opened.query(`NOTIFY ${channel}`);
+    setTimeout(() => {
+      if (isProven || client !== opened) return;
+      log.debug({}, 'the database passes no messages on; polling for new entries');
+      opened.removeAllListeners('end');
+      void close(opened);
+    }, provenMs).unref();
+  };
+  const start = () => {
+    opening = open().catch((error: unknown) => {
+      log.debug({ reason: errorText(error) }, 'failed to listen for new entries');
+      again();
+    });
+  };
+  const again = () => {
+    if (isClosed) return;
+    clearTimeout(retry);
+    retry = setTimeout(start, reconnectMs).unref();
+  };
+  let opening: Promise<void> = Promise.resolve();
+  start();
+  return {
+    close: async () => {
+      isClosed = true;
+      clearTimeout(retry);
+      await opening;
+      if (client !== undefined) await close(client);
+    },
+  };
+}

@@ -1,0 +1,254 @@
+/** Applies entries of the shared log to the SQLite log of this node, in order and once. */
+import type { Database } from 'better-sqlite3';
+import { AppError } from '../../domain/app-error.ts';
+import type { ItemOutcome, LogEntry } from '../../domain/shared-log.ts';
+import { type BodyWriter, createBodyWriter } from '../bodies/bodies.ts';
+import { prepared } from '../engine/database.ts';
+import {
+  deserializeError,
+  type Operation,
+  type SerializedError,
+  serializeError,
+} from '../engine/rpc.ts';
+import { isEnvironmentFailure } from '../engine/sqlite-error.ts';
+import { addToQuarantine, quarantineOnce, release } from '../log/quarantine.ts';
+import { countDrift } from '../log/queries.ts';
+import { writePush, writeRecovered } from '../log/recovered-events.ts';
+import { ackIdReused, countDuplicate, insertNotification } from '../log/write-delivery.ts';
+import {
+  type Change,
+  decodeEntry,
+  type EntryContent,
+  type EntryDelivery,
+  type EntryNotification,
+  fromJson,
+  toJson,
+} from './entry.ts';
+
+/** Results of entries that are kept for their senders, which ask within seconds. */
+const resultsMax = 10_000;
+
+/** Place of this node in the shared log. */
+export interface NodePlace {
+  logId: string;
+  nodeId: string;
+  /** Last applied entry, and its batch id. */
+  applied: number;
+  batchId: string | null;
+  /** Up to this entry, changes are part of the checkpoint that is loaded then. */
+  stateFrom: number;
+}
+
+/** Result of one entry: of each delivery the id of its quarantine entry, or of each change its value or error. */
+export type EntryResult = (number | null)[] | ChangeResult[];
+
+export type ChangeResult = { value: unknown } | { error: SerializedError };
+
+export function nodePlace(database: Database): NodePlace | null {
+  const row = prepared<[], NodePlace>(
+    database,
+    `SELECT log_id AS logId, node_id AS nodeId, applied, batch_id AS batchId, state_from AS stateFrom
+     FROM shared_log`,
+  ).get();
+  return row ?? null;
+}
+
+/** Makes this log a node of a shared log. */
+export function joinLog(
+  database: Database,
+  { logId, nodeId }: Pick<NodePlace, 'logId' | 'nodeId'>,
+) {
+  prepared(database, 'INSERT INTO shared_log VALUES (1, ?, ?, 0, NULL, 0)').run(logId, nodeId);
+}
+
+/**
+ * Applies entries within the caller's transaction. Skips those that another process of this node has applied. Returns
+ * the number of the last applied entry and of the applied deliveries. Throws failures of the disk or file, and then the transaction is rolled back.
+ */
+export function applyEntries(
+  database: Database,
+  entries: readonly LogEntry[],
+  changes: ReadonlyMap<string, Operation<Database>>,
+): { applied: number; deliveries: number } {
+  const place = nodePlace(database);
+  if (place === null) throw new Error('This log does not belong to a shared log.');
+  let { applied, batchId } = place;
+  let deliveries = 0;
+  for (const entry of entries) {
+    if (entry.number <= applied) continue;
+    if (entry.number !== applied + 1) throw new Error(`Entry ${applied + 1} is missing.`);
+    const { encoding, payload: bytes } = entry;
+    const content = decodeEntry({ encoding, bytes });
+    if (content.kind === 'deliveries') deliveries += content.deliveries.length;
+    const results = apply(database, content, entry.outcomes, changes);
+    if (results !== null) saveResult(database, entry.number, results);
+    ({ number: applied, batchId } = entry);
+  }
+  prepared(database, 'UPDATE shared_log SET applied = ?, batch_id = ?').run(applied, batchId);
+  return { applied, deliveries };
+}
+
+function apply(
+  database: Database,
+  content: EntryContent,
+  outcomes: readonly ItemOutcome[],
+  changes: ReadonlyMap<string, Operation<Database>>,
+): EntryResult | null {
+  switch (content.kind) {
+    case 'deliveries':
+      return applyDeliveries(database, content.deliveries, outcomes);
+    case 'recovered':
+      applyRecovered(database, content, outcomes);
+      return null;
+    case 'changes':
+      return content.changes.map((change) => applyChange(database, change, changes));
+  }
+}
+
+/** Returns null when nothing was quarantined. */
+function applyDeliveries(
+  database: Database,
+  deliveries: readonly EntryDelivery[],
+  outcomes: readonly ItemOutcome[],
+): EntryResult | null {
+  const bodies = createBodyWriter(database);
+  let start = 0;
+  const quarantined = deliveries.map((delivery) => {
+    const own = outcomes.slice(start, start + delivery.notifications.length);
+    start += own.length;
+    return applyDelivery(database, bodies, delivery, own);
+  });
+  bodies.end();
+  countDrift(
+    database,
+    deliveries.flatMap(({ drift }) => drift),
+    deliveries.at(-1)?.receivedAtUs ?? 0,
+  );
+  return quarantined.some((id) => id !== null) ? quarantined : null;
+}
+
+/** Returns the id of the quarantine entry, if any. */
+function applyDelivery(
+  database: Database,
+  bodies: BodyWriter,
+  entry: EntryDelivery,
+  outcomes: readonly ItemOutcome[],
+): number | null {
+  const { encoding, faults, retry } = entry;
+  const delivery = {
+    ...entry,
+    // Without its content, which only a new decision would need.
+    encoded: encoding === null ? undefined : { encoding, content: entry.body },
+  };
+  const nextId = bodies.nextId();
+  for (const [i, notification] of entry.notifications.entries()) {
+    const decided = outcomes[i];
+    if (decided === undefined) throw new Error('An outcome of an entry is missing.');
+    write(database, delivery, notification, { decided, bodyId: nextId });
+  }
+  const isStored = outcomes.some(({ outcome }) => outcome === 'stored');
+  const bodyId = isStored ? bodies.add(delivery) : undefined;
+  if (faults.length > 0) return addToQuarantine(database, bodies, { delivery, faults, bodyId });
+  if (retry !== null) release(database, retry.quarantineId, retry.atUs);
+  if (!outcomes.some(({ outcome }) => outcome === 'reused')) return null;
+  countDrift(database, ['ack-id-reused'], entry.receivedAtUs);
+  const faultyReuse = { delivery, faults: [ackIdReused], bodyId };
+  return quarantineOnce(database, bodies, faultyReuse) ?? null;
+}
+
+function write(
+  database: Database,
+  delivery: EntryDelivery,
+  notification: EntryNotification,
+  { decided, bodyId }: { decided: ItemOutcome; bodyId: number },
+): void {
+  const { position } = decided;
+  const key = Buffer.from(notification.key, 'hex');
+  const { receivedAtUs } = delivery;
+  switch (decided.outcome) {
+    case 'stored': {
+      const row = { position, key, bodyId, eventUs: notification.recoveredUs };
+      if (insertNotification(database, delivery, notification, row)) return;
+      // Another subscription has the AckId.
+      const other = { ...row, key: Buffer.from(notification.subscriptionKey ?? '', 'hex') };
+      insertNotification(database, delivery, notification, other);
+      return;
+    }
+    case 'late': {
+      const eventUs = prepared(database, 'SELECT event_us FROM notification WHERE position = ?')
+        .pluck()
+        .get(position);
+      writePush(
+        database,
+        { ...delivery, item: notification, key },
+        { position, eventUs: Number(eventUs) },
+      );
+      return;
+    }
+    default:
+      countDuplicate(database, position, receivedAtUs);
+  }
+}
+
+function applyRecovered(
+  database: Database,
+  { events, atUs }: Extract<EntryContent, { kind: 'recovered' }>,
+  outcomes: readonly ItemOutcome[],
+): void {
+  const bodies = createBodyWriter(database);
+  for (const [i, event] of events.entries()) {
+    const decided = outcomes[i];
+    if (decided?.outcome !== 'stored') continue;
+    writeRecovered(database, bodies, event, { atUs, position: decided.position });
+  }
+  bodies.end();
+}
+
+/** Applies a change in a transaction of its own within the caller's. All nodes get the same value, or the same error. */
+function applyChange(
+  database: Database,
+  { op, args }: Change,
+  changes: ReadonlyMap<string, Operation<Database>>,
+): ChangeResult {
+  const change = changes.get(op);
+  if (change === undefined) {
+    throw new AppError(
+      'unavailable',
+      `The shared log contains the change "${op}", which only a newer version of earshot knows.`,
+      { advice: 'Install the newer version on this receiver, too.' },
+    );
+  }
+  try {
+    const value = database.transaction(() => change(database, ...(args as never[])))();
+    return { value: value ?? null };
+  } catch (error) {
+    if (isEnvironmentFailure(error)) throw error;
+    return { error: serializeError(error) };
+  }
+}
+
+function saveResult(database: Database, number: number, result: EntryResult): void {
+  const parts: Uint8Array[] = [];
+  const json = toJson(result, parts);
+  prepared(database, 'INSERT INTO shared_result VALUES (?, ?, ?)').run(
+    number,
+    json,
+    Buffer.concat(parts),
+  );
+  prepared(database, 'DELETE FROM shared_result WHERE number <= ?').run(number - resultsMax);
+}
+
+/** Returns the result of an applied entry; null without one. */
+export function entryResult(database: Database, number: number): EntryResult | null {
+  const row = prepared<[number], { json: string; bytes: Uint8Array }>(
+    database,
+    'SELECT json, bytes FROM shared_result WHERE number = ?',
+  ).get(number);
+  return row === undefined ? null : (fromJson(row.json, row.bytes) as EntryResult);
+}
+
+/** Returns the value of a change, or throws its error. */
+export function changeValue(result: ChangeResult): unknown {
+  if ('error' in result) throw deserializeError(result.error);
+  return result.value;
+}

@@ -1,0 +1,90 @@
+/** The content of an entry of the shared log: deliveries with their parsed notifications, recovered events, or changes. */
+
+import type { MissingEvent } from '../../domain/completeness.ts';
+import type { DriftShape, Fault, Notification } from '../../domain/notification.ts';
+import type { Delivery } from '../../domain/ports.ts';
+import { compress, decompress } from '../bodies/bodies.ts';
+
+/** A delivery as it was parsed by the node that received it, so that all versions of earshot write the same. */
+export interface EntryDelivery
+  extends Pick<Delivery, 'receivedAtUs' | 'subscription' | 'source' | 'headers'> {
+  body: Uint8Array;
+  /** Content-Encoding; null without one. */
+  encoding: string | null;
+  notifications: EntryNotification[];
+  faults: readonly Fault[];
+  drift: readonly DriftShape[];
+  /** Set when a quarantined body is read again: it is released. */
+  retry: { quarantineId: number; atUs: number } | null;
+}
+
+export interface EntryNotification extends Notification {
+  /** Hexadecimal. */
+  key: string;
+  subscriptionKey: string | null;
+  recoveredUs: number | null;
+}
+
+/** An operation of the store with its arguments. */
+export interface Change {
+  op: string;
+  args: readonly unknown[];
+}
+
+export type EntryContent =
+  | { kind: 'deliveries'; deliveries: EntryDelivery[] }
+  | { kind: 'recovered'; events: MissingEvent[]; atUs: number }
+  | { kind: 'changes'; changes: Change[] };
+
+/** Maximum size before compression: a body has at most 1 MiB, and each of its notifications adds some hundred bytes. */
+const rawBytesMax = 256 * 2 ** 20;
+
+const lengthBytes = 4;
+
+/** The fastest useful zstd level. */
+const level = 1;
+
+/** Encodes a content: the length of its JSON, the JSON, and all byte arrays of it, compressed together. */
+export function encodeEntry(content: EntryContent): { encoding: string; bytes: Buffer } {
+  const parts: Uint8Array[] = [];
+  const json = Buffer.from(toJson(content, parts));
+  const head = Buffer.alloc(lengthBytes);
+  head.writeUInt32LE(json.length);
+  return compress(Buffer.concat([head, json, ...parts]), level);
+}
+
+/** Decodes what `encodeEntry` has written. */
+export function decodeEntry(encoded: { encoding: string; bytes: Uint8Array }): EntryContent {
+  const raw = decompress(encoded, rawBytesMax);
+  const end = lengthBytes + raw.readUInt32LE(0);
+  return fromJson(raw.toString('utf8', lengthBytes, end), raw.subarray(end)) as EntryContent;
+}
+
+/** Replaces byte arrays by `{"$bytes": length}`; their bytes follow in the same order. */
+export function toJson(value: unknown, parts: Uint8Array[]): string {
+  return JSON.stringify(value, function (this: Record<string, unknown>, key, plain: unknown) {
+    // Before `Buffer.toJSON`.
+    const original = this[key];
+    if (!(original instanceof Uint8Array)) return plain;
+    parts.push(original);
+    return { $bytes: original.length };
+  });
+}
+
+export function fromJson(json: string, bytes: Uint8Array): unknown {
+  let start = 0;
+  return inOrder(JSON.parse(json));
+
+  // Not a reviver, which would visit inner values first.
+  function inOrder(value: unknown): unknown {
+    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value)) return value.map(inOrder);
+    if ('$bytes' in value && Object.keys(value).length === 1) {
+      const end = start + Number(value.$bytes);
+      const part = bytes.subarray(start, end);
+      start = end;
+      return part;
+    }
+    return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, inOrder(one)]));
+  }
+}

@@ -1,0 +1,150 @@
+/** Follows the shared log: reads its entries and applies them to the SQLite log of this node. */
+import { AppError, errorText } from '../../domain/app-error.ts';
+import { errorFields } from '../../domain/job.ts';
+import type { Logger } from '../../domain/ports.ts';
+import type { LogPart, SharedLog } from '../../domain/shared-log.ts';
+import type { Remote } from '../engine/rpc.ts';
+import type { NodePlace } from './apply-entries.ts';
+import type { NodeWrites } from './node-thread.ts';
+
+/** Interval of polling: messages about new entries may get lost. */
+const pollMs = 1_000;
+
+/** Wait after a failure. */
+const retryMs = 1_000;
+
+/** Maximum wait for an entry to be applied. */
+const untilMs = 20_000;
+
+export interface FollowerState {
+  /** Number of the last applied entry. */
+  applied: number;
+  /** Why no entry is applied, readable and without secrets; null if entries are applied. */
+  fault: string | null;
+}
+
+export interface FollowerOptions {
+  log: Pick<SharedLog, 'head' | 'read' | 'news'>;
+  writer: Pick<Remote<NodeWrites>, 'apply' | 'place'>;
+  place: NodePlace;
+  logger: Logger;
+  /** Called after entries were applied; must not throw. */
+  onApplied: (applied: { deliveries: number }) => void;
+}
+
+/** Follows the log until it is stopped. Failures are logged once and retried. */
+export class Follower {
+  readonly #options: FollowerOptions;
+  readonly #stopping = new AbortController();
+  readonly #waiting = new Set<{ number: number; resolve: () => void }>();
+  readonly #running: Promise<void>;
+  #applied: number;
+  #batchId: string | null;
+  #fault: string | null = null;
+
+  constructor(options: FollowerOptions) {
+    this.#options = options;
+    ({ applied: this.#applied, batchId: this.#batchId } = options.place);
+    this.#running = this.#run();
+  }
+
+  get state(): FollowerState {
+    return { applied: this.#applied, fault: this.#fault };
+  }
+
+  /** Resolves when this node has applied an entry. Rejects with `unavailable` after some time. */
+  async until(number: number): Promise<void> {
+    if (number <= this.#applied) return;
+    const waiting = { number, resolve: () => {} };
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve, reject) => {
+      waiting.resolve = resolve;
+      this.#waiting.add(waiting);
+      timer = setTimeout(() => reject(this.#notApplied()), untilMs);
+    }).finally(() => {
+      clearTimeout(timer);
+      this.#waiting.delete(waiting);
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        await this.#round(signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#setFault(error);
+        await this.#options.log.news(retryMs, signal);
+      }
+    }
+  }
+
+  async #round(signal: AbortSignal): Promise<void> {
+    const { log, writer, onApplied } = this.#options;
+    const part = await log.read(this.#applied);
+    await requireSame(part, { applied: this.#applied, batchId: this.#batchId }, log);
+    const last = part.entries.at(-1);
+    if (last === undefined) {
+      this.#setFault(null);
+      return log.news(pollMs, signal);
+    }
+    const done = await writer.apply(part.entries);
+    // Another process of this node may have applied more.
+    const place = done.applied === last.number ? last : await writer.place();
+    this.#batchId = place?.batchId ?? null;
+    this.#applied = done.applied;
+    this.#setFault(null);
+    for (const { number, resolve } of this.#waiting) if (number <= this.#applied) resolve();
+    onApplied(done);
+  }
+
+  #setFault(error: unknown): void {
+    const { logger } = this.#options;
+    const text = error === null ? null : errorText(error);
+    if (text !== null && text !== this.#fault) {
+      logger.error(errorFields(error), 'failed to apply entries of the shared log; retrying');
+    }
+    if (text === null && this.#fault !== null) {
+      logger.info({ applied: this.#applied }, 'applying entries of the shared log');
+    }
+    this.#fault = text;
+  }
+
+  #notApplied(): AppError {
+    return new AppError('unavailable', 'This receiver has not applied the change yet.', {
+      advice: this.#fault ?? 'Run `earshot status` to see its lag.',
+    });
+  }
+}
+
+/** Throws when the database does not continue what this node has applied. */
+async function requireSame(
+  { lastBatchId, entries }: LogPart,
+  { applied, batchId }: Pick<NodePlace, 'applied' | 'batchId'>,
+  log: Pick<SharedLog, 'head'>,
+): Promise<void> {
+  if (applied === 0 || lastBatchId === batchId) return;
+  if (lastBatchId === null && entries[0]?.number === applied + 1) return;
+  const { number } = await log.head();
+  if (lastBatchId === null && number > applied) {
+    throw new AppError(
+      'unavailable',
+      `The shared log no longer contains entry ${applied + 1}, which this receiver needs next: it was pruned.`,
+      { advice: 'Stop this receiver, delete its data directory, and start it: it fills itself.' },
+    );
+  }
+  throw new AppError(
+    'unavailable',
+    `The database of the shared log has lost entry ${applied}, which this receiver has applied: it was restored, or replaced by a standby that lagged.`,
+    {
+      advice:
+        'See "The database has lost entries" in docs/several-receivers.md. The data directory contains the lost notifications: do not delete it.',
+    },
+  );
+}

@@ -1,0 +1,132 @@
+/** Opens the store of a node: its changes go through the shared log, and its queries read its own SQLite log. */
+import type { AcquireLock, LockName } from '../../domain/account.ts';
+import { AppError } from '../../domain/app-error.ts';
+import type { CommitFacts, Logger } from '../../domain/ports.ts';
+import type { SharedLog } from '../../domain/shared-log.ts';
+import type { DataPlace } from '../engine/disk-limit.ts';
+import { createAcquireLock } from '../engine/locks.ts';
+import { type Remote, remote } from '../engine/rpc.ts';
+import { StoreThread, threadFile } from '../engine/thread.ts';
+import { IntakeActivity } from '../log/intake-activity.ts';
+import type { Writes } from '../log/writer-thread.ts';
+import { openStoreReader, type Store, writePorts } from '../store.ts';
+import { Follower } from './follower.ts';
+import { createNodeChanges } from './node-changes.ts';
+import { NodeIntake } from './node-intake.ts';
+import type { NodeWrites } from './node-thread.ts';
+
+/** Timeout of a call to the writer thread. */
+const callTimeoutSeconds = 30;
+
+const queueBytesMaxDefault = 64 * 2 ** 20;
+
+/** Locks of the whole shared log; all others are of this node. */
+const leases: ReadonlySet<LockName> = new Set([
+  'leader',
+  'subscriptions',
+  'reconcile',
+  'sinks',
+  'summaries',
+  'certificate',
+]);
+
+export interface NodeStoreOptions extends DataPlace {
+  /** Opens the shared log for the node with this id. */
+  openLog: (nodeId: string) => Promise<SharedLog>;
+  /** Random UUID. */
+  newId: () => string;
+  queueBytesMax?: number;
+  logger: Logger;
+  /** Called after each commit of deliveries; must not throw. */
+  onCommit?: ((commit: CommitFacts) => void) | undefined;
+}
+
+/**
+ * Opens the store of a node. Creates the directory and the file when they are missing. Rejects with `configuration` for
+ * a log that does not belong to this shared log, and with `unavailable`.
+ */
+export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
+  const { dataDir, diskReserveBytes, queueBytesMax = queueBytesMaxDefault } = options;
+  const thread = new StoreThread(threadFile('shared/node-thread'), {
+    ...{ dataDir, diskReserveBytes, callTimeoutSeconds },
+  });
+  const writer = remote<NodeWrites>(thread);
+  let log: SharedLog | undefined;
+  try {
+    await thread.start();
+    const known = await writer.place();
+    const nodeId = known?.nodeId ?? options.newId();
+    log = await options.openLog(nodeId);
+    const place = known ?? (await join(writer, log, nodeId));
+    await requireSameLog(log, place.logId, dataDir);
+    const activity = new IntakeActivity();
+    const follower = new Follower({
+      ...{ log, writer, place, logger: options.logger },
+      onApplied: ({ deliveries }) => activity.note({ deliveries }),
+    });
+    const onCommit = (commit: CommitFacts) => options.onCommit?.(commit);
+    const parts = { log, writer, follower, newId: options.newId };
+    const intake = new NodeIntake({ ...parts, queueBytesMax, onCommit });
+    const changes = createNodeChanges({ ...parts, thread });
+    const reader = openStoreReader(dataDir);
+    const ports = writePorts(reader, remote<Writes>(changes));
+    const opened = log;
+    return {
+      ...reader,
+      ...ports,
+      ...{ activity, acquireLock: createAcquire(dataDir, log, follower) },
+      node: {
+        ...{ log, id: nodeId, state: () => follower.state },
+        caughtUp: async () => follower.until((await opened.head()).number),
+      },
+      accept: (delivery) => intake.accept(delivery),
+      retry: (id, atUs) => intake.retry(id, atUs),
+      checkWritable: () => intake.checkWritable(),
+      queue: () => ({ bytes: intake.queuedBytes, bytesMax: queueBytesMax }),
+      isWriterRunning: () => thread.isRunning,
+      close: async () => {
+        await intake.drain();
+        await changes.drain();
+        await follower.stop();
+        await opened.close();
+        await reader.close();
+        await thread.close();
+      },
+    };
+  } catch (error) {
+    await log?.close();
+    await thread.close();
+    throw error;
+  }
+}
+
+async function join(writer: Remote<NodeWrites>, log: SharedLog, nodeId: string) {
+  const { logId } = await log.head();
+  await writer.join({ logId, nodeId });
+  return { logId, nodeId, applied: 0, batchId: null, stateFrom: 0 };
+}
+
+async function requireSameLog(log: SharedLog, logId: string, dataDir: string): Promise<void> {
+  if ((await log.head()).logId === logId) return;
+  throw new AppError(
+    'configuration',
+    `The data directory ${dataDir} belongs to another shared log than the database of EARSHOT_LOG_URL.`,
+    { advice: 'Correct EARSHOT_LOG_URL, or set EARSHOT_DATA_DIR to an empty directory.' },
+  );
+}
+
+/** Locks of the shared log are leases. The holder has applied everything that earlier holders have written. */
+function createAcquire(dataDir: string, log: SharedLog, follower: Follower): AcquireLock {
+  const acquireLocal = createAcquireLock(dataDir);
+  return async (name, options) => {
+    if (!leases.has(name)) return acquireLocal(name, options);
+    const lease = await log.acquireLease(name, options);
+    try {
+      await follower.until(lease.since);
+      return lease;
+    } catch (error) {
+      lease();
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,91 @@
+/** The writer thread of a node of a shared log: prepares and applies entries. */
+import type { Database } from 'better-sqlite3';
+import type { Completeness } from '../../domain/completeness.ts';
+import type { Fault } from '../../domain/notification.ts';
+import type { BackupRun } from '../../domain/ports.ts';
+import type { PruneStep, Pruning } from '../../domain/pruning.ts';
+import type { LogEntry } from '../../domain/shared-log.ts';
+import { createDiskLimit, type DataPlace } from '../engine/disk-limit.ts';
+import { operationsByName } from '../engine/rpc.ts';
+import { serveThread } from '../engine/serve-thread.ts';
+import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
+import { changes, pruneShortly } from '../log/changes.ts';
+import { type PackedDelivery, unpackDeliveries } from '../log/intake-queue.ts';
+import {
+  applyEntries,
+  type EntryResult,
+  entryResult,
+  joinLog,
+  type NodePlace,
+  nodePlace,
+} from './apply-entries.ts';
+import type { Change } from './entry.ts';
+import {
+  type PreparedDeliveries,
+  type PreparedEntry,
+  prepareChanges,
+  prepareDeliveries,
+  prepareRecovered,
+  prepareRetry,
+} from './prepare-entry.ts';
+
+interface Writer {
+  place: DataPlace;
+  connection: WriterConnection;
+  requireSpace: () => void;
+}
+
+const changesByName = operationsByName<Database>(changes);
+
+const tasks = {
+  place: ({ connection }: Writer): NodePlace | null => connection.read(nodePlace),
+  join({ connection }: Writer, options: Parameters<typeof joinLog>[1]): void {
+    connection.transact((database) => joinLog(database, options));
+  },
+  prepareDeliveries: (
+    _: Writer,
+    buffer: ArrayBuffer,
+    deliveries: readonly PackedDelivery[],
+  ): PreparedDeliveries =>
+    prepareDeliveries(unpackDeliveries(buffer, deliveries).map(({ delivery }) => delivery)),
+  prepareRetry: (
+    { connection }: Writer,
+    id: number,
+    atUs: number,
+  ): PreparedDeliveries | { faults: Fault[] } =>
+    connection.read((database) => prepareRetry(database, id, atUs)),
+  prepareRecovered: ({ connection }: Writer, options: Parameters<Completeness['recover']>[0]) =>
+    connection.read((database) => prepareRecovered(database, options)),
+  prepareChanges: (_: Writer, changes: Change[]): PreparedEntry =>
+    prepareChanges({ kind: 'changes', changes }),
+  /** Returns the number of the last applied entry, and of the deliveries in the applied ones. */
+  apply({ connection, requireSpace }: Writer, entries: readonly LogEntry[]) {
+    requireSpace();
+    return connection.transact((database) => applyEntries(database, entries, changesByName));
+  },
+  result: ({ connection }: Writer, number: number): EntryResult | null =>
+    connection.read((database) => entryResult(database, number)),
+  checkpoint: ({ connection }: Writer): void => connection.checkpoint(),
+  pruneStep: (
+    { connection, place }: Writer,
+    options: Parameters<Pruning['pruneStep']>[0],
+  ): PruneStep => pruneShortly(connection, place, options),
+  backups: {
+    recordBackup({ connection }: Writer, run: BackupRun): void {
+      connection.transact((database) => changes.backups.recordBackup(database, run));
+    },
+  },
+};
+
+export type NodeWrites = typeof tasks;
+
+/** Interval of the check for removed files while nothing is written. */
+const removedFilesCheckMs = 250;
+
+serveThread<Writer>((place) => {
+  const connection = createWriterConnection(place.dataDir, 'node');
+  const writer = { place, connection, requireSpace: createDiskLimit(place) };
+  connection.read(nodePlace);
+  setInterval(() => connection.saveRemovedLog(), removedFilesCheckMs).unref();
+  return { operations: tasks, context: () => writer, close: () => connection.close() };
+});

@@ -93,16 +93,27 @@ export interface LogHead {
   logId: string;
   /** `copying`: not yet complete. `moved`: in use elsewhere. Both refuse appends. */
   state: 'copying' | 'open' | 'moved';
+  /** Number of the first entry that the log still contains; 1 for an empty log. */
+  first: number;
   /** Number of the last entry. */
   number: number;
   /** Last position of a notification. */
   position: number;
 }
 
-/** State of all shared tables after an entry, from which a new node starts. */
-export interface Checkpoint {
-  number: number;
-  content: Uint8Array;
+/** Content that only nodes read, and its encoding. */
+export interface EncodedContent {
+  encoding: string;
+  bytes: Uint8Array;
+}
+
+export interface MaintainedLog {
+  /** Removed keys of pruned notifications. */
+  keys: number;
+  /** Removed partitions of entries. */
+  partitions: number;
+  /** True when a newer checkpoint would permit the removal of more entries. */
+  needsCheckpoint: boolean;
 }
 
 /** Report of a node about itself. */
@@ -141,8 +152,21 @@ export interface SharedLog {
   check(): Promise<void>;
   /** Returns the entries after a number, in order; some of them if there are many. */
   read(after: number): Promise<LogPart>;
-  /** Returns the last checkpoint; null for a log whose entries are complete. */
-  checkpoint(): Promise<Checkpoint | null>;
+  /**
+   * Returns the entry of the last checkpoint; null without one. A checkpoint is the content of all tables after an entry,
+   * without notifications: a new node starts from it when earlier entries were removed.
+   */
+  checkpointNumber(): Promise<number | null>;
+  /** Streams the parts of a checkpoint. Rejects with `conflict` when another one has replaced it. */
+  checkpointParts(number: number): AsyncIterable<EncodedContent>;
+  /** Stores a checkpoint, which replaces older ones. */
+  saveCheckpoint(number: number, parts: AsyncIterable<EncodedContent>): Promise<void>;
+  /**
+   * Prepares space for the next entries, and removes results and reports that nobody needs. Removes keys up to
+   * `prunedPosition`, and the entries up to the last checkpoint that contain only notifications up to there and that
+   * all nodes of the last day have applied.
+   */
+  maintain(prunedPosition: number): Promise<MaintainedLog>;
   /**
    * Returns the term of a lease that this process holds; null for one that it has not acquired. Throws `conflict` for
    * one that it has lost, until it is released.

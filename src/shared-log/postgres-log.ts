@@ -6,7 +6,6 @@ import { jittered } from '../domain/job.ts';
 import type { Logger } from '../domain/ports.ts';
 import type {
   AppendedEntry,
-  Checkpoint,
   ItemOutcome,
   KnownNode,
   LogHead,
@@ -14,9 +13,10 @@ import type {
   NewEntry,
   SharedLog,
 } from '../domain/shared-log.ts';
+import { addPartitions, checkpoints } from './checkpoints.ts';
 import { type Connections, closedLog, openConnections } from './connection.ts';
 import { createLeases } from './leases.ts';
-import { migrations } from './schema.ts';
+import { migrationsOf, partitionEntriesDefault } from './schema.ts';
 import { createWakeUp } from './wake-up.ts';
 
 /** The oldest supported version of PostgreSQL, as `server_version_num`. */
@@ -43,6 +43,8 @@ export interface SharedLogOptions {
   newId: () => string;
   random: () => number;
   log: Logger;
+  /** For tests: entries of a partition of a new log. */
+  partitionEntries?: number;
 }
 
 /**
@@ -53,7 +55,7 @@ export async function openSharedLog(options: SharedLogOptions): Promise<SharedLo
   const connections = openConnections(options.urls);
   try {
     await requireServer(connections);
-    await migrate(connections);
+    await migrate(connections, migrationsOf(options.partitionEntries ?? partitionEntriesDefault));
   } catch (error) {
     await connections.close();
     throw error;
@@ -64,6 +66,7 @@ export async function openSharedLog(options: SharedLogOptions): Promise<SharedLo
   const append = (entry: NewEntry) => appendEntry(connections, entry, options);
   return {
     ...reads(connections),
+    ...checkpoints(connections),
     append: async (entry) => {
       const appended = await append(entry);
       wakeUp.announce();
@@ -111,7 +114,7 @@ async function requireServer({ query }: Connections): Promise<void> {
 }
 
 /** Applies missing migrations, one transaction each, under a lock. */
-async function migrate({ query }: Connections): Promise<void> {
+async function migrate({ query }: Connections, migrations: readonly string[]): Promise<void> {
   const version = await schemaVersion(query);
   if (version > migrations.length) {
     throw new AppError(
@@ -197,11 +200,6 @@ function isMissingPartition(error: unknown): boolean {
   return isAppError(error) && error.facts.sqlState === '23514';
 }
 
-/** Adds the partitions of the next entries. */
-async function addPartitions(query: Connections['query']): Promise<void> {
-  await query('SELECT earshot.add_partitions(number, number + 1000000) FROM earshot.head');
-}
-
 async function checkWritable(
   { query }: Connections,
   { needsStandby }: SharedLogOptions,
@@ -244,12 +242,17 @@ function reads({ query }: Connections) {
       const [row] = await query<{
         log_id: string;
         state: LogHead['state'];
+        first: string;
         number: string;
         position: string;
-      }>('SELECT log_id, state, number, position FROM earshot.head');
+      }>(
+        `SELECT log_id, state, coalesce((SELECT min(number) FROM earshot.entry), number + 1) AS first,
+           number, position FROM earshot.head`,
+      );
       if (row === undefined) throw new AppError('internal', 'The shared log has no head.');
       const { log_id: logId, state } = row;
-      return { logId, state, number: Number(row.number), position: Number(row.position) };
+      const [first, number] = [Number(row.first), Number(row.number)];
+      return { logId, state, first, number, position: Number(row.position) };
     },
     read: async (after: number): Promise<LogPart> => {
       const rows = await query<EntryRow & { [column: string]: unknown }>(
@@ -267,18 +270,6 @@ function reads({ query }: Connections) {
       return {
         lastBatchId: isKnown ? first.batchId : null,
         entries: entries.slice(Number(isKnown)),
-      };
-    },
-    checkpoint: async (): Promise<Checkpoint | null> => {
-      const rows = await query<{ number: string; content: Buffer }>(
-        `SELECT number, content FROM earshot.checkpoint
-         WHERE number = (SELECT max(number) FROM earshot.checkpoint) ORDER BY part`,
-      );
-      const [first] = rows;
-      if (first === undefined) return null;
-      return {
-        number: Number(first.number),
-        content: Buffer.concat(rows.map(({ content }) => content)),
       };
     },
     nodes: async (): Promise<KnownNode[]> => {

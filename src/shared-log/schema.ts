@@ -4,7 +4,7 @@
  */
 
 /** Entries of a partition. Pruning drops whole partitions. */
-const partitionEntries = 500_000;
+export const partitionEntriesDefault = 500_000;
 
 /** Error codes of our own functions. The class `ES` is not used by PostgreSQL. */
 export const sqlErrors = {
@@ -15,7 +15,8 @@ export const sqlErrors = {
   noStandby: 'ES005',
 } as const;
 
-export const migrations: readonly string[] = [
+/** The first element is version 1. */
+export const migrationsOf = (partitionEntries: number): readonly string[] => [
   /*
    * Version 1. All functions are one statement of the client, so that a client that dies holds no lock.
    *
@@ -83,6 +84,8 @@ export const migrations: readonly string[] = [
     CREATE TABLE earshot.checkpoint (
       number bigint NOT NULL,
       part integer NOT NULL,
+      is_last boolean NOT NULL,
+      encoding text COLLATE "C" NOT NULL,
       content bytea NOT NULL,
       PRIMARY KEY (number, part)
     );
@@ -108,7 +111,8 @@ export const migrations: readonly string[] = [
       content bytea
     );
 
-    CREATE FUNCTION earshot.add_partitions(from_number bigint, to_number bigint) RETURNS void
+    -- Adds the partition of an entry and the two after it.
+    CREATE FUNCTION earshot.add_partitions(from_number bigint) RETURNS void
     LANGUAGE plpgsql VOLATILE AS $$
     DECLARE
       size constant bigint := ${partitionEntries};
@@ -116,7 +120,7 @@ export const migrations: readonly string[] = [
       name text;
     BEGIN
       PERFORM pg_advisory_xact_lock(hashtext('earshot.add_partitions'));
-      FOR i IN from_number / size .. to_number / size LOOP
+      FOR i IN from_number / size .. from_number / size + 2 LOOP
         low := i * size;
         name := 'entry_' || low;
         CONTINUE WHEN to_regclass('earshot.' || name) IS NOT NULL;
@@ -127,7 +131,48 @@ export const migrations: readonly string[] = [
           name, low, low + size);
       END LOOP;
     END $$;
-    SELECT earshot.add_partitions(1, ${2 * partitionEntries});
+    SELECT earshot.add_partitions(1);
+
+    -- Removes up to 10,000 keys of pruned notifications; returns their number.
+    CREATE FUNCTION earshot.remove_keys(up_to bigint) RETURNS bigint
+    LANGUAGE plpgsql VOLATILE AS $$
+    DECLARE
+      removed bigint;
+    BEGIN
+      DELETE FROM earshot.recovered_event WHERE position <= up_to;
+      DELETE FROM earshot.notification_key WHERE position IN (
+        SELECT position FROM earshot.notification_key WHERE position <= up_to ORDER BY position LIMIT 10000);
+      GET DIAGNOSTICS removed = ROW_COUNT;
+      RETURN removed;
+    END $$;
+
+    -- Number of the last entry of the oldest partition, when all its notifications are pruned; otherwise null.
+    CREATE FUNCTION earshot.removable_number(up_to_position bigint) RETURNS bigint
+    LANGUAGE sql STABLE AS $$
+      SELECT last_number FROM (
+        SELECT substr(relname, 7)::bigint + ${partitionEntries} - 1 AS last_number
+        FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+        WHERE inhparent = 'earshot.entry'::regclass ORDER BY substr(relname, 7)::bigint LIMIT 1) AS oldest
+      WHERE last_number <= (SELECT number FROM earshot.head)
+        AND up_to_position >= (SELECT last_position FROM earshot.entry
+          WHERE number <= last_number ORDER BY number DESC LIMIT 1)
+    $$;
+
+    -- Drops the oldest partition if it may be removed. Returns whether it was dropped.
+    CREATE FUNCTION earshot.drop_partition(up_to_number bigint, up_to_position bigint) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE AS $$
+    DECLARE
+      last_number bigint;
+    BEGIN
+      PERFORM set_config('lock_timeout', '2s', true);
+      PERFORM pg_advisory_xact_lock(hashtext('earshot.add_partitions'));
+      last_number := earshot.removable_number(up_to_position);
+      IF last_number IS NULL OR last_number > up_to_number THEN
+        RETURN false;
+      END IF;
+      EXECUTE format('DROP TABLE earshot.%I', 'entry_' || (last_number + 1 - ${partitionEntries}));
+      RETURN true;
+    END $$;
 
     -- Makes the commit of this transaction wait for the disk, and for the synchronous standby, if any.
     CREATE FUNCTION earshot.begin_durable(needs_standby boolean) RETURNS void

@@ -79,11 +79,13 @@ export type Store = Intake &
 
 /** Place of a node in the shared log. */
 export interface NodeState {
-  log: Pick<SharedLog, 'head' | 'nodes' | 'report'>;
+  log: Pick<SharedLog, 'head' | 'nodes' | 'report' | 'maintain'>;
   id: string;
   state(): FollowerState;
   /** Resolves when this node has applied everything that is in the shared log now. Rejects with `unavailable`. */
   caughtUp(): Promise<void>;
+  /** Saves a checkpoint of this node in the shared log; returns the number of its entry. */
+  saveCheckpoint(): Promise<number>;
 }
 
 /** Reads that background jobs repeat every second or more often. */

@@ -69,16 +69,18 @@ export interface NodeOptions {
   dataDir?: string;
   needsStandby?: boolean;
   logger?: typeof silent;
+  partitionEntries?: number;
 }
 
 /** Opens the shared log for a node; closed after the test. */
 export async function openLog(
-  { url, needsStandby = false, logger = silent }: NodeOptions,
+  { url, needsStandby = false, logger = silent, partitionEntries }: NodeOptions,
   nodeId: string = randomUUID(),
 ): Promise<SharedLog> {
   const log = await openSharedLog({
     urls: typeof url === 'string' ? [url] : url,
     ...{ needsStandby, nodeId, newId: randomUUID, random: Math.random, log: logger },
+    ...(partitionEntries === undefined ? {} : { partitionEntries }),
   });
   onTestFinished(() => log.close());
   return log;

@@ -98,6 +98,12 @@ async function startSingleJobs(
     } else {
       log.info({ reason: comparisonOffReason }, 'automatic comparison with the catalogue disabled');
     }
+    if (store.node !== null) {
+      started(
+        'upkeep of the shared log',
+        loaded.startLogUpkeep({ store, node: store.node, log }, io),
+      );
+    }
     const { summary, dataDir, index, backup } = settings;
     const rules = { ...summary, dataDir, index, rejected: config.rejected };
     const summaries = await loaded.serveSummaries(receiver, rules, log, io);
@@ -134,11 +140,13 @@ async function loadJobs() {
     import('./reload-config.ts'),
     import('./leadership.ts'),
     import('./node-report.ts'),
+    import('./log-upkeep.ts'),
   ]);
-  const [marks, storage, summaries, context, watchdog, sinks, reload, leadership, report] = modules;
+  const [marks, storage, summaries, context, watchdog, sinks, ...others] = modules;
+  const [reload, leadership, report, upkeep] = others;
   return {
     ...{ ...marks, ...storage, ...summaries, ...context, ...watchdog, ...sinks, ...reload },
-    ...{ ...leadership, ...report },
+    ...{ ...leadership, ...report, ...upkeep },
   };
 }
 

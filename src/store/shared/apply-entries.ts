@@ -35,7 +35,7 @@ export interface NodePlace {
   /** Last applied entry, and its batch id. */
   applied: number;
   batchId: string | null;
-  /** Up to this entry, changes are part of the checkpoint that is loaded then. */
+  /** Up to this entry, changes are part of the checkpoint that is loaded after it; 0 without one. */
   stateFrom: number;
 }
 
@@ -53,12 +53,29 @@ export function nodePlace(database: Database): NodePlace | null {
   return row ?? null;
 }
 
-/** Makes this log a node of a shared log. */
-export function joinLog(
-  database: Database,
-  { logId, nodeId }: Pick<NodePlace, 'logId' | 'nodeId'>,
-) {
-  prepared(database, 'INSERT INTO shared_log VALUES (1, ?, ?, 0, NULL, 0)').run(logId, nodeId);
+/** Makes this log a node of a shared log. Throws `configuration` when it contains notifications or registrations. */
+export function joinLog(database: Database, place: NodePlace): void {
+  const own = `SELECT 1 FROM notification UNION ALL SELECT 1 FROM registration
+    UNION ALL SELECT 1 FROM quarantine LIMIT 1`;
+  if (prepared(database, own).get() !== undefined) {
+    throw new AppError(
+      'configuration',
+      'The log in the data directory contains data that is not in the shared log of EARSHOT_LOG_URL.',
+      {
+        advice:
+          'Copy it into the shared log with `earshot log copy`, or set EARSHOT_DATA_DIR to an empty directory.',
+      },
+    );
+  }
+  prepared(
+    database,
+    'INSERT INTO shared_log VALUES (1, @logId, @nodeId, @applied, @batchId, @stateFrom)',
+  ).run(place);
+}
+
+/** Sets the checkpoint that is loaded after its entry; 0 when it is loaded. */
+export function setStateFrom(database: Database, number: number): void {
+  prepared(database, 'UPDATE shared_log SET state_from = ?').run(number);
 }
 
 /**
@@ -76,11 +93,17 @@ export function applyEntries(
   let deliveries = 0;
   for (const entry of entries) {
     if (entry.number <= applied) continue;
+    // The checkpoint is loaded first.
+    if (place.stateFrom > 0 && entry.number > place.stateFrom) break;
     if (entry.number !== applied + 1) throw new Error(`Entry ${applied + 1} is missing.`);
     const { encoding, payload: bytes } = entry;
     const content = decodeEntry({ encoding, bytes });
     if (content.kind === 'deliveries') deliveries += content.deliveries.length;
-    const results = apply(database, content, entry.outcomes, changes);
+    const isInCheckpoint = entry.number <= place.stateFrom;
+    const results =
+      isInCheckpoint && content.kind === 'changes'
+        ? null
+        : apply(database, content, entry.outcomes, changes);
     if (results !== null) saveResult(database, entry.number, results);
     ({ number: applied, batchId } = entry);
   }

@@ -44,8 +44,10 @@ const lengthBytes = 4;
 /** The fastest useful zstd level. */
 const level = 1;
 
+export const encodeEntry = (content: EntryContent) => encodeContent(content);
+
 /** Encodes a content: the length of its JSON, the JSON, and all byte arrays of it, compressed together. */
-export function encodeEntry(content: EntryContent): { encoding: string; bytes: Buffer } {
+export function encodeContent(content: object): { encoding: string; bytes: Buffer } {
   const parts: Uint8Array[] = [];
   const json = Buffer.from(toJson(content, parts));
   const head = Buffer.alloc(lengthBytes);
@@ -53,11 +55,15 @@ export function encodeEntry(content: EntryContent): { encoding: string; bytes: B
   return compress(Buffer.concat([head, json, ...parts]), level);
 }
 
-/** Decodes what `encodeEntry` has written. */
-export function decodeEntry(encoded: { encoding: string; bytes: Uint8Array }): EntryContent {
+/** Decodes an entry, which `encodeEntry` has written. */
+export const decodeEntry = (encoded: { encoding: string; bytes: Uint8Array }) =>
+  decodeContent(encoded) as EntryContent;
+
+/** Decodes what `encodeContent` has written. */
+export function decodeContent(encoded: { encoding: string; bytes: Uint8Array }): unknown {
   const raw = decompress(encoded, rawBytesMax);
   const end = lengthBytes + raw.readUInt32LE(0);
-  return fromJson(raw.toString('utf8', lengthBytes, end), raw.subarray(end)) as EntryContent;
+  return fromJson(raw.toString('utf8', lengthBytes, end), raw.subarray(end));
 }
 
 /** Replaces byte arrays by `{"$bytes": length}`; their bytes follow in the same order. */

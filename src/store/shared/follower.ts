@@ -24,8 +24,8 @@ export interface FollowerState {
 }
 
 export interface FollowerOptions {
-  log: Pick<SharedLog, 'head' | 'read' | 'news'>;
-  writer: Pick<Remote<NodeWrites>, 'apply' | 'place'>;
+  log: Pick<SharedLog, 'head' | 'read' | 'news' | 'checkpointNumber' | 'checkpointParts'>;
+  writer: Pick<Remote<NodeWrites>, 'apply' | 'place' | 'setStateFrom' | 'loadPart'>;
   place: NodePlace;
   logger: Logger;
   /** Called after entries were applied; must not throw. */
@@ -40,11 +40,16 @@ export class Follower {
   readonly #running: Promise<void>;
   #applied: number;
   #batchId: string | null;
+  #stateFrom: number;
   #fault: string | null = null;
 
   constructor(options: FollowerOptions) {
     this.#options = options;
-    ({ applied: this.#applied, batchId: this.#batchId } = options.place);
+    ({
+      applied: this.#applied,
+      batchId: this.#batchId,
+      stateFrom: this.#stateFrom,
+    } = options.place);
     this.#running = this.#run();
   }
 
@@ -54,7 +59,7 @@ export class Follower {
 
   /** Resolves when this node has applied an entry. Rejects with `unavailable` after some time. */
   async until(number: number): Promise<void> {
-    if (number <= this.#applied) return;
+    if (this.#hasApplied(number)) return;
     const waiting = { number, resolve: () => {} };
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve, reject) => {
@@ -87,6 +92,7 @@ export class Follower {
 
   async #round(signal: AbortSignal): Promise<void> {
     const { log, writer, onApplied } = this.#options;
+    if (this.#applied === this.#stateFrom) await this.#loadCheckpoint();
     const part = await log.read(this.#applied);
     await requireSame(part, { applied: this.#applied, batchId: this.#batchId }, log);
     const last = part.entries.at(-1);
@@ -100,8 +106,34 @@ export class Follower {
     this.#batchId = place?.batchId ?? null;
     this.#applied = done.applied;
     this.#setFault(null);
-    for (const { number, resolve } of this.#waiting) if (number <= this.#applied) resolve();
+    this.#resolveWaiting();
     onApplied(done);
+  }
+
+  /** A node without its checkpoint has applied nothing completely. */
+  #hasApplied(number: number): boolean {
+    return this.#stateFrom === 0 && number <= this.#applied;
+  }
+
+  #resolveWaiting(): void {
+    for (const { number, resolve } of this.#waiting) if (this.#hasApplied(number)) resolve();
+  }
+
+  /** Loads the checkpoint, or waits for the entry of the one that has replaced it. */
+  async #loadCheckpoint(): Promise<void> {
+    if (this.#stateFrom === 0) return;
+    const { log, writer, logger } = this.#options;
+    const newest = (await log.checkpointNumber()) ?? 0;
+    if (newest > this.#stateFrom) {
+      await writer.setStateFrom(newest);
+      this.#stateFrom = newest;
+      return;
+    }
+    for await (const part of log.checkpointParts(newest)) await writer.loadPart(part);
+    await writer.setStateFrom(0);
+    this.#stateFrom = 0;
+    this.#resolveWaiting();
+    logger.info({ number: newest }, 'loaded a checkpoint of the shared log');
   }
 
   #setFault(error: unknown): void {

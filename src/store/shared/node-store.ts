@@ -6,10 +6,12 @@ import type { SharedLog } from '../../domain/shared-log.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
 import { createAcquireLock } from '../engine/locks.ts';
 import { type Remote, remote } from '../engine/rpc.ts';
-import { StoreThread, threadFile } from '../engine/thread.ts';
+import { StoreThread, threadFile, withThread } from '../engine/thread.ts';
 import { IntakeActivity } from '../log/intake-activity.ts';
 import type { Writes } from '../log/writer-thread.ts';
 import { openStoreReader, type Store, writePorts } from '../store.ts';
+import type { NodePlace } from './apply-entries.ts';
+import type { CheckpointReads } from './checkpoint-thread.ts';
 import { Follower } from './follower.ts';
 import { createNodeChanges } from './node-changes.ts';
 import { NodeIntake } from './node-intake.ts';
@@ -78,6 +80,7 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
       node: {
         ...{ log, id: nodeId, state: () => follower.state },
         caughtUp: async () => follower.until((await opened.head()).number),
+        saveCheckpoint: () => saveCheckpoint(opened, options),
       },
       accept: (delivery) => intake.accept(delivery),
       retry: (id, atUs) => intake.retry(id, atUs),
@@ -100,10 +103,29 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
   }
 }
 
-async function join(writer: Remote<NodeWrites>, log: SharedLog, nodeId: string) {
-  const { logId } = await log.head();
-  await writer.join({ logId, nodeId });
-  return { logId, nodeId, applied: 0, batchId: null, stateFrom: 0 };
+/** Begins with the first entry that the log contains, and with the checkpoint when earlier ones were removed. */
+async function join(
+  writer: Remote<NodeWrites>,
+  log: SharedLog,
+  nodeId: string,
+): Promise<NodePlace> {
+  const { logId, first } = await log.head();
+  const stateFrom = (await log.checkpointNumber()) ?? 0;
+  const place = { logId, nodeId, applied: first - 1, batchId: null, stateFrom };
+  await writer.join(place);
+  return place;
+}
+
+/** Saves the state after the last applied entry, which is read on its own thread. */
+async function saveCheckpoint(log: SharedLog, place: DataPlace): Promise<number> {
+  return withThread<CheckpointReads, number>('shared/checkpoint-thread', place, async (reading) => {
+    const number = await reading.begin();
+    await log.saveCheckpoint(number, parts());
+    return number;
+    async function* parts() {
+      for (let part = await reading.next(); part !== null; part = await reading.next()) yield part;
+    }
+  });
 }
 
 async function requireSameLog(log: SharedLog, logId: string, dataDir: string): Promise<void> {

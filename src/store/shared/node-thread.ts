@@ -4,7 +4,7 @@ import type { Completeness } from '../../domain/completeness.ts';
 import type { Fault } from '../../domain/notification.ts';
 import type { BackupRun } from '../../domain/ports.ts';
 import type { PruneStep, Pruning } from '../../domain/pruning.ts';
-import type { LogEntry } from '../../domain/shared-log.ts';
+import type { EncodedContent, LogEntry } from '../../domain/shared-log.ts';
 import { createDiskLimit, type DataPlace } from '../engine/disk-limit.ts';
 import { operationsByName } from '../engine/rpc.ts';
 import { serveThread } from '../engine/serve-thread.ts';
@@ -18,8 +18,9 @@ import {
   joinLog,
   type NodePlace,
   nodePlace,
+  setStateFrom,
 } from './apply-entries.ts';
-import type { Change } from './entry.ts';
+import { type Change, decodeContent } from './entry.ts';
 import {
   type PreparedDeliveries,
   type PreparedEntry,
@@ -28,6 +29,7 @@ import {
   prepareRecovered,
   prepareRetry,
 } from './prepare-entry.ts';
+import { type TablePart, writeStateTable } from './state-tables.ts';
 
 interface Writer {
   place: DataPlace;
@@ -39,8 +41,17 @@ const changesByName = operationsByName<Database>(changes);
 
 const tasks = {
   place: ({ connection }: Writer): NodePlace | null => connection.read(nodePlace),
-  join({ connection }: Writer, options: Parameters<typeof joinLog>[1]): void {
-    connection.transact((database) => joinLog(database, options));
+  join({ connection }: Writer, place: NodePlace): void {
+    connection.transact((database) => joinLog(database, place));
+  },
+  setStateFrom({ connection }: Writer, number: number): void {
+    connection.transact((database) => setStateFrom(database, number));
+  },
+  loadPart({ connection, requireSpace }: Writer, part: EncodedContent): void {
+    requireSpace();
+    connection.transact((database) => {
+      writeStateTable(database, decodeContent(part) as TablePart);
+    });
   },
   prepareDeliveries: (
     _: Writer,

@@ -1,0 +1,116 @@
+/** Checkpoints of the shared log, and the removal of old entries. */
+import { AppError } from '../domain/app-error.ts';
+import type { EncodedContent, MaintainedLog, SharedLog } from '../domain/shared-log.ts';
+import type { Connections } from './connection.ts';
+
+/** Retention of the results of appends, for clients that do not know them. */
+const resultRetention = '1 day';
+
+/** Nodes without a report for this long are not waited for. */
+const nodeRetention = '1 day';
+
+/** Reports are kept longer, so that people see a lost node. */
+const reportRetention = '30 days';
+
+/** Adds the partitions of the next entries. */
+export async function addPartitions(query: Connections['query']): Promise<void> {
+  await query('SELECT earshot.add_partitions(number + 1) FROM earshot.head');
+}
+
+export function checkpoints({
+  query,
+}: Connections): Pick<
+  SharedLog,
+  'checkpointNumber' | 'checkpointParts' | 'saveCheckpoint' | 'maintain'
+> {
+  const checkpointNumber = async () => {
+    const [row] = await query<{ number: string | null }>(
+      'SELECT max(number) AS number FROM earshot.checkpoint WHERE is_last',
+    );
+    return row?.number == null ? null : Number(row.number);
+  };
+  return {
+    checkpointNumber,
+    async *checkpointParts(number): AsyncGenerator<EncodedContent> {
+      for (let part = 0; ; part += 1) {
+        const [row] = await query<{ encoding: string; content: Buffer; is_last: boolean }>(
+          'SELECT encoding, content, is_last FROM earshot.checkpoint WHERE number = $1 AND part = $2',
+          [number, part],
+        );
+        if (row === undefined) {
+          throw new AppError('conflict', 'A newer checkpoint has replaced this one.');
+        }
+        yield { encoding: row.encoding, bytes: row.content };
+        if (row.is_last) return;
+      }
+    },
+    saveCheckpoint: async (number, parts) => {
+      await query('DELETE FROM earshot.checkpoint WHERE number = $1', [number]);
+      let part = 0;
+      const save = ({ encoding, bytes }: EncodedContent, isLast: boolean) =>
+        query('INSERT INTO earshot.checkpoint VALUES ($1, $2, $3, $4, $5)', [
+          ...[number, part, isLast, encoding, bytes],
+        ]);
+      let last: EncodedContent | undefined;
+      for await (const next of parts) {
+        if (last !== undefined) {
+          await save(last, false);
+          part += 1;
+        }
+        last = next;
+      }
+      if (last === undefined) throw new Error('A checkpoint has no content.');
+      await save(last, true);
+      await query('DELETE FROM earshot.checkpoint WHERE number < $1', [number]);
+    },
+    maintain: async (prunedPosition) => {
+      await removeOutdated(query);
+      const keys = await removeKeys(query, prunedPosition);
+      return { keys, ...(await removeEntries(query, prunedPosition, await checkpointNumber())) };
+    },
+  };
+}
+
+async function removeOutdated(query: Connections['query']): Promise<void> {
+  await addPartitions(query);
+  await query(
+    `DELETE FROM earshot.appended WHERE appended_at < now() - interval '${resultRetention}'`,
+  );
+  await query(`DELETE FROM earshot.node WHERE seen_at < now() - interval '${reportRetention}'`);
+}
+
+/** Removes the keys up to a position in short transactions. */
+async function removeKeys(query: Connections['query'], position: number): Promise<number> {
+  let keys = 0;
+  for (;;) {
+    const [row] = await query<{ removed: string }>('SELECT earshot.remove_keys($1) AS removed', [
+      position,
+    ]);
+    const removed = Number(row?.removed ?? 0);
+    if (removed === 0) return keys;
+    keys += removed;
+  }
+}
+
+async function removeEntries(
+  query: Connections['query'],
+  position: number,
+  checkpointNumber: number | null,
+): Promise<Omit<MaintainedLog, 'keys'>> {
+  const [row] = await query<{ applied: string | null }>(
+    `SELECT min(applied) AS applied FROM earshot.node
+     WHERE seen_at > now() - interval '${nodeRetention}'`,
+  );
+  const applied = row?.applied == null ? Number.MAX_SAFE_INTEGER : Number(row.applied);
+  const values = [Math.min(checkpointNumber ?? 0, applied), position];
+  for (let partitions = 0; ; partitions += 1) {
+    const [removed] = await query<{ dropped: boolean; left: string | null }>(
+      'SELECT earshot.drop_partition($1, $2) AS dropped, earshot.removable_number($2) AS left',
+      values,
+    );
+    if (removed?.dropped !== true) {
+      const left = Number(removed?.left ?? 0);
+      return { partitions, needsCheckpoint: left > (checkpointNumber ?? 0) };
+    }
+  }
+}

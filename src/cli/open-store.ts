@@ -1,6 +1,8 @@
 /** Opens the store of the settings: with a log of its own, or as a node of a shared log. */
 import type { Config } from '../config/config.ts';
+import { AppError } from '../domain/app-error.ts';
 import type { CommitFacts, Logger } from '../domain/ports.ts';
+import type { SharedLog } from '../domain/shared-log.ts';
 import type { DataPlace } from '../store/engine/disk-limit.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Io } from './io.ts';
@@ -33,6 +35,21 @@ export async function openConfiguredStore(
   const openLog = (nodeId: string) =>
     openSharedLog({ urls, needsStandby, nodeId, newId, random, log: logger });
   return openNodeStore({ ...place, ...use, openLog, newId, logger });
+}
+
+/** Opens the shared log without a store. Throws `configuration` if it is not configured. */
+export async function openConfiguredLog(
+  { sharedLog }: Pick<StoreConfig, 'sharedLog'>,
+  { newId, random }: Pick<Io, 'newId' | 'random'>,
+  nodeId: string,
+): Promise<SharedLog> {
+  if (sharedLog === null) {
+    throw new AppError('configuration', 'EARSHOT_LOG_URL is not set: there is no shared log.', {
+      advice: 'Set EARSHOT_LOG_URL to a PostgreSQL database. See docs/several-receivers.md.',
+    });
+  }
+  const { openSharedLog } = await import('../shared-log/postgres-log.ts');
+  return openSharedLog({ ...sharedLog, nodeId, newId, random, log: silent });
 }
 
 const nothing = () => undefined;

@@ -38,6 +38,7 @@ export const groups = {
     replay: async () => (await import('./commands/replay.ts')).replayCommand,
   },
   data: {
+    log: async () => (await import('./commands/log.ts')).logCommand,
     backup: async () => (await import('./commands/backup.ts')).backupCommand,
     restore: async () => (await import('./commands/restore.ts')).restoreCommand,
     import: async () => (await import('./commands/import.ts')).importCommand,

@@ -101,10 +101,54 @@ export interface LogHead {
   position: number;
 }
 
+/** State of the database. */
+export interface DatabaseState {
+  /** For example `15.18`. */
+  version: string;
+  /** True if commits wait for a synchronous standby. */
+  waitsForStandby: boolean;
+  /** Names of the synchronous standbys that are connected; null if the user may not see them. */
+  standbys: string[] | null;
+  leases: { name: string; nodeId: string }[];
+}
+
 /** Content that only nodes read, and its encoding. */
 export interface EncodedContent {
   encoding: string;
   bytes: Uint8Array;
+}
+
+/** A notification that is copied from another log, with what the log decides by. Digests are hexadecimal text. */
+export interface CopiedKey
+  extends Pick<
+    LogItem,
+    'key' | 'subscriptionId' | 'subscription' | 'product' | 'event' | 'content'
+  > {
+  position: number;
+  /** Set for a recovered event: its date. */
+  recoveredUs: number | null;
+  /** True for a recovered event whose push has arrived. */
+  isPushed: boolean;
+}
+
+export interface CopiedEntry extends EncodedContent {
+  batchId: string;
+  /** Notifications of the entry, with new or changed keys. */
+  keys: readonly CopiedKey[];
+}
+
+/** The shared log as target of a copy. All calls reject with `unavailable`. */
+export interface LogCopy {
+  /** Begins or continues the copy into an empty log. Rejects with `conflict` for a log that is in use. */
+  begin(): Promise<LogHead>;
+  /** Appends an entry. Returns its number and the SHA-256 of the stored content, hexadecimal. */
+  append(entry: CopiedEntry): Promise<{ number: number; digest: string }>;
+  /** Returns the number of the keys of positions in [from, to), and the SHA-256 of `position:key`, joined by commas. */
+  keysOf(from: number, to: number): Promise<{ count: number; digest: string }>;
+  /** Opens the copied log for appends. */
+  open(): Promise<void>;
+  /** Closes the log for appends, because another log continues it. */
+  moveAway(): Promise<void>;
 }
 
 export interface MaintainedLog {
@@ -180,7 +224,9 @@ export interface SharedLog {
   /** Resolves when there may be new entries, after the time, or when the signal is aborted. */
   news(timeoutMs: number, signal: AbortSignal): Promise<void>;
   /** Stores the report of this node. */
+  copy: LogCopy;
   report(node: NodeReport): Promise<void>;
   nodes(): Promise<KnownNode[]>;
+  database(): Promise<DatabaseState>;
   close(): Promise<void>;
 }

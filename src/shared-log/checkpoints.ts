@@ -12,6 +12,59 @@ const nodeRetention = '1 day';
 /** Reports are kept longer, so that people see a lost node. */
 const reportRetention = '30 days';
 
+/** Tables and functions of checkpoints, and of the removal of entries. */
+export const checkpointSql = (partitionEntries: number) => `
+    CREATE TABLE earshot.checkpoint (
+      number bigint NOT NULL,
+      part integer NOT NULL,
+      is_last boolean NOT NULL,
+      encoding text COLLATE "C" NOT NULL,
+      content bytea NOT NULL,
+      PRIMARY KEY (number, part)
+    );
+
+    -- Removes up to 10,000 keys of pruned notifications; returns their number.
+    CREATE FUNCTION earshot.remove_keys(up_to bigint) RETURNS bigint
+    LANGUAGE plpgsql VOLATILE AS $$
+    DECLARE
+      removed bigint;
+    BEGIN
+      DELETE FROM earshot.recovered_event WHERE position <= up_to;
+      DELETE FROM earshot.notification_key WHERE position IN (
+        SELECT position FROM earshot.notification_key WHERE position <= up_to ORDER BY position LIMIT 10000);
+      GET DIAGNOSTICS removed = ROW_COUNT;
+      RETURN removed;
+    END $$;
+
+    -- Number of the last entry of the oldest partition, when all its notifications are pruned; otherwise null.
+    CREATE FUNCTION earshot.removable_number(up_to_position bigint) RETURNS bigint
+    LANGUAGE sql STABLE AS $$
+      SELECT last_number FROM (
+        SELECT substr(relname, 7)::bigint + ${partitionEntries} - 1 AS last_number
+        FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+        WHERE inhparent = 'earshot.entry'::regclass ORDER BY substr(relname, 7)::bigint LIMIT 1) AS oldest
+      WHERE last_number <= (SELECT number FROM earshot.head)
+        AND up_to_position >= (SELECT last_position FROM earshot.entry
+          WHERE number <= last_number ORDER BY number DESC LIMIT 1)
+    $$;
+
+    -- Drops the oldest partition if it may be removed. Returns whether it was dropped.
+    CREATE FUNCTION earshot.drop_partition(up_to_number bigint, up_to_position bigint) RETURNS boolean
+    LANGUAGE plpgsql VOLATILE AS $$
+    DECLARE
+      last_number bigint;
+    BEGIN
+      PERFORM set_config('lock_timeout', '2s', true);
+      PERFORM pg_advisory_xact_lock(hashtext('earshot.add_partitions'));
+      last_number := earshot.removable_number(up_to_position);
+      IF last_number IS NULL OR last_number > up_to_number THEN
+        RETURN false;
+      END IF;
+      EXECUTE format('DROP TABLE earshot.%I', 'entry_' || (last_number + 1 - ${partitionEntries}));
+      RETURN true;
+    END $$;
+`;
+
 /** Adds the partitions of the next entries. */
 export async function addPartitions(query: Connections['query']): Promise<void> {
   await query('SELECT earshot.add_partitions(number + 1) FROM earshot.head');

@@ -1,7 +1,15 @@
 /** Connections to the database of the shared log: the only importer of `pg`. */
 import pg from 'pg';
 import { AppError, errorCodeOf } from '../domain/app-error.ts';
-import { sqlErrors } from './schema.ts';
+
+/** Error codes of our own functions. The class `ES` is not used by PostgreSQL. */
+export const sqlErrors = {
+  notOpen: 'ES001',
+  leaseLost: 'ES002',
+  receivedSince: 'ES003',
+  reused: 'ES004',
+  noStandby: 'ES005',
+} as const;
 
 /** Connections of one process, without the one that listens. */
 const connectionsMax = 4;

@@ -16,6 +16,53 @@ const marginMs = 3_000;
 /** Interval of attempts to acquire a lease. */
 const attemptMs = 2_000;
 
+/** Tables and functions of leases. */
+export const leaseSql = `
+    CREATE TABLE earshot.lease (
+      name text COLLATE "C" PRIMARY KEY,
+      holder uuid,
+      term bigint NOT NULL,
+      expires_at timestamptz NOT NULL
+    );
+
+    -- Gives a free lease to a node. Returns its term and the last entry before it; no row when another node holds it.
+    CREATE FUNCTION earshot.acquire_lease(lease_name text, node_id uuid, lease_ms integer)
+    RETURNS TABLE (lease_term bigint, head_number bigint)
+    LANGUAGE plpgsql VOLATILE AS $$
+    BEGIN
+      INSERT INTO earshot.lease VALUES (lease_name, NULL, 0, '-infinity') ON CONFLICT DO NOTHING;
+      IF NOT EXISTS (SELECT 1 FROM earshot.lease
+        WHERE name = lease_name AND (holder IS NULL OR expires_at < clock_timestamp()))
+      THEN
+        RETURN;
+      END IF;
+      PERFORM earshot.begin_durable(false);
+      -- Before the lease: entries under the previous term are complete when the term changes.
+      SELECT number INTO STRICT head_number FROM earshot.head FOR UPDATE;
+      UPDATE earshot.lease SET holder = node_id, term = term + 1,
+        expires_at = clock_timestamp() + make_interval(secs => lease_ms / 1000.0)
+      WHERE name = lease_name AND (holder IS NULL OR expires_at < clock_timestamp())
+      RETURNING term INTO lease_term;
+      IF FOUND THEN
+        RETURN NEXT;
+      END IF;
+    END $$;
+
+    -- Returns true when this term still had the lease, which is now prolonged. 0 ms releases it.
+    CREATE FUNCTION earshot.renew_lease(lease_name text, node_id uuid, lease_term bigint, lease_ms integer)
+    RETURNS boolean
+    LANGUAGE plpgsql VOLATILE AS $$
+    BEGIN
+      PERFORM set_config('lock_timeout', '5s', true);
+      -- A renewal that a failover loses ends the lease early, which is safe.
+      PERFORM set_config('synchronous_commit', 'local', true);
+      UPDATE earshot.lease SET holder = CASE WHEN lease_ms > 0 THEN node_id END,
+        expires_at = clock_timestamp() + make_interval(secs => lease_ms / 1000.0)
+      WHERE name = lease_name AND holder = node_id AND term = lease_term;
+      RETURN FOUND;
+    END $$;
+`;
+
 interface LeasesOptions {
   nodeId: string;
   random: () => number;

@@ -7,7 +7,6 @@ import type { Logger } from '../domain/ports.ts';
 import type {
   AppendedEntry,
   ItemOutcome,
-  KnownNode,
   LogHead,
   LogPart,
   NewEntry,
@@ -15,7 +14,9 @@ import type {
 } from '../domain/shared-log.ts';
 import { addPartitions, checkpoints } from './checkpoints.ts';
 import { type Connections, closedLog, openConnections } from './connection.ts';
+import { createCopyTarget } from './copy-target.ts';
 import { createLeases } from './leases.ts';
+import { nodeReports } from './node-reports.ts';
 import { migrationsOf, partitionEntriesDefault } from './schema.ts';
 import { createWakeUp } from './wake-up.ts';
 
@@ -67,6 +68,8 @@ export async function openSharedLog(options: SharedLogOptions): Promise<SharedLo
   return {
     ...reads(connections),
     ...checkpoints(connections),
+    ...nodeReports(connections, needsStandby),
+    copy: createCopyTarget(connections, options.nodeId, reads(connections).head),
     append: async (entry) => {
       const appended = await append(entry);
       wakeUp.announce();
@@ -74,11 +77,6 @@ export async function openSharedLog(options: SharedLogOptions): Promise<SharedLo
     },
     check: () => checkWritable(connections, options),
     news: (timeoutMs, signal) => wakeUp.next(timeoutMs, signal),
-    report: async ({ id, name, applied, facts }) => {
-      await connections.query('SELECT earshot.report($1, $2, $3, $4, $5)', [
-        ...[id, name, applied, JSON.stringify(facts), needsStandby],
-      ]);
-    },
     acquireLease: (name, when) => leases.acquire(name, when),
     currentLease: (name) => leases.current(name),
     close: async () => {
@@ -220,21 +218,6 @@ interface EntryRow {
   payload: Buffer;
 }
 
-interface NodeRow {
-  id: string;
-  name: string;
-  applied: string;
-  facts: unknown;
-  age: number;
-}
-
-const factsSchema = z.object({
-  version: z.string(),
-  startedAtUs: z.number(),
-  refusing: z.string().nullable(),
-  freeBytes: z.number().nullable(),
-});
-
 /** The reading calls. */
 function reads({ query }: Connections) {
   return {
@@ -271,16 +254,6 @@ function reads({ query }: Connections) {
         lastBatchId: isKnown ? first.batchId : null,
         entries: entries.slice(Number(isKnown)),
       };
-    },
-    nodes: async (): Promise<KnownNode[]> => {
-      const rows = await query<NodeRow & { [column: string]: unknown }>(
-        `SELECT id, name, applied, facts,
-           greatest(0, extract(epoch FROM clock_timestamp() - seen_at) * 1000)::float8 AS age
-         FROM earshot.node ORDER BY name, id`,
-      );
-      return rows.map(({ id, name, applied, facts, age }) => ({
-        ...{ id, name, applied: Number(applied), facts: factsSchema.parse(facts), ageMs: age },
-      }));
     },
   };
 }

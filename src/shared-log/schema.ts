@@ -3,17 +3,13 @@
  * Released SQL is never changed.
  */
 
+import { checkpointSql } from './checkpoints.ts';
+import { sqlErrors } from './connection.ts';
+import { copySql } from './copy-target.ts';
+import { leaseSql } from './leases.ts';
+
 /** Entries of a partition. Pruning drops whole partitions. */
 export const partitionEntriesDefault = 500_000;
-
-/** Error codes of our own functions. The class `ES` is not used by PostgreSQL. */
-export const sqlErrors = {
-  notOpen: 'ES001',
-  leaseLost: 'ES002',
-  receivedSince: 'ES003',
-  reused: 'ES004',
-  noStandby: 'ES005',
-} as const;
 
 /** The first element is version 1. */
 export const migrationsOf = (partitionEntries: number): readonly string[] => [
@@ -81,22 +77,6 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
       asked integer NOT NULL DEFAULT 0
     );
 
-    CREATE TABLE earshot.checkpoint (
-      number bigint NOT NULL,
-      part integer NOT NULL,
-      is_last boolean NOT NULL,
-      encoding text COLLATE "C" NOT NULL,
-      content bytea NOT NULL,
-      PRIMARY KEY (number, part)
-    );
-
-    CREATE TABLE earshot.lease (
-      name text COLLATE "C" PRIMARY KEY,
-      holder uuid,
-      term bigint NOT NULL,
-      expires_at timestamptz NOT NULL
-    );
-
     CREATE TABLE earshot.node (
       id uuid PRIMARY KEY,
       name text COLLATE "C" NOT NULL,
@@ -132,47 +112,6 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
       END LOOP;
     END $$;
     SELECT earshot.add_partitions(1);
-
-    -- Removes up to 10,000 keys of pruned notifications; returns their number.
-    CREATE FUNCTION earshot.remove_keys(up_to bigint) RETURNS bigint
-    LANGUAGE plpgsql VOLATILE AS $$
-    DECLARE
-      removed bigint;
-    BEGIN
-      DELETE FROM earshot.recovered_event WHERE position <= up_to;
-      DELETE FROM earshot.notification_key WHERE position IN (
-        SELECT position FROM earshot.notification_key WHERE position <= up_to ORDER BY position LIMIT 10000);
-      GET DIAGNOSTICS removed = ROW_COUNT;
-      RETURN removed;
-    END $$;
-
-    -- Number of the last entry of the oldest partition, when all its notifications are pruned; otherwise null.
-    CREATE FUNCTION earshot.removable_number(up_to_position bigint) RETURNS bigint
-    LANGUAGE sql STABLE AS $$
-      SELECT last_number FROM (
-        SELECT substr(relname, 7)::bigint + ${partitionEntries} - 1 AS last_number
-        FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
-        WHERE inhparent = 'earshot.entry'::regclass ORDER BY substr(relname, 7)::bigint LIMIT 1) AS oldest
-      WHERE last_number <= (SELECT number FROM earshot.head)
-        AND up_to_position >= (SELECT last_position FROM earshot.entry
-          WHERE number <= last_number ORDER BY number DESC LIMIT 1)
-    $$;
-
-    -- Drops the oldest partition if it may be removed. Returns whether it was dropped.
-    CREATE FUNCTION earshot.drop_partition(up_to_number bigint, up_to_position bigint) RETURNS boolean
-    LANGUAGE plpgsql VOLATILE AS $$
-    DECLARE
-      last_number bigint;
-    BEGIN
-      PERFORM set_config('lock_timeout', '2s', true);
-      PERFORM pg_advisory_xact_lock(hashtext('earshot.add_partitions'));
-      last_number := earshot.removable_number(up_to_position);
-      IF last_number IS NULL OR last_number > up_to_number THEN
-        RETURN false;
-      END IF;
-      EXECUTE format('DROP TABLE earshot.%I', 'entry_' || (last_number + 1 - ${partitionEntries}));
-      RETURN true;
-    END $$;
 
     -- Makes the commit of this transaction wait for the disk, and for the synchronous standby, if any.
     CREATE FUNCTION earshot.begin_durable(needs_standby boolean) RETURNS void
@@ -332,41 +271,8 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
       RETURN (SELECT state FROM earshot.head);
     END $$;
 
-    -- Gives a free lease to a node. Returns its term and the last entry before it; no row when another node holds it.
-    CREATE FUNCTION earshot.acquire_lease(lease_name text, node_id uuid, lease_ms integer)
-    RETURNS TABLE (lease_term bigint, head_number bigint)
-    LANGUAGE plpgsql VOLATILE AS $$
-    BEGIN
-      INSERT INTO earshot.lease VALUES (lease_name, NULL, 0, '-infinity') ON CONFLICT DO NOTHING;
-      IF NOT EXISTS (SELECT 1 FROM earshot.lease
-        WHERE name = lease_name AND (holder IS NULL OR expires_at < clock_timestamp()))
-      THEN
-        RETURN;
-      END IF;
-      PERFORM earshot.begin_durable(false);
-      -- Before the lease: entries under the previous term are complete when the term changes.
-      SELECT number INTO STRICT head_number FROM earshot.head FOR UPDATE;
-      UPDATE earshot.lease SET holder = node_id, term = term + 1,
-        expires_at = clock_timestamp() + make_interval(secs => lease_ms / 1000.0)
-      WHERE name = lease_name AND (holder IS NULL OR expires_at < clock_timestamp())
-      RETURNING term INTO lease_term;
-      IF FOUND THEN
-        RETURN NEXT;
-      END IF;
-    END $$;
-
-    -- Returns true when this term still had the lease, which is now prolonged. 0 ms releases it.
-    CREATE FUNCTION earshot.renew_lease(lease_name text, node_id uuid, lease_term bigint, lease_ms integer)
-    RETURNS boolean
-    LANGUAGE plpgsql VOLATILE AS $$
-    BEGIN
-      PERFORM set_config('lock_timeout', '5s', true);
-      -- A renewal that a failover loses ends the lease early, which is safe.
-      PERFORM set_config('synchronous_commit', 'local', true);
-      UPDATE earshot.lease SET holder = CASE WHEN lease_ms > 0 THEN node_id END,
-        expires_at = clock_timestamp() + make_interval(secs => lease_ms / 1000.0)
-      WHERE name = lease_name AND holder = node_id AND term = lease_term;
-      RETURN FOUND;
-    END $$;
+    ${leaseSql}
+    ${checkpointSql(partitionEntries)}
+    ${copySql}
   `,
 ];

@@ -382,6 +382,7 @@ export const migrations: readonly string[] = [
    *
    * `shared_log` has one row if there is one: `applied` is the last applied entry, `state_from` that of the checkpoint
    * from which this log began. `shared_result`: results of the last entries, for the process that has appended them.
+   * `shared_copy` has one row while this log is copied into a shared log, and `copied_change` the changed rows.
    */
   `
     CREATE TABLE shared_log (
@@ -390,6 +391,8 @@ export const migrations: readonly string[] = [
       applied INTEGER NOT NULL, batch_id TEXT,
       state_from INTEGER NOT NULL
     ) STRICT;
+    CREATE TABLE shared_copy (id INTEGER PRIMARY KEY CHECK (id = 1), log_id TEXT NOT NULL) STRICT;
+    CREATE TABLE copied_change (position INTEGER PRIMARY KEY) STRICT;
     CREATE TABLE shared_result (number INTEGER PRIMARY KEY, json TEXT NOT NULL, bytes BLOB NOT NULL) STRICT;
   `,
 ];

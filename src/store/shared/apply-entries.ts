@@ -15,6 +15,7 @@ import { addToQuarantine, quarantineOnce, release } from '../log/quarantine.ts';
 import { countDrift } from '../log/queries.ts';
 import { writePush, writeRecovered } from '../log/recovered-events.ts';
 import { ackIdReused, countDuplicate, insertNotification } from '../log/write-delivery.ts';
+import { writeCopiedRows } from './copied-rows.ts';
 import {
   type Change,
   decodeEntry,
@@ -67,6 +68,11 @@ export function joinLog(database: Database, place: NodePlace): void {
       },
     );
   }
+  joinCopied(database, place);
+}
+
+/** Makes a log whose content is in the shared log a node of it. */
+export function joinCopied(database: Database, place: NodePlace): void {
   prepared(
     database,
     'INSERT INTO shared_log VALUES (1, @logId, @nodeId, @applied, @batchId, @stateFrom)',
@@ -122,6 +128,9 @@ function apply(
       return applyDeliveries(database, content.deliveries, outcomes);
     case 'recovered':
       applyRecovered(database, content, outcomes);
+      return null;
+    case 'rows':
+      writeCopiedRows(database, content);
       return null;
     case 'changes':
       return content.changes.map((change) => applyChange(database, change, changes));

@@ -34,7 +34,18 @@ export interface Change {
 export type EntryContent =
   | { kind: 'deliveries'; deliveries: EntryDelivery[] }
   | { kind: 'recovered'; events: MissingEvent[]; atUs: number }
-  | { kind: 'changes'; changes: Change[] };
+  | { kind: 'changes'; changes: Change[] }
+  | CopiedRows;
+
+/** Rows of a log that was copied into the shared log. */
+export interface CopiedRows {
+  kind: 'rows';
+  /** New rows, by their columns. `body_id` refers to `bodies`. */
+  rows: Record<string, unknown>[];
+  bodies: { id: number; bytes: Uint8Array; encoding: string | null }[];
+  /** Rows that have changed since they were copied. */
+  changed: Record<string, unknown>[];
+}
 
 /** Maximum size before compression: a body has at most 1 MiB, and each of its notifications adds some hundred bytes. */
 const rawBytesMax = 256 * 2 ** 20;

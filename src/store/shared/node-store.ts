@@ -59,6 +59,7 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
     const known = await writer.place();
     const nodeId = known?.nodeId ?? options.newId();
     log = await options.openLog(nodeId);
+    await requireComplete(log);
     const place = known ?? (await join(writer, log, nodeId));
     await requireSameLog(log, place.logId, dataDir);
     const activity = new IntakeActivity();
@@ -125,6 +126,13 @@ async function saveCheckpoint(log: SharedLog, place: DataPlace): Promise<number>
     async function* parts() {
       for (let part = await reading.next(); part !== null; part = await reading.next()) yield part;
     }
+  });
+}
+
+async function requireComplete(log: SharedLog): Promise<void> {
+  if ((await log.head()).state !== 'copying') return;
+  throw new AppError('unavailable', 'The shared log is not complete.', {
+    advice: 'Wait until `earshot log copy` has finished, or run the command again.',
   });
 }
 

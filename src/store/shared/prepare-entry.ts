@@ -138,11 +138,11 @@ function itemOf(delivery: Delivery, notification: Notification): LogItem {
   return {
     key: hex(key),
     subscriptionKey: ackId === null || id === null ? null : hex(subscriptionKey(key, id)),
-    subscriptionId: id === null ? null : digest(id),
+    subscriptionId: id === null ? null : digestOf(id),
     subscription,
-    product: digest(productId.toLowerCase()),
+    product: digestOf(productId.toLowerCase()),
     event: eventName(event),
-    content: isCompared ? contentDigest(delivery, index) : null,
+    content: isCompared ? itemDigest(contentOf(delivery), index) : null,
     isPush: source === 'push',
     stateMs: stateUs === null ? null : millisecondOf(stateUs),
     notificationMs: notificationDateUs === null ? null : millisecondOf(notificationDateUs),
@@ -155,20 +155,20 @@ function recoveredItem(event: Omit<MissingEvent, 'body' | 'encoded'>): LogItem {
   return {
     key: hex(dedupeKey(recoveredIdentityOf(event))),
     ...{ subscriptionKey: null, subscriptionId: null, subscription },
-    product: digest(productId.toLowerCase()),
+    product: digestOf(productId.toLowerCase()),
     event: eventName(name),
     ...{ content: null, isPush: false, stateMs: null, notificationMs: null, recoveredUs: eventUs },
   };
 }
 
 /** Names of other events are not trusted: PostgreSQL refuses some characters. */
-function eventName(event: string): string {
-  return subscriptionEvents.some((known) => known === event) ? event : `#${digest(event)}`;
+export function eventName(event: string): string {
+  return subscriptionEvents.some((known) => known === event) ? event : `#${digestOf(event)}`;
 }
 
-/** Digest of the content of a notification, regardless of the order of its keys. */
-function contentDigest(delivery: Delivery, index: number): string {
-  return digest(canonicalJson(itemIn(bodyDocument(contentOf(delivery)), index)));
+/** Digest of a notification in a body, regardless of the order of its keys. */
+export function itemDigest(body: Uint8Array, index: number): string {
+  return digestOf(canonicalJson(itemIn(bodyDocument(body), index)));
 }
 
 /** JSON with sorted keys. Our parser limits the depth. */
@@ -182,4 +182,4 @@ function canonicalJson(value: unknown): string {
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
 /** The first 96 bits: different texts have different ones, and an index stays small. */
-const digest = (text: string) => hash('sha256', text, 'hex').slice(0, 24);
+export const digestOf = (text: string) => hash('sha256', text, 'hex').slice(0, 24);

@@ -4,13 +4,15 @@ import { createBodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
 
 /** Tables of each node: notifications, which entries contain, and its own work. */
-const ownTables: ReadonlySet<string> = new Set([
+export const ownTables: ReadonlySet<string> = new Set([
   'notification',
   'body',
   'body_encoding',
   'backup_run',
   'compaction',
+  'copied_change',
   'prune_horizon',
+  'shared_copy',
   'shared_log',
   'shared_result',
   'sqlite_sequence',

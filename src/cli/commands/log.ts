@@ -1,0 +1,256 @@
+/** `earshot log`: shows the shared log of several receivers, and moves a log into it or back. */
+import { Argument } from 'commander';
+import { type DataConfig, dataSections, loadConfig } from '../../config/config.ts';
+import { AppError } from '../../domain/app-error.ts';
+import type { DatabaseState, KnownNode, LogHead } from '../../domain/shared-log.ts';
+import { sizeText } from '../../domain/text.ts';
+import { requireDatabase } from '../../store/engine/database.ts';
+import type { CopiedLog, CopyOptions } from '../../store/shared/copy-log.ts';
+import { asCalled } from '../called-as.ts';
+import { defineCommand, defineGroup } from '../command.ts';
+import { confirm, jsonOption, yesOption } from '../flags.ts';
+import type { Io } from '../io.ts';
+import { openConfiguredLog, openConfiguredStore } from '../open-store.ts';
+import {
+  type Column,
+  counted,
+  createProgressLine,
+  printJson,
+  printTable,
+  writeOut,
+} from '../output.ts';
+
+const statusCommand = defineCommand('status', {
+  description: 'Show the shared log: the database, the receivers and their lag.',
+  flags: (command) => command.addOption(jsonOption()),
+  help: `The command reads the database of EARSHOT_LOG_URL.
+
+Fields of --json: logId, state, entry, firstEntry, position, database, receivers.
+  state       open: in use. copying: not complete yet. moved: another log continues this log
+  entry       number of the last entry; firstEntry is the first one that was not removed
+  position    position of the last notification
+  database    version, waitsForStandby, standbys (null: the user may not see them)
+  receivers   name, id, leases, applied, lag (entries), ageSeconds (of the report), version,
+              refusing (reason, or null), freeBytes
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot log status                                  print the state
+  $ earshot log status --json | jq '.receivers[].lag'    print the lag of each receiver
+  $ earshot log                                         same as earshot log status`,
+  run: async (io, { json }: { json?: true }) => {
+    const log = await openConfiguredLog(loadConfig(io, dataSections), io, io.newId());
+    try {
+      const [head, database, nodes] = await Promise.all([log.head(), log.database(), log.nodes()]);
+      if (json) await printJson(io.stdout, toStatusJson(head, database, nodes), 'line');
+      else await printStatus(io, head, database, nodes);
+    } finally {
+      await log.close();
+    }
+  },
+});
+
+function toStatusJson(head: LogHead, state: DatabaseState, nodes: readonly KnownNode[]) {
+  const { version, waitsForStandby, standbys } = state;
+  return {
+    ...{ logId: head.logId, state: head.state, entry: head.number, firstEntry: head.first },
+    ...{ position: head.position, database: { version, waitsForStandby, standbys } },
+    receivers: nodes.map(({ name, id, applied, ageMs, facts }) => ({
+      ...{ name, id, leases: leasesOf(id, state), applied },
+      lag: Math.max(0, head.number - applied),
+      ageSeconds: Math.round(ageMs / 1_000),
+      ...{ version: facts.version, refusing: facts.refusing, freeBytes: facts.freeBytes },
+    })),
+  };
+}
+
+const leasesOf = (id: string, { leases }: DatabaseState) =>
+  leases.filter(({ nodeId }) => nodeId === id).map(({ name }) => name);
+
+const stateTexts: Record<LogHead['state'], string> = {
+  open: 'open',
+  copying: 'not complete: `earshot log copy` has not finished',
+  moved: 'closed: another log continues it',
+};
+
+async function printStatus(
+  io: Io,
+  head: LogHead,
+  database: DatabaseState,
+  nodes: readonly KnownNode[],
+): Promise<void> {
+  const lines = [
+    `shared log   ${stateTexts[head.state]}`,
+    `entries      ${head.number} (from ${head.first})`,
+    `last         position ${head.position}`,
+    `database     PostgreSQL ${database.version}, ${standbyText(database)}`,
+  ];
+  await writeOut(io.stdout, asCalled(`${lines.join('\n')}\n`, io));
+  if (nodes.length === 0) return;
+  io.stdout.write('\n');
+  await printTable(io.stdout, nodeColumns(head, database), nodes);
+}
+
+function standbyText({ waitsForStandby, standbys }: DatabaseState): string {
+  if (!waitsForStandby) return 'no synchronous standby';
+  if (standbys === null) return 'synchronous standby configured';
+  return standbys.length === 0
+    ? 'synchronous standby not connected: commits wait'
+    : `synchronous standby: ${standbys.join(', ')}`;
+}
+
+/** A receiver without a report for this time counts as stopped. */
+const reportedMs = 20_000;
+
+function nodeColumns(head: LogHead, state: DatabaseState): Column<KnownNode>[] {
+  const stateOf = ({ ageMs, facts }: KnownNode) => {
+    if (ageMs > reportedMs) return 'no report';
+    return facts.refusing === null ? 'accepts' : `refuses: ${facts.refusing}`;
+  };
+  return [
+    { title: 'receiver', value: ({ name }) => name },
+    { title: 'state', value: stateOf, flexible: true },
+    {
+      title: 'lag',
+      value: ({ applied }) => String(Math.max(0, head.number - applied)),
+      align: 'right',
+    },
+    {
+      title: 'reported',
+      value: ({ ageMs }) => `${Math.round(ageMs / 1_000)} s ago`,
+      align: 'right',
+    },
+    {
+      title: 'free',
+      value: ({ facts: { freeBytes } }) => (freeBytes === null ? '-' : sizeText(freeBytes)),
+      align: 'right',
+    },
+    { title: 'jobs', value: ({ id }) => leasesOf(id, state).join(', ') || '-' },
+  ];
+}
+
+interface CopyFlags {
+  yes?: true;
+  json?: true;
+}
+
+const copyCommand = defineCommand('copy', {
+  description: 'Move the log of a data directory into the shared log, or back.',
+  flags: (command) =>
+    command
+      .addArgument(
+        new Argument('[target]', 'target of the copy')
+          .choices(['postgres', 'sqlite'])
+          .default('postgres'),
+      )
+      .addOption(yesOption())
+      .addOption(jsonOption()),
+  help: `postgres: the command copies the log of the data directory into the empty database of EARSHOT_LOG_URL, while
+the receiver runs. All notifications keep their positions, and sinks, summaries, subscriptions and
+alerts keep their state. The keys of all notifications are compared. In the last step, the data
+directory becomes part of the shared log: from then on, a receiver without EARSHOT_LOG_URL answers
+503. Restart the receiver with EARSHOT_LOG_URL immediately afterwards.
+
+sqlite: the command closes the shared log, and makes the data directory a log of its own again. All receivers
+of the shared log then answer 503. Restart one receiver without EARSHOT_LOG_URL immediately
+afterwards.
+
+If the command is interrupted, then run the command again to continue.
+
+Fields of --json: notifications, entries.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ EARSHOT_LOG_URL=postgres://… earshot log copy                  move the log to PostgreSQL
+  $ EARSHOT_LOG_URL=postgres://… earshot log copy sqlite          move it back
+  $ earshot log copy --yes                                         do not ask`,
+  run: async (io: Io, flags: CopyFlags, target: 'postgres' | 'sqlite') => {
+    const config = loadConfig(io, dataSections);
+    requireDatabase(config.dataDir);
+    const copied =
+      target === 'sqlite' ? await leave(io, config, flags) : await join(io, config, flags);
+    if (flags.json) await printJson(io.stdout, copied, 'line');
+  },
+});
+
+async function join(io: Io, config: DataConfig, flags: CopyFlags): Promise<CopiedLog> {
+  const nodeId = io.newId();
+  const log = await openConfiguredLog(config, io, nodeId);
+  try {
+    await confirm(
+      io,
+      `Move the log in ${config.dataDir} into the shared log? At the end, the running receiver refuses notifications until it is restarted with EARSHOT_LOG_URL.`,
+      flags,
+    );
+    const { copyToSharedLog } = await import('../../store/shared/copy-log.ts');
+    const copied = await withProgress(io, (onProgress) =>
+      copyToSharedLog({ ...config, log, nodeId, newId: io.newId, signal: io.signal, onProgress }),
+    );
+    io.stderr.write(
+      `Moved ${counted(copied.notifications, 'notification')} into the shared log. Now restart the receiver with EARSHOT_LOG_URL.\n`,
+    );
+    return copied;
+  } finally {
+    await log.close();
+  }
+}
+
+async function leave(io: Io, config: DataConfig, flags: CopyFlags): Promise<CopiedLog> {
+  if (config.sharedLog === null) {
+    throw new AppError('configuration', 'EARSHOT_LOG_URL is not set: there is no shared log.');
+  }
+  const store = await openConfiguredStore(config, io, { mustExist: true });
+  const { node } = store;
+  if (node === null) throw new Error('A store with a shared log has no node.');
+  let isOpen = true;
+  try {
+    await confirm(
+      io,
+      `Close the shared log, and continue with the log in ${config.dataDir} alone? All receivers refuse notifications until one is restarted without EARSHOT_LOG_URL.`,
+      flags,
+    );
+    const { leaveSharedLog } = await import('../../store/shared/copy-log.ts');
+    const copied = await withProgress(io, (onProgress) =>
+      leaveSharedLog({
+        ...{ ...config, log: node.log, nodeId: node.id, newId: io.newId, signal: io.signal },
+        ...{ onProgress, caughtUp: node.caughtUp },
+      }),
+    );
+    isOpen = false;
+    io.stderr.write(
+      `The data directory has ${counted(copied.notifications, 'notification')} and is a log of its own. Now restart the receiver without EARSHOT_LOG_URL.\n`,
+    );
+    return copied;
+  } finally {
+    await store.close().catch((error: unknown) => {
+      if (isOpen) throw error;
+    });
+  }
+}
+
+async function withProgress(
+  { stderr }: Pick<Io, 'stderr'>,
+  work: (onProgress: CopyOptions['onProgress']) => Promise<CopiedLog>,
+): Promise<CopiedLog> {
+  const line = createProgressLine(stderr);
+  const verbs = { copying: 'Copying', comparing: 'Comparing' };
+  return work(({ step, done, of }) => {
+    line.show(`${verbs[step]}: ${Math.floor((done / Math.max(1, of)) * 100)} %`);
+  }).finally(line.done);
+}
+
+export const logCommand = defineGroup('log', {
+  description: 'Show the shared log of several receivers, or move a log into it.',
+  help: `See docs/several-receivers.md.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot log                         print the database, the receivers and their lag
+  $ earshot log copy                    move the log of this receiver into the shared log
+  $ earshot log copy sqlite             move it back`,
+  usual: statusCommand,
+  commands: [copyCommand],
+});

@@ -1,0 +1,65 @@
+/** Reports of the nodes, and the state of the database. */
+import { z } from 'zod';
+import type { DatabaseState, KnownNode, SharedLog } from '../domain/shared-log.ts';
+import type { Connections } from './connection.ts';
+
+interface NodeRow {
+  id: string;
+  name: string;
+  applied: string;
+  facts: unknown;
+  age: number;
+}
+
+const factsSchema = z.object({
+  version: z.string(),
+  startedAtUs: z.number(),
+  refusing: z.string().nullable(),
+  freeBytes: z.number().nullable(),
+});
+
+export function nodeReports(
+  { query }: Connections,
+  needsStandby: boolean,
+): Pick<SharedLog, 'report' | 'nodes' | 'database'> {
+  return {
+    report: async ({ id, name, applied, facts }) => {
+      await query('SELECT earshot.report($1, $2, $3, $4, $5)', [
+        ...[id, name, applied, JSON.stringify(facts), needsStandby],
+      ]);
+    },
+    nodes: async (): Promise<KnownNode[]> => {
+      const rows = await query<NodeRow & { [column: string]: unknown }>(
+        `SELECT id, name, applied, facts,
+           greatest(0, extract(epoch FROM clock_timestamp() - seen_at) * 1000)::float8 AS age
+         FROM earshot.node ORDER BY name, id`,
+      );
+      return rows.map(({ id, name, applied, facts, age }) => ({
+        ...{ id, name, applied: Number(applied), facts: factsSchema.parse(facts), ageMs: age },
+      }));
+    },
+    database: async (): Promise<DatabaseState> => {
+      const [row] = await query<{
+        version: string;
+        names: string;
+        standbys: (string | null)[] | null;
+        leases: { name: string; nodeId: string }[] | null;
+      }>(
+        `SELECT current_setting('server_version') AS version,
+           current_setting('synchronous_standby_names') AS names,
+           (SELECT array_agg(CASE WHEN sync_state IN ('sync', 'quorum') THEN application_name END)
+            FROM pg_stat_replication WHERE sync_state IS NULL OR sync_state <> 'async') AS standbys,
+           (SELECT jsonb_agg(jsonb_build_object('name', name, 'nodeId', holder) ORDER BY name)
+            FROM earshot.lease WHERE holder IS NOT NULL AND expires_at > clock_timestamp()) AS leases`,
+      );
+      const standbys = row?.standbys ?? [];
+      const names = standbys.filter((name) => name !== null);
+      return {
+        version: row?.version.split(' ')[0] ?? '',
+        waitsForStandby: (row?.names ?? '') !== '',
+        standbys: names.length < standbys.length ? null : names,
+        leases: row?.leases ?? [],
+      };
+    },
+  };
+}

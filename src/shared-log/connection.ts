@@ -89,8 +89,11 @@ function createPool(connectionString: string): pg.Pool {
     max: connectionsMax,
     idleTimeoutMillis: 30_000,
   });
-  // The next query reports the failure of an idle connection.
+  // The failure of an idle connection is reported by the next query, and that of another one by its own query.
   pool.on('error', () => undefined);
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined);
+  });
   return pool;
 }
 

@@ -12,9 +12,6 @@ const announceMs = 250;
 /** Interval of attempts to listen again. */
 const reconnectMs = 5_000;
 
-/** A pooler in transaction mode passes no messages on; then the connection is closed. */
-const provenMs = 2_000;
-
 export interface WakeUp {
   /** Announces a new entry to all nodes. Never rejects; not before the append is committed. */
   announce(): void;
@@ -78,23 +75,16 @@ function listen(connections: Connections, wake: () => void, log: Logger) {
     const opened = await connections.open();
     if (isClosed) return close(opened);
     client = opened;
-    let isProven = false;
-    opened.on('notification', () => {
-      isProven = true;
-      wake();
-    });
+    if (await isPooled(opened)) {
+      log.debug({}, 'a pooler passes no messages on; polling for new entries');
+      return close(opened);
+    }
+    opened.on('notification', wake);
     opened.on('end', () => {
       if (client === opened) client = undefined;
       again();
     });
     await opened.query(`LISTEN ${channel}`);
-    await opened.query(`NOTIFY ${channel}`);
-    setTimeout(() => {
-      if (isProven || client !== opened) return;
-      log.debug({}, 'the database passes no messages on; polling for new entries');
-      opened.removeAllListeners('end');
-      void close(opened);
-    }, provenMs).unref();
   };
   const start = () => {
     opening = open().catch((error: unknown) => {
@@ -117,4 +107,10 @@ function listen(connections: Connections, wake: () => void, log: Logger) {
       if (client !== undefined) await close(client);
     },
   };
+}
+
+/** True behind a pooler, which gives its clients process ids of its own: LISTEN would stay on a connection of others. */
+async function isPooled(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  return rows[0]?.pid !== Reflect.get(client, 'processID');
 }

@@ -46,14 +46,19 @@ export async function startCluster(options: {
   url: string;
   receivers?: number;
   env?: Record<string, string>;
-  /** Text of earshot.config.ts, by node. */
+  /** Text of earshot.config.ts. */
   config?: string;
+  /** Differences of the nodes' clocks. */
+  clockOffsetsMs?: readonly number[];
 }): Promise<Cluster> {
-  const { url, receivers = 3, env = {}, config } = options;
+  const { url, receivers = 3, env = {}, config, clockOffsetsMs = [] } = options;
   const folder = temporaryDirectory();
   const ports = await freePorts(receivers);
   const nodes = await Promise.all(
-    ports.map((port, i) => createNode({ folder, port, name: `node-${i + 1}`, url, env, config })),
+    ports.map((port, i) => {
+      const clockOffsetMs = clockOffsetsMs[i] ?? 0;
+      return createNode({ folder, port, name: `node-${i + 1}`, url, env, config, clockOffsetMs });
+    }),
   );
   for (const node of nodes) await node.start();
   const { proxyPort, ca } = await startBalancer(folder, ports);
@@ -82,8 +87,9 @@ async function createNode(options: {
   url: string;
   env: Record<string, string>;
   config: string | undefined;
+  clockOffsetMs: number;
 }): Promise<ClusterNode> {
-  const { port, name, url, env } = options;
+  const { port, name, url, env, clockOffsetMs } = options;
   const folder = join(options.folder, name);
   mkdirSync(folder);
   if (options.config !== undefined) {
@@ -98,7 +104,7 @@ async function createNode(options: {
   const node: ClusterNode = {
     ...{ name, port, dataDir: context.dataDir, env: {}, receiver: current },
     start: async () => {
-      receiver = await context.start({
+      const own = {
         EARSHOT_TLS: 'off',
         EARSHOT_TLS_CERT: '',
         EARSHOT_TLS_KEY: '',
@@ -109,7 +115,8 @@ async function createNode(options: {
         EARSHOT_LOG_URL: url,
         ...env,
         ...node.env,
-      });
+      };
+      receiver = await context.start(own, clockOffsetMs === 0 ? [] : otherClock(clockOffsetMs));
     },
     kill: async (signal = 'SIGKILL') => {
       const { child } = current();
@@ -120,6 +127,12 @@ async function createNode(options: {
     },
   };
   return node;
+}
+
+/** Options of Node for a clock that differs. */
+function otherClock(offsetMs: number): string[] {
+  const code = `const now = Date.now; Date.now = () => now() + ${offsetMs};`;
+  return ['--import', `data:text/javascript,${encodeURIComponent(code)}`];
 }
 
 const shipped = join(import.meta.dirname, '../../deploy/nginx/several.conf');

@@ -10,6 +10,7 @@ import {
   type PostgresServer,
   startPostgres,
 } from '../../src/cli/demo/postgres-server.ts';
+import type { Logger } from '../../src/domain/ports.ts';
 import type { SharedLog } from '../../src/domain/shared-log.ts';
 import { openSharedLog } from '../../src/shared-log/postgres-log.ts';
 import { openNodeStore } from '../../src/store/shared/node-store.ts';
@@ -19,12 +20,8 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 /** Debian's package `postgresql`. Required in CI: without it, tests fail instead of being skipped. */
 export const hasPostgres = process.env.CI !== undefined || findPostgres() !== null;
 
-export const silent = {
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-};
+const nothing = () => undefined;
+export const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 /** Starts a server for the tests of a file. */
 export function useServer(settings: Record<string, string> = {}): () => PostgresServer {
@@ -68,7 +65,7 @@ export interface NodeOptions {
   url: string | readonly string[];
   dataDir?: string;
   needsStandby?: boolean;
-  logger?: typeof silent;
+  logger?: Logger;
   partitionEntries?: number;
 }
 

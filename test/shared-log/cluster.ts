@@ -9,7 +9,7 @@ import Sqlite from 'better-sqlite3';
 import { expect, onTestFinished } from 'vitest';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { ownTables } from '../../src/store/shared/state-tables.ts';
-import { notification } from '../helpers/deliveries.ts';
+import { type MadeNotification, notification } from '../helpers/deliveries.ts';
 import { freePort, freePorts } from '../helpers/free-ports.ts';
 import { sendRequest } from '../helpers/send-request.ts';
 import {
@@ -196,7 +196,16 @@ export interface Sent {
 /** Sends notifications until it is stopped. Each sender continues with the next one after any answer. */
 export function startSenders(
   post: (body: string) => Promise<number>,
-  { senders = 16, padding = 500 }: { senders?: number; padding?: number } = {},
+  {
+    senders = 16,
+    padding = 500,
+    fieldsOf = () => ({}),
+  }: {
+    senders?: number;
+    padding?: number;
+    /** Fields of the notification with a number. */
+    fieldsOf?: (number: number) => MadeNotification;
+  } = {},
 ): Sent {
   const answered: string[] = [];
   const refused = new Map<number, number>();
@@ -207,7 +216,8 @@ export function startSenders(
     while (!isStopped) {
       next += 1;
       const number = next;
-      const body = JSON.stringify(notification(number, { padding: filler }));
+      const fields = { padding: filler, ...fieldsOf(number) };
+      const body = JSON.stringify(notification(number, fields));
       const status = await post(body).catch(() => 0);
       if (status === 200) answered.push(`ack-${number}`);
       else {

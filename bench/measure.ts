@@ -146,7 +146,8 @@ export function faultsOf(figures: RunFigures): string[] {
   return faults.map((fault) => `${figures.server}: ${fault}`);
 }
 
-async function applyLoad(
+/** Sends load to a server, by a process of its own. */
+export async function applyLoad(
   setting: BenchSetting,
   server: RunningServer,
   run: number,
@@ -186,7 +187,7 @@ const notStored: StoredCounts = {
  * Checks that a stopped server's database contains every answered notification of a run. Rows and bytes (database and
  * write-ahead log) include those of earlier runs. Throws if the file is not the expected database.
  */
-function verifyDatabase(
+export function verifyDatabase(
   file: string,
   run: number,
   answered: readonly SequenceRange[],

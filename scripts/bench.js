@@ -16,6 +16,7 @@ const programs = {
   query: () => import('../bench/query.ts'),
   rebuild: () => import('../bench/rebuild.ts'),
   reconcile: () => import('../bench/reconcile.ts'),
+  shared: () => import('../bench/shared.ts'),
   rest: () => import('../bench/rest.ts'),
   steady: () => import('../bench/steady.ts'),
 };

@@ -32,6 +32,8 @@ export interface PostgresOptions {
   port: number;
   /** Settings, such as `max_connections`. */
   settings?: Readonly<Record<string, string>>;
+  /** Called with the process of the server after each start. */
+  onStart?: (server: ChildProcess) => void;
   /** Copies this server, and follows it under this name as its standby. */
   standbyOf?: { port: number; name: string };
 }
@@ -92,6 +94,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
       ...{ ...as, env, cwd: folder, stdio: 'ignore' },
     });
     server = started;
+    options.onStart?.(started);
     started.once('exit', () => {
       if (server === started) server = null;
     });

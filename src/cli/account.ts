@@ -81,6 +81,10 @@ export async function openAccount(
   try {
     await lock();
     // Read while holding the lock: a rotation may have ended during the wait.
+    if (store.node !== null) {
+      const { createFileSync } = await import('./shared-files.ts');
+      await createFileSync(config.dataDir, store.node.log.files)();
+    }
     const { endpoint } = config;
     const pairs = endpoint.source === 'variables' ? endpoint.pairs : readCredentialsFile(dataDir);
     const credentials = pairs?.at(-1);
@@ -99,6 +103,10 @@ export async function openAccount(
         if (credentials !== undefined) return { ...context, probe };
         const created = newCredentials(io);
         await writeCredentialsFile(config.dataDir, [created]);
+        if (store.node !== null) {
+          const { shareCredentials } = await import('./shared-files.ts');
+          await shareCredentials(config.dataDir, store.node.log, [created], io.signal);
+        }
         io.stderr.write('Endpoint credentials created in the data directory.\n');
         return { ...context, probe, credentials: created };
       },

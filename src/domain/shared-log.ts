@@ -101,6 +101,16 @@ export interface LogHead {
   position: number;
 }
 
+/** Small files that all nodes share, such as the endpoint credentials. Calls reject with `unavailable`. */
+export interface SharedFiles {
+  /** Returns the versions of all files, by name. */
+  versions(): Promise<Map<string, number>>;
+  /** Returns a file; null when there is none. */
+  read(name: string): Promise<Uint8Array | null>;
+  /** Replaces a file, or removes it (null). Returns its new version. */
+  write(name: string, content: Uint8Array | null): Promise<number>;
+}
+
 /** State of the database. */
 export interface DatabaseState {
   /** For example `15.18`. */
@@ -176,6 +186,8 @@ export interface NodeFacts {
   /** Reason for refusing notifications; null if it accepts them. */
   refusing: string | null;
   freeBytes: number | null;
+  /** Digest of the endpoint credentials that it accepts. */
+  credentials: string;
 }
 
 /** A node as last reported. */
@@ -225,6 +237,7 @@ export interface SharedLog {
   news(timeoutMs: number, signal: AbortSignal): Promise<void>;
   /** Stores the report of this node. */
   copy: LogCopy;
+  files: SharedFiles;
   report(node: NodeReport): Promise<void>;
   nodes(): Promise<KnownNode[]>;
   database(): Promise<DatabaseState>;

@@ -16,6 +16,7 @@ const factsSchema = z.object({
   startedAtUs: z.number(),
   refusing: z.string().nullable(),
   freeBytes: z.number().nullable(),
+  credentials: z.string(),
 });
 
 export function nodeReports(

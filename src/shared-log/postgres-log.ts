@@ -15,6 +15,7 @@ import type {
 import { addPartitions, checkpoints } from './checkpoints.ts';
 import { type Connections, closedLog, openConnections } from './connection.ts';
 import { createCopyTarget } from './copy-target.ts';
+import { createFiles } from './files.ts';
 import { createLeases } from './leases.ts';
 import { nodeReports } from './node-reports.ts';
 import { migrationsOf, partitionEntriesDefault } from './schema.ts';
@@ -69,6 +70,7 @@ export async function openSharedLog(options: SharedLogOptions): Promise<SharedLo
     ...reads(connections),
     ...checkpoints(connections),
     ...nodeReports(connections, needsStandby),
+    files: createFiles(connections),
     copy: createCopyTarget(connections, options.nodeId, reads(connections).head),
     append: async (entry) => {
       const appended = await append(entry);

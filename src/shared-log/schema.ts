@@ -6,6 +6,7 @@
 import { checkpointSql } from './checkpoints.ts';
 import { sqlErrors } from './connection.ts';
 import { copySql } from './copy-target.ts';
+import { fileSql } from './files.ts';
 import { leaseSql } from './leases.ts';
 
 /** Entries of a partition. Pruning drops whole partitions. */
@@ -83,12 +84,6 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
       applied bigint NOT NULL,
       facts jsonb NOT NULL,
       seen_at timestamptz NOT NULL
-    );
-
-    CREATE TABLE earshot.file (
-      name text COLLATE "C" PRIMARY KEY,
-      version bigint NOT NULL,
-      content bytea
     );
 
     -- Adds the partition of an entry and the two after it.
@@ -272,6 +267,7 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
     END $$;
 
     ${leaseSql}
+    ${fileSql}
     ${checkpointSql(partitionEntries)}
     ${copySql}
   `,

@@ -79,7 +79,7 @@ export type Store = Intake &
 
 /** Place of a node in the shared log. */
 export interface NodeState {
-  log: Pick<SharedLog, 'head' | 'nodes' | 'report' | 'maintain' | 'copy' | 'saveCheckpoint'>;
+  log: SharedLog;
   id: string;
   state(): FollowerState;
   /** Resolves when this node has applied everything that is in the shared log now. Rejects with `unavailable`. */

@@ -26,7 +26,7 @@ export interface Cluster {
   /** Posts a body to the load balancer. Rejects when the connection breaks. */
   post(body: string, path?: string): Promise<number>;
   /** Posts a body to one receiver. */
-  postTo(node: ClusterNode, body: string): Promise<number>;
+  postTo(node: ClusterNode, body: string, login?: typeof credentials): Promise<number>;
 }
 
 export interface ClusterNode {
@@ -73,9 +73,10 @@ export async function startCluster(options: {
       const target = { host: 'localhost', port: proxyPort, agent, path };
       return (await sendRequest({ ...target, ...request }, body)).status;
     },
-    postTo: async ({ port }, body) => {
+    postTo: async ({ port }, body, { username, password } = credentials) => {
       const target = { url: `http://127.0.0.1:${port}/notifications/several` };
-      return (await sendRequest({ ...target, ...request }, body)).status;
+      const own = { ...request, auth: `${username}:${password}` };
+      return (await sendRequest({ ...target, ...own }, body)).status;
     },
   };
 }

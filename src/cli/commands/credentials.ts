@@ -6,6 +6,7 @@ import {
   loadConfig,
 } from '../../config/config.ts';
 import {
+  type CredentialPairs,
   credentialsFileName,
   readCredentialsFile,
   writeCredentialsFile,
@@ -43,12 +44,34 @@ Examples:
       waitMs: lockWaitMs,
     });
     try {
-      await create(config, flags, io);
+      await withSharedFiles(config, io, () => create(config, flags, io));
     } finally {
       release();
     }
   },
 });
+
+/** Copies the files of a shared log before the work, which may find credentials there, and after it. */
+async function withSharedFiles(
+  config: Pick<AccountConfig, 'dataDir' | 'sharedLog'>,
+  io: Io,
+  work: () => Promise<void>,
+): Promise<void> {
+  if (config.sharedLog === null) return work();
+  const [{ openConfiguredLog }, { createFileSync }] = await Promise.all([
+    import('../open-store.ts'),
+    import('../shared-files.ts'),
+  ]);
+  const log = await openConfiguredLog(config, io, io.newId());
+  try {
+    const sync = createFileSync(config.dataDir, log.files);
+    await sync();
+    await work();
+    await sync();
+  } finally {
+    await log.close();
+  }
+}
 
 async function create(
   { dataDir, endpoint }: AccountConfig,
@@ -134,7 +157,7 @@ async function rotate(
       nowUs: io.nowUs,
       // Read under the lock, because another rotation may have just ended.
       readPairs: () => readCredentialsFile(dataDir) ?? [],
-      writePairs: (pairs) => writeCredentialsFile(dataDir, pairs),
+      writePairs: (pairs) => writePairs(account, dataDir, pairs, io),
       newPair: () => newCredentials(io),
       report: (line) => void io.stderr.write(`${line}\n`),
       pause: async (ms) => {
@@ -148,6 +171,18 @@ async function rotate(
       },
     },
   );
+}
+
+/** Writes the pairs; with a shared log, for all receivers. */
+async function writePairs(
+  { store }: Pick<Parts['account'], 'store'>,
+  dataDir: string,
+  pairs: CredentialPairs,
+  { signal }: Pick<Io, 'signal'>,
+): Promise<void> {
+  if (store.node === null) return writeCredentialsFile(dataDir, pairs);
+  const { shareCredentials } = await import('../shared-files.ts');
+  await shareCredentials(dataDir, store.node.log, pairs, signal);
 }
 
 function setByVariables(): AppError {

@@ -1,5 +1,11 @@
 /** `earshot start`: runs the receiver. */
-import { loadConfig, type ServeConfig, startSections } from '../../config/config.ts';
+import {
+  checkConfig,
+  dataSections,
+  loadConfig,
+  type ServeConfig,
+  startSections,
+} from '../../config/config.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Closers } from '../closers.ts';
@@ -38,6 +44,7 @@ export async function start(
   version: string,
   beforeJobs: (receiver: RunningReceiver) => Promise<void> = async () => {},
 ): Promise<void> {
+  await copySharedFiles(io);
   const config = loadConfig(io, startSections);
   // Loaded on demand: other commands do not need the server.
   const [
@@ -90,6 +97,24 @@ export async function start(
   await closers.closeAll();
   await untilStarted(jobs, io);
   log.info({}, 'stopped');
+}
+
+/** With a shared log, copies its files before they are read. */
+async function copySharedFiles(io: Io): Promise<void> {
+  const { config, problems } = checkConfig(io, dataSections);
+  const { dataDir, sharedLog } = config;
+  // Problems are reported with those of all other settings.
+  if (problems.length > 0 || !sharedLog || dataDir === undefined) return;
+  const [{ openConfiguredLog }, { createFileSync }] = await Promise.all([
+    import('../open-store.ts'),
+    import('../shared-files.ts'),
+  ]);
+  const log = await openConfiguredLog({ sharedLog }, io, io.newId());
+  try {
+    await createFileSync(dataDir, log.files)();
+  } finally {
+    await log.close();
+  }
 }
 
 /** Logs the failed start of a background job, and throws it with advice; not during a shutdown. */

@@ -46,8 +46,13 @@ export async function startBackgroundJobs(
   };
   const config = await loaded.watchConfig(io.workingDir, log);
   started('uptime marks', loaded.startUptimeMarks({ completeness, nowUs, log }));
-  const reports = loaded.startNodeReports(parts, settings, io);
+  const reports = loaded.startNodeReports(receiver, log, settings, io);
   if (reports !== null) started('reports to other receivers', reports);
+  if (store.node !== null) {
+    const { startFileSync } = await import('../shared-files.ts');
+    const { files } = store.node.log;
+    started('shared files', startFileSync(settings.dataDir, files, { ...io, log }));
+  }
   startStorageJobs(loaded, started, { parts, settings, io });
   const sinks = started('sinks', await loaded.serveSinks(receiver, log, io));
   const deliveryState = () => ({ ...sinks.deliveryState(), rejected: config.rejected() });

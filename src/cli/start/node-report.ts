@@ -12,7 +12,11 @@ const intervalMs = 5_000;
 
 /** Starts the reports; returns null without a shared log. */
 export function startNodeReports(
-  { store, log }: { store: Pick<Store, 'node' | 'checkWritable'>; log: Logger },
+  {
+    store,
+    credentialsDigest,
+  }: { store: Pick<Store, 'node' | 'checkWritable'>; credentialsDigest: () => string },
+  log: Logger,
   config: ServeConfig & { version: string },
   { nowUs, random }: Pick<Io, 'nowUs' | 'random'>,
 ): Job | null {
@@ -24,7 +28,8 @@ export function startNodeReports(
   const run = async () => {
     const refusing = await store.checkWritable().then(() => null, errorText);
     const freeBytes = diskSpace(config)?.freeBytes ?? null;
-    const facts = { version, startedAtUs, refusing, freeBytes };
+    const credentials = credentialsDigest();
+    const facts = { version, startedAtUs, refusing, freeBytes, credentials };
     await node.log.report({ id: node.id, name, applied: node.state().applied, facts });
   };
   return startJob(

@@ -17,6 +17,7 @@ import type { Store } from '../../store/store.ts';
 import { createClosers } from '../closers.ts';
 import type { Io } from '../io.ts';
 import { openConfiguredStore } from '../open-store.ts';
+import { credentialsDigest } from '../shared-files.ts';
 import { type BackgroundJobs, createStatus } from '../status/gather-status.ts';
 import { type CertificateTuning, openServedCertificate } from './certificate.ts';
 import { createReadiness, serveQueries } from './console.ts';
@@ -39,6 +40,8 @@ export interface RunningReceiver {
   store: Store;
   /** The product index, which follows the log automatically. */
   products: Products;
+  /** Returns the digest of the accepted credentials. */
+  credentialsDigest(): string;
   /** False until the first certificate is issued; the receiver cannot be reached before that. */
   hasCertificate: boolean;
   /** Sets the state of the background jobs, for the status. */
@@ -99,11 +102,11 @@ export async function serve(
     const { setBackgroundJobs, ...how } = serveStatus(config, { store, readiness, log }, io);
     const queries = await serveQueries(config, { store, ...how, metrics, readiness, log }, io);
     closers.add(() => queries.close());
-    const url = urlOf(listener, config.tls.kind !== 'off');
-    const hasCertificate = certificate.keyPair !== null;
-    const { products, consoleUrl } = queries;
-    const { closeAll: close } = closers;
-    return { url, consoleUrl, store, products, hasCertificate, setBackgroundJobs, close };
+    return {
+      ...{ url: urlOf(listener, config.tls.kind !== 'off'), consoleUrl: queries.consoleUrl },
+      ...{ store, products: queries.products, hasCertificate: certificate.keyPair !== null },
+      ...{ credentialsDigest: credentials.digest, setBackgroundJobs, close: closers.closeAll },
+    };
   } catch (error) {
     await closers.closeAll();
     throw error;
@@ -127,7 +130,7 @@ function startCredentials(
   { credentials: { source, pairs: current }, dataDir }: ServeConfig,
   log: Logger,
   nowUs: () => number,
-): { accepts: Accepts; stop(): void } {
+): { accepts: Accepts; digest(): string; stop(): void } {
   let accepted = current;
   let check = createCredentialCheck(accepted);
   const checkProof = createProbeProofCheck(nowUs);
@@ -135,7 +138,8 @@ function startCredentials(
     checkCredentials: (authorization) => check(authorization),
     isProbeProof: (value) => checkProof(value, accepted),
   };
-  if (source !== 'file') return { accepts, stop: () => undefined };
+  const digest = () => credentialsDigest(accepted);
+  if (source !== 'file') return { accepts, digest, stop: () => undefined };
   const watch = watchCredentialsFile({
     dataDir,
     current,
@@ -151,7 +155,7 @@ function startCredentials(
       );
     },
   });
-  return { accepts, stop: () => watch.stop() };
+  return { accepts, digest, stop: () => watch.stop() };
 }
 
 /**

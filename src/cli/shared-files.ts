@@ -1,5 +1,6 @@
 /** Files of the data directory that all receivers of a shared log have: the database has the newest version. */
 import { hash } from 'node:crypto';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type CredentialPairs,
@@ -7,50 +8,102 @@ import {
   readCredentialsFile,
   writeCredentialsFile,
 } from '../config/endpoint-credentials.ts';
+import type { AcquireLock } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
 import { type Job, startJob } from '../domain/job.ts';
 import type { Logger } from '../domain/ports.ts';
 import type { SharedFiles, SharedLog } from '../domain/shared-log.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
+import { acmeFolders } from '../tls/acme/state.ts';
 import { type Io, pause } from './io.ts';
 
-/** Names of the files in the data directory. */
-const sharedNames: readonly string[] = [credentialsFileName];
+/** Copies changed files between the data directory and the database, in both directions. */
+export type FileSync = () => Promise<void>;
 
-/** Copies shared files that have changed. A file that only this node has is shared. */
-export function createFileSync(dataDir: string, files: SharedFiles): () => Promise<void> {
-  const known = new Map<string, number>();
-  return async () => {
+/** State of a file when it was last copied; null without a file. */
+interface Copied {
+  version: number;
+  text: string | null;
+}
+
+/**
+ * Creates the copying of the credentials and of everything that a certificate needs. If a file has changed on both
+ * sides, the database wins. Calls run one after the other.
+ */
+export function createFileSync(dataDir: string, files: SharedFiles): FileSync {
+  const known = new Map<string, Copied>();
+  const copy = async () => {
     const versions = await files.versions();
-    for (const name of sharedNames) {
-      const version = versions.get(name);
-      if (version !== undefined && version === known.get(name)) continue;
+    for (const name of new Set([...versions.keys(), ...namesIn(dataDir), ...known.keys()])) {
       const path = join(dataDir, name);
       const own = readOwnerOnly(path);
-      const shared = version === undefined ? null : await files.read(name);
-      if (shared === null) {
-        if (own !== null) known.set(name, await files.write(name, Buffer.from(own)));
-        continue;
+      const version = versions.get(name);
+      const last = known.get(name);
+      if (version !== undefined && version !== last?.version) {
+        const text = await files.read(name);
+        if (text === null) rmSync(path, { force: true });
+        else if (text !== own) await writeOwnerOnly(path, text);
+        known.set(name, { version, text });
+      } else if (own !== (last?.text ?? null)) {
+        known.set(name, { version: await files.write(name, own), text: own });
       }
-      const text = Buffer.from(shared).toString('utf8');
-      if (text !== own) await writeOwnerOnly(path, text);
-      known.set(name, version ?? 0);
     }
+  };
+  let copying: Promise<void> = Promise.resolve();
+  return () => {
+    copying = copying.then(copy, copy);
+    return copying;
   };
 }
 
-/** Longer than several rounds of all nodes. */
+/** Returns the shared files of a data directory. */
+function namesIn(dataDir: string): string[] {
+  const filesOf = (folder: string) =>
+    readdirSync(join(dataDir, folder), { withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name }) => join(folder, name));
+  const folders = acmeFolders.filter((folder) => existsSync(join(dataDir, folder)));
+  return [credentialsFileName, ...folders.flatMap(filesOf)];
+}
+
 const intervalMs = 1_000;
 
 /** Copies changed files while the receiver runs. */
 export function startFileSync(
-  dataDir: string,
-  files: SharedFiles,
+  sync: FileSync,
   { random, log }: Pick<Io, 'random'> & { log: Logger },
 ): Job {
-  const run = createFileSync(dataDir, files);
   const failed = 'failed to copy files of the shared log; retrying';
-  return startJob({ every: { firstMs: 0, intervalMs }, run, failed }, { pause, random, log });
+  return startJob({ every: { firstMs: 0, intervalMs }, run: sync, failed }, { pause, random, log });
+}
+
+/** Longer than two rounds of the other receivers. */
+const othersMs = 2_500;
+
+/** Parts of the certificate renewal of several receivers: one orders, and all answer its challenges. */
+export function sharedRenewal(
+  acquireLock: AcquireLock,
+  sync: FileSync,
+  signal: AbortSignal,
+): { acquireLock: AcquireLock; published: () => Promise<void> } {
+  return {
+    acquireLock: async (name, options) => {
+      const release = await acquireLock(name, options);
+      try {
+        // Another receiver may have just ordered.
+        await sync();
+      } catch (error) {
+        release();
+        throw error;
+      }
+      // The lease ends by itself if the process ends first.
+      return () => void sync().then(release, release);
+    },
+    published: async () => {
+      await sync();
+      await pause(othersMs, signal);
+    },
+  };
 }
 
 /** Digest by which nodes report the credentials that they accept. */
@@ -76,10 +129,7 @@ export async function shareCredentials(
   signal: AbortSignal,
 ): Promise<void> {
   await writeCredentialsFile(dataDir, pairs);
-  await files.write(
-    credentialsFileName,
-    Buffer.from(readOwnerOnly(join(dataDir, credentialsFileName)) ?? ''),
-  );
+  await files.write(credentialsFileName, readOwnerOnly(join(dataDir, credentialsFileName)));
   const digest = credentialsDigest(readCredentialsFile(dataDir) ?? []);
   for (let waitedMs = 0; ; waitedMs += pollMs) {
     const running = (await nodes()).filter(({ ageMs }) => ageMs < reportedMs);

@@ -106,9 +106,9 @@ export interface SharedFiles {
   /** Returns the versions of all files, by name. */
   versions(): Promise<Map<string, number>>;
   /** Returns a file; null when there is none. */
-  read(name: string): Promise<Uint8Array | null>;
+  read(name: string): Promise<string | null>;
   /** Replaces a file, or removes it (null). Returns its new version. */
-  write(name: string, content: Uint8Array | null): Promise<number>;
+  write(name: string, content: string | null): Promise<number>;
 }
 
 /** State of the database. */

@@ -37,12 +37,13 @@ export function createFiles({ query }: Connections): SharedFiles {
         'SELECT content FROM earshot.file WHERE name = $1',
         [name],
       );
-      return row?.content ?? null;
+      return row?.content?.toString() ?? null;
     },
     write: async (name, content) => {
+      const bytes = content === null ? null : Buffer.from(content);
       const [row] = await query<{ version: string }>(
         'SELECT earshot.write_file($1, $2) AS version',
-        [name, content],
+        [name, bytes],
       );
       return Number(row?.version);
     },

@@ -15,16 +15,14 @@ function startRecorded() {
   const calls: (readonly DeliveryMark[])[] = [];
   const store: { answer: () => Promise<void> } = { answer: () => Promise.resolve() };
   const { log, lines: logged } = recordingLog();
-  const marks = startDeliveryMarks({
-    administration: {
-      markDeliveries: (given) => {
-        calls.push(given);
-        return store.answer();
-      },
+  const administration = {
+    markDeliveries: (given: readonly DeliveryMark[]) => {
+      calls.push(given);
+      return store.answer();
     },
-    nowUs: () => clock.us,
-    log,
-  });
+  };
+  const own = { nowUs: () => clock.us, log };
+  const marks = startDeliveryMarks({ administration, node: null }, own);
   const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
   return { marks, calls, clock, store, logged, pass };
 }

@@ -2,6 +2,7 @@
 
 import { Option } from 'commander';
 import { type Config, loadConfig } from '../../config/config.ts';
+import type { AcquireLock } from '../../domain/account.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { wholeDays } from '../../domain/dates.ts';
 import { printable } from '../../domain/text.ts';
@@ -14,6 +15,7 @@ import { defineCommand, defineGroup } from '../command.ts';
 import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { painter, printJson, writeOut } from '../output.ts';
+import type { sharedRenewal } from '../shared-files.ts';
 
 const showCommand = defineCommand('show', {
   description:
@@ -108,15 +110,12 @@ const lockWaitMs = 300_000;
 
 /** Runs `work` with an ACME context, and closes the listener afterwards. */
 async function withAcmeContext<Value>(
-  { acme, dataDir, listen }: Pick<Config, 'acme' | 'dataDir' | 'listen'>,
+  { acme, dataDir, listen, sharedLog }: Pick<Config, 'acme' | 'dataDir' | 'listen' | 'sharedLog'>,
   io: Io,
-  work: (
-    context: AcmeContext,
-    acquireLock: ReturnType<typeof createAcquireLock>,
-    parts: Acme,
-  ) => Promise<Value>,
+  work: (context: AcmeContext, acquireLock: AcquireLock, parts: Acme) => Promise<Value>,
 ): Promise<Value> {
   const parts = await loadAcme();
+  const shared = await openShared({ dataDir, sharedLog }, io);
   const listener =
     acme.challenge === 'http-01'
       ? parts.createChallengeListener(acme.httpListen, io)
@@ -131,23 +130,50 @@ async function withAcmeContext<Value>(
       error: (fields, message) => print(`${message}: ${'reason' in fields && fields.reason}`),
     },
     report: (step) => print(`… ${step}`),
+    published: shared.published,
     nowUs,
     random,
     signal,
   });
   try {
-    return await work(context, createAcquireLock(dataDir), parts);
+    return await work(context, shared.acquireLock, parts);
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new AppError('cancelled', 'Interrupted. The next attempt continues the order.');
   } finally {
     await listener.close();
+    await shared.close();
   }
+}
+
+/** Returns the lock for orders: of the data directory or, with a shared log, of all receivers. */
+async function openShared(
+  { dataDir, sharedLog }: Pick<Config, 'dataDir' | 'sharedLog'>,
+  io: Io,
+): Promise<ReturnType<typeof sharedRenewal> & { close(): Promise<void> }> {
+  const nothing = async () => undefined;
+  if (sharedLog === null) {
+    return { acquireLock: createAcquireLock(dataDir), published: nothing, close: nothing };
+  }
+  const [{ openConfiguredLog }, files] = await Promise.all([
+    import('../open-store.ts'),
+    import('../shared-files.ts'),
+  ]);
+  const log = await openConfiguredLog({ sharedLog }, io, io.newId());
+  const sync = files.createFileSync(dataDir, log.files);
+  const renewal = files.sharedRenewal(log.acquireLease, sync, io.signal);
+  return {
+    ...renewal,
+    close: async () => {
+      await sync();
+      await log.close();
+    },
+  };
 }
 
 /** Rejects with the errors of `renew`, and with `cancelled` on interruption. */
 async function renewCertificate(io: Io, { force }: { force?: true }): Promise<void> {
-  const config = loadConfig(io, ['acme', 'dataDir', 'listen']);
+  const config = loadConfig(io, ['acme', 'dataDir', 'listen', 'sharedLog']);
   const renewal = await withAcmeContext(config, io, (context, acquireLock, { renew }) =>
     renew(context, {
       when: force === true ? 'anyway' : 'asked',
@@ -277,7 +303,7 @@ function linesOf(shown: Shown, io: Io): string {
 
 /** Rejects with an explained failure, and with `configuration` until the user agrees to the terms. */
 async function testCertificate(io: Io): Promise<void> {
-  const sections = ['acmeTrial', 'acmeAgreed', 'dataDir', 'listen'] as const;
+  const sections = ['acmeTrial', 'acmeAgreed', 'dataDir', 'listen', 'sharedLog'] as const;
   const { acmeTrial: acme, acmeAgreed, ...place } = loadConfig(io, sections);
   const { directoryUrl, host, challenge } = acme;
   const shown = await withAcmeContext(

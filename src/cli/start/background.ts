@@ -48,10 +48,9 @@ export async function startBackgroundJobs(
   started('uptime marks', loaded.startUptimeMarks({ completeness, nowUs, log }));
   const reports = loaded.startNodeReports(receiver, log, settings, io);
   if (reports !== null) started('reports to other receivers', reports);
-  if (store.node !== null) {
+  if (receiver.syncFiles !== null) {
     const { startFileSync } = await import('../shared-files.ts');
-    const { files } = store.node.log;
-    started('shared files', startFileSync(settings.dataDir, files, { ...io, log }));
+    started('shared files', startFileSync(receiver.syncFiles, { ...io, log }));
   }
   startStorageJobs(loaded, started, { parts, settings, io });
   const sinks = started('sinks', await loaded.serveSinks(receiver, log, io));

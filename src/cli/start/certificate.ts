@@ -2,10 +2,10 @@
 
 import type { ServeConfig } from '../../config/config.ts';
 import type { AcmeConfig, TlsConfig } from '../../config/tls.ts';
+import type { AcquireLock } from '../../domain/account.ts';
 import { errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { HandshakeOnly, KeyPair, Listener } from '../../http/listener.ts';
-import { createAcquireLock } from '../../store/engine/locks.ts';
 import {
   type LoadedCertificate,
   loadCertificateFiles,
@@ -13,6 +13,7 @@ import {
   watchIntervalMs,
 } from '../../tls/certificate.ts';
 import type { Io } from '../io.ts';
+import { type FileSync, sharedRenewal } from '../shared-files.ts';
 
 /** Rejects with `configuration` if the configured files cannot be used. */
 export async function openServedCertificate(
@@ -96,8 +97,14 @@ export interface ServedCertificate {
   handshakeOnly?: HandshakeOnly;
   /** Certificate in use: null while there is none, undefined for plain HTTP. */
   served(): Pick<LoadedCertificate, 'notBefore' | 'notAfter'> | null | undefined;
-  /** Keeps the listener's certificate up to date from now on. */
-  follow(listener: Pick<Listener, 'setKeyPair'>): { stop(): void | Promise<void> };
+  /**
+   * Keeps the listener's certificate up to date from now on. `syncFiles` copies the files of a shared log; null without
+   * one.
+   */
+  follow(
+    listener: Pick<Listener, 'setKeyPair'>,
+    shared: { acquireLock: AcquireLock; syncFiles: FileSync | null },
+  ): { stop(): void | Promise<void> };
 }
 
 /** Settings for tests. */
@@ -135,6 +142,7 @@ async function fromAuthority(
       import('../../tls/acme/renew.ts'),
     ]);
   const stopper = new AbortController();
+  let published = async () => {};
   const { fetch, newId } = io;
   const probe = fetch === undefined ? null : { fetch, newId };
   // With two receivers on one data directory, the one with the port answers for both.
@@ -151,6 +159,7 @@ async function fromAuthority(
     report: (step) => log.debug({ step }, 'certificate order'),
     ...io,
     signal: stopper.signal,
+    published: () => published(),
   });
   const current = await context.folder.readCertificate();
   if (current === null) {
@@ -162,8 +171,11 @@ async function fromAuthority(
     ...(settings.challenge === 'tls-alpn-01'
       ? { handshakeOnly: alpnAnswers(context.challenges) }
       : {}),
-    follow: (listener) => {
-      const acquireLock = createAcquireLock(config.dataDir);
+    follow: (listener, { acquireLock: acquire, syncFiles }) => {
+      let acquireLock = acquire;
+      if (syncFiles !== null) {
+        ({ acquireLock, published } = sharedRenewal(acquire, syncFiles, stopper.signal));
+      }
       const checkEveryMs = tuning.certificateWatchMs;
       const loop = renewal.startRenewalLoop(
         {

@@ -5,9 +5,13 @@ import type { Completeness } from '../../domain/completeness.ts';
 import type { Job } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Outcome } from '../../receiver/app.ts';
+import type { Store } from '../../store/store.ts';
 
 /** Maximum age of a mark in memory. After a crash, the next delivery sets a lost mark again. */
 const deliveryIntervalMs = 2_000;
+
+/** With a shared log, each change is stored on all receivers. */
+const sharedIntervalMs = 15_000;
 
 /** Maximum number of marks in one interval: anyone with the password can invent names. */
 const marksMax = 1_000;
@@ -16,13 +20,14 @@ interface DeliveryMarks extends Job {
   note(subscription: string | null, username: string): void;
 }
 
-/** Stores the marks every two seconds, if there are any. */
-export function startDeliveryMarks(options: {
-  administration: Pick<Administration, 'markDeliveries'>;
-  nowUs: () => number;
-  log: Logger;
-}): DeliveryMarks {
-  const { administration, nowUs, log } = options;
+/** Stores the marks at each interval, if there are any. */
+export function startDeliveryMarks(
+  {
+    administration,
+    node,
+  }: { administration: Pick<Administration, 'markDeliveries'>; node: Store['node'] },
+  { nowUs, log }: { nowUs: () => number; log: Logger },
+): DeliveryMarks {
   let marks = new Map<string, DeliveryMark>();
   const flush = async () => {
     if (marks.size === 0) return;
@@ -37,7 +42,7 @@ export function startDeliveryMarks(options: {
     }
   };
   return {
-    ...repeat(flush, deliveryIntervalMs),
+    ...repeat(flush, node === null ? deliveryIntervalMs : sharedIntervalMs),
     note: (subscription, username) => {
       const key = `${subscription ?? ''} ${username}`;
       if (marks.size >= marksMax && !marks.has(key)) return;

@@ -17,7 +17,7 @@ import type { Store } from '../../store/store.ts';
 import { createClosers } from '../closers.ts';
 import type { Io } from '../io.ts';
 import { openConfiguredStore } from '../open-store.ts';
-import { credentialsDigest } from '../shared-files.ts';
+import { createFileSync, credentialsDigest, type FileSync } from '../shared-files.ts';
 import { type BackgroundJobs, createStatus } from '../status/gather-status.ts';
 import { type CertificateTuning, openServedCertificate } from './certificate.ts';
 import { createReadiness, serveQueries } from './console.ts';
@@ -40,6 +40,8 @@ export interface RunningReceiver {
   store: Store;
   /** The product index, which follows the log automatically. */
   products: Products;
+  /** Copies the files of a shared log; null without one. */
+  syncFiles: FileSync | null;
   /** Returns the digest of the accepted credentials. */
   credentialsDigest(): string;
   /** False until the first certificate is issued; the receiver cannot be reached before that. */
@@ -61,12 +63,12 @@ export async function serve(
   try {
     const certificate = await openServedCertificate(config, log, io, tuning);
     const metrics = createMetrics(log);
-    const { noteCommit: onCommit } = metrics;
-    const store = await openConfiguredStore(config, io, { onCommit, log });
+    const store = await openConfiguredStore(config, io, { onCommit: metrics.noteCommit, log });
     closers.add(() => store.close());
+    const syncFiles = store.node && createFileSync(config.dataDir, store.node.log.files);
     const summary = startOutcomeSummary(log);
     closers.add(() => summary.stop());
-    const marks = startDeliveryMarks({ administration: store.administration, nowUs, log });
+    const marks = startDeliveryMarks(store, { nowUs, log });
     closers.add(() => marks.stop());
     const credentials = startCredentials(config, log, nowUs);
     closers.add(() => credentials.stop());
@@ -96,7 +98,7 @@ export async function serve(
       ...(tuning.limits === undefined ? {} : { limits: tuning.limits }),
     });
     closers.add(() => listener.close(graceMs));
-    const renewal = certificate.follow(listener);
+    const renewal = certificate.follow(listener, { ...store, syncFiles });
     closers.add(() => renewal.stop());
     const readiness = createReadiness({ store, certificate, nowUs });
     const { setBackgroundJobs, ...how } = serveStatus(config, { store, readiness, log }, io);
@@ -105,7 +107,8 @@ export async function serve(
     return {
       ...{ url: urlOf(listener, config.tls.kind !== 'off'), consoleUrl: queries.consoleUrl },
       ...{ store, products: queries.products, hasCertificate: certificate.keyPair !== null },
-      ...{ credentialsDigest: credentials.digest, setBackgroundJobs, close: closers.closeAll },
+      ...{ credentialsDigest: credentials.digest, syncFiles, setBackgroundJobs },
+      close: closers.closeAll,
     };
   } catch (error) {
     await closers.closeAll();

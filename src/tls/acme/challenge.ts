@@ -24,7 +24,11 @@ export type ChallengeFolder = ReturnType<typeof openChallengeFolder>;
  * Stores the responses in the data directory, so that any process can serve them: for example the running receiver
  * while a command orders. Writes reject with `unavailable`, and with AcmeProblem for an invalid token.
  */
-export function openChallengeFolder(dataDir: string) {
+export function openChallengeFolder(
+  dataDir: string,
+  /** Called after a response was stored; resolves when all processes that may be asked can serve it. */
+  published: () => Promise<void> = async () => undefined,
+) {
   const folder = join(dataDir, acmeFolderName, 'challenges');
   const probes = join(dataDir, acmeFolderName, 'knocks');
   const pathOf = (within: string, token: string) => {
@@ -35,10 +39,15 @@ export function openChallengeFolder(dataDir: string) {
   };
   return {
     /** Stores the text for a token of http-01. */
-    put: async (token: string, keyAuthorization: string) =>
-      writeSaved(pathOf(folder, token), keyAuthorization),
+    put: async (token: string, keyAuthorization: string) => {
+      await writeSaved(pathOf(folder, token), keyAuthorization);
+      await published();
+    },
     /** Stores the certificate for the next handshakes of tls-alpn-01. */
-    putAlpn: (pair: KeyPair) => writeSaved(join(folder, alpnFileName), pair),
+    putAlpn: async (pair: KeyPair) => {
+      await writeSaved(join(folder, alpnFileName), pair);
+      await published();
+    },
     /** Removes all responses, including those of an interrupted order. */
     clear: () => removeSaved(folder),
     /** Like `put`, for our own check of the listener; `clear` does not remove it. */

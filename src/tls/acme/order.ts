@@ -59,12 +59,14 @@ export function openAcmeContext(
     openListener: (challenges: ChallengeFolder) => Promise<void>;
     log: Pick<Logger, 'error'>;
     report?: (step: string) => void;
+    /** See `openChallengeFolder`. */
+    published?: () => Promise<void>;
   },
 ): AcmeContext {
   const { settings, dataDir, log, nowUs, random, signal } = options;
   const { stagingUrl = stagingOf(settings.directoryUrl), report = () => undefined } = options;
   const folder = openAcmeFolder(dataDir);
-  const challenges = openChallengeFolder(dataDir);
+  const challenges = openChallengeFolder(dataDir, options.published);
   const states = createStateKeeper(folder, settings, log);
   const openListener = () => options.openListener(challenges);
   return {

@@ -12,6 +12,9 @@ import { checkKeyPair, type LoadedCertificate } from '../certificate.ts';
 /** Folder in the data directory; only its owner may read it and its files. */
 export const acmeFolderName = 'acme';
 
+/** Folders below the data directory with everything that another process needs to continue an order. */
+export const acmeFolders = [acmeFolderName, join(acmeFolderName, 'challenges')];
+
 /** Paths that protect keys: the folder, and its files with fixed names. */
 export const acmeSecretFileNames = ['', 'certificate.json', 'order.json'].map((name) =>
   join(acmeFolderName, name),

@@ -1,4 +1,5 @@
 /** A receiver in this process that obtains its certificate from Pebble, and clients of it. */
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { Agent, request } from 'node:https';
@@ -6,6 +7,7 @@ import { join } from 'node:path';
 import { connect, type PeerCertificate } from 'node:tls';
 import { expect, onTestFinished, vi } from 'vitest';
 import { type RunningReceiver, serve } from '../../../src/cli/start/serve.ts';
+import type { Config } from '../../../src/config/config.ts';
 import type { Pebble } from '../../helpers/pebble.ts';
 import { credentials } from '../../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
@@ -24,6 +26,9 @@ export interface ReceiverOptions {
   dataDir?: string;
   clock?: Clock;
   stagingUrl?: string;
+  sharedLog?: Config['sharedLog'];
+  /** Port for http-01 challenges, by default the one that Pebble asks. */
+  httpPort?: number;
 }
 
 /** Interval of certificate checks; short, so that tests need not wait. */
@@ -39,18 +44,18 @@ export async function startReceiver(pebble: Pebble, options: ReceiverOptions = {
     dataDir,
     credentials: { source: 'variables' as const, pairs: [credentials] },
     diskReserveBytes: undefined,
-    sharedLog: null,
+    sharedLog: options.sharedLog ?? null,
     tls: {
       kind: 'acme' as const,
       ...settingsFor(pebble, { challenge, host: publicHost }),
-      httpListen: { host: '127.0.0.1', port: pebble.ports.http },
+      httpListen: { host: '127.0.0.1', port: options.httpPort ?? pebble.ports.http },
     },
     trustedProxies: [],
     console: null,
     index: false,
     logLevel: 'info' as const,
   };
-  const io = { nowUs: clock.nowUs, newId: () => 'id', random: () => 0 };
+  const io = { nowUs: clock.nowUs, newId: randomUUID, random: () => 0 };
   const stagingUrl = options.stagingUrl ?? null;
   const receiver = await serve(config, log, io, { certificateWatchMs: checkEveryMs, stagingUrl });
   const close = closeOnce(receiver);

@@ -96,7 +96,7 @@ export function sharedRenewal(
         release();
         throw error;
       }
-      // The lease ends by itself if the process ends first.
+      // The lease expires if the process ends first.
       return () => void sync().then(release, release);
     },
     published: async () => {

@@ -16,6 +16,7 @@ export const alertKinds = [
   'certificate', // close to expiry and not renewed
   'disk', // little free space
   'intake', // notifications cannot be stored
+  'receiver', // another receiver of the shared log does not run, refuses notifications, or lags
   'backup', // the last backup is too old
   'sink', // a sink accepts nothing, or nothing is delivered to it
   'sink-refused', // a sink has dead letters
@@ -28,7 +29,7 @@ export type AlertSeverity = (typeof alertSeverities)[number];
 /** A problem, described for people. */
 export interface AlertFinding {
   kind: AlertKind;
-  /** Name of the affected subscription or sink; '' when there is only one, or when all are affected. */
+  /** Name of the affected subscription, sink or receiver; '' when there is only one, or when all are affected. */
   subject: string;
   severity: AlertSeverity;
   /** The problem, in one sentence. */

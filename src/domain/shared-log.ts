@@ -120,6 +120,8 @@ export interface DatabaseState {
   /** Names of the synchronous standbys that are connected; null if the user may not see them. */
   standbys: string[] | null;
   leases: { name: string; nodeId: string }[];
+  /** Connections that are not in use. */
+  freeConnections: number;
 }
 
 /** Content that only nodes read, and its encoding. */
@@ -240,6 +242,8 @@ export interface SharedLog {
   files: SharedFiles;
   report(node: NodeReport): Promise<void>;
   nodes(): Promise<KnownNode[]>;
+  /** Removes the report of a node that does not run; resolves with false if there is none of this name. */
+  removeNode(name: string): Promise<boolean>;
   database(): Promise<DatabaseState>;
   close(): Promise<void>;
 }

@@ -22,7 +22,7 @@ const factsSchema = z.object({
 export function nodeReports(
   { query }: Connections,
   needsStandby: boolean,
-): Pick<SharedLog, 'report' | 'nodes' | 'database'> {
+): Pick<SharedLog, 'report' | 'nodes' | 'removeNode' | 'database'> {
   return {
     report: async ({ id, name, applied, facts }) => {
       await query('SELECT earshot.report($1, $2, $3, $4, $5)', [
@@ -39,19 +39,30 @@ export function nodeReports(
         ...{ id, name, applied: Number(applied), facts: factsSchema.parse(facts), ageMs: age },
       }));
     },
+    removeNode: async (name) => {
+      const rows = await query(
+        `DELETE FROM earshot.node WHERE name = $1 AND seen_at < clock_timestamp() - interval '20 seconds'
+         RETURNING id`,
+        [name],
+      );
+      return rows.length > 0;
+    },
     database: async (): Promise<DatabaseState> => {
       const [row] = await query<{
         version: string;
         names: string;
         standbys: (string | null)[] | null;
         leases: { name: string; nodeId: string }[] | null;
+        free: number;
       }>(
         `SELECT current_setting('server_version') AS version,
            current_setting('synchronous_standby_names') AS names,
            (SELECT array_agg(CASE WHEN sync_state IN ('sync', 'quorum') THEN application_name END)
             FROM pg_stat_replication WHERE sync_state IS NULL OR sync_state <> 'async') AS standbys,
            (SELECT jsonb_agg(jsonb_build_object('name', name, 'nodeId', holder) ORDER BY name)
-            FROM earshot.lease WHERE holder IS NOT NULL AND expires_at > clock_timestamp()) AS leases`,
+            FROM earshot.lease WHERE holder IS NOT NULL AND expires_at > clock_timestamp()) AS leases,
+           current_setting('max_connections')::int
+             - (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend') AS free`,
       );
       const standbys = row?.standbys ?? [];
       const names = standbys.filter((name) => name !== null);
@@ -60,6 +71,7 @@ export function nodeReports(
         waitsForStandby: (row?.names ?? '') !== '',
         standbys: names.length < standbys.length ? null : names,
         leases: row?.leases ?? [],
+        freeConnections: row?.free ?? 0,
       };
     },
   };

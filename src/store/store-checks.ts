@@ -14,6 +14,8 @@ const runAsUser = 'Run this command as the user that runs earshot (sudo -u earsh
 
 export interface StoreCheckOptions extends DataPlace {
   nowUs: () => number;
+  /** True if a shared log has the notifications, so that only its database is written. */
+  isNode?: boolean;
   /** Names of the files with secrets in the data directory. */
   secretFileNames: readonly string[];
   /** Disk space at a path; by default from the file system. */
@@ -107,7 +109,7 @@ async function checkFreeSpace(options: StoreCheckOptions): Promise<Finding[]> {
   return [{ check, state: freeBytes < criticalBytes ? 'fail' : 'warn', message, advice }];
 }
 
-async function checkDatabase({ dataDir, nowUs }: StoreCheckOptions): Promise<Finding[]> {
+async function checkDatabase({ dataDir, nowUs, isNode }: StoreCheckOptions): Promise<Finding[]> {
   const check = 'database';
   if ((await statsOf(join(dataDir, databaseFileName))) === null) {
     const message = `${dataDir} contains no database yet; \`earshot start\` creates it.`;
@@ -118,6 +120,9 @@ async function checkDatabase({ dataDir, nowUs }: StoreCheckOptions): Promise<Fin
     // while a receiver is still running.
     const reader = openStoreReader(dataDir);
     await reader.lastPosition().finally(() => reader.close());
+    if (isNode) {
+      return [{ check, state: 'pass', message: 'The database can be opened.' }];
+    }
     const store = await openStore({ dataDir, nowUs, mustExist: true });
     await store.checkWritable().finally(() => store.close());
     return [{ check, state: 'pass', message: 'The database can be opened and written.' }];

@@ -11,6 +11,7 @@ import {
 import { hourOf } from '../domain/coverage.ts';
 import { shortDateUs, wholeDays } from '../domain/dates.ts';
 import type { BackupReader, Cursors, DiskSpace, Logger, NotificationLog } from '../domain/ports.ts';
+import type { KnownNode } from '../domain/shared-log.ts';
 import type { SinkReader } from '../domain/sinks.ts';
 import type { CertificateStatus } from '../domain/status.ts';
 import type { AlertMessage } from './alert-message.ts';
@@ -161,6 +162,16 @@ export interface Probes {
   disk(): Promise<DiskSpace | null>;
   /** Returns why notifications cannot be stored; null when they can. */
   intake(): Promise<string | null>;
+  /** Returns all receivers of the shared log, with this one; null without a shared log. */
+  receivers?(): Promise<SharedReceivers | null>;
+}
+
+export interface SharedReceivers {
+  /** Id of this receiver. */
+  ownId: string;
+  /** Number of the last entry. */
+  head: number;
+  nodes: readonly KnownNode[];
 }
 
 /** State of the delivery to sinks in this process. */

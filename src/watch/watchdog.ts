@@ -12,6 +12,7 @@ import {
   checkUnknown,
 } from './check-account.ts';
 import { checkBackup, checkCertificate, checkDisk, checkIntake } from './check-machine.ts';
+import { checkReceivers } from './check-receivers.ts';
 import { checkAllSilence, checkLostPushes } from './check-silence.ts';
 import { type CursorMemory, checkSinks } from './check-sinks.ts';
 import { createPushMemory, type PushMemory } from './learn-rates.ts';
@@ -158,6 +159,9 @@ async function checkAll(deps: WatchDeps, memory: WatchMemory): Promise<CheckResu
     attempt(deps, 'certificate', async () => checkCertificate(await probes.certificate(), about)),
     attempt(deps, 'disk', async () => checkDisk(await probes.disk(), about)),
     attempt(deps, 'intake', async () => checkIntake(await probes.intake(), about, conditionAgeUs)),
+    attempt(deps, 'receiver', async () =>
+      checkReceivers((await probes.receivers?.()) ?? null, about),
+    ),
     attempt(deps, 'sink', () => checkSinks(deps, about, memory.cursors)),
     attempt(deps, 'backup', async () =>
       checkBackup({ ...(await backups.lastBackups()), everyHours }, about),

@@ -41,13 +41,15 @@ export interface ClusterNode {
   kill(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts receivers on this database, and nginx with the shipped configuration in front of them. */
+/** Starts receivers on this database, and a load balancer with the shipped configuration in front of them. */
 export async function startCluster(options: {
   url: string;
   receivers?: number;
   env?: Record<string, string>;
   /** Text of earshot.config.ts. */
   config?: string;
+  /** By default nginx. */
+  balancer?: Balancer;
   /** Differences of the nodes' clocks. */
   clockOffsetsMs?: readonly number[];
 }): Promise<Cluster> {
@@ -61,7 +63,7 @@ export async function startCluster(options: {
     }),
   );
   for (const node of nodes) await node.start();
-  const { proxyPort, ca } = await startBalancer(folder, ports);
+  const { proxyPort, ca } = await startBalancer(options.balancer ?? 'nginx', folder, ports);
   const agent = new Agent({ keepAlive: true, maxSockets: 64, ca });
   onTestFinished(() => agent.destroy());
   const auth = `${credentials.username}:${credentials.password}`;
@@ -136,46 +138,92 @@ function otherClock(offsetMs: number): string[] {
   return ['--import', `data:text/javascript,${encodeURIComponent(code)}`];
 }
 
-const shipped = join(import.meta.dirname, '../../deploy/nginx/several.conf');
+const deploy = join(import.meta.dirname, '../../deploy');
 
-async function startBalancer(folder: string, ports: readonly number[]) {
-  const authority = await createCertificateAuthority({ now: Date.now });
-  const pair = await authority.issue({ hosts: ['localhost'] });
-  const files = { cert: join(folder, 'proxy.pem'), key: join(folder, 'proxy-key.pem') };
-  writeFileSync(files.cert, pair.certificatePem);
-  writeFileSync(files.key, pair.keyPem);
-  const proxyPort = await freePort();
-  let text = readFileSync(shipped, 'utf8')
-    .replaceAll('/etc/letsencrypt/live/earshot.example.org/fullchain.pem', files.cert)
-    .replaceAll('/etc/letsencrypt/live/earshot.example.org/privkey.pem', files.key)
-    .replaceAll('earshot.example.org', 'localhost')
-    .replaceAll('listen 443 ', `listen 127.0.0.1:${proxyPort} `)
-    .replaceAll('listen [::]:443 ', `listen [::1]:${proxyPort} `);
-  for (const [i, port] of ports.entries()) {
+export type Balancer = 'nginx' | 'caddy';
+
+interface BalancerParts {
+  folder: string;
+  port: number;
+  receivers: readonly number[];
+  certFile: string;
+  keyFile: string;
+}
+
+/** The shipped configuration with other addresses. */
+function shipped(file: string, { receivers }: BalancerParts): string {
+  let text = readFileSync(join(deploy, file), 'utf8');
+  for (const [i, port] of receivers.entries()) {
     text = text.replace(`10.0.0.${i + 1}:8081`, `127.0.0.1:${port}`);
   }
-  const site = text.replaceAll(/^ *server 10\.0\.0\..*\n/gm, '');
-  writeFileSync(join(folder, 'earshot.conf'), site);
-  const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-  const paths = kinds.map((kind) => `${kind}_temp_path ${join(folder, kind)};`).join('\n');
-  writeFileSync(
-    join(folder, 'nginx.conf'),
-    `${process.getuid?.() === 0 ? 'user root;' : ''}
-    daemon off; pid ${join(folder, 'nginx.pid')}; error_log ${join(folder, 'error.log')};
-    events { worker_connections 1024; }
-    http { access_log off; ${paths} include ${join(folder, 'earshot.conf')}; }`,
-  );
-  const args = ['-p', folder, '-e', 'stderr', '-c', join(folder, 'nginx.conf')];
-  const child = spawn('/usr/sbin/nginx', args, { stdio: 'ignore' });
+  return text.replaceAll(/^ *server 10\.0\.0\..*\n| 10\.0\.0\.\d:8081/gm, '');
+}
+
+/** Writes the configuration of each load balancer; returns the program and its arguments. */
+const balancers: Record<Balancer, (parts: BalancerParts) => [string, string[]]> = {
+  nginx: (parts) => {
+    const { folder, port, certFile, keyFile } = parts;
+    const site = shipped('nginx/several.conf', parts)
+      .replaceAll('/etc/letsencrypt/live/earshot.example.org/fullchain.pem', certFile)
+      .replaceAll('/etc/letsencrypt/live/earshot.example.org/privkey.pem', keyFile)
+      .replaceAll('earshot.example.org', 'localhost')
+      .replaceAll('listen 443 ', `listen 127.0.0.1:${port} `)
+      .replaceAll('listen [::]:443 ', `listen [::1]:${port} `);
+    writeFileSync(join(folder, 'earshot.conf'), site);
+    const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+    const paths = kinds.map((kind) => `${kind}_temp_path ${join(folder, kind)};`).join('\n');
+    writeFileSync(
+      join(folder, 'nginx.conf'),
+      `${process.getuid?.() === 0 ? 'user root;' : ''}
+      daemon off; pid ${join(folder, 'nginx.pid')}; error_log ${join(folder, 'error.log')};
+      events { worker_connections 1024; }
+      http { access_log off; ${paths} include ${join(folder, 'earshot.conf')}; }`,
+    );
+    const main = join(folder, 'nginx.conf');
+    return ['/usr/sbin/nginx', ['-p', folder, '-e', 'stderr', '-c', main]];
+  },
+  caddy: (parts) => {
+    const { folder, port, certFile, keyFile } = parts;
+    const file = join(folder, 'Caddyfile');
+    const text = shipped('caddy/several.Caddyfile', parts)
+      .replace(
+        '# tls /etc/earshot/fullchain.pem /etc/earshot/privkey.pem',
+        `tls ${certFile} ${keyFile}`,
+      )
+      .replaceAll('earshot.example.org', `localhost:${port}`)
+      .replace(
+        '\n{\n',
+        '\n{\n\tadmin off\n\tdefault_bind 127.0.0.1\n\tauto_https disable_redirects\n',
+      );
+    writeFileSync(file, text);
+    return ['/usr/bin/caddy', ['run', '--adapter', 'caddyfile', '--config', file]];
+  },
+};
+
+async function startBalancer(kind: Balancer, folder: string, receivers: readonly number[]) {
+  const authority = await createCertificateAuthority({ now: Date.now });
+  const pair = await authority.issue({ hosts: ['localhost'] });
+  const [certFile, keyFile] = [join(folder, 'proxy.pem'), join(folder, 'proxy-key.pem')];
+  writeFileSync(certFile, pair.certificatePem);
+  writeFileSync(keyFile, pair.keyPem);
+  const port = await freePort();
+  const [program, args] = balancers[kind]({ folder, port, receivers, certFile, keyFile });
+  const env = {
+    PATH: process.env.PATH,
+    HOME: folder,
+    XDG_DATA_HOME: folder,
+    XDG_CONFIG_HOME: folder,
+  };
+  const child = spawn(program, args, { cwd: folder, env, stdio: 'ignore' });
   onTestFinished(() => ended(child));
   const ca = authority.certificatePem;
   const probe = () =>
-    sendRequest({ host: 'localhost', port: proxyPort, ca, path: '/' }).then(
+    sendRequest({ host: 'localhost', port, ca, path: '/' }).then(
       ({ status }) => status,
       () => 0,
     );
   await expect.poll(probe, { timeout: 10_000 }).toBe(404);
-  return { proxyPort, ca };
+  return { proxyPort: port, ca };
 }
 
 async function ended(child: ChildProcess): Promise<void> {

@@ -32,4 +32,21 @@ describe.runIf(hasPostgres)('three receivers behind a load balancer', () => {
     expect(sent.answered.length).toBeGreaterThan(kills * 20);
     expect(Object.fromEntries(sent.refused)).toEqual({});
   }, 900_000);
+
+  it('lose nothing behind Caddy, which refuses what a killed receiver did not answer', async () => {
+    const url = await createDatabase(server());
+    const cluster = await startCluster({ url, balancer: 'caddy' });
+    const sent = startSenders(cluster.post);
+    for (const node of [...cluster.nodes, ...cluster.nodes]) {
+      const before = sent.answered.length;
+      await expect.poll(() => sent.answered.length).toBeGreaterThan(before + 20);
+      await node.kill();
+      await node.start();
+    }
+    await sent.stop();
+    await checkCluster(url, cluster, sent.answered);
+    // Caddy's own answers; the catalogue retries.
+    const statuses = [...sent.refused.keys()];
+    expect(statuses.filter((status) => status !== 502 && status !== 503)).toEqual([]);
+  }, 120_000);
 });

@@ -68,9 +68,11 @@ export async function runDoctor(
   // Loaded on demand: the checks import most modules, and `--help` does not need them.
   const account = await import('../doctor/account-steps.ts');
   const endpoint = await import('../doctor/endpoint-steps.ts');
+  const { sharedLogSteps } = await import('../doctor/shared-log-step.ts');
   const settings = await readDoctorSettings(io);
   const all = [
     ...endpoint.machineSteps(settings, io),
+    ...sharedLogSteps(settings, io),
     ...account.filterSteps(settings),
     ...endpoint.endpointSteps(settings, io),
     ...account.accountSteps(settings, io),

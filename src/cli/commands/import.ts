@@ -13,11 +13,12 @@ import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { recoveredEvent } from '../../store/log/recovered-events.ts';
 import { catchUpIndex } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
-import { openStore, openStoreReader, type Store, type StoreReader } from '../../store/store.ts';
+import { openStoreReader, type Store, type StoreReader } from '../../store/store.ts';
 import { createClosers } from '../closers.ts';
 import { defineCommand } from '../command.ts';
 import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
+import { openConfiguredStore } from '../open-store.ts';
 import { createProgressLine, printJson } from '../output.ts';
 
 export const importCommand = defineCommand('import', {
@@ -46,12 +47,12 @@ Examples:
 async function importFrom(io: Io, { json }: { json?: true }, folder: string): Promise<void> {
   const place = loadConfig(io, dataSections);
   checkFolder(folder, place.dataDir);
-  const { stdout, stderr, signal, nowUs } = io;
+  const { stdout, stderr, signal } = io;
   const closers = createClosers();
   try {
     const from = openStoreReader(folder);
     closers.add(() => from.close(), 'the other store');
-    const to = await openStore({ ...place, nowUs });
+    const to = await openConfiguredStore(place, io);
     closers.add(() => to.close(), 'the store');
     const pushedHere = openPushedHere(place, signal);
     closers.add(() => pushedHere.close(), 'the index');

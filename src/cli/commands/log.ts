@@ -131,6 +131,7 @@ function nodeColumns(head: LogHead, state: DatabaseState): Column<KnownNode>[] {
 }
 
 interface CopyFlags {
+  force?: true;
   yes?: true;
   json?: true;
 }
@@ -144,17 +145,21 @@ const copyCommand = defineCommand('copy', {
           .choices(['postgres', 'sqlite'])
           .default('postgres'),
       )
+      .option('--force', 'force the action (sqlite: also without the database)')
       .addOption(yesOption())
       .addOption(jsonOption()),
-  help: `postgres: the command copies the log of the data directory into the empty database of EARSHOT_LOG_URL, while
-the receiver runs. All notifications keep their positions, and sinks, summaries, subscriptions and
-alerts keep their state. The keys of all notifications are compared. In the last step, the data
-directory becomes part of the shared log: from then on, a receiver without EARSHOT_LOG_URL answers
-503. Restart the receiver with EARSHOT_LOG_URL immediately afterwards.
-
-sqlite: the command closes the shared log, and makes the data directory a log of its own again. All receivers
-of the shared log then answer 503. Restart one receiver without EARSHOT_LOG_URL immediately
+  help: `postgres: the command copies the log of the data directory into the empty database of
+EARSHOT_LOG_URL, while the receiver runs. All notifications keep their positions, and sinks,
+summaries, subscriptions and alerts keep their state. The keys of all notifications are compared.
+In the last step, the data directory becomes part of the shared log: from then on, a receiver
+without EARSHOT_LOG_URL answers 503. Restart the receiver with EARSHOT_LOG_URL immediately
 afterwards.
+
+sqlite: the command closes the shared log, and makes the data directory a log of its own again. All
+receivers of the shared log then answer 503. Restart one receiver without EARSHOT_LOG_URL
+immediately afterwards. With --force, the command does not use the database: after the loss of the
+database, the data directory keeps what its receiver has applied, and can be copied into a new
+database.
 
 If the command is interrupted, then run the command again to continue.
 
@@ -164,14 +169,39 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ EARSHOT_LOG_URL=postgres://… earshot log copy                  move the log to PostgreSQL
-  $ EARSHOT_LOG_URL=postgres://… earshot log copy sqlite          move it back
+  $ EARSHOT_LOG_URL=postgres://… earshot log copy sqlite           move it back
   $ earshot log copy --yes                                         do not ask`,
   run: async (io: Io, flags: CopyFlags, target: 'postgres' | 'sqlite') => {
     const config = loadConfig(io, dataSections);
     requireDatabase(config.dataDir);
-    const copied =
-      target === 'sqlite' ? await leave(io, config, flags) : await join(io, config, flags);
+    const move = target === 'postgres' ? join : flags.force === true ? leaveAlone : leave;
+    const copied = await move(io, config, flags);
     if (flags.json) await printJson(io.stdout, copied, 'line');
+  },
+});
+
+const removeCommand = defineCommand('remove', {
+  description: 'Remove a stopped receiver from the list of receivers.',
+  flags: (command) => command.argument('<receiver>', 'name of the receiver'),
+  help: `A removed receiver raises no alerts. If the receiver starts again, it is listed again.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot log remove receiver-2           remove a receiver
+  $ earshot log                             print the other receivers
+  $ earshot log status --json               print them as JSON`,
+  run: async (io: Io, _: object, name: string) => {
+    const log = await openConfiguredLog(loadConfig(io, dataSections), io, io.newId());
+    try {
+      if (await log.removeNode(name)) return void io.stderr.write(`Removed ${name}.\n`);
+      throw new AppError('not_found', `There is no stopped receiver with the name ${name}.`, {
+        advice:
+          'Run `earshot log` to list the receivers. Stop the receiver at least 20 seconds before.',
+      });
+    } finally {
+      await log.close();
+    }
   },
 });
 
@@ -230,6 +260,19 @@ async function leave(io: Io, config: DataConfig, flags: CopyFlags): Promise<Copi
   }
 }
 
+/** Leaves the shared log without its database. */
+async function leaveAlone(io: Io, config: DataConfig, flags: CopyFlags): Promise<CopiedLog> {
+  await confirm(
+    io,
+    `Continue with the log in ${config.dataDir} alone, without what this receiver has not applied? Stop the receiver first.`,
+    flags,
+  );
+  const { leaveWithoutDatabase } = await import('../../store/shared/copy-log.ts');
+  const copied = await leaveWithoutDatabase(config);
+  io.stderr.write(`The data directory is a log of its own, up to entry ${copied.entries}.\n`);
+  return copied;
+}
+
 async function withProgress(
   { stderr }: Pick<Io, 'stderr'>,
   work: (onProgress: CopyOptions['onProgress']) => Promise<CopiedLog>,
@@ -252,5 +295,5 @@ Examples:
   $ earshot log copy                    move the log of this receiver into the shared log
   $ earshot log copy sqlite             move it back`,
   usual: statusCommand,
-  commands: [copyCommand],
+  commands: [copyCommand, removeCommand],
 });

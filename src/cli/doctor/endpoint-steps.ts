@@ -214,7 +214,8 @@ export function machineSteps(settings: DoctorSettings, io: Io): Step[] {
   const { nowUs, fetch } = io;
   const secretFileNames = [credentialsFileName, sessionFileName, ...acmeSecretFileNames];
   const place = { dataDir, diskReserveBytes: settings.serve?.diskReserveBytes };
-  const store = createStoreChecks({ ...place, nowUs, secretFileNames });
+  const isNode = settings.serve?.sharedLog != null;
+  const store = createStoreChecks({ ...place, isNode, nowUs, secretFileNames });
   const services = [catalogueUrl, tokenUrl].filter((url) => url !== undefined);
   const urls = services.map((url) => new URL(url).origin);
   const directory = ['data directory'];

@@ -4,21 +4,27 @@ import { errorText } from '../../domain/app-error.ts';
 import type { Intake } from '../../domain/ports.ts';
 import type { CertificateStatus } from '../../domain/status.ts';
 import { type DataPlace, diskSpace } from '../../store/engine/disk-limit.ts';
+import type { Store } from '../../store/store.ts';
 import { certificateFacts, loadCertificateFiles } from '../../tls/certificate.ts';
 import type { Probes } from '../../watch/situation.ts';
 import type { Io } from '../io.ts';
 
 export function watchProbes(
   { tls, ...place }: DataPlace & { tls: TlsConfig },
-  intake: Pick<Intake, 'checkWritable'>,
+  { checkWritable, node = null }: Pick<Intake, 'checkWritable'> & Partial<Pick<Store, 'node'>>,
   { nowUs }: Pick<Io, 'nowUs'>,
 ): Probes & { certificate(): Promise<CertificateStatus | null> } {
   return {
     certificate: () => certificateProbe(tls, place.dataDir, nowUs),
     disk: async () => diskSpace(place),
+    receivers: async () => {
+      if (node === null) return null;
+      const [{ number: head }, nodes] = await Promise.all([node.log.head(), node.log.nodes()]);
+      return { ownId: node.id, head, nodes };
+    },
     intake: async () => {
       try {
-        await intake.checkWritable();
+        await checkWritable();
         return null;
       } catch (error) {
         return errorText(error);

@@ -237,6 +237,7 @@ const partOf: Readonly<Record<AlertKind, StatusPart>> = {
   certificate: 'certificate',
   disk: 'disk',
   intake: 'receiver',
+  receiver: 'receiver',
   sink: 'sinks',
   'sink-refused': 'sinks',
   backup: 'backup',

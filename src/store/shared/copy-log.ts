@@ -179,6 +179,15 @@ async function compare(
   return notifications;
 }
 
+/** Makes a node a log of its own, with the entries that it has applied, after the loss of the database. */
+export async function leaveWithoutDatabase(place: DataPlace): Promise<CopiedLog> {
+  return withThread<CopyOperations, CopiedLog>('shared/copy-thread', place, async (node) => {
+    const notifications = await node.keysOf(0, Number.MAX_SAFE_INTEGER);
+    const entries = (await node.leave()).applied;
+    return { notifications: notifications.count, entries };
+  });
+}
+
 /**
  * Closes the shared log, and makes this node a log of its own, with everything that the shared log contained.
  * `caughtUp` resolves when this node has applied all entries.

@@ -72,14 +72,16 @@ const operations = {
     return { count: rows.length, digest: hash('sha256', rows.join(','), 'hex') };
   },
   /** Makes the node a log of its own. */
-  leave({ database }: Copying): void {
-    if (nodePlace(database) === null) {
+  leave({ database }: Copying): NodePlace {
+    const place = nodePlace(database);
+    if (place === null) {
       throw new AppError('conflict', 'The data directory does not belong to a shared log.');
     }
     database.exec(`BEGIN IMMEDIATE;
       DELETE FROM shared_log;
       DELETE FROM shared_result;
       COMMIT`);
+    return place;
   },
 };
 

@@ -37,7 +37,7 @@ describe('earshot backup', () => {
     const ended = await run(['backup', '--to', out]);
     expect(ended).toMatchObject({ code: 0, out: `${join(out, byTime)}\n` });
     expect(ended.err).toMatch(
-      /^5 notifications, \d+ [KM]iB, verified against the log\. The backup contains secrets/,
+      /^5 notifications, [\d.]+ [KM]iB, verified against the log\. The backup contains secrets/,
     );
     expect(readdirSync(out)).toEqual([byTime]);
   });

@@ -19,6 +19,11 @@ export const demoCommand = defineCommand('demo', {
         '--faults',
         'inject faults (duplicates, lost answers, unusual formats, lost notifications)',
       )
+      .option(
+        '--receivers <number>',
+        'number of receivers with a shared log in PostgreSQL, one of which is killed',
+        wholeNumber(2),
+      )
       .option('--seed <number>', 'seed of the generated products and faults', wholeNumber(), 1),
   help: `The demo needs no account and runs in a temporary folder on this machine. The folder is deleted at
 the end. The subscription has a filter with a collection and an area. The demo prints the address of
@@ -31,13 +36,23 @@ the counts of this subscription:
 {"published","delivered","stored","duplicates","quarantined","summaries"}. With --faults, the line
 also has "recovered". "summaries" counts the summaries of both subscriptions, at most 250.
 
+With --receivers, the demo starts a temporary PostgreSQL server and that many receivers behind a
+load balancer. One receiver is killed while products arrive, and started again. The last line of
+output has the counts: {"published","delivered","stored","missing","receivers","killed"}. PostgreSQL
+15 or newer must be installed (Debian: postgresql).
+
 Exit codes: 0 done, 1 failed or the counts of sandbox and store differ, 2 wrong usage.
 
 Examples:
   $ earshot demo                               run until Ctrl-C
   $ earshot demo --once                        publish 200 products, then print the counts
   $ earshot demo --once --products 500 --faults     publish 500 products with faults
-  $ earshot demo --once --records products.jsonl    publish your own records`,
+  $ earshot demo --once --records products.jsonl    publish your own records
+  $ earshot demo --receivers 3                 kill one of three receivers`,
   // Loaded on demand: the demo imports most modules, and `--help` does not need them.
-  run: async (io, flags: DemoFlags) => (await import('../demo/run-demo.ts')).runDemo(io, flags),
+  run: async (io, { receivers, ...flags }: DemoFlags & { receivers?: number }) => {
+    if (receivers === undefined) return (await import('../demo/run-demo.ts')).runDemo(io, flags);
+    const { runSeveral } = await import('../demo/run-several.ts');
+    return runSeveral(io, { ...flags, receivers });
+  },
 });

@@ -47,6 +47,7 @@ export const demoFilter = `Collection/Name eq '${demoCollection}' and OData.CSC.
 const filtered = { ...everything, name: filteredName, filter: demoFilter } as const;
 
 const desired = {
+  everything: [everything],
   counting: [everything, filtered],
   // The catalogue documents deletions in a subscription of their own (facts, catalogue 1.3).
   lively: [
@@ -55,10 +56,14 @@ const desired = {
   ],
 } as const satisfies Record<string, readonly DesiredSubscription[]>;
 
+type RegisteredDemo = Pick<DemoContext, 'config' | 'sandbox'> & {
+  receiver: Pick<DemoContext['receiver'], 'store'>;
+};
+
 /** Registers as `earshot register` does; then starts publishing. */
 export async function registerDemo(
   io: Io,
-  demo: DemoContext,
+  demo: RegisteredDemo,
   form: keyof typeof desired,
 ): Promise<void> {
   const context = contextOf(io, demo);
@@ -90,7 +95,10 @@ export async function maintainDemo(io: Io, demo: DemoContext): Promise<number> {
   });
 }
 
-function contextOf(io: Io, { config, receiver }: DemoContext): AccountContext {
+function contextOf(
+  io: Io,
+  { config, receiver }: Pick<RegisteredDemo, 'config' | 'receiver'>,
+): AccountContext {
   const [pair = { username: '', password: '' }] = config.endpoint.pairs;
   return createAccountContext(config, pair, receiver.store, io);
 }

@@ -38,7 +38,7 @@ export type DemoPublishing = Pick<
 >;
 
 /** Shorter than those of the real service, so that losses appear within seconds. */
-const retryDelaysMs: [number, number, number] = [100, 200, 400];
+export const retryDelaysMs: [number, number, number] = [100, 200, 400];
 
 export async function openDemoContext(io: Io, publishing: DemoPublishing): Promise<DemoContext> {
   const closers = createClosers();

@@ -16,14 +16,14 @@ const versionMin = 15;
 const readyMs = 30_000;
 
 /** Returns the folder with the programs of the newest installed server; null when there is none. */
-export function findPostgres(): string | null {
-  if (!existsSync(packagesFolder)) return null;
-  const versions = readdirSync(packagesFolder)
+export function findPostgres(folder = packagesFolder): string | null {
+  if (!existsSync(folder)) return null;
+  const versions = readdirSync(folder)
     .map(Number)
     .filter((version) => version >= versionMin)
     .sort((a, b) => b - a);
-  const folders = versions.map((version) => join(packagesFolder, String(version), 'bin'));
-  return folders.find((folder) => existsSync(join(folder, 'initdb'))) ?? null;
+  const programs = versions.map((version) => join(folder, String(version), 'bin'));
+  return programs.find((path) => existsSync(join(path, 'initdb'))) ?? null;
 }
 
 export interface PostgresOptions {

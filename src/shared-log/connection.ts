@@ -16,8 +16,8 @@ const connectionsMax = 4;
 
 const connectTimeoutMs = 5_000;
 
-/** Longer than the database waits for a lock (10 s). */
-const queryTimeoutMs = 15_000;
+/** Longer than the database waits for a lock (5 s). */
+const queryTimeoutMs = 6_000;
 
 export interface Connections {
   /**

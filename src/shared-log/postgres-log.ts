@@ -24,8 +24,11 @@ import { createWakeUp } from './wake-up.ts';
 /** The oldest supported version of PostgreSQL, as `server_version_num`. */
 const versionMin = 150_000;
 
-/** Time in which an append is repeated while its result is unknown. Shorter than the timeout of a sender. */
-const appendMs = 25_000;
+/**
+ * Time in which an append is repeated while its result is unknown. A failover takes some seconds; a load balancer waits
+ * for 12 s.
+ */
+const appendMs = 5_000;
 
 /** First wait between attempts, doubled by each. */
 const retryMs = 100;

@@ -112,7 +112,7 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
     CREATE FUNCTION earshot.begin_durable(needs_standby boolean) RETURNS void
     LANGUAGE plpgsql VOLATILE AS $$
     BEGIN
-      PERFORM set_config('lock_timeout', '10s', true);
+      PERFORM set_config('lock_timeout', '5s', true);
       IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
         PERFORM set_config('synchronous_commit', 'on', true);
       END IF;

@@ -22,7 +22,10 @@ export interface WakeUp {
 
 export function createWakeUp(connections: Connections, log: Logger): WakeUp {
   const waiting = new Set<() => void>();
+  /** A message has arrived while nobody waited, perhaps during a read that missed the entry. */
+  let isPending = false;
   const wake = () => {
+    isPending = waiting.size === 0;
     for (const one of waiting) one();
   };
   const listening = listen(connections, wake, log);
@@ -39,7 +42,10 @@ export function createWakeUp(connections: Connections, log: Logger): WakeUp {
       }, announceMs).unref();
     },
     next: (timeoutMs, signal) => {
-      if (signal.aborted) return Promise.resolve();
+      if (signal.aborted || isPending) {
+        isPending = false;
+        return Promise.resolve();
+      }
       return new Promise((resolve) => {
         const done = () => {
           clearTimeout(timer);

@@ -248,10 +248,13 @@ export function startSenders(
   {
     senders = 16,
     padding = 500,
+    pauseMs = 0,
     fieldsOf = () => ({}),
   }: {
     senders?: number;
     padding?: number;
+    /** Pause of a sender after each answer. */
+    pauseMs?: number;
     /** Fields of the notification with a number. */
     fieldsOf?: (number: number) => MadeNotification;
   } = {},
@@ -268,6 +271,7 @@ export function startSenders(
       const fields = { padding: filler, ...fieldsOf(number) };
       const body = JSON.stringify(notification(number, fields));
       const status = await post(body).catch(() => 0);
+      if (pauseMs > 0) await delay(pauseMs);
       if (status === 200) answered.push(`ack-${number}`);
       else {
         refused.set(status, (refused.get(status) ?? 0) + 1);

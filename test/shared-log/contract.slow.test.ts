@@ -1,6 +1,7 @@
 /** The contract of the store: the same tests run with an SQLite log and with nodes of a shared log. */
 import { describe } from 'vitest';
 import type { Store } from '../../src/store/store.ts';
+import { isThorough } from '../helpers/thorough.ts';
 import { useOtherStore } from '../store/local-store.ts';
 import { createDatabase, hasPostgres, openNode, useServer } from './shared-log-context.ts';
 
@@ -12,10 +13,11 @@ describe.runIf(hasPostgres)('the store with a shared log', async () => {
   });
   await import('../store/intake.test.ts');
   await import('../store/account.test.ts');
-  await import('../store/alerts.test.ts');
   await import('../store/completeness.test.ts');
   await import('../store/recovered-events.test.ts');
   await import('../store/sinks.test.ts');
+  if (!isThorough) return;
+  await import('../store/alerts.test.ts');
   await import('../store/sink-model.test.ts');
   await import('../store/summaries.test.ts');
   await import('../store/summary-jobs.test.ts');

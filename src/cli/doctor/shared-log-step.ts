@@ -88,7 +88,7 @@ function receiverFindings(nodes: readonly KnownNode[]): Finding[] {
   const silent = nodes.filter(({ ageMs }) => ageMs > reportedMs);
   const running = nodes.length - silent.length;
   return [
-    { check, state: 'pass', message: `${counted(running, 'receiver')} of ${nodes.length} report.` },
+    { check, state: 'pass', message: `Receivers that report: ${running} of ${nodes.length}.` },
     ...silent.map(
       ({ name }): Finding => ({
         ...{ check, state: 'warn' },

@@ -46,7 +46,7 @@ export function startReconcile(
   io: ReconcileIo,
   timing: Partial<RoundTimes> = {},
 ): Job {
-  let round: (() => Promise<RoundOutcome>) | undefined;
+  let rounds: { next: () => Promise<RoundOutcome>; signal: AbortSignal } | undefined;
   return startJob(
     {
       every: { ...usual, ...timing },
@@ -54,8 +54,11 @@ export function startReconcile(
       acquireLock: () => parts.store.acquireLock('reconcile', { waitMs: 0 }),
       // A round with partial success counts as a success: the rest waits for the next round.
       run: async (signal) => {
-        round ??= createReconcileRounds(parts, config, io, signal);
-        return (await round()) !== 'none';
+        // Aborted with the lock of an earlier round, if another receiver had taken it over.
+        if (rounds === undefined || rounds.signal.aborted) {
+          rounds = { next: createReconcileRounds(parts, config, io, signal), signal };
+        }
+        return (await rounds.next()) !== 'none';
       },
     },
     { pause, random: io.random, log: parts.log },

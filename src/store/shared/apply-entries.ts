@@ -25,6 +25,7 @@ import {
   fromJson,
   toJson,
 } from './entry.ts';
+import { stateTablesOf } from './state-tables.ts';
 
 /** Results of entries that are kept for their senders, which ask within seconds. */
 const resultsMax = 10_000;
@@ -58,6 +59,8 @@ export function nodePlace(database: Database): NodePlace | null {
 export function joinLog(database: Database, place: NodePlace): void {
   const own = `SELECT 1 FROM notification UNION ALL SELECT 1 FROM registration
     UNION ALL SELECT 1 FROM quarantine LIMIT 1`;
+  // Another process of this node may have joined first.
+  if (nodePlace(database) !== null) return;
   if (prepared(database, own).get() !== undefined) {
     throw new AppError(
       'configuration',
@@ -68,6 +71,8 @@ export function joinLog(database: Database, place: NodePlace): void {
       },
     );
   }
+  // Uptimes and similar rows of a receiver that has run without notifications.
+  for (const table of stateTablesOf(database)) database.prepare(`DELETE FROM ${table}`).run();
   joinCopied(database, place);
 }
 
@@ -75,7 +80,7 @@ export function joinLog(database: Database, place: NodePlace): void {
 export function joinCopied(database: Database, place: NodePlace): void {
   prepared(
     database,
-    'INSERT INTO shared_log VALUES (1, @logId, @nodeId, @applied, @batchId, @stateFrom)',
+    `INSERT INTO shared_log VALUES (1, @logId, @nodeId, @applied, @batchId, @stateFrom)`,
   ).run(place);
 }
 

@@ -57,10 +57,15 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
   try {
     await thread.start();
     const known = await writer.place();
-    const nodeId = known?.nodeId ?? options.newId();
-    log = await options.openLog(nodeId);
+    log = await options.openLog(known?.nodeId ?? options.newId());
     await requireComplete(log);
-    const place = known ?? (await join(writer, log, nodeId));
+    const place = known ?? (await join(writer, log, options.newId()));
+    const { nodeId } = place;
+    if (known === null) {
+      // Opened again with the id that the data directory has now.
+      await log.close();
+      log = await options.openLog(nodeId);
+    }
     await requireSameLog(log, place.logId, dataDir);
     const activity = new IntakeActivity();
     const follower = new Follower({
@@ -114,7 +119,7 @@ async function join(
   const stateFrom = (await log.checkpointNumber()) ?? 0;
   const place = { logId, nodeId, applied: first - 1, batchId: null, stateFrom };
   await writer.join(place);
-  return place;
+  return (await writer.place()) ?? place;
 }
 
 /** Saves the state after the last applied entry, which is read on its own thread. */

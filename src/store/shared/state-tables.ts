@@ -32,13 +32,18 @@ export interface TablePart {
   isFirst: boolean;
 }
 
-/** Returns the parts of all state tables. The caller's transaction keeps them consistent. */
-export function* readStateTables(database: Database): Generator<TablePart> {
-  const tables = database
+/** Returns the names of all state tables. */
+export function stateTablesOf(database: Database): string[] {
+  return database
     .prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
     .pluck()
-    .all();
-  for (const table of tables) if (!ownTables.has(table)) yield* readTable(database, table);
+    .all()
+    .filter((name) => !ownTables.has(name));
+}
+
+/** Returns the parts of all state tables. The caller's transaction keeps them consistent. */
+export function* readStateTables(database: Database): Generator<TablePart> {
+  for (const table of stateTablesOf(database)) yield* readTable(database, table);
   yield {
     table: 'sqlite_sequence',
     columns: ['name', 'seq'],

@@ -1,0 +1,60 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { sharedLogSteps } from '../../src/cli/doctor/shared-log-step.ts';
+import { type DoctorSettings, runSteps } from '../../src/cli/doctor/steps.ts';
+import type { Io } from '../../src/cli/io.ts';
+import { createDatabase, hasPostgres, openLog, useServer } from './shared-log-context.ts';
+import { setStandby, startStandby } from './standby.ts';
+
+async function findingsOf(url: string, needsStandby = false) {
+  const serve = { sharedLog: { urls: [url], needsStandby, nodeName: null } };
+  const io = { newId: randomUUID, random: Math.random } as Io;
+  const steps = sharedLogSteps({ serve } as unknown as DoctorSettings, io);
+  const findings = [];
+  for await (const { state, message } of runSteps(steps, new AbortController().signal)) {
+    findings.push(`${state}: ${message}`);
+  }
+  return findings;
+}
+
+describe.runIf(hasPostgres)('the doctor with a shared log', () => {
+  const server = useServer();
+
+  it('reports the database, its standby, and receivers that do not report', async () => {
+    const url = await createDatabase(server());
+    const log = await openLog({ url });
+    const facts = {
+      version: '1',
+      startedAtUs: 0,
+      refusing: null,
+      freeBytes: null,
+      credentials: '',
+    };
+    await log.report({ id: randomUUID(), name: 'receiver-1', applied: 0, facts });
+    expect(await findingsOf(url)).toEqual([
+      expect.stringMatching(/^pass: PostgreSQL 15\.\d+ accepts entries\.$/),
+      expect.stringMatching(/^warn: The database has no synchronous standby/),
+      'pass: Receivers that report: 1 of 1.',
+    ]);
+    expect(await findingsOf(url, true)).toEqual([
+      expect.stringMatching(/^fail: .*EARSHOT_LOG_SYNC is standby\.$/),
+    ]);
+    await startStandby(server(), 'near');
+    await setStandby(server(), 'near');
+    expect(await findingsOf(url, true)).toContain(
+      'pass: The database has a synchronous standby (near).',
+    );
+    expect(await findingsOf(url)).toContain(
+      'warn: The database has a synchronous standby (near), but EARSHOT_LOG_SYNC is any.',
+    );
+    await setStandby(server(), '');
+  });
+
+  it('reports why a database cannot be used, without its password', async () => {
+    const wrong = new URL(server().url('missing'));
+    wrong.password = 'secret';
+    const findings = await findingsOf(wrong.href);
+    expect(findings).toEqual([expect.stringMatching(/^fail: The database of the shared log/)]);
+    expect(JSON.stringify(findings)).not.toContain('secret');
+  });
+});

@@ -17,6 +17,13 @@ import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
 import { acmeFolders } from '../tls/acme/state.ts';
 import { type Io, pause } from './io.ts';
 
+/** Names of shared files: others in the database are ignored. */
+const sharedNames =
+  /^(endpoint-credentials\.json|acme\/[\w-]+\.json|acme\/challenges\/[\w-]+(\.json)?)$/;
+
+/** Files that an order removes; the others are never removed. */
+const removedNames = /^acme\/(order\.json|challenges\/.*)$/;
+
 /** Copies changed files between the data directory and the database, in both directions. */
 export type FileSync = () => Promise<void>;
 
@@ -34,7 +41,8 @@ export function createFileSync(dataDir: string, files: SharedFiles): FileSync {
   const known = new Map<string, Copied>();
   const copy = async () => {
     const versions = await files.versions();
-    for (const name of new Set([...versions.keys(), ...namesIn(dataDir), ...known.keys()])) {
+    const names = [...versions.keys(), ...namesIn(dataDir), ...known.keys()];
+    for (const name of new Set(names.filter((one) => sharedNames.test(one)))) {
       const path = join(dataDir, name);
       const own = readOwnerOnly(path);
       const version = versions.get(name);
@@ -44,6 +52,9 @@ export function createFileSync(dataDir: string, files: SharedFiles): FileSync {
         if (text === null) rmSync(path, { force: true });
         else if (text !== own) await writeOwnerOnly(path, text);
         known.set(name, { version, text });
+      } else if (own === null && last?.text != null && !removedNames.test(name)) {
+        // Deleted by mistake on this machine.
+        await writeOwnerOnly(path, last.text);
       } else if (own !== (last?.text ?? null)) {
         known.set(name, { version: await files.write(name, own), text: own });
       }

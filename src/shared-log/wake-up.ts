@@ -81,16 +81,22 @@ function listen(connections: Connections, wake: () => void, log: Logger) {
     const opened = await connections.open();
     if (isClosed) return close(opened);
     client = opened;
-    if (await isPooled(opened)) {
-      log.debug({}, 'a pooler passes no messages on; polling for new entries');
-      return close(opened);
+    try {
+      if (await isPooled(opened)) {
+        log.debug({}, 'a pooler passes no messages on; polling for new entries');
+        return close(opened);
+      }
+      opened.on('notification', wake);
+      await opened.query(`LISTEN ${channel}`);
+    } catch (error) {
+      await close(opened);
+      throw error;
     }
-    opened.on('notification', wake);
     opened.on('end', () => {
-      if (client === opened) client = undefined;
+      if (client !== opened) return;
+      client = undefined;
       again();
     });
-    await opened.query(`LISTEN ${channel}`);
   };
   const start = () => {
     opening = open().catch((error: unknown) => {

@@ -43,8 +43,11 @@ function campaign({ store, start, pause, log }: Parameters<typeof startLeaderJob
     } finally {
       const ended = jobs;
       jobs = undefined;
-      await ended?.stop();
-      release();
+      try {
+        await ended?.stop();
+      } finally {
+        release();
+      }
     }
     if (!signal.aborted) log.warn({}, 'another receiver runs the background jobs now');
   };

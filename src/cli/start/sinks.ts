@@ -1,7 +1,7 @@
 /** The sinks of a receiver: started from earshot.config.ts, and updated when it changes. */
 import { type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
 import type { Release } from '../../domain/account.ts';
-import { AppError, errorText } from '../../domain/app-error.ts';
+import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { SinkDefinition } from '../../sinks/registry.ts';
 import type { RunningSinks } from '../../sinks/run-sinks.ts';
@@ -17,6 +17,9 @@ export interface ServedSinks {
   change(loaded: LoadedSinks): Promise<void>;
   stop(): Promise<void>;
 }
+
+/** Wait before another attempt to start while the store is unavailable. */
+const retryMs = 10_000;
 
 type SinksIo = Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env' | 'workingDir'>;
 
@@ -94,34 +97,45 @@ function createDeliveries(
   let running: { sinks: RunningSinks; release: Release } | null = null;
 
   /** Stops the delivery when another receiver has taken it over, and waits for the lock again. */
-  const whenLost = async ({ sinks, release }: NonNullable<typeof running>) => {
+  const restart = async ({ sinks, release }: NonNullable<typeof running>) => {
     running = null;
-    await sinks.stop();
-    release();
     log.warn({}, 'another receiver delivers to the sinks now');
-    if (!signal.aborted) begin();
+    try {
+      await sinks.stop();
+    } catch (err) {
+      log.error({ err }, 'failed to stop the delivery to sinks');
+    } finally {
+      release();
+    }
+    await start();
   };
-  const begin = () => {
+  const begin = (start: Promise<void>) => {
     // Not awaited: another receiver may hold the lock.
-    starting = start().finally(() => {
+    starting = start.finally(() => {
       starting = null;
     });
   };
   const start = async () => {
+    while (!signal.aborted && (await startOnce()) === 'unavailable') await pause(retryMs, signal);
+  };
+  const startOnce = async (): Promise<'done' | 'unavailable'> => {
     let opened: Awaited<ReturnType<typeof openDelivery>> | undefined;
     try {
       opened = await openDelivery(store, { log, io, signal });
       // No await from here on: an earlier change is in `desired`, a later one finds `running`.
       const started = { sinks: opened.start(desired), release: opened.release };
       running = started;
+      fault = null;
       started.release.lost?.addEventListener('abort', () => {
-        if (running === started) void whenLost(started);
+        if (running === started) begin(restart(started));
       });
       log.info({ sinks: desired.map(({ name }) => name) }, 'started delivery to sinks');
+      return 'done';
     } catch (err) {
       opened?.release();
       if (!signal.aborted) log.error({ err }, 'failed to start delivery to sinks');
       fault = faultOf(err);
+      return isAppError(err, 'unavailable') ? 'unavailable' : 'done';
     }
   };
   return {
@@ -132,7 +146,7 @@ function createDeliveries(
       if (starting !== null || signal.aborted) return;
       fault = null;
       if (definitions.length === 0) return;
-      begin();
+      begin(start());
     },
     stop: async () => {
       stopping.abort();

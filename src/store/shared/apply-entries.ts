@@ -91,13 +91,14 @@ export function setStateFrom(database: Database, number: number): void {
 
 /**
  * Applies entries within the caller's transaction. Skips those that another process of this node has applied. Returns
- * the number of the last applied entry and of the applied deliveries. Throws failures of the disk or file, and then the transaction is rolled back.
+ * the last applied entry, and the number of applied deliveries. Throws failures of the disk or file, and then the
+ * transaction is rolled back.
  */
 export function applyEntries(
   database: Database,
   entries: readonly LogEntry[],
   changes: ReadonlyMap<string, Operation<Database>>,
-): { applied: number; deliveries: number } {
+): Pick<NodePlace, 'applied' | 'batchId'> & { deliveries: number } {
   const place = nodePlace(database);
   if (place === null) throw new Error('This log does not belong to a shared log.');
   let { applied, batchId } = place;
@@ -119,7 +120,7 @@ export function applyEntries(
     ({ number: applied, batchId } = entry);
   }
   prepared(database, 'UPDATE shared_log SET applied = ?, batch_id = ?').run(applied, batchId);
-  return { applied, deliveries };
+  return { applied, batchId, deliveries };
 }
 
 function apply(

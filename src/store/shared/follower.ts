@@ -25,7 +25,7 @@ export interface FollowerState {
 
 export interface FollowerOptions {
   log: Pick<SharedLog, 'head' | 'read' | 'news' | 'checkpointNumber' | 'checkpointParts'>;
-  writer: Pick<Remote<NodeWrites>, 'apply' | 'place' | 'setStateFrom' | 'loadPart'>;
+  writer: Pick<Remote<NodeWrites>, 'apply' | 'setStateFrom' | 'loadPart'>;
   place: NodePlace;
   logger: Logger;
   /** Called after entries were applied; must not throw. */
@@ -95,19 +95,17 @@ export class Follower {
     if (this.#applied === this.#stateFrom) await this.#loadCheckpoint();
     const part = await log.read(this.#applied);
     await requireSame(part, { applied: this.#applied, batchId: this.#batchId }, log);
-    const last = part.entries.at(-1);
-    if (last === undefined) {
+    if (part.entries.length === 0) {
       this.#setFault(null);
       return log.news(pollMs, signal);
     }
-    const done = await writer.apply(part.entries);
     // Another process of this node may have applied more.
-    const place = done.applied === last.number ? last : await writer.place();
-    this.#batchId = place?.batchId ?? null;
-    this.#applied = done.applied;
+    const { applied, batchId, deliveries } = await writer.apply(part.entries);
+    this.#applied = applied;
+    this.#batchId = batchId;
     this.#setFault(null);
     this.#resolveWaiting();
-    onApplied(done);
+    onApplied({ deliveries });
   }
 
   /** A node without its checkpoint has applied nothing completely. */

@@ -192,7 +192,7 @@ export class NodeIntake implements Intake {
         continue;
       }
       quarantined ??= this.#quarantinedIn(number);
-      quarantined.then((ids) => resolve(receiptOf(one, own, ids[i] ?? null)), reject);
+      quarantined.then((ids) => resolve(receiptOf(one, own, ids[i] ?? null))).catch(reject);
     }
   }
 

@@ -3,7 +3,7 @@ import type { Database } from 'better-sqlite3';
 import type { Completeness } from '../../domain/completeness.ts';
 import type { Fault } from '../../domain/notification.ts';
 import type { BackupRun } from '../../domain/ports.ts';
-import type { PruneStep, Pruning } from '../../domain/pruning.ts';
+import type { PrunePhase, PruneStep, Pruning } from '../../domain/pruning.ts';
 import type { EncodedContent, LogEntry } from '../../domain/shared-log.ts';
 import { createDiskLimit, type DataPlace } from '../engine/disk-limit.ts';
 import { operationsByName } from '../engine/rpc.ts';
@@ -37,6 +37,12 @@ interface Writer {
   requireSpace: () => void;
 }
 
+/**
+ * Phases that remove only what is stored for each node. Jobs and quarantine entries have ids that later changes refer
+ * to, so that all nodes must have the same ones.
+ */
+const ownPhases: ReadonlySet<PrunePhase> = new Set(['notifications', 'space']);
+
 const changesByName = operationsByName<Database>(changes);
 
 const tasks = {
@@ -69,7 +75,7 @@ const tasks = {
     connection.read((database) => prepareRecovered(database, options)),
   prepareChanges: (_: Writer, changes: Change[]): PreparedEntry =>
     prepareChanges({ kind: 'changes', changes }),
-  /** Returns the number of the last applied entry, and of the deliveries in the applied ones. */
+  /** Returns the last applied entry, and the number of deliveries in the applied ones. */
   apply({ connection, requireSpace }: Writer, entries: readonly LogEntry[]) {
     requireSpace();
     return connection.transact((database) => applyEntries(database, entries, changesByName));
@@ -80,7 +86,10 @@ const tasks = {
   pruneStep: (
     { connection, place }: Writer,
     options: Parameters<Pruning['pruneStep']>[0],
-  ): PruneStep => pruneShortly(connection, place, options),
+  ): PruneStep =>
+    ownPhases.has(options.phase)
+      ? pruneShortly(connection, place, options)
+      : { removed: 0, next: null },
   backups: {
     recordBackup({ connection }: Writer, run: BackupRun): void {
       connection.transact((database) => changes.backups.recordBackup(database, run));

@@ -1,9 +1,11 @@
 /** A disk that becomes full under load: answered notifications stay stored, and intake recovers. */
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { openProducts } from '../../src/store/products/products.ts';
+import { openStore } from '../../src/store/store.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { createClient, createReceiverContext } from '../helpers/spawned-receiver.ts';
 import {
@@ -123,6 +125,36 @@ describe.skipIf(!canMount)(
       const indexed = async () => (await products.indexState()).products;
       await expect.poll(indexed, soon).toBe(ackIds.length);
     }, 120_000);
+
+    it('accepts again when its write-ahead log, which a reader kept, can be truncated', async () => {
+      const disk = mountSmallDisk(48);
+      const dataDir = join(disk.folder, 'data');
+      const nowUs = () => Date.now() * 1_000;
+      const store = await openStore({ dataDir, nowUs });
+      onTestFinished(() => store.close());
+      let number = 0;
+      const accept = () => {
+        number += 1;
+        return store.accept({
+          ...{ body: Buffer.from(bodyOf(number)), headers: [], subscription: 'all' },
+          ...{ source: 'push' as const, receivedAtUs: nowUs() },
+        });
+      };
+      await accept();
+      const reader = new Sqlite(join(dataDir, databaseFileName), { readonly: true });
+      onTestFinished(() => void reader.close());
+      reader.exec('BEGIN');
+      reader.prepare('SELECT count(*) FROM notification').get();
+      const acceptUntilRefused = async () => {
+        for (;;) await accept();
+      };
+      await expect(acceptUntilRefused()).rejects.toThrow('The disk is nearly full');
+      // More than the reserve without the write-ahead log.
+      expect(disk.freeBytes()).toBeGreaterThan(10 * mebibyte);
+      reader.exec('COMMIT');
+      const accepts = () => accept().then(({ outcome }) => outcome, String);
+      await expect.poll(accepts, soon).toBe('stored');
+    }, 60_000);
 
     it.each([
       ['with the default disk reserve', {}],

@@ -12,6 +12,9 @@ const reserveShareMax = 1 / 20;
 /** Interval between checks while enough space is free. Otherwise each call checks. */
 const checkIntervalMs = 100;
 
+/** Interval between two attempts to get space while writes are refused. */
+const truncateIntervalMs = 1_000;
+
 /** A data directory and its disk reserve: the default when not set, none with 0. */
 export interface DataPlace {
   dataDir: string;
@@ -66,13 +69,22 @@ function walBytes(dataDir: string): number {
     .reduce((sum, bytes) => sum + bytes, 0);
 }
 
-/** Returns a check for each transaction that adds data: it throws `unavailable` while less than the reserve is free. */
-export function createDiskLimit(place: DataPlace): () => void {
-  let nextCheckAtMs = 0;
+/**
+ * Returns a check for each transaction that adds data: it throws `unavailable` while less than the reserve is free.
+ * First calls `truncateLog`, which truncates the write-ahead log if possible: without writes nothing else does, and its
+ * size is part of the reserve.
+ */
+export function createDiskLimit(place: DataPlace, truncateLog: () => void): () => void {
+  let [nextCheckAtMs, nextTruncateAtMs] = [0, 0];
   return () => {
     const nowMs = performance.now();
     if (nowMs < nextCheckAtMs) return;
-    const space = diskSpace(place);
+    let space = diskSpace(place);
+    if (space !== null && space.freeBytes < space.reserveBytes && nowMs >= nextTruncateAtMs) {
+      nextTruncateAtMs = nowMs + truncateIntervalMs;
+      truncateLog();
+      space = diskSpace(place);
+    }
     if (space === null || hasSpareSpace(space)) {
       nextCheckAtMs = nowMs + checkIntervalMs;
       return;

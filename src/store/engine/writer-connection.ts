@@ -11,6 +11,8 @@ export interface WriterConnection {
   read<T>(work: (database: Database) => T): T;
   /** Runs a checkpoint and truncates the write-ahead log, without waiting for readers. */
   checkpoint(): void;
+  /** Does the same if the file is open, and ignores failures. */
+  tryCheckpoint(): void;
   /**
    * Runs a checkpoint when the write-ahead log or its shared memory file was removed: otherwise a kill
    * would lose the commits in it. Called between transactions. The next transaction fails and reopens the
@@ -105,6 +107,13 @@ export function createWriterConnection(
       return closingOnFailure(() => work(database));
     },
     checkpoint: () => checkpoint(ensureOpen().database),
+    tryCheckpoint: () => {
+      try {
+        if (open !== undefined) checkpoint(open.database);
+      } catch {
+        // The disk is full, or another process checkpoints: the caller retries.
+      }
+    },
     saveRemovedLog,
     close,
   };

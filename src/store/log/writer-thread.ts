@@ -254,7 +254,12 @@ function proveWritable({ connection }: Writer): void {
 
 serveThread<Writer>((place, post) => {
   const connection = createWriterConnection(place.dataDir);
-  const writer = { place, connection, requireSpace: createDiskLimit(place), post };
+  const writer = {
+    place,
+    connection,
+    requireSpace: createDiskLimit(place, connection.tryCheckpoint),
+    post,
+  };
   begin(writer);
   setInterval(() => connection.saveRemovedLog(), removedFilesCheckMs).unref();
   return {

@@ -104,7 +104,11 @@ const removedFilesCheckMs = 250;
 
 serveThread<Writer>((place) => {
   const connection = createWriterConnection(place.dataDir, 'node');
-  const writer = { place, connection, requireSpace: createDiskLimit(place) };
+  const writer = {
+    place,
+    connection,
+    requireSpace: createDiskLimit(place, connection.tryCheckpoint),
+  };
   connection.read(nodePlace);
   setInterval(() => connection.saveRemovedLog(), removedFilesCheckMs).unref();
   return { operations: tasks, context: () => writer, close: () => connection.close() };

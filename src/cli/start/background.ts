@@ -143,14 +143,13 @@ async function loadJobs() {
     import('./sinks.ts'),
     import('./reload-config.ts'),
     import('./leadership.ts'),
-    import('./node-report.ts'),
-    import('./log-upkeep.ts'),
+    import('./shared-log-jobs.ts'),
   ]);
   const [marks, storage, summaries, context, watchdog, sinks, ...others] = modules;
-  const [reload, leadership, report, upkeep] = others;
+  const [reload, leadership, sharedLog] = others;
   return {
     ...{ ...marks, ...storage, ...summaries, ...context, ...watchdog, ...sinks, ...reload },
-    ...{ ...leadership, ...report, ...upkeep },
+    ...{ ...leadership, ...sharedLog },
   };
 }
 

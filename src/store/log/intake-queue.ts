@@ -41,6 +41,12 @@ export function unpackDeliveries(
   }));
 }
 
+/** Returns the memory of a delivery's bodies. */
+export function bodyBytes({ body, encoded }: Delivery): number {
+  const content = encoded?.content;
+  return body.byteLength + (content instanceof Uint8Array ? content.byteLength : 0);
+}
+
 interface IntakeQueueOptions {
   thread: StoreThread;
   nowUs: () => number;
@@ -66,9 +72,7 @@ export class IntakeQueue implements Intake {
   }
 
   async accept(delivery: Delivery): Promise<Receipt> {
-    const { body, encoded } = delivery;
-    const content = encoded?.content;
-    const bytes = body.byteLength + (content instanceof Uint8Array ? content.byteLength : 0);
+    const bytes = bodyBytes(delivery);
     if (this.#queuedBytes + bytes > this.#options.queueBytesMax) {
       throw new AppError('unavailable', 'The intake queue is full.');
     }

@@ -3,7 +3,7 @@ import { AppError, isAppError } from '../../domain/app-error.ts';
 import type { CommitFacts, Delivery, Intake, Receipt } from '../../domain/ports.ts';
 import type { AppendedEntry, ItemOutcome, SharedLog } from '../../domain/shared-log.ts';
 import type { Remote } from '../engine/rpc.ts';
-import { packDeliveries } from '../log/intake-queue.ts';
+import { bodyBytes, packDeliveries } from '../log/intake-queue.ts';
 import { ackIdReused } from '../log/write-delivery.ts';
 import type { Follower } from './follower.ts';
 import type { NodeWrites } from './node-thread.ts';
@@ -59,9 +59,7 @@ export class NodeIntake implements Intake {
   }
 
   async accept(delivery: Delivery): Promise<Receipt> {
-    const { body, encoded } = delivery;
-    const content = encoded?.content;
-    const bytes = body.byteLength + (content instanceof Uint8Array ? content.byteLength : 0);
+    const bytes = bodyBytes(delivery);
     if (this.#queuedBytes + bytes > this.#options.queueBytesMax) {
       throw new AppError('unavailable', 'The intake queue is full.');
     }

@@ -89,7 +89,8 @@ export const summaryWrites = {
       database,
       `SELECT job.id, text.key FROM summary_job AS job JOIN summary_text AS text
          ON text.key = job.text_key
-       WHERE job.state = 'done' AND text.verified = 0 AND job.${isNamed} LIMIT ${changedMax}`,
+       WHERE job.state = 'done' AND text.verified = 0 AND job.${isNamed}
+       ORDER BY job.id LIMIT ${changedMax}`,
     ).all(named);
     for (const { id, key } of unverified) {
       // Under the key of its request the text would be reused as the answer. Replaces an earlier text moved like this.
@@ -113,7 +114,7 @@ export const summaryWrites = {
     return prepared(
       database,
       `UPDATE summary_job SET ${setDropped} WHERE id IN (SELECT id FROM summary_job
-         WHERE state = 'waiting' ${ids === 'all' ? '' : `AND ${isNamed}`} LIMIT ${changedMax})`,
+         WHERE state = 'waiting' ${ids === 'all' ? '' : `AND ${isNamed}`} ORDER BY id LIMIT ${changedMax})`,
     ).run({ error: 'Dropped by command.', ids: JSON.stringify(ids) }).changes;
   },
 };
@@ -160,7 +161,7 @@ function setWaiting(database: Database, which: string, values: object): number {
     database,
     `UPDATE summary_job SET state = 'waiting', revision = revision + 1, attempts = 0,
        due_at_us = @nowUs, requested_at_us = @nowUs, error = NULL, doubted = NULL
-     WHERE id IN (SELECT id FROM summary_job WHERE ${which} LIMIT ${changedMax})`,
+     WHERE id IN (SELECT id FROM summary_job WHERE ${which} ORDER BY id LIMIT ${changedMax})`,
   ).run(values).changes;
 }
 
@@ -284,7 +285,7 @@ function claim(
   prepared(
     database,
     `DELETE FROM summary_request WHERE id IN
-       (SELECT id FROM summary_request WHERE asked_at_us < ? LIMIT ${removedMax})`,
+       (SELECT id FROM summary_request WHERE asked_at_us < ? ORDER BY id LIMIT ${removedMax})`,
   ).run(nowUs - requestRetentionUs);
   const { lastInsertRowid } = prepared(
     database,

@@ -11,7 +11,7 @@ import {
   type OriginalBody,
 } from '../../domain/ports.ts';
 import { bodyReader } from '../bodies/bodies.ts';
-import { perConnection, prepared } from '../engine/database.ts';
+import { prepared } from '../engine/database.ts';
 import { dedupeKey, lastKeyOf } from './dedupe-key.ts';
 
 const columns = `position, ack_id AS ackId, product_id AS productId, product_name AS productName,
@@ -171,10 +171,6 @@ function nameCondition(name: string | undefined): [string, string | undefined] {
 const shapesMax = 200;
 const overflowShape = 'unknown-field:(more)';
 
-const knownShapes = perConnection(
-  (database) => new Set(database.prepare<[], string>('SELECT shape FROM drift').pluck().all()),
-);
-
 export function driftCounts(database: Database): DriftCount[] {
   return prepared<[], DriftCount>(
     database,
@@ -185,7 +181,8 @@ export function driftCounts(database: Database): DriftCount[] {
 
 /** Adds the shapes of one transaction, with one statement per shape. */
 export function countDrift(database: Database, shapes: readonly DriftShape[], atUs: number): void {
-  const known = knownShapes(database);
+  if (shapes.length === 0) return;
+  const known = new Set(prepared<[], string>(database, 'SELECT shape FROM drift').pluck().all());
   const sums = new Map<string, number>();
   for (const shape of shapes) {
     const bounded = shape.startsWith('unknown-field:') && known.size >= shapesMax;

@@ -116,6 +116,7 @@ export interface Administration extends AdministrationReader {
 /** Work that only one process may do at a time. */
 export type LockName =
   | 'receiver'
+  | 'checkpoint'
   | 'leader'
   | 'account'
   | 'subscriptions'

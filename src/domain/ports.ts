@@ -49,7 +49,8 @@ export type Receipt =
   /** `quarantineId` is set when a known AckId came with other content, quarantined for the first time. */
   | { outcome: 'stored'; stored: number; duplicates: number; quarantineId?: number }
   | { outcome: 'duplicate'; duplicates: number; quarantineId?: number }
-  | { outcome: 'rejected'; faults: Fault[]; quarantineId: number; stored: number };
+  /** Without `quarantineId` when a node of a shared log has not yet applied the entry. */
+  | { outcome: 'rejected'; faults: Fault[]; quarantineId?: number; stored: number };
 
 /** Write path of the store. */
 export interface Intake {

@@ -33,8 +33,8 @@ export interface LogItem {
 
 /** Decision about an item. */
 export type ItemOutcome =
-  /** A new notification, at this position. */
-  | { outcome: 'stored'; position: number }
+  /** A new notification, at this position. `inSubscription`: with its `subscriptionKey`. */
+  | { outcome: 'stored'; position: number; inSubscription: boolean }
   /** The notification at this position was received again. `reused`: with different content. */
   | { outcome: 'duplicate' | 'reused'; position: number }
   /** The push of the recovered event at this position. */
@@ -161,6 +161,8 @@ export interface LogCopy {
   open(): Promise<void>;
   /** Closes the log for appends, because another log continues it. */
   moveAway(): Promise<void>;
+  /** Opens it again. */
+  reopen(): Promise<void>;
 }
 
 export interface MaintainedLog {

@@ -112,7 +112,7 @@ function logReceipt(
 ): void {
   const { outcome, quarantineId } = receipt;
   if (outcome !== 'rejected') log.debug({ ...request, ...receipt }, 'notification received');
-  if (quarantineId === undefined) return;
+  if (quarantineId === undefined && outcome !== 'rejected') return;
   const { requestId } = request;
   const cause =
     outcome === 'rejected'

@@ -14,17 +14,27 @@ export const sqlErrors = {
 /** Connections of one process, without the one that listens. */
 const connectionsMax = 4;
 
-const connectTimeoutMs = 5_000;
+const connectTimeoutMs = 2_000;
 
-/** Longer than the database waits for a lock (5 s). */
-const queryTimeoutMs = 6_000;
+/** Timeout of reading and upkeep. */
+const queryTimeoutMs = 10_000;
+
+/** Time in which the database waits for a lock. */
+export const lockTimeoutMs = 3_000;
+
+/** Timeout of short statements, which somebody waits for: longer than the wait for a lock. */
+export const answerMs = 3_500;
 
 export interface Connections {
   /**
    * Runs one statement. Rejects with `unavailable`; `facts.unknown` is true when it may have been executed. A warning
    * counts as a failure: PostgreSQL reports a cancelled wait for the standby as a success with a warning.
    */
-  query<Row extends pg.QueryResultRow>(sql: string, values?: readonly unknown[]): Promise<Row[]>;
+  query<Row extends pg.QueryResultRow>(
+    sql: string,
+    values?: readonly unknown[],
+    timeoutMs?: number,
+  ): Promise<Row[]>;
   /** Opens a connection of its own, for LISTEN. */
   open(): Promise<pg.Client>;
   close(): Promise<void>;
@@ -51,12 +61,14 @@ export function openConnections(urls: readonly string[]): Connections {
     closing.add(ended);
   };
   return {
-    query: async (sql, values = []) => {
+    query: async (sql, values = [], timeoutMs = queryTimeoutMs) => {
       const used = current();
+      const isBusy = used.totalCount === connectionsMax && used.idleCount === 0;
       try {
-        return await runOn(used, sql, values);
+        return await runOn(used, { sql, values, timeoutMs });
       } catch (error) {
-        if (isServerFailure(error)) leave(used);
+        // Without a free connection, the failure says nothing about the server.
+        if (isServerFailure(error) && (!isBusy || error instanceof UnknownResult)) leave(used);
         throw connectionError(error);
       }
     },
@@ -102,8 +114,7 @@ class UnknownResult extends Error {}
 
 async function runOn<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
-  sql: string,
-  values: readonly unknown[],
+  { sql, values, timeoutMs }: { sql: string; values: readonly unknown[]; timeoutMs: number },
 ): Promise<Row[]> {
   const client = await pool.connect();
   let warning: string | undefined;
@@ -114,7 +125,7 @@ async function runOn<Row extends pg.QueryResultRow>(
   client.on('notice', note);
   let failure: Error | undefined;
   try {
-    const { rows } = await limited(client.query<Row>(sql, [...values]));
+    const { rows } = await limited(client.query<Row>(sql, [...values]), timeoutMs);
     if (warning !== undefined) throw new UnknownResult(warning);
     return rows;
   } catch (error) {
@@ -130,12 +141,12 @@ async function runOn<Row extends pg.QueryResultRow>(
   }
 }
 
-async function limited<Result>(query: Promise<Result>): Promise<Result> {
+async function limited<Result>(query: Promise<Result>, timeoutMs: number): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
     timer = setTimeout(
-      () => reject(new Error(`no answer within ${queryTimeoutMs / 1_000} s`)),
-      queryTimeoutMs,
+      () => reject(new Error(`no answer within ${timeoutMs / 1_000} s`)),
+      timeoutMs,
     );
   });
   // After the timeout, the connection is closed, and the query fails.
@@ -151,8 +162,10 @@ function isShutdown({ code }: pg.DatabaseError): boolean {
 const sqlState = (error: unknown): string =>
   error instanceof pg.DatabaseError ? (error.code ?? '') : '';
 
-/** True if another server may work: no connection, read-only (a standby), shutdown or start. */
+/** True if another server may work: no connection or answer, read-only (a standby), shutdown or start. */
 function isServerFailure(error: unknown): boolean {
+  // A warning has no cause.
+  if (error instanceof UnknownResult && error.cause === undefined) return false;
   const state = sqlState(error);
   return !(error instanceof pg.DatabaseError) || state === '25006' || state.startsWith('57P');
 }

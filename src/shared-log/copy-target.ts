@@ -20,6 +20,9 @@ export const copySql = `
       END IF;
       DELETE FROM earshot.notification_key USING jsonb_array_elements(keys) AS copied
       WHERE position = (copied->>'position')::bigint;
+      -- A key that was pruned and received again since an earlier part of the copy.
+      DELETE FROM earshot.notification_key USING jsonb_array_elements(keys) AS copied
+      WHERE dedupe_key = decode(copied->>'key', 'hex');
       DELETE FROM earshot.recovered_event USING jsonb_array_elements(keys) AS copied
       WHERE position = (copied->>'position')::bigint;
       INSERT INTO earshot.notification_key
@@ -94,6 +97,7 @@ export function createCopyTarget(
       return { count: Number(row?.count), digest: row?.digest ?? '' };
     },
     open: () => changeOr('copying', 'open', 'The shared log is not being copied.'),
+    reopen: () => changeOr('moved', 'open', 'The shared log is not closed.'),
     moveAway: () => changeOr('open', 'moved', 'The shared log is not open.'),
   };
 }

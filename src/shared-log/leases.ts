@@ -4,7 +4,7 @@ import { AppError, errorText } from '../domain/app-error.ts';
 import { jittered } from '../domain/job.ts';
 import type { Logger } from '../domain/ports.ts';
 import type { Lease, LeaseTerm } from '../domain/shared-log.ts';
-import type { Connections } from './connection.ts';
+import { answerMs, type Connections, lockTimeoutMs } from './connection.ts';
 
 /** Duration of a lease. Another node takes over after this time, and one more attempt. */
 const leaseMs = 15_000;
@@ -53,7 +53,7 @@ export const leaseSql = `
     RETURNS boolean
     LANGUAGE plpgsql VOLATILE AS $$
     BEGIN
-      PERFORM set_config('lock_timeout', '5s', true);
+      PERFORM set_config('lock_timeout', '${lockTimeoutMs}ms', true);
       -- A renewal that a failover loses ends the lease early, which is safe.
       PERFORM set_config('synchronous_commit', 'local', true);
       UPDATE earshot.lease SET holder = CASE WHEN lease_ms > 0 THEN node_id END,
@@ -89,6 +89,7 @@ export function createLeases({ query }: Connections, options: LeasesOptions): Le
     const [row] = await query<{ lease_term: string; head_number: string }>(
       'SELECT * FROM earshot.acquire_lease($1, $2, $3)',
       [name, nodeId, leaseMs],
+      answerMs,
     );
     if (row === undefined) return null;
     return { term: Number(row.lease_term), since: Number(row.head_number), sinceMs };
@@ -97,6 +98,7 @@ export function createLeases({ query }: Connections, options: LeasesOptions): Le
     const [row] = await query<{ renewed: boolean }>(
       'SELECT earshot.renew_lease($1, $2, $3, $4) AS renewed',
       [name, nodeId, term, forMs],
+      answerMs,
     );
     return row?.renewed === true;
   };

@@ -13,7 +13,7 @@ import type {
   SharedLog,
 } from '../domain/shared-log.ts';
 import { addPartitions, checkpoints } from './checkpoints.ts';
-import { type Connections, closedLog, openConnections } from './connection.ts';
+import { answerMs, type Connections, closedLog, openConnections } from './connection.ts';
 import { createCopyTarget } from './copy-target.ts';
 import { createFiles } from './files.ts';
 import { createLeases } from './leases.ts';
@@ -25,17 +25,18 @@ import { createWakeUp } from './wake-up.ts';
 const versionMin = 150_000;
 
 /**
- * Time in which an append is repeated while its result is unknown. A failover takes some seconds; a load balancer waits
- * for 12 s.
+ * Time in which an append begins another attempt, because a failover takes some seconds. An attempt takes up to 5.5 s
+ * (connection and answer), and a load balancer waits for 12 s.
  */
-const appendMs = 5_000;
+const appendMs = 6_000;
 
 /** First wait between attempts, doubled by each. */
 const retryMs = 100;
 const retryMsMax = 2_000;
 
-/** Entries read at once: at most about 64 MB, usually far less. */
+/** Entries read at once, and their size after which no other is read. */
 const entriesMax = 16;
+const entriesBytesMax = 4 * 2 ** 20;
 
 export interface SharedLogOptions {
   /** URLs of the servers. */
@@ -153,8 +154,13 @@ async function schemaVersion(query: Connections['query']): Promise<number> {
 
 const outcomesSchema = z.array(
   z
-    .tuple([z.enum(['stored', 'duplicate', 'reused', 'late']), z.int()])
-    .transform(([outcome, position]): ItemOutcome => ({ outcome, position })),
+    .tuple([z.enum(['stored', 'stored-in-subscription', 'duplicate', 'reused', 'late']), z.int()])
+    .transform(
+      ([outcome, position]): ItemOutcome =>
+        outcome === 'stored' || outcome === 'stored-in-subscription'
+          ? { outcome: 'stored', position, inSubscription: outcome === 'stored-in-subscription' }
+          : { outcome, position },
+    ),
 );
 
 /**
@@ -178,6 +184,7 @@ async function appendEntry(
       const [row] = await query<{ entry_number: string; entry_outcomes: unknown }>(
         'SELECT * FROM earshot.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
         values,
+        answerMs,
       );
       return {
         number: Number(row?.entry_number),
@@ -195,7 +202,10 @@ async function appendEntry(
 function mayPass(error: unknown): boolean {
   if (!isAppError(error, 'unavailable')) return false;
   const { unknown, sqlState } = error.facts;
-  return unknown === true || /^(08|25006|40|53300|55P03|57P)/.test(String(sqlState));
+  // Without a connection, the failure has no state.
+  return (
+    unknown === true || sqlState === '' || /^(08|25006|40|53300|55P03|57P)/.test(String(sqlState))
+  );
 }
 
 /** 23514: no partition accepts the row. */
@@ -211,6 +221,7 @@ async function checkWritable(
   const [head] = await query<{ state: LogHead['state'] }>(
     'SELECT earshot.begin_durable($1), state FROM earshot.head FOR UPDATE',
     [needsStandby],
+    answerMs,
   );
   if (head?.state !== 'open') throw closedLog();
 }
@@ -244,9 +255,14 @@ function reads({ query }: Connections) {
     },
     read: async (after: number): Promise<LogPart> => {
       const rows = await query<EntryRow & { [column: string]: unknown }>(
-        `SELECT number, batch_id, outcomes, encoding,
-           CASE WHEN number > $1 THEN payload ELSE '' END AS payload
-         FROM earshot.entry WHERE number >= $1 ORDER BY number LIMIT ${entriesMax}`,
+        `SELECT number, batch_id, outcomes, encoding, payload FROM (
+           SELECT number, batch_id, outcomes, encoding,
+             CASE WHEN number > $1 THEN payload ELSE '' END AS payload,
+             sum(CASE WHEN number > $1 THEN octet_length(payload) ELSE 0 END) OVER (
+               ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
+           FROM (SELECT * FROM earshot.entry WHERE number >= $1 ORDER BY number LIMIT ${entriesMax}) AS next
+         ) AS sized
+         WHERE coalesce(bytes_before, 0) < ${entriesBytesMax} ORDER BY number`,
         [after],
       );
       const entries = rows.map(({ number, batch_id: batchId, outcomes, encoding, payload }) => ({

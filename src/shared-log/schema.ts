@@ -4,7 +4,7 @@
  */
 
 import { checkpointSql } from './checkpoints.ts';
-import { sqlErrors } from './connection.ts';
+import { lockTimeoutMs, sqlErrors } from './connection.ts';
 import { copySql } from './copy-target.ts';
 import { fileSql } from './files.ts';
 import { leaseSql } from './leases.ts';
@@ -112,7 +112,7 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
     CREATE FUNCTION earshot.begin_durable(needs_standby boolean) RETURNS void
     LANGUAGE plpgsql VOLATILE AS $$
     BEGIN
-      PERFORM set_config('lock_timeout', '5s', true);
+      PERFORM set_config('lock_timeout', '${lockTimeoutMs}ms', true);
       IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
         PERFORM set_config('synchronous_commit', 'on', true);
       END IF;
@@ -178,12 +178,15 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
             INSERT INTO earshot.recovered_event VALUES
               (next_position, item_product, item->>'event', item->>'subscription', recovered_us, false);
           END IF;
-          outcome := 'stored';
+          outcome := CASE WHEN item_key = decode(item->>'key', 'hex')
+            THEN 'stored' ELSE 'stored-in-subscription' END;
           at := next_position;
           RETURN NEXT;
           RETURN;
         END IF;
-        SELECT * INTO STRICT known FROM earshot.notification_key WHERE dedupe_key = item_key;
+        SELECT * INTO known FROM earshot.notification_key WHERE dedupe_key = item_key;
+        -- Removed meanwhile, because it was pruned.
+        CONTINUE WHEN NOT FOUND;
         EXIT WHEN item->>'subscriptionKey' IS NULL OR known.subscription = item_subscription
           OR known.subscription IS NULL OR item_key = decode(item->>'subscriptionKey', 'hex');
         item_key := decode(item->>'subscriptionKey', 'hex');
@@ -235,7 +238,7 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
         any_unpushed := EXISTS (SELECT 1 FROM earshot.recovered_event WHERE NOT pushed);
         FOR item IN SELECT value FROM jsonb_array_elements(items) LOOP
           SELECT * INTO STRICT decided FROM earshot.decide(item, log_head.position + 1, any_unpushed);
-          IF decided.outcome = 'stored' THEN
+          IF decided.outcome LIKE 'stored%' THEN
             log_head.position := log_head.position + 1;
             any_unpushed := any_unpushed OR item->>'recoveredUs' IS NOT NULL;
           ELSIF decided.outcome = 'reused' AND refuses_reused THEN

@@ -132,7 +132,7 @@ async function openKeeping(keep: Partial<Retention>, { clockUs = newestUs, days 
   const start = () => {
     const pruning = startPruning(
       { store, log },
-      { dataDir, keep: { ageUs: null, bytes: null, ...keep } },
+      { keep: { ageUs: null, bytes: null, ...keep } },
       { nowUs: () => clockUs, random: () => 0.5 },
       { firstMs: 1, intervalMs: 20, retryMs: 20 },
     );

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { copyToSharedLog, leaveSharedLog } from '../../src/store/shared/copy-log.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { pruneBefore } from '../store/pruning/prune-to.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
 import { contentOf } from './cluster.ts';
 import {
@@ -31,6 +33,7 @@ async function fill(store: Store): Promise<void> {
 async function copyOptions(url: string, dataDir: string) {
   const nodeId = randomUUID();
   return {
+    acquireLock: createAcquireLock(dataDir),
     ...{ dataDir, nodeId, newId: randomUUID, log: await openLog({ url }, nodeId) },
     ...{ signal: new AbortController().signal, onProgress: () => undefined },
   };
@@ -117,6 +120,50 @@ describe.runIf(hasPostgres)('a log that is copied into a shared log', () => {
     expect(Number(row?.entries)).toBe(4);
     const again = copyToSharedLog(await copyOptions(url, another.dataDir));
     await expect(again).rejects.toMatchObject({ code: 'conflict' });
+  });
+
+  it('is pruned before the copy, between its parts, and after it', async () => {
+    const url = await createDatabase(server());
+    const { store, dataDir } = await openSqliteStore();
+    const { log, ...options } = await copyOptions(url, dataDir);
+    for (let i = 1; i <= 900; i += 1) {
+      await store.accept(delivery(notification(i), { receivedAtUs: nowUs + i }));
+    }
+    expect(await pruneBefore(store, nowUs + 100)).toMatchObject({ notifications: 99 });
+    const stop = new AbortController();
+    const stopped = copyToSharedLog({
+      ...{ ...options, log, signal: stop.signal },
+      onProgress: ({ done }) => (done > 300 ? stop.abort(new Error('stopped')) : undefined),
+    });
+    await expect(stopped).rejects.toThrow('stopped');
+    expect(await pruneBefore(store, nowUs + 300)).toMatchObject({ notifications: 200 });
+    // Its earlier row is in the copy.
+    await store.accept(delivery(notification(150), { receivedAtUs: nowUs + 901 }));
+    // Interrupted in the last step, with nothing left to copy.
+    const broken = copyToSharedLog({
+      ...options,
+      log: { ...log, saveCheckpoint: () => Promise.reject(new Error('stopped again')) },
+    });
+    await expect(broken).rejects.toThrow('stopped again');
+    expect(await copyToSharedLog({ ...options, log })).toMatchObject({ notifications: 602 });
+    await store.close();
+    const [node, other] = [await openNode({ url, dataDir }), await openNode({ url })];
+    await other.store.accept(delivery(notification(1_000), { receivedAtUs: nowUs + 1_000 }));
+    for (const one of [node, other]) await one.store.node?.caughtUp();
+    expect(await pruneBefore(other.store, nowUs + 400)).toMatchObject({ notifications: 100 });
+    for (const one of [node, other]) {
+      await one.store.node?.caughtUp();
+      const kept = (await collect(one.store.find({ order: 'oldest' }))).map(({ ackId }) => ackId);
+      expect([kept.length, kept[0], ...kept.slice(-2)]).toEqual([
+        ...[503, 'ack-400', 'ack-150', 'ack-1000'],
+      ]);
+    }
+    // The database still has the keys of the pruned notifications.
+    const left = await leaveSharedLog({
+      ...{ ...(await copyOptions(url, dataDir)), acquireLock: node.store.acquireLock },
+      caughtUp: async () => node.store.node?.caughtUp(),
+    });
+    expect(left.notifications).toBe(503);
   });
 
   it('goes back to one node, with everything that was stored meanwhile', async () => {

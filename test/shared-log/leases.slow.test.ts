@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SharedLog } from '../../src/domain/shared-log.ts';
+import { delivery, notification } from '../helpers/deliveries.ts';
 import { startDatabaseProxy } from './database-proxy.ts';
 import { createDatabase, hasPostgres, openLog, openNode, useServer } from './shared-log-context.ts';
 
@@ -69,6 +72,25 @@ describe.runIf(hasPostgres)('a lease', () => {
       facts: { reason: 'lease-lost' },
     });
     expect(next.lost.aborted).toBe(false);
+  }, 120_000);
+
+  it('is lost by a node that cannot write its own log, and not acquired by it', async () => {
+    const url = await createDatabase(server());
+    const [a, b] = [await openNode({ url }), await openNode({ url })];
+    const lost = (await a.store.acquireLock('leader', { waitMs: 0 })).lost;
+    const blocker = new Sqlite(join(a.dataDir, 'earshot.db'));
+    onTestFinished(() => void blocker.close());
+    blocker.exec('BEGIN IMMEDIATE');
+    await b.store.accept(delivery(notification(1)));
+    await new Promise((resolve) => lost?.addEventListener('abort', resolve));
+    expect(a.store.node?.state()).toMatchObject({ isStuck: true });
+    await expect(a.store.acquireLock('sinks', { waitMs: 0 })).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('cannot apply'),
+    });
+    blocker.exec('ROLLBACK');
+    (await a.store.acquireLock('sinks', { waitMs: 30_000 }))();
+    expect(a.store.node?.state()).toMatchObject({ isStuck: false, fault: null });
   }, 120_000);
 
   it('begins with the changes of the former holder', async () => {

@@ -5,6 +5,7 @@ import { AppError } from '../../domain/app-error.ts';
 import type { DatabaseState, KnownNode, LogHead } from '../../domain/shared-log.ts';
 import { sizeText } from '../../domain/text.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { CopiedLog, CopyOptions } from '../../store/shared/copy-log.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand, defineGroup } from '../command.ts';
@@ -216,7 +217,10 @@ async function join(io: Io, config: DataConfig, flags: CopyFlags): Promise<Copie
     );
     const { copyToSharedLog } = await import('../../store/shared/copy-log.ts');
     const copied = await withProgress(io, (onProgress) =>
-      copyToSharedLog({ ...config, log, nodeId, newId: io.newId, signal: io.signal, onProgress }),
+      copyToSharedLog({
+        ...{ ...config, log, nodeId, newId: io.newId, signal: io.signal, onProgress },
+        acquireLock: createAcquireLock(config.dataDir),
+      }),
     );
     io.stderr.write(
       `Moved ${counted(copied.notifications, 'notification')} into the shared log. Now restart the receiver with EARSHOT_LOG_URL.\n`,
@@ -245,7 +249,7 @@ async function leave(io: Io, config: DataConfig, flags: CopyFlags): Promise<Copi
     const copied = await withProgress(io, (onProgress) =>
       leaveSharedLog({
         ...{ ...config, log: node.log, nodeId: node.id, newId: io.newId, signal: io.signal },
-        ...{ onProgress, caughtUp: node.caughtUp },
+        ...{ onProgress, caughtUp: node.caughtUp, acquireLock: store.acquireLock },
       }),
     );
     isOpen = false;

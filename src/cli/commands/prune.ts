@@ -17,7 +17,6 @@ import { sinkReader } from '../../domain/sinks.ts';
 import { summaryReader } from '../../domain/summaries.ts';
 import { sizeText } from '../../domain/text.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
-import { createAcquireLock } from '../../store/engine/locks.ts';
 import { removeLeftovers } from '../../store/leftovers.ts';
 import { pruneIndex } from '../../store/products/index-maintenance.ts';
 import { type Pruned, pruneLog } from '../../store/pruning/prune-log.ts';
@@ -159,7 +158,7 @@ async function remove(
 ): Promise<Removed> {
   const { config, store, request, found } = deps;
   const { pruning } = store;
-  const release = await createAcquireLock(config.dataDir)('prune', { waitMs: 0 });
+  const release = await store.acquireLock('prune', { waitMs: 0 });
   const progress = createProgressLine(stderr);
   const fileBytes = async () => {
     const { usedBytes, freeBytes } = await pruning.logSize();

@@ -1,6 +1,6 @@
 /** Storage jobs of a receiver: backups, pruning, compaction. Locks exclude the commands of the same names. */
 import { join } from 'node:path';
-import type { Config, DataConfig } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { type Job, type RoundTimes, startJob } from '../../domain/job.ts';
 import type { BackupRun, Logger } from '../../domain/ports.ts';
@@ -115,14 +115,14 @@ const freeShare = 0.05;
 const dayUs = 86_400_000_000;
 
 interface PruneParts {
-  store: Pick<Store, 'pruning' | 'find'>;
+  store: Pick<Store, 'pruning' | 'find' | 'acquireLock'>;
   log: Logger;
 }
 
 /** Prunes the log once a day. A round is skipped while a command prunes. */
 export function startPruning(
   parts: PruneParts,
-  { dataDir, keep }: Pick<DataConfig, 'dataDir'> & { keep: Retention },
+  { keep }: { keep: Retention },
   { nowUs, random }: Pick<Io, 'nowUs' | 'random'>,
   times: Partial<RoundTimes> = {},
 ): Job {
@@ -132,7 +132,7 @@ export function startPruning(
     {
       every: { ...pruneTimes, ...times },
       failed: 'failed to prune the log; retrying later',
-      acquireLock: () => createAcquireLock(dataDir)('prune', { waitMs: 0 }),
+      acquireLock: () => parts.store.acquireLock('prune', { waitMs: 0 }),
       run: (signal) => pruneOnce(parts, keep, { nowUs: nowUs(), signal }),
     },
     { pause, random, log },

@@ -12,6 +12,7 @@ const retryIntervalMs = 100;
 
 export const busyMessages: Record<LockName, string> = {
   receiver: 'A receiver is already running on this data directory.',
+  checkpoint: 'Another earshot program is filling this receiver from the shared log.',
   leader: 'Another receiver runs the background jobs.',
   account:
     'Another earshot program is logging in to the account. Wait until it has finished, then run this command again.',

@@ -10,6 +10,7 @@ import {
   dropQuarantined,
   pruneStep,
   removeReader,
+  removeUnit,
   shortStepMs,
   usualStepMs,
 } from '../pruning/prune-writer.ts';
@@ -30,7 +31,7 @@ export const changes = {
   summaries: summaryWrites,
   quarantine: { drop: dropQuarantined },
   backups: { recordBackup },
-  pruning: { removeReader },
+  pruning: { removeReader, removeUnit },
 };
 
 /** May use the disk reserve, because pruning frees space. On a nearly full disk, keeps the write-ahead log small. */

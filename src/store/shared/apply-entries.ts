@@ -11,6 +11,7 @@ import {
   serializeError,
 } from '../engine/rpc.ts';
 import { isEnvironmentFailure } from '../engine/sqlite-error.ts';
+import { dedupeKey, recoveredIdentityOf } from '../log/dedupe-key.ts';
 import { addToQuarantine, quarantineOnce, release } from '../log/quarantine.ts';
 import { countDrift } from '../log/queries.ts';
 import { writePush, writeRecovered } from '../log/recovered-events.ts';
@@ -201,31 +202,53 @@ function write(
   { decided, bodyId }: { decided: ItemOutcome; bodyId: number },
 ): void {
   const { position } = decided;
-  const key = Buffer.from(notification.key, 'hex');
-  const { receivedAtUs } = delivery;
   switch (decided.outcome) {
     case 'stored': {
-      const row = { position, key, bodyId, eventUs: notification.recoveredUs };
-      if (insertNotification(database, delivery, notification, row)) return;
-      // Another subscription has the AckId.
-      const other = { ...row, key: Buffer.from(notification.subscriptionKey ?? '', 'hex') };
-      insertNotification(database, delivery, notification, other);
-      return;
-    }
-    case 'late': {
-      const eventUs = prepared(database, 'SELECT event_us FROM notification WHERE position = ?')
-        .pluck()
-        .get(position);
-      writePush(
-        database,
-        { ...delivery, item: notification, key },
-        { position, eventUs: Number(eventUs) },
+      const { subscriptionKey, recoveredUs: eventUs } = notification;
+      const key = Buffer.from(
+        decided.inSubscription ? (subscriptionKey ?? '') : notification.key,
+        'hex',
+      );
+      insertAt(database, key, position, () =>
+        insertNotification(database, delivery, notification, { position, key, bodyId, eventUs }),
       );
       return;
     }
+    case 'late': {
+      const eventUs = prepared<[number], number>(
+        database,
+        'SELECT event_us FROM notification WHERE position = ?',
+      )
+        .pluck()
+        .get(position);
+      // Otherwise it was pruned.
+      if (eventUs === undefined) return;
+      const key = Buffer.from(notification.key, 'hex');
+      removePruned(database, key, position);
+      writePush(database, { ...delivery, item: notification, key }, { position, eventUs });
+      return;
+    }
     default:
-      countDuplicate(database, position, receivedAtUs);
+      countDuplicate(database, position, delivery.receivedAtUs);
   }
+}
+
+/** Inserts a row that the log has decided to store. */
+function insertAt(
+  database: Database,
+  key: Uint8Array,
+  position: number,
+  insert: () => boolean,
+): void {
+  if (insert()) return;
+  removePruned(database, key, position);
+  if (!insert()) throw new Error(`Position ${position} of an entry cannot be written.`);
+}
+
+/** Removes another row with a key that is new in the log: it was pruned there, and here the checkpoint will do so. */
+function removePruned(database: Database, key: Uint8Array, position: number): void {
+  const remove = 'DELETE FROM notification WHERE dedupe_key = ? AND position < ?';
+  prepared(database, remove).run(key, position);
 }
 
 function applyRecovered(
@@ -237,7 +260,14 @@ function applyRecovered(
   for (const [i, event] of events.entries()) {
     const decided = outcomes[i];
     if (decided?.outcome !== 'stored') continue;
-    writeRecovered(database, bodies, event, { atUs, position: decided.position });
+    const { position } = decided;
+    const key = dedupeKey(recoveredIdentityOf(event));
+    insertAt(
+      database,
+      key,
+      position,
+      () => writeRecovered(database, bodies, event, { atUs, position }) !== null,
+    );
   }
   bodies.end();
 }

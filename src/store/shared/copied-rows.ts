@@ -5,7 +5,14 @@ import type { Database } from 'better-sqlite3';
 import type { CopiedKey, EncodedContent } from '../../domain/shared-log.ts';
 import { createBodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
-import { type CopiedRows, decodeEntry, type EntryContent, encodeEntry, toJson } from './entry.ts';
+import {
+  type CopiedRows,
+  decodeEntry,
+  type EntryContent,
+  encodeEntry,
+  partBytesMax,
+  toJson,
+} from './entry.ts';
 import { digestOf, eventName, itemDigest } from './prepare-entry.ts';
 
 /** Rows of one entry. */
@@ -25,10 +32,11 @@ export interface CopiedPart extends EncodedContent {
 
 /** Returns the rows after a position; null when there are none. */
 export function copiedRows(database: Database, after: number): CopiedPart | null {
-  const rows = prepared<[number, number], Row>(
+  const next = prepared<[number, number], Row>(
     database,
     'SELECT * FROM notification WHERE position > ? ORDER BY position LIMIT ?',
   ).all(after, rowsMax);
+  const rows = limited(database, next);
   return rows.length === 0 ? null : partOf(database, rows, []);
 }
 
@@ -50,6 +58,20 @@ export function dropCopiedChanges(database: Database, seen: CopiedPart['seen']):
        AND ? = (SELECT times_seen FROM notification WHERE notification.position = copied_change.position)`,
   );
   for (const { position, timesSeen } of seen) drop.run(position, timesSeen);
+}
+
+/** Returns the first rows, as far as their bodies have the size of a part. */
+function limited(database: Database, rows: Row[]): Row[] {
+  const reader = createBodyReader(database, 'transaction');
+  const seen = new Set<unknown>();
+  let bytes = 0;
+  const end = rows.findIndex(({ body_id: id }) => {
+    if (bytes >= partBytesMax) return true;
+    if (!seen.has(id)) bytes += reader.storedBody(Number(id)).length;
+    seen.add(id);
+    return false;
+  });
+  return end === -1 ? rows : rows.slice(0, end);
 }
 
 function partOf(database: Database, rows: Row[], changed: Row[]): CopiedPart {
@@ -142,7 +164,8 @@ function insertRow(database: Database, row: Row): void {
   const values = names.map((name) => `@${name}`).join(', ');
   prepared<[object]>(
     database,
-    `INSERT INTO notification (${names.join(', ')}) VALUES (${values})`,
+    // Another row with its key was pruned in the copied log.
+    `INSERT OR REPLACE INTO notification (${names.join(', ')}) VALUES (${values})`,
   ).run(row);
 }
 

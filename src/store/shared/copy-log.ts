@@ -1,4 +1,5 @@
 /** Moves a log of its own into a shared log, and back. */
+import type { AcquireLock } from '../../domain/account.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { LogHead, SharedLog } from '../../domain/shared-log.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
@@ -17,8 +18,13 @@ const changedPartsMax = 50;
 const comparedMax = 10_000;
 const attemptsMax = 10;
 
+/** Maximum wait for the end of a pruning. */
+const lockWaitMs = 60_000;
+
 export interface CopyOptions extends DataPlace {
   log: Pick<SharedLog, 'head' | 'copy' | 'saveCheckpoint'>;
+  /** Locks of the log, or of the shared log: nothing is pruned meanwhile. */
+  acquireLock: AcquireLock;
   nodeId: string;
   /** Random UUID. */
   newId: () => string;
@@ -38,7 +44,7 @@ export interface CopiedLog {
  */
 export async function copyToSharedLog(options: CopyOptions): Promise<CopiedLog> {
   const { log, signal } = options;
-  return withThread<CopyOperations, CopiedLog>('shared/copy-thread', options, async (source) => {
+  return withCopyThread(options, async (source) => {
     const head = await beginCopy(source, log);
     if (head.isJoined) return openCopied(log, head);
     const copy = createCopy(source, head, options);
@@ -50,7 +56,8 @@ export async function copyToSharedLog(options: CopyOptions): Promise<CopiedLog> 
     await copy.rest();
     // Before the last step, which then compares only what has arrived since.
     const compared = copy.position();
-    const before = await compare(source, options, { from: 0, to: compared, retry: copy.rest });
+    const first = { from: await source.prunedTo(), to: compared, retry: copy.rest };
+    const before = await compare(source, options, first);
     await source.lock();
     try {
       await copy.rest({ isLocked: true });
@@ -63,6 +70,20 @@ export async function copyToSharedLog(options: CopyOptions): Promise<CopiedLog> 
       await source.unlock();
     }
   });
+}
+
+/** Runs a copy, during which nothing is pruned. */
+async function withCopyThread(
+  options: CopyOptions,
+  run: (thread: Remote<CopyOperations>) => Promise<CopiedLog>,
+): Promise<CopiedLog> {
+  const { acquireLock, signal } = options;
+  const release = await acquireLock('prune', { waitMs: lockWaitMs, signal });
+  try {
+    return await withThread<CopyOperations, CopiedLog>('shared/copy-thread', options, run);
+  } finally {
+    release();
+  }
 }
 
 /** Begins the copy, or continues one of the same log. */
@@ -196,14 +217,23 @@ export async function leaveSharedLog(
   options: CopyOptions & { caughtUp: () => Promise<void> },
 ): Promise<CopiedLog> {
   const { log, caughtUp } = options;
-  await caughtUp();
-  const { state } = await log.head();
-  if (state === 'open') await log.copy.moveAway();
-  await caughtUp();
-  return withThread<CopyOperations, CopiedLog>('shared/copy-thread', options, async (node) => {
-    const to = await node.lastPosition();
-    const notifications = await compare(node, options, { from: 0, to });
-    await node.leave();
-    return { notifications, entries: (await log.head()).number };
+  return withCopyThread(options, async (node) => {
+    await caughtUp();
+    const { state } = await log.head();
+    // Before it is closed, which then takes only a moment.
+    const compared = await node.lastPosition();
+    const first = { from: await node.prunedTo(), to: compared, retry: caughtUp };
+    const before = await compare(node, options, first);
+    if (state === 'open') await log.copy.moveAway();
+    try {
+      await caughtUp();
+      const last = { from: compared, to: await node.lastPosition() };
+      const notifications = before + (await compare(node, options, last));
+      await node.leave();
+      return { notifications, entries: (await log.head()).number };
+    } catch (error) {
+      if (state === 'open') await log.copy.reopen();
+      throw error;
+    }
   });
 }

@@ -5,6 +5,7 @@ import { AppError } from '../../domain/app-error.ts';
 import { openForWriting, prepared } from '../engine/database.ts';
 import { serveThread } from '../engine/serve-thread.ts';
 import { lastPosition } from '../log/queries.ts';
+import { pruneHorizon } from '../pruning/prune-queries.ts';
 import { joinCopied, type NodePlace, nodePlace } from './apply-entries.ts';
 import { type CopiedPart, changedRows, copiedRows, dropCopiedChanges } from './copied-rows.ts';
 import { encodeContent } from './entry.ts';
@@ -36,6 +37,8 @@ const operations = {
   isCopying: ({ database }: Copying, logId: string): boolean =>
     prepared(database, 'SELECT 1 FROM shared_copy WHERE log_id = ?').get(logId) !== undefined,
   lastPosition: ({ database }: Copying): number => lastPosition(database),
+  /** Position up to which notifications were pruned: the shared log may still contain them. */
+  prunedTo: ({ database }: Copying): number => pruneHorizon(database)?.position ?? 0,
   rows: ({ database }: Copying, after: number): CopiedPart | null => copiedRows(database, after),
   changed: ({ database }: Copying, upTo: number): CopiedPart | null => changedRows(database, upTo),
   dropChanges({ database }: Copying, seen: CopiedPart['seen']): void {

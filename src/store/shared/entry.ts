@@ -50,6 +50,9 @@ export interface CopiedRows {
 /** Maximum size before compression: a body has at most 1 MiB, and each of its notifications adds some hundred bytes. */
 const rawBytesMax = 256 * 2 ** 20;
 
+/** Size of the bodies and rows after which a part of a copy or checkpoint ends. */
+export const partBytesMax = 4 * 2 ** 20;
+
 const lengthBytes = 4;
 
 /** The fastest useful zstd level. */
@@ -57,13 +60,15 @@ const level = 1;
 
 export const encodeEntry = (content: EntryContent) => encodeContent(content);
 
-/** Encodes a content: the length of its JSON, the JSON, and all byte arrays of it, compressed together. */
+/** Encodes a content: the length of its JSON, the JSON, and all byte arrays of it, compressed. Throws if it is too large. */
 export function encodeContent(content: object): { encoding: string; bytes: Buffer } {
   const parts: Uint8Array[] = [];
   const json = Buffer.from(toJson(content, parts));
   const head = Buffer.alloc(lengthBytes);
   head.writeUInt32LE(json.length);
-  return compress(Buffer.concat([head, json, ...parts]), level);
+  const raw = Buffer.concat([head, json, ...parts]);
+  if (raw.length > rawBytesMax) throw new Error('An entry is too large.');
+  return compress(raw, level);
 }
 
 /** Decodes an entry, which `encodeEntry` has written. */

@@ -1,4 +1,5 @@
 /** Follows the shared log: reads its entries and applies them to the SQLite log of this node. */
+import type { AcquireLock } from '../../domain/account.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import { errorFields } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
@@ -13,19 +14,32 @@ const pollMs = 1_000;
 /** Wait after a failure. */
 const retryMs = 1_000;
 
+/** Maximum wait while another process of this node loads the checkpoint. */
+const loadMsMax = 60_000;
+
+/** Duration of faults after which other nodes take over the leases. */
+const stuckMs = 10_000;
+
 /** Maximum wait for an entry to be applied. */
 const untilMs = 20_000;
 
 export interface FollowerState {
   /** Number of the last applied entry. */
   applied: number;
+  /** True if no entry could be applied for some time: this node must not hold a lease. */
+  isStuck: boolean;
   /** Why no entry is applied, readable and without secrets; null if entries are applied. */
   fault: string | null;
 }
 
 export interface FollowerOptions {
   log: Pick<SharedLog, 'head' | 'read' | 'news' | 'checkpointNumber' | 'checkpointParts'>;
-  writer: Pick<Remote<NodeWrites>, 'apply' | 'setStateFrom' | 'loadPart'>;
+  writer: Pick<
+    Remote<NodeWrites>,
+    'place' | 'apply' | 'setStateFrom' | 'loadPart' | 'removePruned'
+  >;
+  /** Excludes other processes of this node while the checkpoint is loaded. */
+  acquireLock: AcquireLock;
   place: NodePlace;
   logger: Logger;
   /** Called after entries were applied; must not throw. */
@@ -42,6 +56,8 @@ export class Follower {
   #batchId: string | null;
   #stateFrom: number;
   #fault: string | null = null;
+  /** Time of the first of these faults, by the monotonic clock. */
+  #faultMs = 0;
 
   constructor(options: FollowerOptions) {
     this.#options = options;
@@ -54,18 +70,19 @@ export class Follower {
   }
 
   get state(): FollowerState {
-    return { applied: this.#applied, fault: this.#fault };
+    const isStuck = this.#fault !== null && performance.now() - this.#faultMs >= stuckMs;
+    return { applied: this.#applied, fault: this.#fault, isStuck };
   }
 
   /** Resolves when this node has applied an entry. Rejects with `unavailable` after some time. */
-  async until(number: number): Promise<void> {
+  async until(number: number, timeoutMs = untilMs): Promise<void> {
     if (this.#hasApplied(number)) return;
     const waiting = { number, resolve: () => {} };
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve, reject) => {
       waiting.resolve = resolve;
       this.#waiting.add(waiting);
-      timer = setTimeout(() => reject(this.#notApplied()), untilMs);
+      timer = setTimeout(() => reject(this.#notApplied()), timeoutMs);
     }).finally(() => {
       clearTimeout(timer);
       this.#waiting.delete(waiting);
@@ -120,6 +137,19 @@ export class Follower {
   /** Loads the checkpoint, or waits for the entry of the one that has replaced it. */
   async #loadCheckpoint(): Promise<void> {
     if (this.#stateFrom === 0) return;
+    const release = await this.#options.acquireLock('checkpoint', { waitMs: loadMsMax });
+    try {
+      // Another process of this node may have loaded it.
+      const { stateFrom } = (await this.#options.writer.place()) ?? { stateFrom: 0 };
+      this.#stateFrom = stateFrom;
+      if (stateFrom === this.#applied) await this.#loadParts();
+      this.#resolveWaiting();
+    } finally {
+      release();
+    }
+  }
+
+  async #loadParts(): Promise<void> {
     const { log, writer, logger } = this.#options;
     const newest = (await log.checkpointNumber()) ?? 0;
     if (newest > this.#stateFrom) {
@@ -128,15 +158,16 @@ export class Follower {
       return;
     }
     for await (const part of log.checkpointParts(newest)) await writer.loadPart(part);
+    while ((await writer.removePruned()) > 0);
     await writer.setStateFrom(0);
     this.#stateFrom = 0;
-    this.#resolveWaiting();
     logger.info({ number: newest }, 'loaded a checkpoint of the shared log');
   }
 
   #setFault(error: unknown): void {
     const { logger } = this.#options;
     const text = error === null ? null : errorText(error);
+    if (text !== null && this.#fault === null) this.#faultMs = performance.now();
     if (text !== null && text !== this.#fault) {
       logger.error(errorFields(error), 'failed to apply entries of the shared log; retrying');
     }
@@ -153,13 +184,13 @@ export class Follower {
   }
 }
 
-/** Throws when the database does not continue what this node has applied. */
+/** Throws when the database does not continue what this node has applied; unknown before its first entry. */
 async function requireSame(
   { lastBatchId, entries }: LogPart,
   { applied, batchId }: Pick<NodePlace, 'applied' | 'batchId'>,
   log: Pick<SharedLog, 'head'>,
 ): Promise<void> {
-  if (applied === 0 || lastBatchId === batchId) return;
+  if (applied === 0 || batchId === null || lastBatchId === batchId) return;
   if (lastBatchId === null && entries[0]?.number === applied + 1) return;
   const { number } = await log.head();
   if (lastBatchId === null && number > applied) {

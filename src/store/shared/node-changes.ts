@@ -3,6 +3,7 @@
 import type { LockName } from '../../domain/account.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import type { Completeness } from '../../domain/completeness.ts';
+import type { PruneStep, Pruning } from '../../domain/pruning.ts';
 import type { LeaseTerm, SharedLog } from '../../domain/shared-log.ts';
 import type { Caller, Remote } from '../engine/rpc.ts';
 import { type ChangeResult, changeValue } from './apply-entries.ts';
@@ -24,6 +25,7 @@ const leaseOfGroup: Partial<Record<string, LockName>> = {
   sinks: 'sinks',
   summaries: 'summaries',
   alerts: 'leader',
+  pruning: 'prune',
 };
 
 /** Changes by users or by every node, which need no lease. */
@@ -35,10 +37,11 @@ const withoutLease: ReadonlySet<string> = new Set([
   'sinks.addReplay',
   'summaries.retrySome',
   'summaries.dropSome',
+  'pruning.removeReader',
 ]);
 
 /** Changes of this node only. */
-const local: ReadonlySet<string> = new Set(['backups.recordBackup', 'pruneStep', 'checkpoint']);
+const local: ReadonlySet<string> = new Set(['backups.recordBackup', 'checkpoint']);
 
 interface Waiting {
   change: Change;
@@ -92,7 +95,8 @@ export function createNodeChanges(
   };
   const leaseOf = (op: string): LeaseTerm | null => {
     const name = withoutLease.has(op) ? undefined : leaseOfGroup[op.split('.')[0] ?? ''];
-    return name === undefined ? null : log.currentLease(name);
+    // Jobs of the leader need no other lease; commands have none.
+    return name === undefined ? null : (log.currentLease(name) ?? log.currentLease('leader'));
   };
   const recover = async (options: Parameters<Completeness['recover']>[0]) => {
     for (let attempt = 1; ; attempt++) {
@@ -108,20 +112,45 @@ export function createNodeChanges(
       }
     }
   };
+  const enqueue = (op: string, args: readonly unknown[]) => {
+    const lease = leaseOf(op);
+    return new Promise((resolve, reject) => {
+      waiting.push({ change: { op, args }, lease, resolve, reject });
+      sending ??= Promise.resolve().then(send);
+    });
+  };
   return {
     call: async (op, args, signal) => {
       if (local.has(op)) return thread.call(op, args, signal);
       if (op === 'coverage.recover') return recover(args[0] as Parameters<typeof recover>[0]);
-      const lease = leaseOf(op);
-      return new Promise((resolve, reject) => {
-        waiting.push({ change: { op, args }, lease, resolve, reject });
-        sending ??= Promise.resolve().then(send);
-      });
+      if (op === 'pruneStep') return pruneStep(args[0] as StepOptions, { writer, enqueue });
+      return enqueue(op, args);
     },
     drain: async () => {
       await sending;
     },
   };
+}
+
+type StepOptions = Parameters<Pruning['pruneStep']>[0];
+
+/** Runs one step of a phase: one entry, except for the disk space of this node. */
+async function pruneStep(
+  options: StepOptions,
+  {
+    writer,
+    enqueue,
+  }: {
+    writer: Pick<Remote<NodeWrites>, 'pruneStep' | 'selectPrunable'>;
+    enqueue: (op: string, args: readonly unknown[]) => Promise<unknown>;
+  },
+): Promise<PruneStep> {
+  if (options.phase === 'space') return writer.pruneStep(options);
+  const selected = await writer.selectPrunable(options);
+  if (selected === null) return { removed: 0, next: null };
+  const { unit, next } = selected;
+  const removed = unit === null ? 0 : Number(await enqueue('pruning.removeUnit', [unit]));
+  return { removed, next };
 }
 
 function settle(

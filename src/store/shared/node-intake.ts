@@ -19,6 +19,9 @@ const appendsMax = 2;
 /** Maximum age of a commit that proves that the log accepts appends. */
 const commitAgeMaxMs = 5_000;
 
+/** Wait for the ids of quarantine entries. */
+const quarantineMs = 1_000;
+
 /** Timeout of a delivery: its sender then gets 503 and may retry. */
 const answerMs = 30_000;
 
@@ -38,7 +41,7 @@ export interface NodeIntakeOptions {
   /** Maximum memory for bodies that wait for their commit. */
   queueBytesMax: number;
   /** Called after each commit; must not throw. */
-  onCommit: (commit: CommitFacts) => void;
+  onCommit?: ((commit: CommitFacts) => void) | undefined;
 }
 
 export class NodeIntake implements Intake {
@@ -159,7 +162,7 @@ export class NodeIntake implements Intake {
     const appended = await this.#append(prepared, false);
     this.#provenMs = beganMs;
     const durationSeconds = (performance.now() - beganMs) / 1_000;
-    onCommit({
+    onCommit?.({
       ...{ durationSeconds, deliveries: group.length },
       publicationDelay: prepared.publicationDelay,
     });
@@ -179,7 +182,7 @@ export class NodeIntake implements Intake {
   ): void {
     let start = 0;
     let quarantined: Promise<readonly (number | null)[]> | undefined;
-    for (const [i, { resolve, reject }] of group.entries()) {
+    for (const [i, { resolve }] of group.entries()) {
       const one = prepared[i] ?? { items: 0, faults: [] };
       const own = outcomes.slice(start, start + one.items);
       start += one.items;
@@ -190,15 +193,22 @@ export class NodeIntake implements Intake {
         continue;
       }
       quarantined ??= this.#quarantinedIn(number);
-      quarantined.then((ids) => resolve(receiptOf(one, own, ids[i] ?? null))).catch(reject);
+      void quarantined.then((ids) => resolve(receiptOf(one, own, ids[i] ?? null)));
     }
   }
 
-  /** Returns the ids of the quarantine entries of an entry, by delivery: the node assigns them when it applies it. */
+  /**
+   * Returns the ids of the quarantine entries of an entry, by delivery: the node assigns them when it applies it. None
+   * if it cannot apply it soon; the answer does not need them. Never rejects.
+   */
   async #quarantinedIn(number: number): Promise<readonly (number | null)[]> {
     const { follower, writer } = this.#options;
-    await follower.until(number);
-    return ((await writer.result(number)) ?? []) as (number | null)[];
+    try {
+      await follower.until(number, quarantineMs);
+      return ((await writer.result(number)) ?? []) as (number | null)[];
+    } catch {
+      return [];
+    }
   }
 }
 
@@ -208,12 +218,11 @@ function receiptOf(
   quarantineId: number | null,
 ): Receipt {
   const stored = outcomes.filter(({ outcome }) => outcome === 'stored').length;
-  if (faults.length > 0) {
-    if (quarantineId === null) throw new Error('A rejected delivery is not in quarantine.');
-    return { outcome: 'rejected', faults: [...faults], quarantineId, stored };
-  }
+  const quarantined = quarantineId === null ? {} : { quarantineId };
+  if (faults.length > 0)
+    return { outcome: 'rejected', faults: [...faults], stored, ...quarantined };
   const duplicates = items - stored;
-  const receipt: Receipt =
-    stored > 0 ? { outcome: 'stored', stored, duplicates } : { outcome: 'duplicate', duplicates };
-  return quarantineId === null ? receipt : { ...receipt, quarantineId };
+  return stored > 0
+    ? { outcome: 'stored', stored, duplicates, ...quarantined }
+    : { outcome: 'duplicate', duplicates, ...quarantined };
 }

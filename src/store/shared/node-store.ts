@@ -1,4 +1,5 @@
 /** Opens the store of a node: its changes go through the shared log, and its queries read its own SQLite log. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { AcquireLock, LockName } from '../../domain/account.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { CommitFacts, Logger } from '../../domain/ports.ts';
@@ -30,6 +31,7 @@ const leases: ReadonlySet<LockName> = new Set([
   'sinks',
   'summaries',
   'certificate',
+  'prune',
 ]);
 
 export interface NodeStoreOptions extends DataPlace {
@@ -53,6 +55,7 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
     ...{ dataDir, diskReserveBytes, callTimeoutSeconds },
   });
   const writer = remote<NodeWrites>(thread);
+  const acquireLocal = createAcquireLock(dataDir);
   let log: SharedLog | undefined;
   try {
     await thread.start();
@@ -69,12 +72,11 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
     await requireSameLog(log, place.logId, dataDir);
     const activity = new IntakeActivity();
     const follower = new Follower({
-      ...{ log, writer, place, logger: options.logger },
+      ...{ log, writer, place, logger: options.logger, acquireLock: acquireLocal },
       onApplied: ({ deliveries }) => activity.note({ deliveries }),
     });
-    const onCommit = (commit: CommitFacts) => options.onCommit?.(commit);
     const parts = { log, writer, follower, newId: options.newId };
-    const intake = new NodeIntake({ ...parts, queueBytesMax, onCommit });
+    const intake = new NodeIntake({ ...parts, queueBytesMax, onCommit: options.onCommit });
     const changes = createNodeChanges({ ...parts, thread });
     const reader = openStoreReader(dataDir);
     const ports = writePorts(reader, remote<Writes>(changes));
@@ -82,7 +84,7 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
     return {
       ...reader,
       ...ports,
-      ...{ activity, acquireLock: createAcquire(dataDir, log, follower) },
+      ...{ activity, acquireLock: createAcquire(acquireLocal, log, follower) },
       node: {
         ...{ log, id: nodeId, state: () => follower.state },
         caughtUp: async () => follower.until((await opened.head()).number),
@@ -150,18 +152,44 @@ async function requireSameLog(log: SharedLog, logId: string, dataDir: string): P
   );
 }
 
-/** Locks of the shared log are leases. The holder has applied everything that earlier holders have written. */
-function createAcquire(dataDir: string, log: SharedLog, follower: Follower): AcquireLock {
-  const acquireLocal = createAcquireLock(dataDir);
+/** Interval of the check whether this node still applies entries. */
+const stuckCheckMs = 1_000;
+
+/**
+ * Locks of the shared log are leases. The holder has applied everything that earlier holders have written. A node that
+ * is stuck acquires none, and loses the ones that it has.
+ */
+function createAcquire(
+  acquireLocal: AcquireLock,
+  log: SharedLog,
+  follower: Pick<Follower, 'state' | 'until'>,
+): AcquireLock {
+  const requireWorking = async ({ waitMs, signal }: Parameters<AcquireLock>[1]) => {
+    for (let waitedMs = 0; follower.state.isStuck; waitedMs += stuckCheckMs) {
+      if (waitedMs >= waitMs) {
+        throw new AppError('conflict', 'This receiver cannot apply entries of the shared log.');
+      }
+      await delay(stuckCheckMs, undefined, signal === undefined ? {} : { signal });
+    }
+  };
   return async (name, options) => {
     if (!leases.has(name)) return acquireLocal(name, options);
+    await requireWorking(options);
     const lease = await log.acquireLease(name, options);
+    const stuck = new AbortController();
+    const timer = setInterval(() => {
+      if (follower.state.isStuck) stuck.abort();
+    }, stuckCheckMs);
+    const release = () => {
+      clearInterval(timer);
+      lease();
+    };
     try {
       await follower.until(lease.since);
-      return lease;
     } catch (error) {
-      lease();
+      release();
       throw error;
     }
+    return Object.assign(release, { lost: AbortSignal.any([lease.lost, stuck.signal]) });
   };
 }

@@ -3,7 +3,7 @@ import type { Database } from 'better-sqlite3';
 import type { Completeness } from '../../domain/completeness.ts';
 import type { Fault } from '../../domain/notification.ts';
 import type { BackupRun } from '../../domain/ports.ts';
-import type { PrunePhase, PruneStep, Pruning } from '../../domain/pruning.ts';
+import type { PruneStep, Pruning } from '../../domain/pruning.ts';
 import type { EncodedContent, LogEntry } from '../../domain/shared-log.ts';
 import { createDiskLimit, type DataPlace } from '../engine/disk-limit.ts';
 import { operationsByName } from '../engine/rpc.ts';
@@ -11,6 +11,7 @@ import { serveThread } from '../engine/serve-thread.ts';
 import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
 import { changes, pruneShortly } from '../log/changes.ts';
 import { type PackedDelivery, unpackDeliveries } from '../log/intake-queue.ts';
+import { removePruned, selectPrunable } from '../pruning/prune-writer.ts';
 import {
   applyEntries,
   type EntryResult,
@@ -37,12 +38,6 @@ interface Writer {
   requireSpace: () => void;
 }
 
-/**
- * Phases that remove only what is stored for each node. Jobs and quarantine entries have ids that later changes refer
- * to, so that all nodes must have the same ones.
- */
-const ownPhases: ReadonlySet<PrunePhase> = new Set(['notifications', 'space']);
-
 const changesByName = operationsByName<Database>(changes);
 
 const tasks = {
@@ -59,6 +54,8 @@ const tasks = {
       writeStateTable(database, decodeContent(part) as TablePart);
     });
   },
+  /** Removes rows that were pruned before the loaded checkpoint. Returns their number; 0 when none is left. */
+  removePruned: ({ connection }: Writer): number => connection.transact(removePruned),
   prepareDeliveries: (
     _: Writer,
     buffer: ArrayBuffer,
@@ -83,13 +80,13 @@ const tasks = {
   result: ({ connection }: Writer, number: number): EntryResult | null =>
     connection.read((database) => entryResult(database, number)),
   checkpoint: ({ connection }: Writer): void => connection.checkpoint(),
+  /** A step of the phase `space`, which is the work of each node. */
   pruneStep: (
     { connection, place }: Writer,
     options: Parameters<Pruning['pruneStep']>[0],
-  ): PruneStep =>
-    ownPhases.has(options.phase)
-      ? pruneShortly(connection, place, options)
-      : { removed: 0, next: null },
+  ): PruneStep => pruneShortly(connection, place, options),
+  selectPrunable: ({ connection }: Writer, options: Parameters<Pruning['pruneStep']>[0]) =>
+    connection.read((database) => selectPrunable(database, options)),
   backups: {
     recordBackup({ connection }: Writer, run: BackupRun): void {
       connection.transact((database) => changes.backups.recordBackup(database, run));

@@ -2,6 +2,7 @@
 import type { Database } from 'better-sqlite3';
 import { createBodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
+import { partBytesMax } from './entry.ts';
 
 /** Tables of each node: notifications, which entries contain, and its own work. */
 export const ownTables: ReadonlySet<string> = new Set([
@@ -11,7 +12,6 @@ export const ownTables: ReadonlySet<string> = new Set([
   'backup_run',
   'compaction',
   'copied_change',
-  'prune_horizon',
   'shared_copy',
   'shared_log',
   'shared_result',
@@ -66,24 +66,27 @@ function* readTable(database: Database, table: string): Generator<TablePart> {
     .raw();
   const reader = createBodyReader(database, 'transaction');
   const bodyColumn = table === 'quarantine' ? columns.indexOf('body_id') : -1;
-  const partOf = (rows: unknown[][], isFirst: boolean): TablePart => {
-    const ids = bodyColumn === -1 ? [] : rows.map((row) => Number(row[bodyColumn]));
-    const bodies = ids.map((id) => ({
-      bytes: reader.storedBody(id),
-      encoding: reader.encoding(id),
-    }));
-    return { table, columns, rows, bodies, isFirst };
-  };
-  let rows: unknown[][] = [];
-  let isFirst = true;
+  let part: TablePart = { table, columns, rows: [], bodies: [], isFirst: true };
+  let bytes = 0;
   for (const row of select.iterate()) {
-    rows.push(row);
-    if (rows.length < rowsMax) continue;
-    yield partOf(rows, isFirst);
-    rows = [];
-    isFirst = false;
+    part.rows.push(row);
+    bytes += row.reduce<number>((sum, value) => sum + sizeOf(value), 0);
+    if (bodyColumn !== -1) {
+      const id = Number(row[bodyColumn]);
+      const body = { bytes: reader.storedBody(id), encoding: reader.encoding(id) };
+      part.bodies.push(body);
+      bytes += body.bytes.length;
+    }
+    if (part.rows.length < rowsMax && bytes < partBytesMax) continue;
+    yield part;
+    part = { table, columns, rows: [], bodies: [], isFirst: false };
+    bytes = 0;
   }
-  if (isFirst || rows.length > 0) yield partOf(rows, isFirst);
+  if (part.isFirst || part.rows.length > 0) yield part;
+}
+
+function sizeOf(value: unknown): number {
+  return typeof value === 'string' || value instanceof Uint8Array ? value.length : 8;
 }
 
 /** Writes one part. */

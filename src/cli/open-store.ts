@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts';
 import { AppError } from '../domain/app-error.ts';
 import type { CommitFacts, Logger } from '../domain/ports.ts';
 import type { SharedLog } from '../domain/shared-log.ts';
+import { requireDatabase } from '../store/engine/database.ts';
 import type { DataPlace } from '../store/engine/disk-limit.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Io } from './io.ts';
@@ -27,6 +28,7 @@ export async function openConfiguredStore(
   { log: logger = silent, ...use }: StoreUse = {},
 ): Promise<Store> {
   if (sharedLog === null) return openStore({ ...place, ...use, nowUs });
+  if (use.mustExist === true) requireDatabase(place.dataDir);
   const [{ openNodeStore }, { openSharedLog }] = await Promise.all([
     import('../store/shared/node-store.ts'),
     import('../shared-log/postgres-log.ts'),

@@ -64,7 +64,10 @@ export const databaseUrls = z.string().transform((text, context) => {
     .split(',')
     .map((host) => URL.parse(`postgres://${login}${host}${database}${query}`));
   if (match === null || urls.includes(null)) {
-    return refuse(context, 'must be postgres://user:password@host:5432/database');
+    return refuse(
+      context,
+      'must be postgres://user:password@host:5432/database (in the password, / is written %2F, @ %40, : %3A, % %25)',
+    );
   }
   return urls.flatMap((url) => {
     if (url === null) return [];

@@ -51,6 +51,8 @@ export interface Lease extends Release {
   readonly lost: AbortSignal;
   /** The last entry before this term: entries of earlier holders are not after it. */
   readonly since: number;
+  /** Gives up the lease as if it had expired: it is not renewed, and writes under it are refused. */
+  giveUp(reason: string): void;
 }
 
 export interface NewEntry {
@@ -196,6 +198,8 @@ export interface NodeFacts {
 
 /** A node as last reported. */
 export interface KnownNode extends NodeReport {
+  /** Entries that it had not applied at the time of the report. */
+  lag: number;
   /** Age of the report, by the clock of the database. */
   ageMs: number;
 }
@@ -235,7 +239,12 @@ export interface SharedLog {
   /** Acquires a lease. Rejects as `AcquireLock` does. */
   acquireLease(
     name: LockName,
-    options: { waitMs: number; signal?: AbortSignal | undefined },
+    options: {
+      waitMs: number;
+      signal?: AbortSignal | undefined;
+      /** Each attempt is made only if this node can use the lease. */
+      isReady?: () => boolean;
+    },
   ): Promise<Lease>;
   /** Resolves when there may be new entries, after the time, or when the signal is aborted. */
   news(timeoutMs: number, signal: AbortSignal): Promise<void>;

@@ -170,7 +170,7 @@ function isServerFailure(error: unknown): boolean {
   return !(error instanceof pg.DatabaseError) || state === '25006' || state.startsWith('57P');
 }
 
-/** Advice by SQLSTATE, or by its class. */
+/** Advice by SQLSTATE, its class, or the code of a failed connection. */
 const advices: Record<string, string> = {
   '28': 'Check the user and the password in EARSHOT_LOG_URL.',
   '3D000': 'Create the database, or correct its name in EARSHOT_LOG_URL.',
@@ -180,6 +180,8 @@ const advices: Record<string, string> = {
     'Raise max_connections of the database, or use a pooler: each receiver needs five connections.',
   '25006': 'The server is a standby. Set EARSHOT_LOG_URL to the primary, or to both.',
   '55P03': 'Another session holds a lock for too long.',
+  ECONNREFUSED: 'Start the database, or correct the host and the port in EARSHOT_LOG_URL.',
+  ENOTFOUND: 'Correct the host in EARSHOT_LOG_URL.',
 };
 
 /** Messages for the errors of our own functions. */
@@ -225,7 +227,7 @@ function connectionError(cause: unknown): AppError {
   }
   const unknown = cause instanceof UnknownResult;
   const reason = state === '' ? errorCodeOf(unknown ? (cause.cause ?? cause) : cause) : state;
-  const advice = advices[state] ?? advices[state.slice(0, 2)];
+  const advice = advices[state] ?? advices[state.slice(0, 2)] ?? advices[reason];
   // Syntax errors, missing objects and violated constraints are bugs, or a changed schema.
   const isBug = /^(22|23|42)/.test(state) && state !== '42501';
   const message = isBug

@@ -3,7 +3,7 @@ import type { LockName } from '../domain/account.ts';
 import { AppError, errorText } from '../domain/app-error.ts';
 import { jittered } from '../domain/job.ts';
 import type { Logger } from '../domain/ports.ts';
-import type { Lease, LeaseTerm } from '../domain/shared-log.ts';
+import type { Lease, LeaseTerm, SharedLog } from '../domain/shared-log.ts';
 import { answerMs, type Connections, lockTimeoutMs } from './connection.ts';
 
 /** Duration of a lease. Another node takes over after this time, and one more attempt. */
@@ -70,10 +70,7 @@ interface LeasesOptions {
 }
 
 export interface Leases {
-  acquire(
-    name: LockName,
-    options: { waitMs: number; signal?: AbortSignal | undefined },
-  ): Promise<Lease>;
+  acquire(name: LockName, options: Parameters<SharedLog['acquireLease']>[1]): Promise<Lease>;
   /** Returns the term of a lease of this process; null for none. Throws `conflict` for a lost one. */
   current(name: LockName): LeaseTerm | null;
   /** Releases all leases. */
@@ -106,18 +103,21 @@ export function createLeases({ query }: Connections, options: LeasesOptions): Le
     const lease = new ActiveLease({ name, term }, { sinceMs, renew, log });
     active.set(name, lease);
     const release = () => {
-      if (active.get(name) === lease) active.delete(name);
+      // A lost one stays until the next: late writes of its job are refused.
+      if (active.get(name) === lease && !lease.lost.aborted) active.delete(name);
       void lease.release();
     };
-    return Object.assign(release, { lost: lease.lost, since });
+    const giveUp = (reason: string) => lease.lose(reason);
+    return Object.assign(release, { lost: lease.lost, since, giveUp });
   };
   return {
-    acquire: async (name, { waitMs, signal }) => {
+    acquire: async (name, { waitMs, signal, isReady = () => true }) => {
       const deadlineMs = performance.now() + waitMs;
       for (;;) {
         signal?.throwIfAborted();
-        // Another part of this process may hold it.
-        const acquired = active.has(name) ? null : await acquireOnce(name);
+        // Another part of this process may have it.
+        const isFree = active.get(name)?.isReleased ?? true;
+        const acquired = isFree && isReady() ? await acquireOnce(name) : null;
         if (acquired !== null) return keep(name, acquired);
         const leftMs = deadlineMs - performance.now();
         if (leftMs <= 0)
@@ -191,9 +191,13 @@ class ActiveLease {
     return this.#lost.signal;
   }
 
+  get isReleased(): boolean {
+    return this.#released !== undefined;
+  }
+
   /** Checks the clock, too: after a pause of the process, no timer has run yet. */
   current(): LeaseTerm {
-    if (performance.now() >= this.#untilMs) this.#lose('not renewed in time');
+    if (performance.now() >= this.#untilMs) this.lose('not renewed in time');
     if (this.#lost.signal.aborted) {
       throw new AppError('conflict', 'Another receiver has taken over this job.', {
         facts: { reason: 'lease-lost' },
@@ -210,7 +214,7 @@ class ActiveLease {
         this.#untilMs = sinceMs + leaseMs - marginMs;
         clearTimeout(this.#end);
         this.#end = this.#endLater();
-      } else this.#lose('taken over');
+      } else this.lose('taken over');
     } catch (error) {
       this.#options.log.debug({ lease: name, reason: errorText(error) }, 'failed to renew a lease');
     }
@@ -218,10 +222,10 @@ class ActiveLease {
 
   #endLater(): NodeJS.Timeout {
     const ms = Math.max(0, this.#untilMs - performance.now());
-    return setTimeout(() => this.#lose('not renewed in time'), ms).unref();
+    return setTimeout(() => this.lose('not renewed in time'), ms).unref();
   }
 
-  #lose(reason: string): void {
+  lose(reason: string): void {
     if (this.#lost.signal.aborted || this.#released !== undefined) return;
     this.#stop();
     this.#options.log.warn({ lease: this.#lease.name, reason }, 'lost a lease');

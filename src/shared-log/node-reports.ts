@@ -7,6 +7,7 @@ interface NodeRow {
   id: string;
   name: string;
   applied: string;
+  lag: string;
   facts: unknown;
   age: number;
 }
@@ -31,12 +32,13 @@ export function nodeReports(
     },
     nodes: async (): Promise<KnownNode[]> => {
       const rows = await query<NodeRow & { [column: string]: unknown }>(
-        `SELECT id, name, applied, facts,
+        `SELECT id, name, applied, lag, facts,
            greatest(0, extract(epoch FROM clock_timestamp() - seen_at) * 1000)::float8 AS age
          FROM earshot.node ORDER BY name, id`,
       );
-      return rows.map(({ id, name, applied, facts, age }) => ({
-        ...{ id, name, applied: Number(applied), facts: factsSchema.parse(facts), ageMs: age },
+      return rows.map(({ id, name, applied, lag, facts, age }) => ({
+        ...{ id, name, applied: Number(applied), lag: Number(lag), ageMs: age },
+        facts: factsSchema.parse(facts),
       }));
     },
     removeNode: async (name) => {

@@ -82,6 +82,7 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
       id uuid PRIMARY KEY,
       name text COLLATE "C" NOT NULL,
       applied bigint NOT NULL,
+      lag bigint NOT NULL,
       facts jsonb NOT NULL,
       seen_at timestamptz NOT NULL
     );
@@ -263,9 +264,11 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
     LANGUAGE plpgsql VOLATILE AS $$
     BEGIN
       PERFORM earshot.begin_durable(needs_standby);
-      INSERT INTO earshot.node VALUES (node_id, node_name, node_applied, node_facts, clock_timestamp())
+      INSERT INTO earshot.node
+      SELECT node_id, node_name, node_applied, greatest(0, number - node_applied), node_facts,
+        clock_timestamp() FROM earshot.head
       ON CONFLICT (id) DO UPDATE SET name = excluded.name, applied = excluded.applied,
-        facts = excluded.facts, seen_at = excluded.seen_at;
+        lag = excluded.lag, facts = excluded.facts, seen_at = excluded.seen_at;
       RETURN (SELECT state FROM earshot.head);
     END $$;
 

@@ -27,7 +27,7 @@ export function checkReceivers(
   situation: Pick<Situation, 'active'>,
 ): CheckResult {
   if (receivers === null) return joinResults([]);
-  const { ownId, head, nodes } = receivers;
+  const { ownId, nodes } = receivers;
   const others = nodes.filter(({ id }) => id !== ownId);
   const names = new Set(others.map(({ name }) => name));
   const gone = situation.active.filter(
@@ -35,13 +35,12 @@ export function checkReceivers(
   );
   return joinResults([
     ...gone.map(({ kind, subject }) => checkOf(kind, subject, situation).fine),
-    ...others.map((node) => checkReceiver(node, head, situation)),
+    ...others.map((node) => checkReceiver(node, situation)),
   ]);
 }
 
 function checkReceiver(
-  { name, applied, ageMs, facts }: KnownNode,
-  head: number,
+  { name, lag, ageMs, facts }: KnownNode,
   situation: Pick<Situation, 'active'>,
 ): CheckResult {
   const { fine, found } = checkOf('receiver', name, situation);
@@ -62,10 +61,10 @@ function checkReceiver(
       nextStep: 'Check the connection of that receiver to the database.',
     });
   }
-  if (head - applied > lagMax) {
+  if (lag > lagMax) {
     return found({
       severity: 'warning',
-      cause: `The receiver ${quoted(name)} lags ${countText(head - applied)} entries.`,
+      cause: `The receiver ${quoted(name)} lags ${countText(lag)} entries.`,
       evidence: ['The receiver accepts notifications, but its queries and its page are old.'],
       nextStep: 'Check the log and the disk of that receiver.',
     });

@@ -169,8 +169,6 @@ export interface Probes {
 export interface SharedReceivers {
   /** Id of this receiver. */
   ownId: string;
-  /** Number of the last entry. */
-  head: number;
   nodes: readonly KnownNode[];
 }
 

@@ -4,6 +4,7 @@ import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { copyToSharedLog, leaveSharedLog } from '../../src/store/shared/copy-log.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { replaceBody } from '../helpers/replace-body.ts';
 import { pruneBefore } from '../store/pruning/prune-to.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
 import { contentOf } from './cluster.ts';
@@ -164,6 +165,44 @@ describe.runIf(hasPostgres)('a log that is copied into a shared log', () => {
       caughtUp: async () => node.store.node?.caughtUp(),
     });
     expect(left.notifications).toBe(503);
+  });
+
+  it('gives its state to new nodes, even without notifications', async () => {
+    const url = await createDatabase(server());
+    const { store, dataDir } = await openSqliteStore();
+    await store.accept(delivery('not JSON'));
+    await store.moveCursor('reader', 5, nowUs);
+    expect(await copyToSharedLog(await copyOptions(url, dataDir))).toMatchObject({
+      ...{ notifications: 0, entries: 1 },
+    });
+    const other = await openNode({ url });
+    await other.store.node?.caughtUp();
+    expect(await other.store.counts()).toMatchObject({ quarantined: 1 });
+    expect(await other.store.cursor('reader')).toBe(5);
+  });
+
+  it('keeps the body of a released notification when its quarantine entry is pruned', async () => {
+    const url = await createDatabase(server());
+    const { store, dataDir } = await openSqliteStore();
+    const receive = (body: string | object, second: number) =>
+      store.accept(delivery(body, { receivedAtUs: nowUs + second * 1_000_000 }));
+    await receive(notification(1), -10);
+    await receive(notification(2), -10);
+    await receive('not JSON', 0);
+    await receive(notification(3), 10);
+    // The third body.
+    replaceBody(dataDir, 3, Buffer.from(JSON.stringify(notification(100))));
+    expect(await store.retry(1, nowUs)).toMatchObject({ outcome: 'stored' });
+    await receive(notification(4), 10);
+    await store.close();
+    await copyToSharedLog(await copyOptions(url, dataDir));
+    const [node, other] = [await openNode({ url, dataDir }), await openNode({ url })];
+    await other.store.node?.caughtUp();
+    expect(await pruneBefore(other.store, nowUs + 1_000_000)).toMatchObject({ notifications: 2 });
+    await node.store.node?.caughtUp();
+    const [released] = await collect(node.store.find({ ackId: 'ack-100' }));
+    const body = await node.store.body(released?.position ?? 0);
+    expect(Buffer.from(body).toString()).toContain('ack-100');
   });
 
   it('goes back to one node, with everything that was stored meanwhile', async () => {

@@ -17,6 +17,7 @@ describe.runIf(hasPostgres && canMount)('a full disk', () => {
     const url = await createDatabase(server());
     const disk = mountSmallDisk(24);
     const { store } = await openNode({ url, dataDir: join(disk.folder, 'data') });
+    const other = await openNode({ url });
     await store.accept(delivery(notification(1)));
     await store.node?.caughtUp();
     disk.fill();
@@ -26,6 +27,8 @@ describe.runIf(hasPostgres && canMount)('a full disk', () => {
     }
     await expect.poll(() => store.node?.state().fault).toContain('disk');
     expect(await store.counts()).toMatchObject({ notifications: 1 });
+    await other.store.node?.caughtUp();
+    expect(await other.store.counts()).toMatchObject({ notifications: 20 });
     disk.free();
     await expect.poll(() => store.counts()).toMatchObject({ notifications: 20 });
     expect(store.node?.state().fault).toBeNull();

@@ -54,6 +54,35 @@ describe.runIf(hasPostgres)('pruning a shared log', () => {
     expect(await pruneBefore(a.store, 30)).toMatchObject({ notifications: 0, quarantine: 0 });
   });
 
+  it('removes the same on nodes that receive, and on one that fills itself meanwhile', async () => {
+    const url = await createDatabase(server());
+    const [a, b] = [await openNode({ url }), await openNode({ url })];
+    await fill(a.store, 0, 500);
+    let isPruned = false;
+    const receiving = [a, b].map(async ({ store }, k) => {
+      for (let i = 0; !isPruned; i += 1) {
+        // New ones, and those that are pruned now.
+        const some = [1_000 + 2 * i + k, i % 500].map((number) =>
+          store.accept(delivery(notification(number), { receivedAtUs: at(number) })),
+        );
+        await Promise.all(some);
+      }
+    });
+    const late = openNode({ url });
+    for (let second = 25; second <= 500; second += 25) {
+      await pruneBefore(b.store, second);
+      await b.store.node?.log.maintain((await b.store.pruning.pruneHorizon())?.position ?? 0);
+    }
+    isPruned = true;
+    await Promise.all(receiving);
+    const nodes = [a, b, await late];
+    for (const { store } of nodes) await store.node?.caughtUp();
+    const [content, ...others] = nodes.map(({ dataDir }) => comparable(dataDir));
+    expect(content?.notification?.length).toBeGreaterThan(100);
+    expect(content?.prune_horizon).toHaveLength(1);
+    for (const other of others) expect(other).toEqual(content);
+  });
+
   it('is part of the checkpoint of a new node, which has the earlier entries, too', async () => {
     const url = await createDatabase(server());
     const first = await openNode({ url, partitionEntries: 1_000 });

@@ -11,7 +11,7 @@ function node(
   }: Partial<Omit<KnownNode, 'facts'>> & { facts?: Partial<KnownNode['facts']> } = {},
 ): KnownNode {
   return {
-    ...{ id: name, name, applied: 100_000, ageMs: 1_000, ...fields },
+    ...{ id: name, name, applied: 100_000, lag: 0, ageMs: 1_000, ...fields },
     facts: {
       ...{ version: '1', startedAtUs: 0, refusing: null, freeBytes: 10 * 2 ** 30 },
       ...{ credentials: 'digest', ...facts },
@@ -21,7 +21,7 @@ function node(
 
 function findingsOf(others: readonly KnownNode[], active: Alert[] = []) {
   const nodes = [node('own', { ageMs: 600_000 }), ...others];
-  return checkReceivers({ ownId: 'own', head: 100_000, nodes }, { active });
+  return checkReceivers({ ownId: 'own', nodes }, { active });
 }
 
 describe('the check of the other receivers', () => {
@@ -30,7 +30,7 @@ describe('the check of the other receivers', () => {
   });
 
   it('finds nothing for receivers that report, and does not check the own one', () => {
-    const { checked, findings } = findingsOf([node('b', { applied: 99_000 })]);
+    const { checked, findings } = findingsOf([node('b', { lag: 1_000 })]);
     expect(checked).toEqual([{ kind: 'receiver', subject: 'b' }]);
     expect(findings).toEqual([]);
   });
@@ -42,7 +42,7 @@ describe('the check of the other receivers', () => {
       'cannot store notifications',
       'connection',
     ],
-    [node('b', { applied: 10 }), 'lags 99,990 entries', 'disk'],
+    [node('b', { lag: 99_990 }), 'lags 99,990 entries', 'disk'],
     [node('b', { facts: { freeBytes: 5e8 } }), 'of free space', 'Free some space'],
   ])(
     'raises an alert for one that is silent, refuses, lags or has no space',

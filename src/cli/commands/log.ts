@@ -31,7 +31,7 @@ Fields of --json: logId, state, entry, firstEntry, position, database, receivers
   entry       number of the last entry; firstEntry is the first one that was not removed
   position    position of the last notification
   database    version, waitsForStandby, standbys (null: the user may not see them)
-  receivers   name, id, leases, applied, lag (entries), ageSeconds (of the report), version,
+  receivers   name, id, leases, and its last report: applied, lag (entries), ageSeconds, version,
               refusing (reason, or null), freeBytes
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
@@ -57,9 +57,8 @@ function toStatusJson(head: LogHead, state: DatabaseState, nodes: readonly Known
   return {
     ...{ logId: head.logId, state: head.state, entry: head.number, firstEntry: head.first },
     ...{ position: head.position, database: { version, waitsForStandby, standbys } },
-    receivers: nodes.map(({ name, id, applied, ageMs, facts }) => ({
-      ...{ name, id, leases: leasesOf(id, state), applied },
-      lag: Math.max(0, head.number - applied),
+    receivers: nodes.map(({ name, id, applied, lag, ageMs, facts }) => ({
+      ...{ name, id, leases: leasesOf(id, state), applied, lag },
       ageSeconds: Math.round(ageMs / 1_000),
       ...{ version: facts.version, refusing: facts.refusing, freeBytes: facts.freeBytes },
     })),
@@ -90,7 +89,7 @@ async function printStatus(
   await writeOut(io.stdout, asCalled(`${lines.join('\n')}\n`, io));
   if (nodes.length === 0) return;
   io.stdout.write('\n');
-  await printTable(io.stdout, nodeColumns(head, database), nodes);
+  await printTable(io.stdout, nodeColumns(database), nodes);
 }
 
 function standbyText({ waitsForStandby, standbys }: DatabaseState): string {
@@ -104,7 +103,7 @@ function standbyText({ waitsForStandby, standbys }: DatabaseState): string {
 /** A receiver without a report for this time counts as stopped. */
 const reportedMs = 20_000;
 
-function nodeColumns(head: LogHead, state: DatabaseState): Column<KnownNode>[] {
+function nodeColumns(state: DatabaseState): Column<KnownNode>[] {
   const stateOf = ({ ageMs, facts }: KnownNode) => {
     if (ageMs > reportedMs) return 'no report';
     return facts.refusing === null ? 'accepts' : `refuses: ${facts.refusing}`;
@@ -114,7 +113,7 @@ function nodeColumns(head: LogHead, state: DatabaseState): Column<KnownNode>[] {
     { title: 'state', value: stateOf, flexible: true },
     {
       title: 'lag',
-      value: ({ applied }) => String(Math.max(0, head.number - applied)),
+      value: ({ lag }) => String(lag),
       align: 'right',
     },
     {

@@ -10,7 +10,7 @@ import {
   dropQuarantined,
   pruneStep,
   removeReader,
-  removeUnit,
+  removeSelected,
   shortStepMs,
   usualStepMs,
 } from '../pruning/prune-writer.ts';
@@ -31,7 +31,7 @@ export const changes = {
   summaries: summaryWrites,
   quarantine: { drop: dropQuarantined },
   backups: { recordBackup },
-  pruning: { removeReader, removeUnit },
+  pruning: { removeReader, removeSelected },
 };
 
 /** May use the disk reserve, because pruning frees space. On a nearly full disk, keeps the write-ahead log small. */

@@ -70,13 +70,17 @@ export function quarantineBytes(database: Database): number {
 
 /** Finds all readers and items that still need the log. Fast enough to run in each pruning step. */
 export function pruneBlockers(database: Database): PruneBlocker[] {
+  return [...sharedBlockers(database), ...productIndex(database)];
+}
+
+/** Finds those that all nodes of a shared log have. */
+export function sharedBlockers(database: Database): PruneBlocker[] {
   return [
     ...cursors(database),
     ...replays(database),
     ...sinkItems(database, 'waiting', 'waiting', 'queue of'),
     ...sinkItems(database, 'dead', 'dead-letters', 'dead letters of'),
     ...summaryJobs(database),
-    ...productIndex(database),
   ];
 }
 

@@ -24,6 +24,7 @@ import {
   type EntryDelivery,
   type EntryNotification,
   fromJson,
+  newerEntry,
   toJson,
 } from './entry.ts';
 import { stateTablesOf } from './state-tables.ts';
@@ -279,13 +280,7 @@ function applyChange(
   changes: ReadonlyMap<string, Operation<Database>>,
 ): ChangeResult {
   const change = changes.get(op);
-  if (change === undefined) {
-    throw new AppError(
-      'unavailable',
-      `The shared log contains the change "${op}", which only a newer version of earshot knows.`,
-      { advice: 'Install the newer version on this receiver, too.' },
-    );
-  }
+  if (change === undefined) throw newerEntry();
   try {
     const value = database.transaction(() => change(database, ...(args as never[])))();
     return { value: value ?? null };

@@ -50,6 +50,9 @@ export function changedRows(database: Database, upTo: number): CopiedPart | null
   return changed.length === 0 ? null : partOf(database, [], changed);
 }
 
+/** Returns the entry of a log without notifications. */
+export const noRows = (database: Database): CopiedPart => partOf(database, [], []);
+
 /** Drops the marks of changes that were copied; a row that has changed again stays. Each change counts a receipt. */
 export function dropCopiedChanges(database: Database, seen: CopiedPart['seen']): void {
   const drop = prepared(
@@ -87,7 +90,7 @@ function partOf(database: Database, rows: Row[], changed: Row[]): CopiedPart {
   }
   const all = [...rows, ...changed];
   const keys = all.map((row) => keyOf(row, reader.content(Number(row.body_id))));
-  const lastPosition = Number(all.at(-1)?.position);
+  const lastPosition = Number(all.at(-1)?.position ?? 0);
   const seen = all.map((row) => ({
     position: Number(row.position),
     timesSeen: Number(row.times_seen),
@@ -154,7 +157,8 @@ export function writeCopiedRows(database: Database, { rows, bodies, changed }: C
     const assignments = names.map((name) => `${name} = @${name}`).join(', ');
     prepared<[object]>(
       database,
-      `UPDATE notification SET ${assignments} WHERE position = @position`,
+      // Another row with its key was pruned in the copied log.
+      `UPDATE OR REPLACE notification SET ${assignments} WHERE position = @position`,
     ).run(columns);
   }
 }

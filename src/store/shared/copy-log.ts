@@ -156,6 +156,8 @@ function createCopy(source: Remote<CopyOperations>, head: LogHead, options: Copy
     },
     /** Saves the state tables, and makes the log a node. */
     join: async () => {
+      // Checkpoints have the number of an entry.
+      if (number === 0) await append(await source.noRows());
       await log.saveCheckpoint(number, partsOf(source));
       const { logId } = head;
       await source.join({ logId, nodeId, applied: number, batchId, stateFrom: 0 });
@@ -229,8 +231,8 @@ export async function leaveSharedLog(
       await caughtUp();
       const last = { from: compared, to: await node.lastPosition() };
       const notifications = before + (await compare(node, options, last));
-      await node.leave();
-      return { notifications, entries: (await log.head()).number };
+      const { applied } = await node.leave();
+      return { notifications, entries: applied };
     } catch (error) {
       if (state === 'open') await log.copy.reopen();
       throw error;

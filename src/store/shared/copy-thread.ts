@@ -7,7 +7,13 @@ import { serveThread } from '../engine/serve-thread.ts';
 import { lastPosition } from '../log/queries.ts';
 import { pruneHorizon } from '../pruning/prune-queries.ts';
 import { joinCopied, type NodePlace, nodePlace } from './apply-entries.ts';
-import { type CopiedPart, changedRows, copiedRows, dropCopiedChanges } from './copied-rows.ts';
+import {
+  type CopiedPart,
+  changedRows,
+  copiedRows,
+  dropCopiedChanges,
+  noRows,
+} from './copied-rows.ts';
 import { encodeContent } from './entry.ts';
 import { readStateTables } from './state-tables.ts';
 
@@ -40,6 +46,7 @@ const operations = {
   /** Position up to which notifications were pruned: the shared log may still contain them. */
   prunedTo: ({ database }: Copying): number => pruneHorizon(database)?.position ?? 0,
   rows: ({ database }: Copying, after: number): CopiedPart | null => copiedRows(database, after),
+  noRows: ({ database }: Copying): CopiedPart => noRows(database),
   changed: ({ database }: Copying, upTo: number): CopiedPart | null => changedRows(database, upTo),
   dropChanges({ database }: Copying, seen: CopiedPart['seen']): void {
     dropCopiedChanges(database, seen);
@@ -79,6 +86,12 @@ const operations = {
     const place = nodePlace(database);
     if (place === null) {
       throw new AppError('conflict', 'The data directory does not belong to a shared log.');
+    }
+    if (place.stateFrom > 0) {
+      throw new AppError(
+        'conflict',
+        'This receiver has not yet filled itself from the shared log.',
+      );
     }
     database.exec(`BEGIN IMMEDIATE;
       DELETE FROM shared_log;

@@ -1,5 +1,6 @@
 /** The content of an entry of the shared log: deliveries with their parsed notifications, recovered events, or changes. */
 
+import { AppError } from '../../domain/app-error.ts';
 import type { MissingEvent } from '../../domain/completeness.ts';
 import type { DriftShape, Fault, Notification } from '../../domain/notification.ts';
 import type { Delivery } from '../../domain/ports.ts';
@@ -55,10 +56,13 @@ export const partBytesMax = 4 * 2 ** 20;
 
 const lengthBytes = 4;
 
+/** Raised whenever an earlier version would apply an entry differently. */
+const format = 1;
+
 /** The fastest useful zstd level. */
 const level = 1;
 
-export const encodeEntry = (content: EntryContent) => encodeContent(content);
+export const encodeEntry = (content: EntryContent) => encodeContent({ ...content, format });
 
 /** Encodes a content: the length of its JSON, the JSON, and all byte arrays of it, compressed. Throws if it is too large. */
 export function encodeContent(content: object): { encoding: string; bytes: Buffer } {
@@ -71,9 +75,25 @@ export function encodeContent(content: object): { encoding: string; bytes: Buffe
   return compress(raw, level);
 }
 
-/** Decodes an entry, which `encodeEntry` has written. */
-export const decodeEntry = (encoded: { encoding: string; bytes: Uint8Array }) =>
-  decodeContent(encoded) as EntryContent;
+/**
+ * Decodes an entry, which `encodeEntry` has written. Throws `unavailable` for one of a newer version: a node must not
+ * apply it differently.
+ */
+export function decodeEntry(encoded: { encoding: string; bytes: Uint8Array }): EntryContent {
+  const { format: written, ...content } = decodeContent(encoded) as EntryContent & {
+    format: number;
+  };
+  if (written <= format) return content as EntryContent;
+  throw newerEntry();
+}
+
+export function newerEntry(): AppError {
+  return new AppError(
+    'unavailable',
+    'The shared log contains an entry of a newer version of earshot.',
+    { advice: 'Install the newer version on this receiver, too.' },
+  );
+}
 
 /** Decodes what `encodeContent` has written. */
 export function decodeContent(encoded: { encoding: string; bytes: Uint8Array }): unknown {

@@ -1,4 +1,5 @@
 /** Follows the shared log: reads its entries and applies them to the SQLite log of this node. */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { AcquireLock } from '../../domain/account.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import { errorFields } from '../../domain/job.ts';
@@ -74,9 +75,10 @@ export class Follower {
     return { applied: this.#applied, fault: this.#fault, isStuck };
   }
 
-  /** Resolves when this node has applied an entry. Rejects with `unavailable` after some time. */
+  /** Resolves when this node has applied an entry. Rejects with `unavailable` after some time, or when it is stuck. */
   async until(number: number, timeoutMs = untilMs): Promise<void> {
     if (this.#hasApplied(number)) return;
+    if (this.state.isStuck) throw this.#notApplied();
     const waiting = { number, resolve: () => {} };
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve, reject) => {
@@ -102,7 +104,8 @@ export class Follower {
       } catch (error) {
         if (signal.aborted) return;
         this.#setFault(error);
-        await this.#options.log.news(retryMs, signal);
+        // Not ended by news of own appends.
+        await delay(retryMs, undefined, { signal }).catch(() => undefined);
       }
     }
   }
@@ -137,7 +140,8 @@ export class Follower {
   /** Loads the checkpoint, or waits for the entry of the one that has replaced it. */
   async #loadCheckpoint(): Promise<void> {
     if (this.#stateFrom === 0) return;
-    const release = await this.#options.acquireLock('checkpoint', { waitMs: loadMsMax });
+    const { signal } = this.#stopping;
+    const release = await this.#options.acquireLock('checkpoint', { waitMs: loadMsMax, signal });
     try {
       // Another process of this node may have loaded it.
       const { stateFrom } = (await this.#options.writer.place()) ?? { stateFrom: 0 };
@@ -157,7 +161,10 @@ export class Follower {
       this.#stateFrom = newest;
       return;
     }
-    for await (const part of log.checkpointParts(newest)) await writer.loadPart(part);
+    for await (const part of log.checkpointParts(newest)) {
+      this.#stopping.signal.throwIfAborted();
+      await writer.loadPart(part);
+    }
     while ((await writer.removePruned()) > 0);
     await writer.setStateFrom(0);
     this.#stateFrom = 0;
@@ -178,9 +185,13 @@ export class Follower {
   }
 
   #notApplied(): AppError {
-    return new AppError('unavailable', 'This receiver has not applied the change yet.', {
-      advice: this.#fault ?? 'Run `earshot status` to see its lag.',
-    });
+    return new AppError(
+      'unavailable',
+      'This receiver has not applied all entries of the shared log yet.',
+      {
+        advice: this.#fault ?? 'Run `earshot status` to see its lag.',
+      },
+    );
   }
 }
 

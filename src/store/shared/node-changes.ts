@@ -149,7 +149,7 @@ async function pruneStep(
   const selected = await writer.selectPrunable(options);
   if (selected === null) return { removed: 0, next: null };
   const { unit, next } = selected;
-  const removed = unit === null ? 0 : Number(await enqueue('pruning.removeUnit', [unit]));
+  const removed = unit === null ? 0 : Number(await enqueue('pruning.removeSelected', [unit]));
   return { removed, next };
 }
 

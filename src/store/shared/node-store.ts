@@ -1,5 +1,4 @@
 /** Opens the store of a node: its changes go through the shared log, and its queries read its own SQLite log. */
-import { setTimeout as delay } from 'node:timers/promises';
 import type { AcquireLock, LockName } from '../../domain/account.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { CommitFacts, Logger } from '../../domain/ports.ts';
@@ -155,41 +154,38 @@ async function requireSameLog(log: SharedLog, logId: string, dataDir: string): P
 /** Interval of the check whether this node still applies entries. */
 const stuckCheckMs = 1_000;
 
+/** Maximum wait for the last entries of the earlier holder: another node may be faster. */
+const sinceMs = 5_000;
+
 /**
  * Locks of the shared log are leases. The holder has applied everything that earlier holders have written. A node that
- * is stuck acquires none, and loses the ones that it has.
+ * is stuck acquires none, and gives up the ones that it has.
  */
 function createAcquire(
   acquireLocal: AcquireLock,
   log: SharedLog,
   follower: Pick<Follower, 'state' | 'until'>,
 ): AcquireLock {
-  const requireWorking = async ({ waitMs, signal }: Parameters<AcquireLock>[1]) => {
-    for (let waitedMs = 0; follower.state.isStuck; waitedMs += stuckCheckMs) {
-      if (waitedMs >= waitMs) {
-        throw new AppError('conflict', 'This receiver cannot apply entries of the shared log.');
-      }
-      await delay(stuckCheckMs, undefined, signal === undefined ? {} : { signal });
-    }
-  };
   return async (name, options) => {
     if (!leases.has(name)) return acquireLocal(name, options);
-    await requireWorking(options);
-    const lease = await log.acquireLease(name, options);
-    const stuck = new AbortController();
+    await follower.until((await log.head()).number);
+    const isReady = () => !follower.state.isStuck;
+    const lease = await log.acquireLease(name, { ...options, isReady });
     const timer = setInterval(() => {
-      if (follower.state.isStuck) stuck.abort();
-    }, stuckCheckMs);
+      if (!isReady()) lease.giveUp('entries cannot be applied');
+    }, stuckCheckMs).unref();
     const release = () => {
       clearInterval(timer);
       lease();
     };
     try {
-      await follower.until(lease.since);
+      await follower.until(lease.since, sinceMs);
+      if (!lease.lost.aborted) return Object.assign(release, { lost: lease.lost });
     } catch (error) {
       release();
       throw error;
     }
-    return Object.assign(release, { lost: AbortSignal.any([lease.lost, stuck.signal]) });
+    release();
+    throw new AppError('unavailable', 'Another receiver has taken over this job.');
   };
 }

@@ -11,7 +11,8 @@ import { serveThread } from '../engine/serve-thread.ts';
 import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
 import { changes, pruneShortly } from '../log/changes.ts';
 import { type PackedDelivery, unpackDeliveries } from '../log/intake-queue.ts';
-import { removePruned, selectPrunable } from '../pruning/prune-writer.ts';
+import { removePruned } from '../pruning/prune-writer.ts';
+import { selectPrunable } from '../pruning/select-prunable.ts';
 import {
   applyEntries,
   type EntryResult,

@@ -1,0 +1,174 @@
+/** Selects what one step of pruning removes. Reads only. */
+import type { Database } from 'better-sqlite3';
+import type { PruneHorizon, PruneRequest, Pruning } from '../../domain/pruning.ts';
+import { prepared } from '../engine/database.ts';
+import { lastPosition } from '../log/queries.ts';
+import {
+  keptForDigestsUs,
+  keptSinceUs,
+  pageBytes,
+  pruneBlockers,
+  pruneHorizon,
+  quarantineBytes,
+} from './prune-queries.ts';
+
+/** Rows that are removed together. */
+export type PruneUnit =
+  | ({ phase: 'notifications' } & PruneHorizon)
+  | { phase: 'quarantine' | 'summary-jobs'; ids: number[] }
+  | { phase: 'summary-texts'; keys: Uint8Array[] };
+
+/** A unit (null for no rows in a part of a table), and `after` of the one that follows. */
+interface Selected {
+  unit: PruneUnit | null;
+  next: number;
+}
+
+export type StepOptions = Parameters<Pruning['pruneStep']>[0];
+
+/** Rows of a unit, by phase: those of a shared log are larger, because each is an entry. */
+type UnitRows = Record<PruneUnit['phase'], number>;
+export const unitRows: UnitRows = {
+  ...{ notifications: 64, quarantine: 1, 'summary-jobs': 200, 'summary-texts': 200 },
+};
+export const sharedUnitRows: UnitRows = {
+  ...{ notifications: 1_000, quarantine: 100, 'summary-jobs': 2_000, 'summary-texts': 2_000 },
+};
+
+/** Returns the next rows of a phase to remove in a shared log; null when the phase is complete. */
+export function selectPrunable(database: Database, options: StepOptions): Selected | null {
+  return createSelection(database, options, sharedUnitRows)(options.after);
+}
+
+/** Returns the function that returns the next rows to remove; null when the phase is complete. */
+export function createSelection(
+  database: Database,
+  { phase, request }: StepOptions,
+  rows: UnitRows,
+): (after: number) => Selected | null {
+  switch (phase) {
+    case 'notifications':
+      return selectOldest(database, request, rows[phase]);
+    case 'quarantine':
+      return selectQuarantined(database, request, rows[phase]);
+    case 'summary-jobs':
+    case 'summary-texts':
+      return (after) => selectOldRows(database, { phase, after, rowsMax: rows[phase] });
+    case 'space':
+      return () => null;
+  }
+}
+
+/** Selects the oldest notifications up to the first that stays. Reads the limits once: they take longer than a unit. */
+function selectOldest(
+  database: Database,
+  request: PruneRequest,
+  rowsMax: number,
+): () => Selected | null {
+  const upTo = prunableUpTo(database);
+  const sinceUs = keptSinceUs(request) ?? Number.NEGATIVE_INFINITY;
+  const neededSinceUs = keptForDigestsUs(database) ?? Number.POSITIVE_INFINITY;
+  const bytesMax = (request.keep.bytes ?? Number.POSITIVE_INFINITY) + quarantineBytes(database);
+  const oldest = prepared<[number, number], { position: number; receivedAtUs: number }>(
+    database,
+    `SELECT position, received_at_us AS receivedAtUs
+     FROM notification WHERE position <= ? ORDER BY position LIMIT ?`,
+  );
+  return () => {
+    const rows = oldest.all(upTo, rowsMax);
+    const isTooLarge = pageBytes(database).usedBytes > bytesMax;
+    const end = rows.findIndex(
+      ({ receivedAtUs }) =>
+        receivedAtUs >= neededSinceUs || !(isTooLarge || receivedAtUs < sinceUs),
+    );
+    const selected = end === -1 ? rows : rows.slice(0, end);
+    const last = selected.at(-1);
+    if (last === undefined) return null;
+    const { nowUs: prunedAtUs } = request;
+    const newestUs = Math.max(...selected.map(({ receivedAtUs }) => receivedAtUs));
+    // A date in the future, from a clock that ran ahead, must not hide later notifications.
+    const receivedBeforeUs = Math.min(newestUs, prunedAtUs) + 1;
+    const horizon = { position: last.position, receivedBeforeUs, prunedAtUs };
+    return { unit: { phase: 'notifications', ...horizon }, next: 0 };
+  };
+}
+
+/**
+ * Returns the highest position that may be removed. The position of a reader stays, because the product index uses it to
+ * recognise its log. The newest position stays, because new positions continue from it.
+ */
+function prunableUpTo(database: Database): number {
+  const positions = pruneBlockers(database).map(({ position }) => position);
+  return Math.min(lastPosition(database), ...positions) - 1;
+}
+
+/**
+ * Selects quarantine entries as old as the removed notifications, by default only released ones. An entry stays while a
+ * notification may use its body: the time of receipt is then the same. Bodies have other ids on each node.
+ */
+function selectQuarantined(
+  database: Database,
+  request: PruneRequest,
+  rowsMax: number,
+): (after: number) => Selected | null {
+  const beforeUs = Math.max(
+    keptSinceUs(request) ?? 0,
+    pruneHorizon(database)?.receivedBeforeUs ?? 0,
+  );
+  const withQuarantined = Number(request.withQuarantined);
+  const old = prepared<[object], number>(
+    database,
+    `SELECT id FROM quarantine WHERE id > @after AND received_at_us < @beforeUs
+       AND (released_at_us IS NOT NULL OR @withQuarantined)
+       AND NOT EXISTS (SELECT 1 FROM notification
+         WHERE notification.received_at_us = quarantine.received_at_us)
+     ORDER BY id LIMIT @rowsMax`,
+  ).pluck();
+  return (after) => {
+    const ids = old.all({ after, beforeUs, withQuarantined, rowsMax });
+    const next = ids.at(-1);
+    return next === undefined ? null : { unit: { phase: 'quarantine', ids }, next };
+  };
+}
+
+/** Old rows of the summaries. Digests stay: they are few, and describe removed notifications. */
+export const oldRows = {
+  'summary-jobs': {
+    ...{ table: 'summary_job', key: 'id' },
+    isOld: `kind = 'product' AND state IN ('done', 'failed', 'dropped')
+      AND position <= (SELECT position FROM prune_horizon)`,
+  },
+  // Texts without a job: the job was removed, or the summary was written again.
+  'summary-texts': {
+    ...{ table: 'summary_text', key: 'key' },
+    isOld: `created_at_us < (SELECT received_before_us FROM prune_horizon)
+      AND NOT EXISTS (SELECT 1 FROM summary_job WHERE text_key = summary_text.key)`,
+  },
+};
+
+/** Scans a part of a table in the order of its rows, because it has no index on age. */
+function selectOldRows(
+  database: Database,
+  { phase, after, rowsMax }: { phase: keyof typeof oldRows; after: number; rowsMax: number },
+): Selected | null {
+  const { table, key, isOld } = oldRows[phase];
+  const last = prepared<[number, number], number | null>(
+    database,
+    `SELECT max(rowid) FROM
+       (SELECT rowid FROM ${table} WHERE rowid > ? ORDER BY rowid LIMIT ?)`,
+  ).pluck();
+  const next = last.get(after, rowsMax) ?? null;
+  if (next === null) return null;
+  const found = prepared<[number, number]>(
+    database,
+    `SELECT ${key} FROM ${table} WHERE rowid > ? AND rowid <= ? AND ${isOld}`,
+  )
+    .pluck()
+    .all(after, next);
+  if (found.length === 0) return { unit: null, next };
+  const unit =
+    phase === 'summary-jobs'
+      ? { phase, ids: found as number[] }
+      : { phase, keys: found as Uint8Array[] };
+  return { unit, next };
+}

@@ -64,7 +64,8 @@ that has a log of its own:
   own log                one receiver with its own SQLite log: the baseline
   one, three             receivers with a shared log; three share the connections
   one, three, standby    the same with a synchronous standby on this machine (EARSHOT_LOG_SYNC=standby)
-Then kills the receiver that runs the background jobs, and measures the time until another one does.`,
+After "one", starts a receiver with an empty disk. At the end, kills the receiver that runs the
+background jobs, and measures the time until another one does.`,
   options,
   closing: `PostgreSQL 15 or newer must be installed (Debian: postgresql). Its data is in the folder of --dir.
 
@@ -100,6 +101,7 @@ Examples:
         renderMachine(machine, load),
         renderStates(rounds),
         `takeover after a kill: ${figure(takeoverSeconds, 1)} s`,
+        `a receiver with an empty disk: ${figure(middle(rounds, 'one', ({ fillPerSecond }) => fillPerSecond))} notifications/s`,
         renderTargets(targets),
         ...(faults.length > 0 ? [['FAILED', ...faults].join('\n  ')] : []),
         `Repeat: ${command}`,
@@ -119,8 +121,30 @@ interface StateFigures {
   readonly lagEntries: number | null;
   /** Time after the load until all receivers have applied everything. */
   readonly catchUpMs: number | null;
+  /** Notifications per second that a receiver with an empty disk applies; only with one receiver. */
+  readonly fillPerSecond: number | null;
   readonly missing: number;
   readonly refused: number;
+}
+
+/** Starts a receiver with an empty disk; returns the notifications per second that it applies, with its start. */
+async function measureFill(
+  setting: BenchSetting,
+  folder: string,
+  database: Database,
+): Promise<number> {
+  const startedMs = performance.now();
+  const empty = join(folder, 'empty');
+  mkdirSync(empty);
+  const receivers = await startReceivers(setting, empty, 1, database);
+  await caughtUp(receivers, database);
+  const seconds = (performance.now() - startedMs) / 1_000;
+  const [{ count } = { count: '0' }] = await query<{ count: string }>(
+    database.url,
+    'SELECT position AS count FROM earshot.head',
+  );
+  for (const { server } of receivers) await server.stop();
+  return Number(count) / seconds;
 }
 
 async function measureState(
@@ -143,6 +167,8 @@ async function measureState(
   await caughtUp(receivers, database);
   const catchUpMs = database === null ? null : performance.now() - endedMs;
   const lagEntries = await lag.stop();
+  const fillPerSecond =
+    database === null || state !== 'one' ? null : await measureFill(setting, folder, database);
   for (const { server } of receivers) await server.stop();
   await database?.stop();
   const files = receivers.map(({ dataFolder }) => databaseFile(dataFolder));
@@ -165,7 +191,7 @@ async function measureState(
   return {
     perSecond: sum(({ requestsPerSecond }) => requestsPerSecond),
     p99Ms: Math.max(...loads.map(({ p99Ms }) => p99Ms)),
-    ...{ receiverCores, otherCores, lagEntries, catchUpMs },
+    ...{ receiverCores, otherCores, lagEntries, catchUpMs, fillPerSecond },
     missing: missing.reduce((total, one) => total + one, 0),
     refused: sum(
       ({ statuses, breaks }) =>

@@ -133,6 +133,8 @@ export interface NotificationLog {
   original(position: number): Promise<OriginalBody>;
   /** Returns the highest position assigned so far; 0 for an empty log. */
   lastPosition(): Promise<number>;
+  /** Returns the id of this log as a node of a shared log; null for a log of its own. */
+  nodeId(): Promise<string | null>;
   /** Returns the count of each drift shape. */
   drift(): Promise<DriftCount[]>;
   counts(): Promise<LogCounts>;

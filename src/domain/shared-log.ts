@@ -191,6 +191,8 @@ export interface NodeFacts {
   startedAtUs: number;
   /** Reason for refusing notifications; null if it accepts them. */
   refusing: string | null;
+  /** Why it applies no entries; null if it does. */
+  fault: string | null;
   freeBytes: number | null;
   /** Digest of the endpoint credentials that it accepts. */
   credentials: string;

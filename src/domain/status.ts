@@ -18,6 +18,7 @@ import { summaryRuleKinds } from './summaries.ts';
 export const statusParts = [
   'receiver',
   'log',
+  'receivers',
   'subscriptions',
   'certificate',
   'coverage',
@@ -85,6 +86,15 @@ const log = z.object({
     .object({ position: count, receivedBeforeUs: timeUs, prunedAtUs: timeUs })
     .nullable()
     .describe('Result of the last pruning; null if the log was never pruned.'),
+});
+
+const sharedReceiver = z.object({
+  name: z.string(),
+  isThis: z.boolean().describe('True for the receiver of this data directory.'),
+  reportedAtUs: timeUs.describe('Time of its last report, which each sends every five seconds.'),
+  lag: count.describe('Number of entries of the shared log that it had not applied then.'),
+  refusing: reason.describe('Reason why it refuses notifications; null while it accepts them.'),
+  fault: reason.describe('Reason why it applies no entries; null while it does.'),
 });
 
 const subscription = z.object({
@@ -188,6 +198,10 @@ export const statusSchema = z.object({
     .describe('Parts that could not be checked. The fields of these parts are null or empty.'),
   receiver: receiver.nullable(),
   log: log.nullable(),
+  receivers: z
+    .array(sharedReceiver)
+    .nullable()
+    .describe('Receivers of the shared log; null without a shared log.'),
   subscriptions: z.array(subscription),
   behindProxy: z
     .boolean()
@@ -216,6 +230,7 @@ type StatusDocument = z.infer<typeof statusSchema>;
 
 export type PartStatus = z.infer<typeof partStatus>;
 export type ReceiverStatus = z.infer<typeof receiver>;
+export type SharedReceiverStatus = z.infer<typeof sharedReceiver>;
 export type LogStatus = z.infer<typeof log>;
 export type SubscriptionStatus = z.infer<typeof subscription>;
 export type CertificateStatus = z.infer<typeof certificate>;

@@ -16,6 +16,7 @@ const factsSchema = z.object({
   version: z.string(),
   startedAtUs: z.number(),
   refusing: z.string().nullable(),
+  fault: z.string().nullable(),
   freeBytes: z.number().nullable(),
   credentials: z.string(),
 });

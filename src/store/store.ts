@@ -119,7 +119,7 @@ export function openStoreReader(dataDir: string): StoreReader {
 export function readPorts(reads: Remote<Reads>): Omit<StoreReader, 'close'> {
   const { log, quarantine, account, alerts, coverage, sinks, summaries, backups, pruning } = reads;
   return {
-    ...pick(log, ['body', 'original', 'lastPosition', 'drift', 'counts', 'cursor']),
+    ...pick(log, ['body', 'original', 'lastPosition', 'drift', 'counts', 'cursor', 'nodeId']),
     find: (query) => findRows(log, query),
     ...pick(quarantine, ['quarantinedCount', 'quarantineEntry']),
     quarantined: ({ released, beforeId = Number.MAX_SAFE_INTEGER, limit }) =>

@@ -61,6 +61,17 @@ function checkReceiver(
       nextStep: 'Check the connection of that receiver to the database.',
     });
   }
+  if (facts.fault !== null) {
+    return found({
+      severity: 'warning',
+      cause: `The receiver ${quoted(name)} cannot apply entries of the shared log.`,
+      evidence: [
+        quoted(facts.fault),
+        'The receiver accepts notifications, but its queries and its page are old.',
+      ],
+      nextStep: 'Check the log and the disk of that receiver.',
+    });
+  }
   if (lag > lagMax) {
     return found({
       severity: 'warning',

@@ -42,6 +42,14 @@ const certificate = (changes: Changes<NonNullable<StatusFacts['certificate']>>) 
   certificate: changed(well.certificate, changes),
 });
 
+/** Receivers of a shared log. */
+const receivers = (fault: string | null) => ({
+  receivers: ['a', 'b', 'c'].map((name) => ({
+    ...{ name, isThis: name === 'b', reportedAtUs: nowUs, lag: name === 'b' ? 7 : 0 },
+    ...{ refusing: null, fault: name === 'b' ? fault : null },
+  })),
+});
+
 describe('a healthy receiver', () => {
   it('has only parts of the level "well"', async () => {
     const parts = evaluateStatus(well);
@@ -88,6 +96,7 @@ describe('a healthy part', () => {
       { subscriptions: [changed(alps, { lastDeliveryAtUs: nowUs })] },
       'alps (just now)',
     ],
+    ['receivers', receivers(null), '3 receivers; lag of this one: 7 entries'],
     ['log', {}, 'since 2025-03-28 12:00 UTC, 4.2 GiB, index 1.1 GiB; quarantine empty'],
     ['log', log({ firstReceivedAtUs: null, indexBytes: 0 }), 'empty, 4.2 GiB; quarantine empty'],
     ['log', log({ quarantined: 1_001 }), '1,001 bodies in quarantine (`earshot quarantine list`)'],
@@ -247,6 +256,11 @@ describe('a faulty part', () => {
       ...(['receiver', 'critical'] as const),
       { receiver: { startedAtUs: null, pid: null, refusing: 'The disk is full.', queue: null } },
       ...([/refused: The disk is full\.$/, /earshot doctor/] as const),
+    ],
+    [
+      ...(['receivers', 'critical'] as const),
+      receivers('The disk is full.'),
+      ...([/applies no entries.*: The disk is full\.$/, /disk of this receiver/] as const),
     ],
     [
       ...(['subscriptions', 'warning'] as const),

@@ -38,6 +38,7 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
       quarantined: 0,
       pruned: null,
     },
+    receivers: null,
     subscriptions: [
       {
         ...{ name: 'alps', ...running, lastDeliveryAtUs: nowUs - 2 * minuteUs },

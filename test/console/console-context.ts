@@ -183,6 +183,7 @@ export function createMemoryLog(
     },
     body: async () => new TextEncoder().encode('{}'),
     original: unused,
+    nodeId: async () => null,
     lastPosition: async () => rows.at(-1)?.position ?? 0,
     drift: unused,
     counts: unused,

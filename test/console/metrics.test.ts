@@ -265,6 +265,7 @@ earshot_quarantined_bodies 8
 earshot_disk_free_bytes 22000
 earshot_disk_size_bytes 23000
 earshot_disk_reserve_bytes 24000
+earshot_receiver_lag_entries{receiver="receiver-1"} 3
 earshot_backup_success_timestamp_seconds 1777636800
 earshot_backup_succeeded 1
 earshot_backup_bytes 25000

@@ -32,6 +32,12 @@ export function sampleStatus(moved = false): Status {
       quarantined: 8 + step,
       pruned: { position: 9, receivedBeforeUs: agoUs(40 * dayUs), prunedAtUs: agoUs(2 * dayUs) },
     },
+    receivers: [
+      {
+        ...{ name: 'receiver-1', isThis: true, reportedAtUs: agoUs(5_000_000), lag: 3 + step },
+        ...{ refusing: moved ? 'The disk is full.' : null, fault: moved ? 'No space.' : null },
+      },
+    ],
     subscriptions: [
       {
         name: 'alps',

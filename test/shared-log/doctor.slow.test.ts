@@ -27,6 +27,7 @@ describe.runIf(hasPostgres)('the doctor with a shared log', () => {
       version: '1',
       startedAtUs: 0,
       refusing: null,
+      fault: null,
       freeBytes: null,
       credentials: '',
     };

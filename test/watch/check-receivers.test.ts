@@ -13,7 +13,7 @@ function node(
   return {
     ...{ id: name, name, applied: 100_000, lag: 0, ageMs: 1_000, ...fields },
     facts: {
-      ...{ version: '1', startedAtUs: 0, refusing: null, freeBytes: 10 * 2 ** 30 },
+      ...{ version: '1', startedAtUs: 0, refusing: null, fault: null, freeBytes: 10 * 2 ** 30 },
       ...{ credentials: 'digest', ...facts },
     },
   };
@@ -42,6 +42,7 @@ describe('the check of the other receivers', () => {
       'cannot store notifications',
       'connection',
     ],
+    [node('b', { facts: { fault: 'The disk is full.' } }), 'cannot apply entries', 'disk'],
     [node('b', { lag: 99_990 }), 'lags 99,990 entries', 'disk'],
     [node('b', { facts: { freeBytes: 5e8 } }), 'of free space', 'Free some space'],
   ])(

@@ -32,7 +32,8 @@ Fields of --json: logId, state, entry, firstEntry, position, database, receivers
   position    position of the last notification
   database    version, waitsForStandby, standbys (null: the user may not see them)
   receivers   name, id, leases, and its last report: applied, lag (entries), ageSeconds, version,
-              refusing (reason, or null), freeBytes
+              refusing and fault (reasons for refusing notifications and for not applying entries,
+              or null), freeBytes
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
@@ -60,7 +61,8 @@ function toStatusJson(head: LogHead, state: DatabaseState, nodes: readonly Known
     receivers: nodes.map(({ name, id, applied, lag, ageMs, facts }) => ({
       ...{ name, id, leases: leasesOf(id, state), applied, lag },
       ageSeconds: Math.round(ageMs / 1_000),
-      ...{ version: facts.version, refusing: facts.refusing, freeBytes: facts.freeBytes },
+      ...{ version: facts.version, refusing: facts.refusing, fault: facts.fault },
+      freeBytes: facts.freeBytes,
     })),
   };
 }
@@ -106,7 +108,8 @@ const reportedMs = 20_000;
 function nodeColumns(state: DatabaseState): Column<KnownNode>[] {
   const stateOf = ({ ageMs, facts }: KnownNode) => {
     if (ageMs > reportedMs) return 'no report';
-    return facts.refusing === null ? 'accepts' : `refuses: ${facts.refusing}`;
+    if (facts.refusing !== null) return `refuses: ${facts.refusing}`;
+    return facts.fault === null ? 'accepts' : `accepts, but is not up to date: ${facts.fault}`;
   };
   return [
     { title: 'receiver', value: ({ name }) => name },

@@ -27,12 +27,13 @@ import { printable } from '../../domain/text.ts';
 import { hostInUrl, loopbackOf } from '../../http/network-address.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import type { StoreReader } from '../../store/store.ts';
-import type { DeliveryState } from '../../watch/situation.ts';
+import type { DeliveryState, SharedReceivers } from '../../watch/situation.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { createLogger } from '../logger.ts';
+import { openConfiguredLog } from '../open-store.ts';
 import { painter, wrapText, writeOut } from '../output.ts';
 import {
   findRunning,
@@ -59,8 +60,8 @@ sends a request to the receiver on this machine. The command changes nothing and
 machine.
 
 Fields of --json, explained in docs/reference/http.md: at, version, well, parts, failures, receiver,
-log, subscriptions, behindProxy, certificate, coverage, readers, sinks, summaries, disk, backups,
-alerts. /api/status of the private listener has the same fields.
+log, receivers, subscriptions, behindProxy, certificate, coverage, readers, sinks, summaries, disk,
+backups, alerts. /api/status of the private listener has the same fields.
   at        time of the status
   well      true if no part has a problem
   failures  parts whose state could not be read
@@ -146,7 +147,10 @@ async function sourcesOf(
   // Without the certificate's settings, only the disk can be checked.
   const tls = serve?.tls ?? { kind: 'off' };
   // No write probe: status changes nothing, and the receiver reports if it can write.
-  const probes = watchProbes({ ...place, tls }, { checkWritable: async () => undefined }, io);
+  const probes = {
+    ...watchProbes({ ...place, tls }, { checkWritable: async () => undefined }, io),
+    receivers: () => sharedReceivers(place, store, io),
+  };
   const unset = async () => Promise.reject(new AppError('configuration', unreadable));
   return {
     ...{ store, dataDir, nowUs: io.nowUs },
@@ -163,6 +167,22 @@ async function sourcesOf(
     }),
     log: createLogger(io, serve?.logLevel ?? 'info'),
   };
+}
+
+/** Reads the reports of all receivers of the shared log; null for a log of its own. */
+async function sharedReceivers(
+  { sharedLog }: Pick<DataConfig, 'sharedLog'>,
+  store: Pick<StoreReader, 'nodeId'>,
+  io: Io,
+): Promise<SharedReceivers | null> {
+  const ownId = sharedLog === null ? null : await store.nodeId();
+  if (ownId === null) return null;
+  const log = await openConfiguredLog({ sharedLog }, io, ownId);
+  try {
+    return { ownId, nodes: await log.nodes() };
+  } finally {
+    await log.close();
+  }
 }
 
 const unreadable = 'The settings have problems, listed below.';

@@ -29,8 +29,9 @@ export function startNodeReports(
     const refusing = await store.checkWritable().then(() => null, errorText);
     const freeBytes = diskSpace(config)?.freeBytes ?? null;
     const credentials = credentialsDigest();
-    const facts = { version, startedAtUs, refusing, freeBytes, credentials };
-    await node.log.report({ id: node.id, name, applied: node.state().applied, facts });
+    const { applied, fault } = node.state();
+    const facts = { version, startedAtUs, refusing, fault, freeBytes, credentials };
+    await node.log.report({ id: node.id, name, applied, facts });
   };
   return startJob(
     {

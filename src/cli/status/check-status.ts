@@ -56,6 +56,15 @@ const evaluateLog: Evaluate = ({ log }) => {
   return well(`${start} ${shortDateUs(firstReceivedAtUs)} UTC, ${size}`);
 };
 
+const evaluateReceivers: Evaluate = ({ receivers }) => {
+  if (receivers === null) return unused('no shared log');
+  const { lag, fault } = receivers.find(({ isThis }) => isThis) ?? { lag: 0, fault: null };
+  const lagText = `lag of this one: ${counted(lag, 'entry', 'entries')}`;
+  if (fault === null) return well(`${counted(receivers.length, 'receiver')}; ${lagText}`);
+  const cause = 'This receiver applies no entries of the shared log, so its queries are old';
+  return critical(`${cause}: ${fault}`, 'Check the log and the disk of this receiver.');
+};
+
 const evaluateSubscriptions: Evaluate = (facts) => {
   const { subscriptions, log } = facts;
   if (subscriptions.length === 0) {
@@ -214,6 +223,7 @@ const evaluateAlerts: Evaluate = (facts) => {
 const evaluations: Record<StatusPart, Evaluate> = {
   receiver: evaluateReceiver,
   log: evaluateLog,
+  receivers: evaluateReceivers,
   subscriptions: evaluateSubscriptions,
   certificate: evaluateCertificate,
   coverage: evaluateCoverage,
@@ -237,21 +247,22 @@ const partOf: Readonly<Record<AlertKind, StatusPart>> = {
   certificate: 'certificate',
   disk: 'disk',
   intake: 'receiver',
-  receiver: 'receiver',
+  receiver: 'receivers',
   sink: 'sinks',
   'sink-refused': 'sinks',
   backup: 'backup',
 };
 
-/** Returns the status of each part, in their order. A part with an active alert is not well. */
+/** Returns the status of each part, in their order; `receivers` only with a shared log. One with an alert is not well. */
 export function evaluateStatus(facts: StatusFacts): PartStatus[] {
-  return statusParts.map((part) => {
+  const parts = statusParts.map((part) => {
     const own = evaluatePart(part, facts);
     const alert = worstOf(facts.alerts.filter(({ kind }) => partOf[kind] === part));
     const rank = ({ level }: Evaluation) => statusLevels.indexOf(level);
     // At equal severity, the alert has the better text.
     return { part, ...(alert === null || rank(own) > rank(alert) ? own : alert) };
   });
+  return parts.filter(({ part, level }) => part !== 'receivers' || level !== 'unused');
 }
 
 function evaluatePart(part: StatusPart, facts: StatusFacts): Evaluation {
@@ -353,17 +364,13 @@ const isStopped = ({ state, pausedOnPurpose }: SubscriptionStatus) =>
 
 function ending({ subscriptions, atUs }: StatusFacts): Evaluation | null {
   for (const { name, pausesAtUs, cancelsAtUs } of subscriptions) {
-    if (cancelsAtUs !== null && cancelsAtUs - atUs <= cancelAhead.warningUs) {
-      return warning(
-        `The catalogue will delete ${name} at ${momentText(cancelsAtUs)}.`,
-        inspect(name),
-      );
-    }
-    if (pausesAtUs !== null && pausesAtUs - atUs <= pauseAhead.warningUs) {
-      return warning(
-        `The catalogue will pause ${name} at ${momentText(pausesAtUs)}.`,
-        inspect(name),
-      );
+    const ends = [
+      { endUs: cancelsAtUs, ahead: cancelAhead, verb: 'delete' },
+      { endUs: pausesAtUs, ahead: pauseAhead, verb: 'pause' },
+    ];
+    for (const { endUs, ahead, verb } of ends) {
+      if (endUs === null || endUs - atUs > ahead.warningUs) continue;
+      return warning(`The catalogue will ${verb} ${name} at ${momentText(endUs)}.`, inspect(name));
     }
   }
   return null;

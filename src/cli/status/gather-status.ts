@@ -13,6 +13,7 @@ import type {
   LogStatus,
   ReaderStatus,
   ReceiverStatus,
+  SharedReceiverStatus,
   SinkStatus,
   Status,
   StatusFacts,
@@ -79,6 +80,7 @@ export async function gatherStatus(sources: StatusSources): Promise<Status> {
   const found = await allByName({
     receiver: attempt('receiver', sources.receiver),
     log: attempt('log', () => logFacts(sources, atUs)),
+    receivers: attempt('receivers', () => receiverFacts(sources, atUs)),
     subscriptions: attempt('subscriptions', () => subscriptionFacts(store, atUs)),
     certificate: attempt('certificate', probes.certificate),
     coverage: attempt('coverage', () => coverageFacts(store, atUs)),
@@ -164,6 +166,18 @@ async function logFacts(
   const times = [newest ?? [], delivered].flat().filter((us) => us <= nowUs);
   const lastReceivedAtUs = times.length === 0 ? null : Math.max(...times);
   return { ...size, indexBytes, lastReceivedAtUs, quarantined, pruned };
+}
+
+async function receiverFacts(
+  { probes }: Pick<StatusSources, 'probes'>,
+  nowUs: number,
+): Promise<SharedReceiverStatus[] | null> {
+  const receivers = (await probes.receivers?.()) ?? null;
+  if (receivers === null) return null;
+  return receivers.nodes.map(({ id, name, lag, ageMs, facts: { refusing, fault } }) => ({
+    ...{ name, isThis: id === receivers.ownId, lag, refusing, fault },
+    reportedAtUs: nowUs - Math.round(ageMs * 1_000),
+  }));
 }
 
 async function subscriptionFacts(
@@ -323,7 +337,7 @@ export interface StatusSources {
   behindProxy: boolean;
   /** True if the product index is enabled. */
   index: boolean;
-  probes: Pick<Probes, 'disk'> & { certificate(): Promise<CertificateStatus | null> };
+  probes: Pick<Probes, 'disk' | 'receivers'> & { certificate(): Promise<CertificateStatus | null> };
   /** Resolves with null if no receiver runs; rejects if that cannot be determined. */
   receiver: () => Promise<ReceiverStatus | null>;
   backgroundJobs: () => BackgroundJobs;

@@ -9,6 +9,7 @@ import {
   type MetricRow,
   programMetrics,
   readerMetrics,
+  receiverMetrics,
   type StatusMetric,
   sinkMetrics,
   subscriptionMetrics,
@@ -170,6 +171,7 @@ const metricGroups: readonly { title: string; rows: readonly (MetricRow | Status
   { title: 'Completeness', rows: coverageMetrics },
   { title: 'Certificate', rows: certificateMetrics },
   { title: 'Log and disk', rows: [...logMetrics, ...diskMetrics] },
+  { title: 'Several receivers', rows: receiverMetrics },
   { title: 'Backups', rows: backupMetrics },
   {
     title: 'Readers, summaries, sinks',

@@ -129,6 +129,15 @@ export const logMetrics: readonly StatusMetric[] = [
   ),
 ];
 
+export const receiverMetrics: readonly StatusMetric[] = [
+  gaugesIn('entries')(
+    'earshot_receiver_lag_entries',
+    'Number of entries of the shared log that a receiver had not applied at its last report.',
+    ({ receivers }) => receivers?.map(({ name, lag }) => [{ receiver: name }, lag]),
+    { receiver: 'name of the receiver' },
+  ),
+];
+
 const states = [
   'running',
   'paused',

@@ -28,6 +28,7 @@ export const logReads = {
   drift: driftCounts,
   counts,
   cursor,
+  nodeId,
 };
 
 export const logWrites = {
@@ -113,6 +114,11 @@ function cursor(database: Database, reader: string): number | null {
     'SELECT position FROM reader_cursor WHERE reader = ?',
   ).get(reader);
   return row?.position ?? null;
+}
+
+/** Returns the id of this log as a node of a shared log; null for a log of its own. */
+function nodeId(database: Database): string | null {
+  return prepared<[], string>(database, 'SELECT node_id FROM shared_log').pluck().get() ?? null;
 }
 
 function conditions(query: NotificationQuery) {

@@ -24,6 +24,9 @@ const stuckMs = 10_000;
 /** Maximum wait for an entry to be applied. */
 const untilMs = 20_000;
 
+/** The same while it is stuck: it applies entries again soon after an outage. */
+const stuckUntilMs = 3 * retryMs;
+
 export interface FollowerState {
   /** Number of the last applied entry. */
   applied: number;
@@ -75,16 +78,16 @@ export class Follower {
     return { applied: this.#applied, fault: this.#fault, isStuck };
   }
 
-  /** Resolves when this node has applied an entry. Rejects with `unavailable` after some time, or when it is stuck. */
+  /** Resolves when this node has applied an entry. Rejects with `unavailable` after some time. */
   async until(number: number, timeoutMs = untilMs): Promise<void> {
     if (this.#hasApplied(number)) return;
-    if (this.state.isStuck) throw this.#notApplied();
     const waiting = { number, resolve: () => {} };
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve, reject) => {
       waiting.resolve = resolve;
       this.#waiting.add(waiting);
-      timer = setTimeout(() => reject(this.#notApplied()), timeoutMs);
+      const waitMs = this.state.isStuck ? Math.min(timeoutMs, stuckUntilMs) : timeoutMs;
+      timer = setTimeout(() => reject(this.#notApplied()), waitMs);
     }).finally(() => {
       clearTimeout(timer);
       this.#waiting.delete(waiting);

@@ -1,6 +1,8 @@
 /** Finds sinks by name in earshot.config.ts and in the store. */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { DataConfig } from '../config/config.ts';
 import {
   faultySinks,
   type LoadedSinks,
@@ -101,10 +103,14 @@ export async function unknownSinkSubscriptions(
 }
 
 /**
- * Returns a note if no receiver delivers to sinks. A delivering receiver holds a lock for as long as it runs. Null
- * also if this user cannot check the lock. Never rejects.
+ * Returns a note if no receiver delivers to sinks. A delivering receiver has a lock for as long as it runs. Null also if
+ * this user cannot check the lock, and with a shared log, whose receivers `earshot log` lists. Never rejects.
  */
-export async function receiverNote(dataDir: string): Promise<string | null> {
+export async function receiverNote({
+  dataDir,
+  sharedLog,
+}: Pick<DataConfig, 'dataDir' | 'sharedLog'>): Promise<string | null> {
+  if (sharedLog !== null) return null;
   // Never creates the lock file: created by another user, it would block the receiver.
   if (existsSync(join(dataDir, 'sinks.lock'))) {
     try {

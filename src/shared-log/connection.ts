@@ -174,7 +174,8 @@ function isServerFailure(error: unknown): boolean {
 const advices: Record<string, string> = {
   '28': 'Check the user and the password in EARSHOT_LOG_URL.',
   '3D000': 'Create the database, or correct its name in EARSHOT_LOG_URL.',
-  '42501': 'Grant the user of EARSHOT_LOG_URL the right to create a schema in the database.',
+  '42501':
+    'Use the user that owns the schema earshot or, in a new database, grant the user of EARSHOT_LOG_URL the right CREATE on the database.',
   '53100': 'Free some space on the disk of the database: intake resumes automatically.',
   '53300':
     'Raise max_connections of the database, or use a pooler: each receiver needs five connections.',
@@ -189,7 +190,10 @@ const ownErrors: Record<string, ConstructorParameters<typeof AppError>> = {
   [sqlErrors.notOpen]: [
     'unavailable',
     'The shared log is closed.',
-    { advice: 'Run `earshot log status`.', facts: { reason: 'not-open' } },
+    {
+      advice: 'Stop this receiver, or see "Back to one" in docs/several-receivers.md.',
+      facts: { reason: 'not-open' },
+    },
   ],
   [sqlErrors.leaseLost]: [
     'conflict',

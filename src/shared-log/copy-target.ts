@@ -76,7 +76,10 @@ export function createCopyTarget(
       throw new AppError(
         'conflict',
         'The database of EARSHOT_LOG_URL already contains a shared log.',
-        { advice: 'Use an empty database, or remove that log: DROP SCHEMA earshot CASCADE.' },
+        {
+          advice:
+            'Use an empty database. To add these notifications to that log, start a receiver with an empty data directory, and import this one with `earshot import`.',
+        },
       );
     },
     append: async ({ batchId, keys, encoding, bytes }) => {

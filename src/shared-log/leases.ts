@@ -4,7 +4,7 @@ import { AppError, errorText } from '../domain/app-error.ts';
 import { jittered } from '../domain/job.ts';
 import type { Logger } from '../domain/ports.ts';
 import type { Lease, LeaseTerm, SharedLog } from '../domain/shared-log.ts';
-import { answerMs, type Connections, lockTimeoutMs } from './connection.ts';
+import { answerMs, type Connections, lockTimeoutMs, sqlErrors } from './connection.ts';
 
 /** Duration of a lease. Another node takes over after this time, and one more attempt. */
 const leaseMs = 15_000;
@@ -38,7 +38,10 @@ export const leaseSql = `
       END IF;
       PERFORM earshot.begin_durable(false);
       -- Before the lease: entries under the previous term are complete when the term changes.
-      SELECT number INTO STRICT head_number FROM earshot.head FOR UPDATE;
+      SELECT number INTO head_number FROM earshot.head WHERE state = 'open' FOR UPDATE;
+      IF NOT FOUND THEN
+        RAISE EXCEPTION 'the log is not open' USING ERRCODE = '${sqlErrors.notOpen}';
+      END IF;
       UPDATE earshot.lease SET holder = node_id, term = term + 1,
         expires_at = clock_timestamp() + make_interval(secs => lease_ms / 1000.0)
       WHERE name = lease_name AND (holder IS NULL OR expires_at < clock_timestamp())
@@ -58,7 +61,8 @@ export const leaseSql = `
       PERFORM set_config('synchronous_commit', 'local', true);
       UPDATE earshot.lease SET holder = CASE WHEN lease_ms > 0 THEN node_id END,
         expires_at = clock_timestamp() + make_interval(secs => lease_ms / 1000.0)
-      WHERE name = lease_name AND holder = node_id AND term = lease_term;
+      WHERE name = lease_name AND holder = node_id AND term = lease_term
+        AND EXISTS (SELECT 1 FROM earshot.head WHERE state = 'open');
       RETURN FOUND;
     END $$;
 `;

@@ -1,5 +1,6 @@
 /** Reports of the nodes, and the state of the database. */
 import { z } from 'zod';
+import { AppError } from '../domain/app-error.ts';
 import type { DatabaseState, KnownNode, SharedLog } from '../domain/shared-log.ts';
 import type { Connections } from './connection.ts';
 
@@ -27,9 +28,19 @@ export function nodeReports(
 ): Pick<SharedLog, 'report' | 'nodes' | 'removeNode' | 'database'> {
   return {
     report: async ({ id, name, applied, facts }) => {
-      await query('SELECT earshot.report($1, $2, $3, $4, $5)', [
-        ...[id, name, applied, JSON.stringify(facts), needsStandby],
-      ]);
+      const [row] = await query<{ started: string | null }>(
+        'SELECT earshot.report($1, $2, $3, $4, $5) AS started',
+        [...[id, name, applied, JSON.stringify(facts), needsStandby]],
+      );
+      // An earlier start is that of this receiver before its restart.
+      if (row?.started == null || Number(row.started) <= facts.startedAtUs) return;
+      throw new AppError(
+        'conflict',
+        'Another running receiver has the same id: its data directory is a copy of this one.',
+        {
+          advice: 'Stop one of the two, delete its data directory, and start it: it fills itself.',
+        },
+      );
     },
     nodes: async (): Promise<KnownNode[]> => {
       const rows = await query<NodeRow & { [column: string]: unknown }>(

@@ -257,19 +257,26 @@ export const migrationsOf = (partitionEntries: number): readonly string[] => [
       RETURN NEXT;
     END $$;
 
-    -- Reports a node. The write also proves that the log accepts appends.
+    -- Reports a node. The write also proves that the log accepts appends. Returns the start of another process that has
+    -- reported with this id; null for none. A receiver that fills an empty disk replaces its earlier report.
     CREATE FUNCTION earshot.report(
       node_id uuid, node_name text, node_applied bigint, node_facts jsonb, needs_standby boolean)
-    RETURNS text
+    RETURNS bigint
     LANGUAGE plpgsql VOLATILE AS $$
+    DECLARE
+      started_at_us bigint;
     BEGIN
       PERFORM earshot.begin_durable(needs_standby);
+      SELECT (facts->>'startedAtUs')::bigint INTO started_at_us FROM earshot.node
+      WHERE id = node_id AND seen_at > clock_timestamp() - interval '20 seconds';
+      DELETE FROM earshot.node
+      WHERE name = node_name AND id <> node_id AND seen_at < clock_timestamp() - interval '20 seconds';
       INSERT INTO earshot.node
       SELECT node_id, node_name, node_applied, greatest(0, number - node_applied), node_facts,
         clock_timestamp() FROM earshot.head
       ON CONFLICT (id) DO UPDATE SET name = excluded.name, applied = excluded.applied,
         lag = excluded.lag, facts = excluded.facts, seen_at = excluded.seen_at;
-      RETURN (SELECT state FROM earshot.head);
+      RETURN started_at_us;
     END $$;
 
     ${leaseSql}

@@ -21,13 +21,12 @@ const lagMax = 20_000;
 /** A receiver without space for its own log still accepts notifications, but its queries stop. */
 const freeBytesMin = 2 ** 30;
 
-/** Returns a result for each other receiver. One that was removed is not checked any more. */
+/** Returns a result for each other receiver. One that was removed is fine, and without a shared log (null) all are. */
 export function checkReceivers(
   receivers: SharedReceivers | null,
   situation: Pick<Situation, 'active'>,
 ): CheckResult {
-  if (receivers === null) return joinResults([]);
-  const { ownId, nodes } = receivers;
+  const { ownId, nodes } = receivers ?? { ownId: '', nodes: [] };
   const others = nodes.filter(({ id }) => id !== ownId);
   const names = new Set(others.map(({ name }) => name));
   const gone = situation.active.filter(

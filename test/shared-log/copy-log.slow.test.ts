@@ -112,8 +112,7 @@ describe.runIf(hasPostgres)('a log that is copied into a shared log', () => {
     const refused = copyToSharedLog(await copyOptions(url, another.dataDir));
     await expect(refused).rejects.toMatchObject({ code: 'conflict' });
     expect(await copyToSharedLog(options)).toMatchObject({ notifications: 602 });
-    // Again, as after an interruption in the last step.
-    expect(await copyToSharedLog(options)).toMatchObject({ notifications: 602 });
+    expect(await copyToSharedLog(options)).toMatchObject({ notifications: 602, wasMoved: true });
     const [row] = await query<{ entries: string }>(
       url,
       'SELECT count(*) AS entries FROM earshot.entry',
@@ -220,6 +219,11 @@ describe.runIf(hasPostgres)('a log that is copied into a shared log', () => {
       caughtUp: async () => node.store.node?.caughtUp(),
     });
     expect(left.notifications).toBe(603);
+    // Nobody works for a closed log.
+    await expect(other.store.acquireLock('leader', { waitMs: 0 })).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+    await expect(openNode({ url })).rejects.toMatchObject({ code: 'configuration' });
     await expect(other.store.accept(delivery(notification(701)))).rejects.toMatchObject({
       code: 'unavailable',
     });

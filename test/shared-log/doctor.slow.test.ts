@@ -31,7 +31,8 @@ describe.runIf(hasPostgres)('the doctor with a shared log', () => {
       freeBytes: null,
       credentials: '',
     };
-    await log.report({ id: randomUUID(), name: 'receiver-1', applied: 0, facts });
+    const report = { id: randomUUID(), name: 'receiver-1', applied: 0, facts };
+    await log.report(report);
     expect(await findingsOf(url)).toEqual([
       expect.stringMatching(/^pass: PostgreSQL 15\.\d+ accepts entries\.$/),
       expect.stringMatching(/^warn: The database has no synchronous standby/),
@@ -40,6 +41,11 @@ describe.runIf(hasPostgres)('the doctor with a shared log', () => {
     expect(await findingsOf(url, true)).toEqual([
       expect.stringMatching(/^fail: .*EARSHOT_LOG_SYNC is standby\.$/),
     ]);
+    await log.report({ ...report, id: randomUUID() });
+    expect(await findingsOf(url)).toContain('warn: Several receivers have the name receiver-1.');
+    // A copy of a data directory: the receiver that has started later.
+    await log.report({ ...report, facts: { ...facts, startedAtUs: 2 } });
+    await expect(log.report(report)).rejects.toMatchObject({ code: 'conflict' });
     await startStandby(server(), 'near');
     await setStandby(server(), 'near');
     expect(await findingsOf(url, true)).toContain(

@@ -25,8 +25,15 @@ function findingsOf(others: readonly KnownNode[], active: Alert[] = []) {
 }
 
 describe('the check of the other receivers', () => {
-  it('does nothing without a shared log', () => {
+  it('resolves all alerts without a shared log', () => {
     expect(checkReceivers(null, { active: [] })).toEqual({ checked: [], findings: [] });
+    const active = findingsOf([node('b', { ageMs: 61_000 })]).findings.map((one, id) => ({
+      ...{ ...one, id, raisedAtUs: 0, resolvedAtUs: null },
+    }));
+    const { checked, findings } = checkReceivers(null, { active });
+    expect({ checked, findings }).toEqual({
+      ...{ checked: [{ kind: 'receiver', subject: 'b' }], findings: [] },
+    });
   });
 
   it('finds nothing for receivers that report, and does not check the own one', () => {

@@ -73,7 +73,7 @@ const leasesOf = (id: string, { leases }: DatabaseState) =>
 const stateTexts: Record<LogHead['state'], string> = {
   open: 'open',
   copying: 'not complete: `earshot log copy` has not finished',
-  moved: 'closed: another log continues it',
+  moved: 'closed: another log continues it. Stop the receivers that use this one',
 };
 
 async function printStatus(
@@ -178,8 +178,8 @@ Examples:
     const config = loadConfig(io, dataSections);
     requireDatabase(config.dataDir);
     const move = target === 'postgres' ? join : flags.force === true ? leaveAlone : leave;
-    const copied = await move(io, config, flags);
-    if (flags.json) await printJson(io.stdout, copied, 'line');
+    const { notifications, entries } = await move(io, config, flags);
+    if (flags.json) await printJson(io.stdout, { notifications, entries }, 'line');
   },
 });
 
@@ -224,8 +224,11 @@ async function join(io: Io, config: DataConfig, flags: CopyFlags): Promise<Copie
         acquireLock: createAcquireLock(config.dataDir),
       }),
     );
+    const what = counted(copied.notifications, 'notification');
     io.stderr.write(
-      `Moved ${counted(copied.notifications, 'notification')} into the shared log. Now restart the receiver with EARSHOT_LOG_URL.\n`,
+      copied.wasMoved === true
+        ? `The log is already part of the shared log, which has ${what}.\n`
+        : `Moved ${what} into the shared log. Now restart the receiver with EARSHOT_LOG_URL.\n`,
     );
     return copied;
   } finally {

@@ -60,7 +60,7 @@ interface ReplayFlags {
 }
 
 async function replay(io: Io, flags: ReplayFlags): Promise<void> {
-  const { dataDir } = loadConfig(io, dataSections);
+  const config = loadConfig(io, dataSections);
   const definition = await definedSink(flags.sink, io);
   readWindow(flags, io);
   await withParts(io, ['store'], async ({ store }) => {
@@ -86,7 +86,7 @@ async function replay(io: Io, flags: ReplayFlags): Promise<void> {
     } else if (id !== null) {
       io.stderr.write(`Queued replay ${id}. Progress: \`earshot sinks list\`.\n`);
     }
-    const note = id === null ? null : await receiverNote(dataDir);
+    const note = id === null ? null : await receiverNote(config);
     if (note !== null) io.stderr.write(`${note}\n`);
   });
 }

@@ -2,7 +2,7 @@
 
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { dataSections, loadConfig } from '../../config/config.ts';
+import { type DataConfig, dataSections, loadConfig } from '../../config/config.ts';
 import { isAppError } from '../../domain/app-error.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import { sizeText } from '../../domain/text.ts';
@@ -17,7 +17,7 @@ import { compactTime, createBackupProgress, isKeptFile } from '../backup-files.t
 import { defineCommand } from '../command.ts';
 import { addHiddenAlias, confirm, folder, jsonOption, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { printJson } from '../output.ts';
+import { counted, printJson } from '../output.ts';
 
 export const restoreCommand = defineCommand('restore', {
   description: 'Restore a data directory from a backup, or verify a backup.',
@@ -63,7 +63,7 @@ interface RestoreFlags {
 async function runRestore(io: Io, flags: RestoreFlags, path = ''): Promise<void> {
   const file = resolve(path);
   if (flags.check) return check(io, file, flags);
-  const { dataDir } = loadConfig(io, dataSections);
+  const { dataDir, sharedLog } = loadConfig(io, dataSections);
   const backup = inspectBackup(file, isKeptFile);
   warnOfReaders(io, file, backup);
   refuseInUse(dataDir);
@@ -77,7 +77,9 @@ async function runRestore(io: Io, flags: RestoreFlags, path = ''): Promise<void>
     const movedTo = isMoved ? aside : null;
     return printJson(io.stdout, { ...toJson(file, backup), dataDir, movedTo }, 'line');
   }
-  io.stderr.write(`${restoredText(dataDir, backup, isMoved ? aside : null).join('\n')}\n`);
+  io.stderr.write(
+    `${restoredText(backup, { dataDir, sharedLog, aside: isMoved ? aside : null }).join('\n')}\n`,
+  );
 }
 
 /** Warns if other users can read the secrets in the backup: copying may have changed the file mode. */
@@ -124,17 +126,37 @@ async function askAboutOld(
     `${dataDir} contains:\n${entries.join('\n')}\nThese files will be moved to ${aside}.\n`,
   );
   const made = shortDateUs(backup.madeAtUs);
-  await confirm(io, `Restore ${backup.notifications} notifications as of ${made} (UTC)?`, flags);
+  await confirm(
+    io,
+    `Restore ${counted(backup.notifications, 'notification')} as of ${made} (UTC)?`,
+    flags,
+  );
   return true;
 }
 
-function restoredText(dataDir: string, backup: InspectedBackup, aside: string | null): string[] {
+function restoredText(
+  backup: InspectedBackup,
+  {
+    dataDir,
+    sharedLog,
+    aside,
+  }: Pick<DataConfig, 'dataDir' | 'sharedLog'> & { aside: string | null },
+): string[] {
   const made = formatDateUs(backup.madeAtUs);
-  return [
+  const restored = [
     summaryOf(dataDir, backup),
     ...(aside === null
       ? []
       : [`Old contents: ${aside}. Delete the folder when you no longer need it.`]),
+  ];
+  if (sharedLog !== null) {
+    return [
+      ...restored,
+      'Next: start the receiver, which continues with the later entries of the shared log. Then run `earshot doctor`.',
+    ];
+  }
+  return [
+    ...restored,
     ...(backup.files.length > 0
       ? []
       : [
@@ -146,7 +168,7 @@ function restoredText(dataDir: string, backup: InspectedBackup, aside: string | 
 }
 
 function summaryOf(place: string, { notifications, madeAtUs }: InspectedBackup): string {
-  return `${place}: ${notifications} notifications as of ${shortDateUs(madeAtUs)} (UTC).`;
+  return `${place}: ${counted(notifications, 'notification')} as of ${shortDateUs(madeAtUs)} (UTC).`;
 }
 
 function toJson(file: string, backup: InspectedBackup) {

@@ -108,8 +108,8 @@ async function printSinks(
   const unknown = await unknownSinkSubscriptions(loaded.definitions, io.reader, io);
   const warnings = unknown.map(({ message, hint }) => `${message} ${hint}`);
   const shown = rejected && `${rejected} The list shows the sinks of the data directory.`;
-  const { dataDir } = loadConfig(io, dataSections);
-  for (const note of [shown, noFile, ...warnings, await receiverNote(dataDir)]) {
+  const config = loadConfig(io, dataSections);
+  for (const note of [shown, noFile, ...warnings, await receiverNote(config)]) {
     if (note !== null) io.stderr.write(`\n${note}\n`);
   }
 }

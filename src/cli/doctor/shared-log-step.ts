@@ -87,8 +87,17 @@ function connectionFindings({ freeConnections }: DatabaseState): Finding[] {
 function receiverFindings(nodes: readonly KnownNode[]): Finding[] {
   const silent = nodes.filter(({ ageMs }) => ageMs > reportedMs);
   const running = nodes.length - silent.length;
+  const names = nodes.map(({ name }) => name);
+  const repeated = names.filter((name, i) => names.indexOf(name) !== i);
   return [
     { check, state: 'pass', message: `Receivers that report: ${running} of ${nodes.length}.` },
+    ...[...new Set(repeated)].map(
+      (name): Finding => ({
+        ...{ check, state: 'warn' },
+        message: `Several receivers have the name ${name}.`,
+        advice: 'Set EARSHOT_NODE of each receiver to another name.',
+      }),
+    ),
     ...silent.map(
       ({ name }): Finding => ({
         ...{ check, state: 'warn' },

@@ -36,6 +36,8 @@ export interface CopiedLog {
   notifications: number;
   /** Last entry of the shared log. */
   entries: number;
+  /** True if the log was already part of the shared log. */
+  wasMoved?: boolean;
 }
 
 /**
@@ -111,7 +113,7 @@ async function beginCopy(
 async function openCopied(log: CopyOptions['log'], { state, number }: LogHead): Promise<CopiedLog> {
   if (state === 'copying') await log.copy.open();
   const { count } = await log.copy.keysOf(0, Number.MAX_SAFE_INTEGER);
-  return { notifications: count, entries: number };
+  return { notifications: count, entries: number, wasMoved: state !== 'copying' };
 }
 
 function createCopy(source: Remote<CopyOperations>, head: LogHead, options: CopyOptions) {

@@ -60,7 +60,7 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
     await thread.start();
     const known = await writer.place();
     log = await options.openLog(known?.nodeId ?? options.newId());
-    await requireComplete(log);
+    await requireUsable(log, { isNew: known === null });
     const place = known ?? (await join(writer, log, options.newId()));
     const { nodeId } = place;
     if (known === null) {
@@ -135,8 +135,16 @@ async function saveCheckpoint(log: SharedLog, place: DataPlace): Promise<number>
   });
 }
 
-async function requireComplete(log: SharedLog): Promise<void> {
-  if ((await log.head()).state !== 'copying') return;
+async function requireUsable(log: SharedLog, { isNew }: { isNew: boolean }): Promise<void> {
+  const { state } = await log.head();
+  if (state === 'moved' && isNew) {
+    throw new AppError(
+      'configuration',
+      'The shared log of EARSHOT_LOG_URL is closed: another log continues it.',
+      { advice: 'Remove EARSHOT_LOG_URL, or set it to another database.' },
+    );
+  }
+  if (state !== 'copying') return;
   throw new AppError('unavailable', 'The shared log is not complete.', {
     advice: 'Wait until `earshot log copy` has finished, or run the command again.',
   });

@@ -19,7 +19,7 @@ export type PruneUnit =
   | { phase: 'summary-texts'; keys: Uint8Array[] };
 
 /** A unit (null for no rows in a part of a table), and `after` of the one that follows. */
-interface Selected {
+export interface Selected {
   unit: PruneUnit | null;
   next: number;
 }

@@ -4,7 +4,7 @@ import { AppError } from '../domain/app-error.ts';
 import { csvOptions } from '../domain/json-rows.ts';
 import { likelyNames, printable } from '../domain/text.ts';
 import type { Io, Output } from './io.ts';
-import { printTable, writeForeign, writeJson, writeOut } from './output.ts';
+import { counted, printTable, writeForeign, writeJson, writeOut } from './output.ts';
 
 export const outputForms = ['table', 'json', 'ndjson', 'csv'] as const;
 export type OutputForm = (typeof outputForms)[number];
@@ -114,5 +114,5 @@ export function reportNextPage(
   flag: string,
 ): void {
   if (count !== limit) return;
-  stderr.write(`${count} rows. Next page: ${flag}\n`);
+  stderr.write(`${counted(count, 'row')}. Next page: ${flag}\n`);
 }

@@ -13,6 +13,7 @@ import { AppError } from '../domain/app-error.ts';
 import { type Job, startJob } from '../domain/job.ts';
 import type { Logger } from '../domain/ports.ts';
 import type { SharedFiles, SharedLog } from '../domain/shared-log.ts';
+import { nodeSilentMs } from '../domain/shared-log.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
 import { acmeFolders } from '../tls/acme/state.ts';
 import { type Io, pause } from './io.ts';
@@ -122,9 +123,6 @@ export function credentialsDigest(pairs: CredentialPairs): string {
   return hash('sha256', JSON.stringify(pairs), 'hex').slice(0, 16);
 }
 
-/** Nodes without a report for this long do not run; they copy the files when they start. */
-const reportedMs = 20_000;
-
 /** Maximum wait for all nodes. A node reports every five seconds. */
 const acceptedMs = 60_000;
 
@@ -143,7 +141,7 @@ export async function shareCredentials(
   await files.write(credentialsFileName, readOwnerOnly(join(dataDir, credentialsFileName)));
   const digest = credentialsDigest(readCredentialsFile(dataDir) ?? []);
   for (let waitedMs = 0; ; waitedMs += pollMs) {
-    const running = (await nodes()).filter(({ ageMs }) => ageMs < reportedMs);
+    const running = (await nodes()).filter(({ ageMs }) => ageMs < nodeSilentMs);
     const others = running.filter(({ facts }) => facts.credentials !== digest);
     if (others.length === 0) return;
     if (waitedMs >= acceptedMs || signal.aborted) {

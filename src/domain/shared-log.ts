@@ -198,6 +198,9 @@ export interface NodeFacts {
   credentials: string;
 }
 
+/** A node reports every five seconds. Without a report for this time, it counts as stopped; `earshot.report` has the same limit. */
+export const nodeSilentMs = 20_000;
+
 /** A node as last reported. */
 export interface KnownNode extends NodeReport {
   /** Entries that it had not applied at the time of the report. */

@@ -1,7 +1,12 @@
 /** Reports of the nodes, and the state of the database. */
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
-import type { DatabaseState, KnownNode, SharedLog } from '../domain/shared-log.ts';
+import {
+  type DatabaseState,
+  type KnownNode,
+  nodeSilentMs,
+  type SharedLog,
+} from '../domain/shared-log.ts';
 import type { Connections } from './connection.ts';
 
 interface NodeRow {
@@ -55,7 +60,7 @@ export function nodeReports(
     },
     removeNode: async (name) => {
       const rows = await query(
-        `DELETE FROM earshot.node WHERE name = $1 AND seen_at < clock_timestamp() - interval '20 seconds'
+        `DELETE FROM earshot.node WHERE name = $1 AND seen_at < clock_timestamp() - interval '${nodeSilentMs} milliseconds'
          RETURNING id`,
         [name],
       );

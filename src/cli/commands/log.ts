@@ -2,7 +2,12 @@
 import { Argument } from 'commander';
 import { type DataConfig, dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
-import type { DatabaseState, KnownNode, LogHead } from '../../domain/shared-log.ts';
+import {
+  type DatabaseState,
+  type KnownNode,
+  type LogHead,
+  nodeSilentMs,
+} from '../../domain/shared-log.ts';
 import { sizeText } from '../../domain/text.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
@@ -102,12 +107,9 @@ function standbyText({ waitsForStandby, standbys }: DatabaseState): string {
     : `synchronous standby: ${standbys.join(', ')}`;
 }
 
-/** A receiver without a report for this time counts as stopped. */
-const reportedMs = 20_000;
-
 function nodeColumns(state: DatabaseState): Column<KnownNode>[] {
   const stateOf = ({ ageMs, facts }: KnownNode) => {
-    if (ageMs > reportedMs) return 'no report';
+    if (ageMs > nodeSilentMs) return 'no report';
     if (facts.refusing !== null) return `refuses: ${facts.refusing}`;
     return facts.fault === null ? 'accepts' : `accepts, but is not up to date: ${facts.fault}`;
   };

@@ -1,7 +1,7 @@
 /** The doctor's check of the shared log: the database, its standby, its connections, and the receivers. */
 import type { ServeConfig } from '../../config/config.ts';
 import { type Finding, failedFinding } from '../../domain/finding.ts';
-import type { DatabaseState, KnownNode } from '../../domain/shared-log.ts';
+import { type DatabaseState, type KnownNode, nodeSilentMs } from '../../domain/shared-log.ts';
 import type { Io } from '../io.ts';
 import { openConfiguredLog } from '../open-store.ts';
 import { counted } from '../output.ts';
@@ -11,9 +11,6 @@ const check = 'shared log';
 
 /** Connections of one receiver and a command. */
 const connectionsMin = 10;
-
-/** A receiver without a report for this long does not run. */
-const reportedMs = 20_000;
 
 /** Returns no step without a shared log. */
 export function sharedLogSteps({ serve }: DoctorSettings, io: Io): Step[] {
@@ -85,7 +82,7 @@ function connectionFindings({ freeConnections }: DatabaseState): Finding[] {
 }
 
 function receiverFindings(nodes: readonly KnownNode[]): Finding[] {
-  const silent = nodes.filter(({ ageMs }) => ageMs > reportedMs);
+  const silent = nodes.filter(({ ageMs }) => ageMs > nodeSilentMs);
   const running = nodes.length - silent.length;
   const names = nodes.map(({ name }) => name);
   const repeated = names.filter((name, i) => names.indexOf(name) !== i);

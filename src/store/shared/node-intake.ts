@@ -1,6 +1,7 @@
 /** The bounded queue between the receiver and the shared log. */
 import { AppError, isAppError } from '../../domain/app-error.ts';
-import type { CommitFacts, Delivery, Intake, Receipt } from '../../domain/ports.ts';
+import { errorFields } from '../../domain/job.ts';
+import type { CommitFacts, Delivery, Intake, Logger, Receipt } from '../../domain/ports.ts';
 import type { AppendedEntry, ItemOutcome, SharedLog } from '../../domain/shared-log.ts';
 import type { Remote } from '../engine/rpc.ts';
 import { bodyBytes, packDeliveries } from '../log/intake-queue.ts';
@@ -36,6 +37,7 @@ export interface NodeIntakeOptions {
   log: Pick<SharedLog, 'append' | 'check'>;
   writer: Remote<NodeWrites>;
   follower: Pick<Follower, 'until'>;
+  logger: Logger;
   /** Random UUID. */
   newId: () => string;
   /** Maximum memory for bodies that wait for their commit. */
@@ -202,11 +204,12 @@ export class NodeIntake implements Intake {
    * if it cannot apply it soon; the answer does not need them. Never rejects.
    */
   async #quarantinedIn(number: number): Promise<readonly (number | null)[]> {
-    const { follower, writer } = this.#options;
+    const { follower, writer, logger } = this.#options;
     try {
       await follower.until(number, quarantineMs);
       return ((await writer.result(number)) ?? []) as (number | null)[];
-    } catch {
+    } catch (error) {
+      logger.warn(errorFields(error), 'failed to read the ids of quarantine entries');
       return [];
     }
   }

@@ -74,7 +74,7 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
       ...{ log, writer, place, logger: options.logger, acquireLock: acquireLocal },
       onApplied: ({ deliveries }) => activity.note({ deliveries }),
     });
-    const parts = { log, writer, follower, newId: options.newId };
+    const parts = { log, writer, follower, newId: options.newId, logger: options.logger };
     const intake = new NodeIntake({ ...parts, queueBytesMax, onCommit: options.onCommit });
     const changes = createNodeChanges({ ...parts, thread });
     const reader = openStoreReader(dataDir);

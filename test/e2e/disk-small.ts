@@ -22,8 +22,8 @@ export interface SmallDisk {
 export const canMount = process.env.CI !== undefined || process.getuid?.() === 0;
 
 const pageBytes = 4_096;
-/** Many more than the files of a data directory. */
-const inodes = 1_000;
+/** Many more than the files of a data directory or of a PostgreSQL server. */
+const inodes = 10_000;
 
 export function mountSmallDisk(mebibytes: number): SmallDisk {
   const folder = temporaryDirectory();

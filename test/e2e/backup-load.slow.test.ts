@@ -16,6 +16,7 @@ import {
   type SpawnedReceiver,
 } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { times } from '../helpers/thorough.ts';
 
 const senders = 16;
 /** The credentials come from the data directory, so that the backup contains them. */
@@ -136,7 +137,7 @@ it('leaves no partial file under its name when it is killed at any moment', asyn
   const random = createRandom(29);
   const names = () => readdirSync(context.out);
   let killed = 0;
-  for (let round = 0; round < 5; round += 1) {
+  for (let round = 0; round < times(3, 10); round += 1) {
     const backup = context.command('backup', '--to', join(context.out, 'killed.db'));
     await expect.poll(() => names().length, { timeout: 60_000, interval: 2 }).toBeGreaterThan(0);
     // The random delay is the moment of the kill; the test waits for no condition here.

@@ -5,10 +5,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createRandom } from '../../src/sandbox/clock.ts';
 import { hasPebble, startPebble } from '../helpers/pebble.ts';
+import { times } from '../helpers/thorough.ts';
 import { openCertificateContext, savedSerial } from './certificate-context.ts';
 import { checkNextStart, ended } from './certificate-kill.ts';
 
-const kills = 5;
+const kills = times(2, 10);
 /** Approximate duration of an issue, from its first request on. */
 const issueMs = 1_500;
 

@@ -25,7 +25,7 @@ const senders = 8;
 /** Includes one connection for the probe. */
 const connections = senders + 1;
 /** Delay before a sender repeats a refused notification. */
-const refusedPauseMs = 20;
+const refusedPauseMs = 60;
 
 export type DiskContext = Awaited<ReturnType<typeof openDiskContext>>;
 

@@ -2,10 +2,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { createRandom } from '../../src/sandbox/clock.ts';
+import { times } from '../helpers/thorough.ts';
 import { expectNothingLost, openDiskContext } from './disk-context.ts';
 import { canMount } from './disk-small.ts';
 
-const kills = 8;
+const kills = times(3, 16);
 const fillsPerRound = 5;
 
 it.skipIf(!canMount)(

@@ -9,8 +9,9 @@ import { databaseFileName } from '../../src/store/engine/database.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { createClient, createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { times } from '../helpers/thorough.ts';
 
-const kills = 20;
+const kills = times(8, 40);
 const senders = 16;
 const padding = 'x'.repeat(4_500);
 

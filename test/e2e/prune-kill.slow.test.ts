@@ -7,10 +7,11 @@ import { createRandom } from '../../src/sandbox/clock.ts';
 import { openStoreReader } from '../../src/store/store.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { times } from '../helpers/thorough.ts';
 import { fillLog, inspectLog } from './prune-context.ts';
 
 const counts = { old: 40_000, kept: 1_000 };
-const killsMax = 8;
+const killsMax = times(6, 16);
 
 it('continues after each kill', async () => {
   const dataDir = temporaryDirectory();

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { createRandom } from '../../src/sandbox/clock.ts';
 import { type AccountContext, openAccountContext } from '../cli/account-context.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
+import { times } from '../helpers/thorough.ts';
 
 const credentialsFile = z.object({
   pairs: z.array(z.object({ username: z.string(), password: z.string() })),
@@ -52,7 +53,7 @@ describe('a rotation under load', () => {
     const context = await openLoadedContext();
     const [before] = pairsOf(context);
     const random = createRandom(20_261_121);
-    for (let kills = 0; kills < 8; kills += 1) {
+    for (let kills = 0; kills < times(4, 16); kills += 1) {
       const child = spawnCommand(rotate, { env: context.env, cwd: context.folder });
       const killAfter = context.sandbox.totals().delivered + random.integer(20, 350);
       await expect

@@ -13,10 +13,11 @@ import { openStore } from '../../src/store/store.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { times } from '../helpers/thorough.ts';
 import { hasNats, startNats } from '../sinks/nats-server.ts';
 import { definition } from '../sinks/sink-definition.ts';
 
-const kills = 9;
+const kills = times(6, 18);
 const concurrency = { webhook: 8, command: 4 };
 /** Appends its input line to the file in its argument; refuses positions that end with 6. */
 const act = `IFS= read -r line || exit 75

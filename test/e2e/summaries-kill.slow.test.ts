@@ -11,9 +11,10 @@ import { recordOf } from '../cli/product-samples.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { createClient, createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { times } from '../helpers/thorough.ts';
 import { openSandbox, openWorker, productOf, secondUs } from '../summary/worker/set-up.ts';
 
-const kills = 8;
+const kills = times(3, 16);
 const sentPerRound = 20;
 /** Maximum number of requests of the worker that are in flight at a kill. */
 const concurrency = 2;

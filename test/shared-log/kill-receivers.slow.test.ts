@@ -7,7 +7,7 @@ import { checkCluster, startCluster, startSenders } from './cluster.ts';
 import { createDatabase, hasPostgres, useServer } from './shared-log-context.ts';
 
 /** Kills of the whole test; `TEST_THOROUGH=1` for all. */
-const kills = times(8, 200);
+const kills = times(5, 200);
 
 const cutOthers = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'earshot'`;
@@ -67,7 +67,7 @@ describe.runIf(hasPostgres)('three receivers behind a load balancer', () => {
     };
     const cut = () => database.query(cutOthers);
     const blockedMs = 200;
-    for (let round = 0; round < times(3, 30); round += 1) {
+    for (let round = 0; round < times(2, 30); round += 1) {
       await progress();
       await cut();
       await progress();

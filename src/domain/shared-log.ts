@@ -198,7 +198,10 @@ export interface NodeFacts {
   credentials: string;
 }
 
-/** A node reports every five seconds. Without a report for this time, it counts as stopped; `earshot.report` has the same limit. */
+/**
+ * A node reports every five seconds. Without a report for this time, it counts as stopped. `earshot.report` has the same
+ * limit, because released SQL never changes.
+ */
 export const nodeSilentMs = 20_000;
 
 /** A node as last reported. */

@@ -4,9 +4,7 @@
  */
 
 import type { IncomingMessage } from 'node:http';
-import type { HttpBindings } from '@hono/node-server';
-import { type Context, Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
+import { type Context, Hono, type HonoRequest } from 'hono';
 import { compress } from 'hono/compress';
 import { z } from 'zod';
 import { AppError, errorText } from '../domain/app-error.ts';
@@ -14,12 +12,6 @@ import { coverageSchema, readCoverage, toCoverageJson } from '../domain/coverage
 import { jsonSchemaOf } from '../domain/json-rows.ts';
 import type { Logger } from '../domain/ports.ts';
 import { type Status, statusSchema, toStatusJson } from '../domain/status.ts';
-import {
-  filterListBytesMax,
-  filterListNamesMax,
-  filterListPath,
-  listTooLarge,
-} from '../filter/odata.ts';
 import { hostInUrl } from '../http/network-address.ts';
 import { statusOf } from '../http/problem.ts';
 import {
@@ -35,20 +27,20 @@ import {
   exceedsLimit,
   forbidden,
   isODataPath,
+  isStacPath,
   jsonAnswer,
   notFound,
   odataFailure,
-  odataPath,
-  odataRefusal,
   refusedMethod,
   requestedUrl,
+  stacProblem,
 } from './errors.ts';
 import { filterCheckRoute } from './filter-check-route.ts';
 import { footprintsRoute } from './footprints-route.ts';
 import { createLiveFeed, type LiveLimits, liveRoute } from './live-feed.ts';
 import { type Metrics, metricsContentType } from './metrics/metrics.ts';
 import { notificationRoute, notificationsRoute } from './notifications-route.ts';
-import { answerFilterList, answerOData, odataPaths } from './odata-routes.ts';
+import { addODataRoutes, odataPaths } from './odata-routes.ts';
 import { alertsRoute, quarantineRoute, subscriptionsRoute } from './operation-routes.ts';
 import { navigation } from './page/layout.ts';
 import type { PageParts } from './page/page-route.ts';
@@ -56,10 +48,13 @@ import { addPages, isPagePath } from './page/pages.ts';
 import { productsRoute } from './products-route.ts';
 import {
   createQueryLine,
+  type Environment,
   type QueryLine,
   type QueryLineOptions,
   queryLineDefaults,
+  sent,
 } from './query-line.ts';
+import { addStacRoutes, stacPaths } from './stac-routes.ts';
 import { summariesRoute } from './summaries-route.ts';
 import { timelinessRoute } from './timeliness-route.ts';
 
@@ -80,8 +75,6 @@ const smallRowsMax = 100;
 
 /** Runs a query without waiting: the status must be available while other queries wait. */
 const atOnce: QueryLine = (answer, signal) => answer(signal);
-
-type Environment = { Bindings: HttpBindings };
 
 /**
  * In addition to the headers of every listener: pages of other sites cannot read answers. There are no CORS headers.
@@ -111,6 +104,7 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
 
   const lineFor = (rows: unknown) => bySize(productLine, rows);
   addODataRoutes(app, { products, lineFor, newRequestId });
+  addStacRoutes(app, { ...options, lineFor });
 
   // Any answer shows that the process and its event loop work.
   app.get('/healthz', () => new Response('ok'));
@@ -162,51 +156,22 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   );
 
   app.notFound((c) => notFound(c.req.path, newRequestId()));
-  app.onError((thrown, c) => {
-    const gone = c.req.raw.signal.aborted;
-    const error = gone ? new AppError('cancelled', 'The client closed the connection.') : thrown;
-    const requestId = newRequestId();
-    logFailure(error, { requestId, path: c.req.path }, options.log);
-    return isODataPath(c.req.path) ? odataFailure(error, requestId) : apiProblem(error, requestId);
-  });
+  app.onError((thrown, c) => answerFailure(thrown, c.req, options));
   return app;
 }
 
-/** Adds the query service of the catalogue: GET, and the POST that queries by list. */
-function addODataRoutes(
-  app: Hono<Environment>,
-  {
-    products,
-    lineFor,
-    newRequestId,
-  }: Pick<ConsoleOptions, 'products' | 'newRequestId'> & {
-    /** Chooses by the number of rows. */
-    lineFor: (rows: unknown) => QueryLine;
-  },
-): void {
-  app.get(`${odataPath}/*`, (c) =>
-    lineFor(c.req.query('$top'))(
-      (signal) => answerOData(c, { products, requestId: newRequestId(), signal }),
-      c.req.raw.signal,
-      sent(c),
-    ),
-  );
-
-  app.post(
-    `${odataPath}${filterListPath}`,
-    bodyLimit({
-      maxSize: filterListBytesMax,
-      onError: () => odataRefusal(listTooLarge, newRequestId()),
-    }),
-    async (c) => {
-      const text = await c.req.text();
-      return lineFor(filterListNamesMax)(
-        (signal) => answerFilterList(c, text, { products, requestId: newRequestId(), signal }),
-        c.req.raw.signal,
-        sent(c),
-      );
-    },
-  );
+/** Logs an error, and answers it in the format of its path. */
+function answerFailure(
+  thrown: Error,
+  { path, raw }: HonoRequest,
+  { newRequestId, log }: Pick<ConsoleOptions, 'newRequestId' | 'log'>,
+): Response | Promise<Response> {
+  const gone = raw.signal.aborted;
+  const error = gone ? new AppError('cancelled', 'The client closed the connection.') : thrown;
+  const requestId = newRequestId();
+  logFailure(error, { requestId, path }, log);
+  if (isStacPath(path)) return stacProblem(error, requestId);
+  return isODataPath(path) ? odataFailure(error, requestId) : apiProblem(error, requestId);
 }
 
 /** `/api/status`. */
@@ -263,6 +228,7 @@ function pathsOf(table: readonly ApiRoute[]) {
     get('/api/openapi.json', 'Description of the API (OpenAPI 3.1)'),
     ...table.map(({ path, summary }) => get(path, summary)),
     ...odataPaths,
+    ...stacPaths,
     get('/healthz', 'Liveness: 200 while the process runs'),
     get('/readyz', 'Readiness: 200 while notifications are accepted'),
     get('/metrics', 'Metrics for Prometheus'),
@@ -288,11 +254,6 @@ function answerApi(
     raw.signal,
     sent(context),
   );
-}
-
-/** Resolves when the answer is sent, or the connection is closed. */
-function sent({ env }: Context<Environment>): Promise<void> {
-  return new Promise((resolve) => env.outgoing.once('close', resolve));
 }
 
 function logFailure(err: Error, fields: { requestId: string; path: string }, log: Logger): void {

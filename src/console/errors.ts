@@ -2,11 +2,13 @@
 
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Context } from 'hono';
+import { z } from 'zod';
 import { type AppError, errorText, isAppError } from '../domain/app-error.ts';
 import { filterListPath, invalidPath, type ODataRefusal, refusalBody } from '../filter/odata.ts';
 import { problemResponse } from '../http/problem.ts';
 
 export const odataPath = '/odata/v1';
+export const stacPath = '/stac';
 
 /** Value of Retry-After. */
 const retryAfterSeconds = 5;
@@ -27,12 +29,18 @@ export function notFound(path: string, requestId: string): Response {
   return refused(path, { title: 'Not found', status: 404, detail, requestId });
 }
 
+/** Methods of the paths that have others than GET and HEAD. */
+const methodsOf: Readonly<Record<string, readonly string[]>> = {
+  [`${odataPath}${filterListPath}`]: ['POST'],
+  [`${stacPath}/search`]: ['GET', 'HEAD', 'POST'],
+};
+
 /** Returns the refusal of a method that a path does not have; undefined for others. No method changes anything. */
 export function refusedMethod(
   { method, path }: { method: string; path: string },
   newRequestId: () => string,
 ): Response | undefined {
-  const allowed = path === `${odataPath}${filterListPath}` ? ['POST'] : ['GET', 'HEAD'];
+  const allowed = methodsOf[path] ?? ['GET', 'HEAD'];
   if (allowed.includes(method)) return undefined;
   const title = 'Method not allowed';
   const detail = `Use ${allowed.join(' or ')}.`;
@@ -43,6 +51,11 @@ export function refusedMethod(
 /** Returns true for `/odata` and the paths below it. */
 export function isODataPath(path: string): boolean {
   return /^\/odata(?:\/|$)/.test(path);
+}
+
+/** Returns true for `/stac` and the paths below it. */
+export function isStacPath(path: string): boolean {
+  return path === stacPath || path.startsWith(`${stacPath}/`);
 }
 
 /** Returns true for a refusal above the limit of queries or of live streams, which is no fault of the store. */
@@ -76,6 +89,22 @@ export function odataFailure(error: unknown, requestId: string): Response {
     ? ([503, exceedsLimit(error) ? errorText(error) : unavailableDetail] as const)
     : ([500, `Internal error; see the log for request ${requestId}.`] as const);
   return odataRefusal({ status, message }, requestId);
+}
+
+/** Members that problem JSON always has. */
+const problemSchema = z.looseObject({
+  title: z.string(),
+  detail: z.string(),
+  errors: z.array(z.string()).default([]),
+});
+
+/** Answers an error of `/stac`: problem JSON, with the members of OGC API Features (1.0, 7.5.1) in addition. */
+export async function stacProblem(error: unknown, requestId: string): Promise<Response> {
+  const answer = apiProblem(error, requestId);
+  const problem = problemSchema.parse(await answer.json());
+  const { title, detail, errors } = problem;
+  const body = { code: title, description: [detail, ...errors].join(' '), ...problem };
+  return new Response(JSON.stringify(body), answer);
 }
 
 interface Problem {

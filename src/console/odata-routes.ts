@@ -1,14 +1,17 @@
 /** The paths below `/odata/v1`, answered from the product index in the format of the catalogue. */
 
-import type { Context } from 'hono';
+import type { Context, Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
 import { formatDateUs } from '../domain/dates.ts';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
 import type { FoundProduct, ProductQuery, Products } from '../domain/products.ts';
 import { attributesOf } from '../filter/fields.ts';
 import {
+  filterListBytesMax,
   filterListNamesMax,
   filterListPath,
   listAnswer,
+  listTooLarge,
   nextLink,
   type QueryOptions,
   readAttributesPath,
@@ -23,6 +26,7 @@ import {
 } from '../filter/odata.ts';
 import { jsonAnswer, notFound, odataPath, odataRefusal, requestedUrl } from './errors.ts';
 import { cursorText, readCursor, readProductPage } from './products-route.ts';
+import { type Environment, type QueryLine, sent } from './query-line.ts';
 
 /** Entries of the list of paths. */
 export const odataPaths = [
@@ -42,7 +46,7 @@ export const odataPaths = [
 
 const countSuffix = /\/(?:\$|%24)count$/;
 
-export interface ODataSource {
+interface ODataSource {
   products: Products;
   requestId: string;
   /** Aborts the query. */
@@ -56,8 +60,48 @@ interface ParsedQuery extends ODataSource {
   url: URL;
 }
 
+/** Adds the query service of the catalogue: GET, and the POST that queries by list. */
+export function addODataRoutes(
+  app: Hono<Environment>,
+  {
+    products,
+    lineFor,
+    newRequestId,
+  }: {
+    products: Products;
+    newRequestId: () => string;
+    /** Chooses by the number of rows. */
+    lineFor: (rows: unknown) => QueryLine;
+  },
+): void {
+  app.get(`${odataPath}/*`, (c) =>
+    lineFor(c.req.query('$top'))(
+      (signal) => answerOData(c, { products, requestId: newRequestId(), signal }),
+      c.req.raw.signal,
+      sent(c),
+    ),
+  );
+
+  app.post(
+    `${odataPath}${filterListPath}`,
+    bodyLimit({
+      maxSize: filterListBytesMax,
+      // The rest of the body is not read, so that the connection cannot be used again.
+      onError: () => odataRefusal(listTooLarge, newRequestId(), { Connection: 'close' }),
+    }),
+    async (c) => {
+      const text = await c.req.text();
+      return lineFor(filterListNamesMax)(
+        (signal) => answerFilterList(c, text, { products, requestId: newRequestId(), signal }),
+        c.req.raw.signal,
+        sent(c),
+      );
+    },
+  );
+}
+
 /** Answers a GET of any path below `odataPath`. */
-export async function answerOData(context: Context, source: ODataSource): Promise<Response> {
+async function answerOData(context: Context, source: ODataSource): Promise<Response> {
   const { requestId } = source;
   const { path } = context.req;
   const resource = path.slice(odataPath.length);
@@ -77,7 +121,7 @@ export async function answerOData(context: Context, source: ODataSource): Promis
 }
 
 /** Answers a query by list; `text` is its body. All listed products fit on its first page. */
-export async function answerFilterList(
+async function answerFilterList(
   context: Context,
   text: string,
   source: ODataSource,

@@ -1,5 +1,7 @@
 /** Limits queries: a few run at a time, others wait in a queue, and all have a timeout. */
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import type { HttpBindings } from '@hono/node-server';
+import type { Context } from 'hono';
 import { AppError } from '../domain/app-error.ts';
 
 export interface QueryLineOptions {
@@ -133,4 +135,12 @@ function aborted(signal: AbortSignal): Promise<never> {
     if (signal.aborted) refuse();
     else signal.addEventListener('abort', refuse, { once: true });
   });
+}
+
+/** The private listener's app runs on Node. */
+export type Environment = { Bindings: HttpBindings };
+
+/** Resolves when the answer is sent, or the connection is closed. */
+export function sent({ env }: Context<Environment>): Promise<void> {
+  return new Promise((resolve) => env.outgoing.once('close', resolve));
 }

@@ -6,7 +6,7 @@
  * 1970, UTC.
  */
 import { z } from 'zod';
-import type { Direction, Entity, FilterTree, Geometry, Position } from './filter-tree.ts';
+import type { Box, Direction, Entity, FilterTree, Geometry, Position } from './filter-tree.ts';
 
 /** A row of the index. Null: not in the record. */
 export interface ProductRow {
@@ -146,6 +146,8 @@ export interface Products {
   events(query: EventQuery, signal?: AbortSignal): Promise<EventPage>;
   /** Counts the values of the newest matching products, at most 10,000. */
   facets(query: ProductSelection, signal?: AbortSignal): Promise<Facets>;
+  /** Summarizes all existing products, sorted by mission and product type. Takes some seconds for a million products. */
+  collections(signal?: AbortSignal): Promise<CollectionSummary[]>;
   /** Returns the delays of the notifications received in [sinceUs, untilUs), by hour and by collection. */
   timeliness(
     options: {
@@ -165,6 +167,25 @@ export interface Products {
     options: { sinceUs: number; untilUs: number; subscription?: string | undefined },
     signal?: AbortSignal,
   ): Promise<SubscriptionDelays[]>;
+}
+
+/** The existing products of a mission and a product type. Null: products without this value. */
+export interface CollectionSummary {
+  /** Collection of the catalogue, such as `SENTINEL-2`. */
+  mission: string | null;
+  productType: string | null;
+  products: number;
+  /** Extremes; null if no product has a value. */
+  sensingStartUs: number | null;
+  sensingEndUs: number | null;
+  cloudCoverMin: number | null;
+  cloudCoverMax: number | null;
+  /** Box around all footprints, in degrees. */
+  box: Box | null;
+  /** Different values, sorted. Platforms are names with serial letter. */
+  platforms: string[];
+  orbitDirections: string[];
+  levels: string[];
 }
 
 /** Selects indexed notifications. An absent field sets no condition. */

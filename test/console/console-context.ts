@@ -14,6 +14,7 @@ import { parseDate } from '../../src/domain/dates.ts';
 import type { Entity } from '../../src/domain/filter-tree.ts';
 import type { NotificationLog, NotificationRow } from '../../src/domain/ports.ts';
 import {
+  type CollectionSummary,
   defaultOrderOf,
   type Facets,
   type FoundProduct,
@@ -28,7 +29,8 @@ import {
 } from '../../src/domain/products.ts';
 import type { SummaryReader, SummaryRow } from '../../src/domain/summaries.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
-import { productView } from '../../src/filter/product-view.ts';
+import { type ProductView, productView } from '../../src/filter/product-view.ts';
+import { collectionId, collectionOfView } from '../../src/filter/stac/collections.ts';
 import { startListener } from '../../src/http/listener.ts';
 import { createCredentialCheck, createGate } from '../../src/receiver/basic-auth.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
@@ -334,6 +336,10 @@ export function createMemoryProducts(): MemoryProducts {
       });
     },
     events: async () => ({ events: [], next: null }),
+    collections: async () => {
+      if (memory.failure) throw memory.failure;
+      return summariesOf(found.Products.map(({ record }) => productView(record)));
+    },
     facets: async () => ({ counted: 0, complete: true, values: {} as Facets['values'] }),
     timeliness: async (query) => {
       if (memory.failure) throw memory.failure;
@@ -347,6 +353,21 @@ export function createMemoryProducts(): MemoryProducts {
     },
   };
   return memory;
+}
+
+/** Summaries without extents. */
+function summariesOf(views: readonly ProductView[]): CollectionSummary[] {
+  const keys = views.map((view) => collectionOfView(view));
+  const ids = [...new Set(keys.map(collectionId))].toSorted();
+  return ids.map((id) => {
+    const products = keys.filter((one) => collectionId(one) === id);
+    return {
+      ...(products[0] ?? { mission: null, productType: null }),
+      products: products.length,
+      ...{ sensingStartUs: null, sensingEndUs: null, cloudCoverMin: null, cloudCoverMax: null },
+      ...{ box: null, platforms: [], orbitDirections: [], levels: [] },
+    };
+  });
 }
 
 function matching(all: readonly FoundProduct[], filter: ProductQuery['filter']): FoundProduct[] {

@@ -3,6 +3,7 @@ import type { Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import { createReaderConnection, inodeOf } from '../engine/database.ts';
 import { serveThread } from '../engine/serve-thread.ts';
+import { summarizeCollections } from './product-collections.ts';
 import { measureDelays, measureTimeliness } from './product-delays.ts';
 import { countFacets, eventPage } from './product-events.ts';
 import {
@@ -34,6 +35,7 @@ const operations = {
   pushedEvents,
   delays: measureDelays,
   events: eventPage,
+  collections: summarizeCollections,
   facets: countFacets,
   timeliness: measureTimeliness,
 };

@@ -40,6 +40,7 @@ export function openProducts(dataDir: string): Products & { close(): Promise<voi
     ...pick(call(), ['explain', 'indexState', 'indexProgress', 'indexedPosition', 'pushedEvents']),
     delays: (query, signal) => call(signal).delays(query),
     events: (query, signal) => call(signal).events(query),
+    collections: (signal) => call(signal).collections(),
     facets: (query, signal) => call(signal).facets(selectionOf(query)),
     timeliness: (query, signal) => call(signal).timeliness(query),
     close: () => thread.close(),

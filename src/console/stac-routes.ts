@@ -1,0 +1,325 @@
+/** The paths below `/stac`: a STAC API 1.0.0, which is also an OGC API – Features, over the product index. */
+import type { Context, Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import { AppError } from '../domain/app-error.ts';
+import { formatDateUs } from '../domain/dates.ts';
+import type { Entity } from '../domain/filter-tree.ts';
+import type { CollectionSummary, FoundProduct, Products } from '../domain/products.ts';
+import { and, type Expression, textField } from '../filter/builder.ts';
+import { collectionId, inCollection, readCollectionId } from '../filter/stac/collections.ts';
+import { toStacItem } from '../filter/stac/item.ts';
+import { jsonAnswer, requestedUrl, stacPath, stacProblem } from './errors.ts';
+import { cursorText, readProductPage } from './products-route.ts';
+import { type Environment, type QueryLine, sent } from './query-line.ts';
+import {
+  collectionUrl,
+  conformsTo,
+  itemParameters,
+  landingPage,
+  openApiType,
+  queryablesDraft,
+  queryablesSchema,
+  schemaType,
+  stacOpenApi,
+  toStacCollection,
+} from './stac-description.ts';
+import {
+  queryOf,
+  readSearchBody,
+  readSearchParameters,
+  type StacSearch,
+  withFields,
+} from './stac-search.ts';
+
+/** Entries of the list of paths. */
+export const stacPaths = [
+  { method: 'GET', path: '', summary: 'STAC API: landing page' },
+  { method: 'GET', path: '/conformance', summary: 'STAC API: conformance classes' },
+  { method: 'GET', path: '/api', summary: 'STAC API: description (OpenAPI 3.0)' },
+  { method: 'GET', path: '/queryables', summary: 'STAC API: properties of filters' },
+  { method: 'GET', path: '/collections', summary: 'STAC API: collections' },
+  { method: 'GET', path: '/collections/<id>', summary: 'STAC API: one collection' },
+  {
+    method: 'GET',
+    path: '/collections/<id>/queryables',
+    summary: 'STAC API: properties of filters in a collection',
+  },
+  { method: 'GET', path: '/collections/<id>/items', summary: 'STAC API: items of a collection' },
+  { method: 'GET', path: '/collections/<id>/items/<id>', summary: 'STAC API: one item' },
+  { method: 'GET', path: '/search', summary: 'STAC API: search' },
+  { method: 'POST', path: '/search', summary: 'STAC API: search' },
+].map((one) => ({ ...one, path: `${stacPath}${one.path}` }));
+
+interface StacSource {
+  products: Products;
+  collections: CollectionList;
+  catalogueUrl: string;
+  /** Aborts the query. */
+  signal: AbortSignal;
+}
+
+/** Lists collections; rejects as `Products` does. */
+type CollectionList = (signal: AbortSignal) => Promise<readonly CollectionSummary[]>;
+
+/** Maximum size of the body of a search: an area of thousands of positions. */
+const searchBytesMax = 1_048_576;
+
+/** Adds the paths: GET, and the POST that searches. */
+export function addStacRoutes(
+  app: Hono<Environment>,
+  {
+    products,
+    catalogueUrl,
+    nowUs,
+    newRequestId,
+    lineFor,
+  }: Pick<StacSource, 'products' | 'catalogueUrl'> & {
+    nowUs: () => number;
+    newRequestId: () => string;
+    /** Chooses by the number of rows. */
+    lineFor: (rows: unknown) => QueryLine;
+  },
+): void {
+  const collections = createCollectionList(products, nowUs);
+  const answer = (c: Context<Environment>, rows: unknown, search?: StacSearch) =>
+    lineFor(rows)(
+      (signal) => answerStac(c, { products, collections, catalogueUrl, signal }, search),
+      c.req.raw.signal,
+      sent(c),
+    );
+  app.get(stacPath, (c) => answer(c, undefined));
+  app.get(`${stacPath}/*`, (c) => answer(c, c.req.query('limit')));
+  const tooLarge = new AppError('too_large', `A search may have at most ${searchBytesMax} bytes.`);
+  // The rest of the body is not read, so that the connection cannot be used again.
+  const onError = async () => {
+    const answer = await stacProblem(tooLarge, newRequestId());
+    answer.headers.set('Connection', 'close');
+    return answer;
+  };
+  app.post(`${stacPath}/search`, bodyLimit({ maxSize: searchBytesMax, onError }), async (c) => {
+    const search = readSearchBody(await c.req.text());
+    return answer(c, search.limit, search);
+  });
+}
+
+/** A list may be out of date by this multiple of the time that it takes to read. */
+const reuseFactor = 20;
+
+/**
+ * Creates the list of collections, which reads the whole index: it is read again after changes, but costs at most a
+ * twentieth of the time. `nowUs` is the clock.
+ */
+function createCollectionList(products: Products, nowUs: () => number): CollectionList {
+  let last: { position: number; readAtUs: number; tookUs: number } | undefined;
+  let list: readonly CollectionSummary[] = [];
+  return async (signal) => {
+    const position = await products.indexedPosition();
+    const startUs = nowUs();
+    const isCurrent = last?.position === position;
+    const isRecent =
+      last !== undefined && Math.abs(startUs - last.readAtUs) < reuseFactor * last.tookUs;
+    if (isCurrent || isRecent) return list;
+    list = await products.collections(signal);
+    const endUs = nowUs();
+    last = { position, readAtUs: endUs, tookUs: Math.max(0, endUs - startUs) };
+    return list;
+  };
+}
+
+/** Answers a request below `stacPath`; `search` is that of a POST. Rejects with `invalid` and `not_found`. */
+async function answerStac(
+  context: Context,
+  source: StacSource,
+  search?: StacSearch,
+): Promise<Response> {
+  const url = requestedUrl(context);
+  const root = `${url.origin}${stacPath}`;
+  const accept = context.req.header('accept') ?? '';
+  const request: StacRequest = { ...source, url, root, accept };
+  const parts = partsOf(context.req.path);
+  const [resource, collection, , item] = parts;
+  if (resource === undefined) return answerJson(landingPage(root, await listed(source)));
+  if (resource === 'search' && parts.length === 1) {
+    return search === undefined ? answerSearch(request) : answerPost(request, search);
+  }
+  if (parts.length === 1) return answerDescription(resource, request);
+  if (resource !== 'collections' || collection === undefined) throw unknownPath();
+  const summary = () => requireCollection(collection, source);
+  if (parts.length === 2) return answerJson(toStacCollection(root, await summary()));
+  const isItems = parts[2] === 'items';
+  if (parts.length === 3 && isItems) return answerItems(collection, request);
+  if (parts.length === 4 && isItems && item !== undefined) {
+    return answerItem(collection, item, request);
+  }
+  if (parts.length !== 3 || parts[2] !== 'queryables') throw unknownPath();
+  await summary();
+  return answerQueryables(request);
+}
+
+interface StacRequest extends StacSource {
+  url: URL;
+  root: string;
+  /** Header of the request. */
+  accept: string;
+}
+
+const listed = ({ collections, signal }: StacSource) => collections(signal);
+
+/** Returns the decoded parts of the path after `/stac`. A slash at the end makes no difference. */
+function partsOf(path: string): string[] {
+  try {
+    const rest = path.slice(stacPath.length).replace(/\/$/, '');
+    return rest.split('/').slice(1).map(decodeURIComponent);
+  } catch {
+    throw unknownPath();
+  }
+}
+
+const unknownPath = () =>
+  new AppError('not_found', 'Unknown path.', { advice: `GET ${stacPath} has links to all paths.` });
+
+async function answerDescription(name: string, request: StacRequest): Promise<Response> {
+  const { root, url } = request;
+  if (name === 'conformance') return answerJson({ conformsTo });
+  if (name === 'api') return answerJson(stacOpenApi(root), openApiType);
+  if (name === 'queryables') return answerQueryables(request);
+  if (name !== 'collections') throw unknownPath();
+  const all = await listed(request);
+  return answerJson({
+    collections: all.map((one) => toStacCollection(root, one)),
+    links: [
+      { rel: 'self', href: url.href, type: 'application/json' },
+      { rel: 'root', href: root, type: 'application/json' },
+      { rel: 'parent', href: root, type: 'application/json' },
+    ],
+  });
+}
+
+function answerQueryables({ url, accept }: StacRequest): Promise<Response> {
+  const isDraft = accept.includes('application/json') && !accept.includes(schemaType);
+  return isDraft
+    ? answerJson(queryablesDraft(url.href))
+    : answerJson(queryablesSchema(url.href), schemaType);
+}
+
+function answerJson(body: object, type = 'application/json'): Promise<Response> {
+  return jsonAnswer(body, { 'Content-Type': type });
+}
+
+async function requireCollection(id: string, source: StacSource): Promise<CollectionSummary> {
+  const found = (await listed(source)).find((one) => collectionId(one) === id);
+  if (found !== undefined) return found;
+  throw new AppError('not_found', `There is no collection ${JSON.stringify(id.slice(0, 100))}.`, {
+    advice: `GET ${stacPath}/collections lists the collections.`,
+  });
+}
+
+function answerSearch(request: StacRequest): Promise<Response> {
+  const search = readSearchParameters(request.url.searchParams);
+  return answerPage(search, request, { next: (token) => linkWith(request.url, token) });
+}
+
+function answerPost(request: StacRequest, search: StacSearch): Promise<Response> {
+  const href = request.url.href;
+  return answerPage(search, request, {
+    next: (token) => ({ href, method: 'POST', body: { ...search, token } }),
+  });
+}
+
+async function answerItems(id: string, request: StacRequest): Promise<Response> {
+  const { url, root } = request;
+  const unknown = [...url.searchParams.keys()].find((name) => !itemParameters.includes(name));
+  if (unknown !== undefined) {
+    throw new AppError('invalid', `Unknown parameter ${JSON.stringify(unknown.slice(0, 60))}.`, {
+      advice: `Parameters: ${itemParameters.join(', ')}.`,
+    });
+  }
+  const search = readSearchParameters(url.searchParams);
+  const key = readCollectionId(id);
+  if (key === null) await requireCollection(id, request);
+  return answerPage(search, request, {
+    ...(key === null ? {} : { within: inCollection(key) }),
+    collection: { rel: 'collection', href: collectionUrl(root, id), type: 'application/json' },
+    next: (token) => linkWith(url, token),
+    // The list of collections may be older than the newest product.
+    onEmpty: () => requireCollection(id, request),
+  });
+}
+
+function linkWith(url: URL, token: string): object {
+  const next = new URL(url);
+  next.searchParams.set('token', token);
+  return { href: next.href };
+}
+
+const geoJsonType = 'application/geo+json';
+
+async function answerPage(
+  search: StacSearch,
+  { products, catalogueUrl, signal, url, root }: StacRequest,
+  options: {
+    within?: Expression;
+    collection?: object;
+    next: (token: string) => object;
+    onEmpty?: () => Promise<unknown>;
+  },
+): Promise<Response> {
+  const query = queryOf(search, options.within);
+  const page = await readProductPage({ products, signal }, query, false);
+  if (page.found.length === 0) await options.onEmpty?.();
+  const items = page.found.map((one) => {
+    return withFields(toStacItem(one, { catalogueUrl, origin: url.origin }), search);
+  });
+  const isWhole = page.next === null && search.token === undefined;
+  const next = page.next === null ? null : options.next(cursorText(page.next));
+  const body = {
+    type: 'FeatureCollection',
+    features: items,
+    ...(isWhole ? { numberMatched: items.length } : {}),
+    numberReturned: items.length,
+    links: [
+      { rel: 'self', href: url.href, type: geoJsonType },
+      { rel: 'root', href: root, type: 'application/json' },
+      ...(options.collection === undefined ? [] : [options.collection]),
+      ...(next === null ? [] : [{ rel: 'next', type: geoJsonType, ...next }]),
+    ],
+  };
+  return jsonAnswer(body, { 'Content-Type': geoJsonType, ...page.headers });
+}
+
+async function answerItem(collection: string, id: string, request: StacRequest): Promise<Response> {
+  const { products, signal, catalogueUrl, url } = request;
+  const key = readCollectionId(collection);
+  const one = async (entity: Entity): Promise<FoundProduct | undefined> => {
+    if (key === null) return undefined;
+    const filter = and(textField('Id').eq(id), inCollection(key)).tree;
+    const page = await readProductPage({ products, signal }, { entity, filter, limit: 1 }, false);
+    return page.found[0];
+  };
+  const found = await one('Products');
+  if (found !== undefined) {
+    const item = toStacItem(found, { catalogueUrl, origin: url.origin });
+    return answerJson(item, geoJsonType);
+  }
+  const deleted = await one('DeletedProducts');
+  if (deleted !== undefined) return tombstoneAnswer(collection, deleted);
+  throw new AppError(
+    'not_found',
+    `The collection has no item ${JSON.stringify(id.slice(0, 100))}.`,
+  );
+}
+
+/** Answers 410 with what is known of the deletion. */
+function tombstoneAnswer(collection: string, { row }: FoundProduct): Response {
+  const { productId, productName, deletionUs, deletionCause } = row;
+  const description = 'The product was deleted from the catalogue.';
+  const tombstone = {
+    id: productId,
+    collection,
+    title: productName,
+    deleted: deletionUs === null ? null : formatDateUs(deletionUs),
+    deletionCause,
+  };
+  const body = { code: 'Gone', description, title: 'Gone', status: 410, tombstone };
+  return Response.json(body, { status: 410 });
+}

@@ -1,0 +1,291 @@
+/** Parameters of STAC searches (STAC API 1.0.0), and the query of the product index that they ask for. */
+import { z } from 'zod';
+import { AppError, errorText } from '../domain/app-error.ts';
+import type { ProductOrder, ProductQuery } from '../domain/products.ts';
+import { jsonOf } from '../domain/text.ts';
+import { and, type Expression, expression, or } from '../filter/builder.ts';
+import { inBox, intersecting } from '../filter/stac/areas.ts';
+import { inCollection, readCollectionId } from '../filter/stac/collections.ts';
+import { readCql2Json, toExpression } from '../filter/stac/cql2.ts';
+import { parseCql2Text } from '../filter/stac/cql2-text.ts';
+import { readInterval, sensedDuring } from '../filter/stac/interval.ts';
+import { noProduct } from '../filter/stac/properties.ts';
+import { readCursor } from './products-route.ts';
+
+/** A larger limit counts as this one (OGC API Features 1.0, requirement 22). */
+export const limitMax = 1_000;
+export const limitDefault = 10;
+const listMax = 1_000;
+
+/** Coordinates of filters: longitude, latitude. */
+const crs84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84';
+
+const sortable = {
+  datetime: 'ContentDate/Start',
+  start_datetime: 'ContentDate/Start',
+  end_datetime: 'ContentDate/End',
+  created: 'PublicationDate',
+  updated: 'ModificationDate',
+} as const satisfies Record<string, ProductOrder>;
+
+const names = z.array(z.string().max(1_000)).max(listMax);
+const paths = z.array(z.string().max(200)).max(100).nullish();
+
+/** Body of a POST; the parameters of a GET are converted to it. */
+const search = z
+  .strictObject({
+    collections: names.optional().describe('Only items of these collections.'),
+    ids: names.optional().describe('Only items with these ids.'),
+    bbox: z
+      .array(z.number())
+      .refine(({ length }) => length === 4 || length === 6, 'must have 4 or 6 numbers')
+      .optional()
+      .describe('Only items in this box: west,south,east,north. Heights are ignored.'),
+    datetime: z
+      .string()
+      .max(100)
+      .optional()
+      .describe(
+        'Only items whose sensing time intersects this time or interval: 2026-11-20T06:00:00Z, A/B, A/.. or ../B. A date is the whole day.',
+      ),
+    intersects: z
+      .looseObject({ type: z.string() })
+      .optional()
+      .describe('Only items that intersect this GeoJSON geometry. Not together with bbox.'),
+    limit: z.int().min(1).optional().describe(`Items per page, at most ${limitMax}.`),
+    token: z.string().max(100).optional().describe('Start of the page, as in the next link.'),
+    filter: z
+      .union([z.string(), z.looseObject({})])
+      .optional()
+      .describe('CQL2 filter.'),
+    'filter-lang': z.enum(['cql2-text', 'cql2-json', 'cql-text']).optional(),
+    'filter-crs': z.literal(crs84).optional(),
+    sortby: z
+      .array(z.strictObject({ field: z.string(), direction: z.enum(['asc', 'desc']) }))
+      .max(1, 'must have one field: the index sorts by one')
+      .optional()
+      .describe(`One of ${Object.keys(sortable).join(', ')}; with - before it, descending.`),
+    fields: z
+      .strictObject({ include: paths, exclude: paths })
+      .optional()
+      .describe('Fields to include, or with - before them to exclude, such as properties.title.'),
+    f: z.enum(['json', 'geojson']).optional().describe('Format; both are GeoJSON.'),
+  })
+  .refine(({ bbox, intersects }) => !bbox || !intersects, 'bbox and intersects exclude each other');
+
+export type StacSearch = z.output<typeof search>;
+
+/** Parameters with their descriptions. */
+export const searchParameters: Readonly<Record<string, { description?: string | undefined }>> =
+  search.shape;
+
+/** Reads the JSON body of a POST. Throws `invalid`. */
+export function readSearchBody(text: string): StacSearch {
+  const body = jsonOf(text === '' ? '{}' : text);
+  if (body === undefined) throw new AppError('invalid', 'The body is not JSON.');
+  return parsed(body);
+}
+
+/** Reads the parameters of a GET. Throws `invalid`. */
+export function readSearchParameters(parameters: URLSearchParams): StacSearch {
+  const repeated = [...new Set(parameters.keys())].find((one) => parameters.getAll(one).length > 1);
+  if (repeated !== undefined) {
+    throw new AppError('invalid', `The parameter ${repeated} occurs more than once.`);
+  }
+  const body = Object.fromEntries(
+    [...parameters].map(([name, text]) => [name, (readers[name] ?? asText)(text)]),
+  );
+  return parsed(body);
+}
+
+const asText = (text: string): unknown => text;
+const asList = (text: string): unknown => text.split(',').filter((one) => one !== '');
+const asJson = (text: string): unknown => jsonOf(text) ?? text;
+
+const readers: Readonly<Record<string, (text: string) => unknown>> = {
+  collections: asList,
+  ids: asList,
+  bbox: (text) => text.split(',').map((one) => (one.trim() === '' ? one : Number(one))),
+  limit: Number,
+  intersects: asJson,
+  filter: (text) => (text.trimStart().startsWith('{') ? asJson(text) : text),
+  sortby: (text) => signed(text).map(([sign, field]) => ({ field, direction: directions[sign] })),
+  fields: (text) => ({ include: withSign(text, '+'), exclude: withSign(text, '-') }),
+};
+
+const directions = { '+': 'asc', '-': 'desc' } as const;
+
+/** Splits `+one,-other`. A plus sign in a URL may arrive as a space. */
+function signed(text: string): [sign: '+' | '-', name: string][] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+    .map((part) => [part.startsWith('-') ? '-' : '+', part.replace(/^[+-]/, '')]);
+}
+
+function withSign(text: string, side: '+' | '-'): string[] {
+  return signed(text)
+    .filter(([sign]) => sign === side)
+    .map(([, name]) => name);
+}
+
+function parsed(body: unknown): StacSearch {
+  const read = search.safeParse(body);
+  if (read.success) return read.data;
+  throw new AppError('invalid', 'A parameter of the search is invalid.', {
+    advice: 'GET /stac/api describes the parameters.',
+    details: read.error.issues.map(({ path, message }) => [...path, message].join(': ')),
+  });
+}
+
+/** Returns the query of a search. Reports all faults at once. Throws `invalid`. */
+export function queryOf(
+  search: StacSearch,
+  within?: Expression,
+): ProductQuery & { limit: number; order?: NonNullable<ProductQuery['order']> } {
+  const faults: string[] = [];
+  const attempt = <Result>(read: () => Result): Result | undefined => {
+    try {
+      return read();
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      faults.push(errorText(error), ...error.details);
+      return undefined;
+    }
+  };
+  const conditions = [within, ...conditionsOf(search).map(attempt)].filter(
+    (one) => one !== undefined,
+  );
+  const order = attempt(() => orderOf(search));
+  const after = attempt(() => keyOf(search));
+  if (faults.length > 0) {
+    const [only = ''] = faults;
+    throw faults.length === 1
+      ? new AppError('invalid', only)
+      : new AppError('invalid', 'The search cannot be answered.', { details: faults });
+  }
+  return {
+    entity: 'Products',
+    filter: conditions.length === 0 ? null : and(...conditions).tree,
+    ...(order === undefined ? {} : { order }),
+    ...(after === undefined ? {} : { after }),
+    limit: Math.min(search.limit ?? limitDefault, limitMax),
+  };
+}
+
+function conditionsOf(search: StacSearch): (() => Expression | undefined)[] {
+  const { collections, ids, bbox, datetime, intersects } = search;
+  return [
+    () => collections && anyOf(collections, inCollectionNamed),
+    () => (ids?.length === 0 ? noProduct : ids && withIds(ids)),
+    () => bbox && inBox(bbox),
+    () => intersects && intersecting(intersects),
+    () => (datetime === undefined ? undefined : sensedDuring(readInterval(datetime))),
+    () => filterOf(search),
+  ];
+}
+
+function anyOf(values: readonly string[], condition: (value: string) => Expression): Expression {
+  return values.length === 0 ? noProduct : or(...values.map(condition));
+}
+
+/** An unknown collection has no items. */
+function inCollectionNamed(id: string): Expression {
+  const key = readCollectionId(id);
+  return key === null ? noProduct : inCollection(key);
+}
+
+function withIds(ids: readonly string[]): Expression {
+  const literals = ids.map((value) => ({ type: 'text', value }) as const);
+  return expression({ node: 'in', field: 'Id', literals });
+}
+
+function filterOf(search: StacSearch): Expression | undefined {
+  const { filter, 'filter-lang': language } = search;
+  if (filter === undefined) return undefined;
+  if (typeof filter === 'string' && language !== 'cql2-json') {
+    return toExpression(parseCql2Text(filter));
+  }
+  if (typeof filter === 'object' && (language === undefined || language === 'cql2-json')) {
+    return readCql2Json(filter);
+  }
+  throw new AppError(
+    'invalid',
+    typeof filter === 'string'
+      ? 'filter is not JSON, but filter-lang is cql2-json.'
+      : `filter is JSON, but filter-lang is ${language}.`,
+  );
+}
+
+function orderOf({ sortby }: StacSearch): ProductQuery['order'] {
+  const [first] = sortby ?? [];
+  if (first === undefined) return undefined;
+  const name = first.field.replace(/^properties\./, '');
+  const by = Object.entries(sortable).find(([one]) => one === name)?.[1];
+  if (by !== undefined) return { by, direction: first.direction };
+  throw new AppError(
+    'invalid',
+    `Items cannot be sorted by ${JSON.stringify(first.field.slice(0, 60))}.`,
+    { advice: `Sort by one of ${Object.keys(sortable).join(', ')}.` },
+  );
+}
+
+function keyOf({ token }: StacSearch): ProductQuery['after'] {
+  const key = token === undefined ? undefined : readCursor(token);
+  if (key !== null) return key;
+  throw new AppError('invalid', 'The token is invalid.', {
+    advice: 'Use the next link of the previous page.',
+  });
+}
+
+/** Fields of an item without `properties`, which a search with `fields` returns in any case. */
+const usualFields = [
+  'type',
+  'stac_version',
+  'id',
+  'collection',
+  'geometry',
+  'bbox',
+  'links',
+  'assets',
+];
+
+/** Returns the requested fields of an item (STAC API fields 1.0.0, "Include/Exclude Semantics"). */
+export function withFields(item: object, { fields }: StacSearch): object {
+  if (fields === undefined) return item;
+  const included = [...usualFields, 'properties.datetime', ...(fields.include ?? [])];
+  const chosen: Record<string, unknown> = {};
+  for (const path of included) copyPath(item, chosen, path);
+  for (const path of fields.exclude ?? []) removePath(chosen, path);
+  return chosen;
+}
+
+/** Splits at the first dot: members of objects are one level deep. */
+function splitPath(path: string): [name: string, member: string | undefined] {
+  const dot = path.indexOf('.');
+  return dot < 0 ? [path, undefined] : [path.slice(0, dot), path.slice(dot + 1)];
+}
+
+function copyPath(item: object, chosen: Record<string, unknown>, path: string): void {
+  const [name, member] = splitPath(path);
+  const value: unknown = Object.hasOwn(item, name) ? Object(item)[name] : undefined;
+  if (member === undefined) {
+    // A copy, because members may be removed.
+    if (value !== undefined) chosen[name] = isObject(value) ? { ...value } : value;
+    return;
+  }
+  if (!isObject(value) || !Object.hasOwn(value, member)) return;
+  chosen[name] = { ...Object(chosen[name]), [member]: Object(value)[member] };
+}
+
+function removePath(chosen: Record<string, unknown>, path: string): void {
+  const [name, member] = splitPath(path);
+  const value = Object.hasOwn(chosen, name) ? chosen[name] : undefined;
+  if (member === undefined) delete chosen[name];
+  else if (isObject(value)) delete Object(value)[member];
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,299 @@
+/**
+ * Translates filters of CQL2 (OGC 21-065r2) to the filter language of the catalogue. Parts that the index cannot answer
+ * are refused by name.
+ */
+import { z } from 'zod';
+import { AppError } from '../../domain/app-error.ts';
+import type { ComparisonOperator } from '../../domain/filter-tree.ts';
+import { and, type Expression, not, or } from '../builder.ts';
+import { filterDepthMax, filterTermsMax } from '../cursor.ts';
+import { everywhere, intersecting } from './areas.ts';
+import { inCollection, readCollectionId } from './collections.ts';
+import { readInterval, sensedDuring } from './interval.ts';
+import {
+  everyProduct,
+  noProduct,
+  queryableProperties,
+  type StacProperty,
+  type StacValue,
+} from './properties.ts';
+
+/** A node of CQL2 JSON. Members that the node does not have are ignored, as its schema says. */
+export type Cql2 =
+  | StacValue
+  | { op: string; args: Cql2[] }
+  | { property: string }
+  | { timestamp: string }
+  | { date: string }
+  | { interval: Cql2[] }
+  | { bbox: number[] }
+  | Cql2[]
+  | Geometry;
+
+interface Geometry {
+  type: string;
+  coordinates?: unknown;
+  geometries?: unknown;
+}
+
+const node: z.ZodType<Cql2> = z.lazy(() =>
+  z.union([
+    z.string(),
+    z.number(),
+    z.boolean(),
+    z.array(node),
+    z.object({ op: z.string(), args: z.array(node) }),
+    z.object({ property: z.string() }),
+    z.object({ timestamp: z.string() }),
+    z.object({ date: z.string() }),
+    z.object({ interval: z.array(node) }),
+    z.object({ bbox: z.array(z.number()) }),
+    z.object({
+      type: z.string(),
+      coordinates: z.unknown().optional(),
+      geometries: z.unknown().optional(),
+    }),
+  ]),
+);
+
+/** Translates CQL2 JSON. Throws `invalid`. */
+export function readCql2Json(value: unknown): Expression {
+  requireSize(value, 0, { nodes: 0 });
+  const read = node.safeParse(value);
+  if (read.success) return toExpression(read.data);
+  throw refusal(
+    'The filter is not CQL2 JSON.',
+    'Example: {"op":"<","args":[{"property":"eo:cloud_cover"},20]}',
+  );
+}
+
+/** Bounds depth and size before the schema, which is recursive. Coordinates count as one. */
+function requireSize(value: unknown, depth: number, counted: { nodes: number }): void {
+  if (typeof value !== 'object' || value === null || 'coordinates' in value) return;
+  counted.nodes += 1;
+  if (depth > filterDepthMax || counted.nodes > filterTermsMax) {
+    throw refusal(
+      `The filter is nested deeper than ${filterDepthMax} levels, or has more than ${filterTermsMax} parts.`,
+    );
+  }
+  for (const part of Object.values(value)) requireSize(part, depth + 1, counted);
+}
+
+/** Translates a parsed filter. Throws `invalid`. */
+export function toExpression(filter: Cql2): Expression {
+  return translate(filter, false);
+}
+
+/**
+ * A comparison with an absent value is null in CQL2, and so is its negation. The filter language has no null: the
+ * negation is therefore applied to each comparison, which never matches an absent value.
+ */
+function translate(filter: Cql2, negated: boolean): Expression {
+  if (typeof filter === 'boolean') return filter === negated ? noProduct : everyProduct;
+  if (typeof filter !== 'object' || !('op' in filter)) {
+    throw refusal('A filter must be a condition, such as eo:cloud_cover < 20.');
+  }
+  const name = filter.op.toLowerCase();
+  const { args } = filter;
+  if (name === 'and' || name === 'or') {
+    const terms = args.map((one) => translate(one, negated));
+    return (name === 'and') === negated ? or(...terms) : and(...terms);
+  }
+  if (name === 'not') return translate(argument(args, 0, name), !negated);
+  const condition = conditions[name];
+  if (condition !== undefined) return condition(args, negated, name);
+  throw refusal(
+    `The operator ${JSON.stringify(filter.op.slice(0, 40))} of CQL2 is not supported.`,
+    `Supported: and, or, not, ${Object.keys(conditions).join(', ')}.`,
+  );
+}
+
+type Condition = (args: readonly Cql2[], negated: boolean, name: string) => Expression;
+
+const comparisons = {
+  '=': 'eq',
+  '<>': 'ne',
+  '<': 'lt',
+  '<=': 'le',
+  '>': 'gt',
+  '>=': 'ge',
+} as const satisfies Record<string, ComparisonOperator>;
+
+const negations = { eq: 'ne', ne: 'eq', lt: 'ge', le: 'gt', gt: 'le', ge: 'lt' } as const;
+/** The same comparison with its sides exchanged. */
+const mirrored = { eq: 'eq', ne: 'ne', lt: 'gt', le: 'ge', gt: 'lt', ge: 'le' } as const;
+
+const conditions: Readonly<Record<string, Condition>> = {
+  ...Object.fromEntries(Object.entries(comparisons).map(([sign, op]) => [sign, comparing(op)])),
+  between: (args, negated, name) => {
+    const property = propertyOf(argument(args, 0, name), name);
+    const [low, high] = [literalOf(argument(args, 1, name)), literalOf(argument(args, 2, name))];
+    return negated
+      ? or(property.compare('lt', low), property.compare('gt', high))
+      : and(property.compare('ge', low), property.compare('le', high));
+  },
+  in: (args, negated, name) => {
+    const property = propertyOf(argument(args, 0, name), name);
+    const list = argument(args, 1, name);
+    if (!Array.isArray(list) || list.length === 0) throw refusal('IN needs a list of values.');
+    const terms = list.map((one) => property.compare(negated ? 'ne' : 'eq', literalOf(one)));
+    return negated ? and(...terms) : or(...terms);
+  },
+  like: (args, negated, name) => {
+    const property = propertyOf(argument(args, 0, name), name);
+    const pattern = literalOf(argument(args, 1, name));
+    const matching = like(property, typeof pattern === 'string' ? pattern : '');
+    if (!negated) return matching;
+    return property.exists === null ? not(matching) : and(property.exists, not(matching));
+  },
+  isnull: (args, negated, name) => {
+    const { exists } = propertyOf(argument(args, 0, name), name);
+    if (exists === null) return negated ? everyProduct : noProduct;
+    return negated ? exists : not(exists);
+  },
+  t_intersects: (args, negated, name) => {
+    const [one, other] = [argument(args, 0, name), argument(args, 1, name)];
+    const isFirst = isProperty(one);
+    const property = propertyOf(isFirst ? one : other, name);
+    if (property.name !== 'datetime') throw refusal('T_INTERSECTS is only supported for datetime.');
+    const matching = sensedDuring(readInterval(intervalText(isFirst ? other : one)));
+    return negated ? and(sensed, not(matching)) : matching;
+  },
+  s_intersects: (args, negated, name) => {
+    const [one, other] = [argument(args, 0, name), argument(args, 1, name)];
+    const area = isGeometryProperty(one) ? other : one;
+    if (!isGeometryProperty(area === one ? other : one)) {
+      throw refusal('S_INTERSECTS needs the property geometry and a geometry.');
+    }
+    const matching = intersecting(area);
+    return negated ? and(everywhere, not(matching)) : matching;
+  },
+};
+
+/** Products with both times of sensing. */
+const sensed = and(
+  ...queryableProperties.flatMap(({ name, exists }) =>
+    exists !== null && (name === 'start_datetime' || name === 'end_datetime') ? [exists] : [],
+  ),
+);
+
+/** Converts `INTERVAL('2026-11-20', '..')`, or a time, to the form of the parameter `datetime`. */
+function intervalText(value: Cql2): string {
+  if (typeof value === 'object' && 'interval' in value) {
+    return value.interval.map((end) => String(literalOf(end))).join('/');
+  }
+  return String(literalOf(value));
+}
+
+function comparing(operator: ComparisonOperator): Condition {
+  return (args, negated, name) => {
+    const [one, other] = [argument(args, 0, name), argument(args, 1, name)];
+    const isMirrored = !isProperty(one) && isProperty(other);
+    const property = propertyOf(isMirrored ? other : one, name);
+    const sided = isMirrored ? mirrored[operator] : operator;
+    const literal = literalOf(isMirrored ? one : other);
+    return property.compare(negated ? negations[sided] : sided, literal);
+  };
+}
+
+/** The collection is not a value of the record: it is compared by its two parts. */
+const collection: StacProperty = {
+  name: 'collection',
+  title: 'Collection, such as SENTINEL-2.S2MSI2A',
+  type: 'string',
+  valueIn: () => undefined,
+  exists: null,
+  compare: (operator, value) => {
+    if (operator !== 'eq' && operator !== 'ne') {
+      throw refusal('collection can only be compared with =, <> and IN.');
+    }
+    const key = readCollectionId(String(value));
+    if (key === null) return operator === 'eq' ? noProduct : everyProduct;
+    const within = inCollection(key);
+    return operator === 'eq' ? within : not(within);
+  },
+};
+
+/** Properties that a filter can name, in addition to `geometry`. */
+export const queryables: readonly StacProperty[] = [...queryableProperties, collection];
+
+const queryableByName = new Map(queryables.map((one) => [one.name, one]));
+
+function propertyOf(value: Cql2, operator: string): StacProperty {
+  if (typeof value === 'object' && 'op' in value) throw unsupportedOperand(value.op);
+  if (!isProperty(value)) {
+    throw refusal(
+      `${operator.toUpperCase()} needs a property on one side and a value on the other.`,
+    );
+  }
+  // Clients may write the path in the item.
+  const found = queryableByName.get(value.property.replace(/^properties\./, ''));
+  if (found !== undefined) return found;
+  const shown = JSON.stringify(value.property.slice(0, 60));
+  throw refusal(
+    `The property ${shown} cannot be queried.`,
+    'GET /stac/queryables lists the properties.',
+  );
+}
+
+function isProperty(value: Cql2): value is { property: string } {
+  return typeof value === 'object' && 'property' in value;
+}
+
+function isGeometryProperty(value: Cql2): boolean {
+  return isProperty(value) && value.property === 'geometry';
+}
+
+function literalOf(value: Cql2): StacValue {
+  if (typeof value !== 'object') return value;
+  if ('timestamp' in value) return String(value.timestamp);
+  if ('date' in value) return String(value.date);
+  if ('op' in value) throw unsupportedOperand(value.op);
+  throw refusal('A property can only be compared with a text, a number, a time, TRUE or FALSE.');
+}
+
+function unsupportedOperand(name: string): AppError {
+  const shown = JSON.stringify(name.slice(0, 40));
+  return refusal(
+    `The function or operator ${shown} of CQL2 is not supported in a comparison.`,
+    'Compare a property with a literal.',
+  );
+}
+
+/**
+ * Translates a pattern with `%` at its start, its end or both. `_` and `%` elsewhere are no conditions of the filter
+ * language. A backslash escapes the following character.
+ */
+function like({ text, name }: StacProperty, pattern: string): Expression {
+  if (text === undefined) {
+    throw refusal(`LIKE is not supported for ${name}.`, 'Only title supports LIKE.');
+  }
+  const parts = pattern.match(/\\.|[^\\]/gsu) ?? [];
+  const isAny = (part: string | undefined) => part === '%';
+  const first = parts.findIndex((part) => !isAny(part));
+  const last = parts.findLastIndex((part) => !isAny(part));
+  const middle = first < 0 ? [] : parts.slice(first, last + 1);
+  if (middle.some((part) => part === '%' || part === '_')) {
+    throw refusal(
+      'LIKE supports the wildcard % only at the start and at the end of a pattern, and not the wildcard _.',
+      "Write \\_ for an underscore: title LIKE 'S2A\\_MSIL2A%'.",
+    );
+  }
+  const literal = middle
+    .map((part) => (part.length > 1 && part.startsWith('\\') ? part.slice(1) : part))
+    .join('');
+  const [isOpenBefore, isOpenAfter] = [isAny(parts[0]), isAny(parts.at(-1))];
+  if (isOpenBefore && isOpenAfter) return text.contains(literal);
+  if (isOpenBefore) return text.endsWith(literal);
+  return isOpenAfter ? text.startsWith(literal) : text.eq(literal);
+}
+
+function argument(args: readonly Cql2[], index: number, operator: string): Cql2 {
+  const value = args[index];
+  if (value !== undefined) return value;
+  throw refusal(`An argument of ${operator.toUpperCase()} is missing.`);
+}
+
+function refusal(message: string, advice?: string): AppError {
+  return new AppError('invalid', message, { advice });
+}

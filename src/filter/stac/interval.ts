@@ -1,0 +1,52 @@
+/** Intervals of sensing time. */
+import { AppError } from '../../domain/app-error.ts';
+import { parseDate } from '../../domain/dates.ts';
+import { and, type Expression, expression } from '../builder.ts';
+
+/** Both ends are included; null: open. */
+interface Interval {
+  fromUs: number | null;
+  toUs: number | null;
+}
+
+const dayUs = 86_400_000_000;
+
+/** Reads a time, or an interval with at least one end (RFC 3339, 5.6). Throws `invalid`. */
+export function readInterval(text: string): Interval {
+  const ends = text.split('/').map((one) => one.trim());
+  const [first = '', last = first, ...more] = ends;
+  const fromUs = endOf(first, 'from');
+  const toUs = endOf(last, 'to');
+  const isEmpty = fromUs !== null && toUs !== null && fromUs > toUs;
+  const isOpen = fromUs === null && toUs === null;
+  if (more.length === 0 && !isEmpty && !isOpen) return { fromUs, toUs };
+  throw new AppError(
+    'invalid',
+    isEmpty
+      ? 'The interval ends before it starts.'
+      : 'datetime must be a time, or an interval such as 2026-11-20T00:00:00Z/2026-11-21T00:00:00Z, with .. for an open end.',
+  );
+}
+
+function endOf(text: string, side: 'from' | 'to'): number | null {
+  if (text === '..' || text === '') return null;
+  const date = parseDate(text);
+  if (date === null) {
+    throw new AppError(
+      'invalid',
+      `${JSON.stringify(text)} is not a time such as 2026-11-20T06:00:00Z.`,
+    );
+  }
+  const isWholeDay = /^\d{4}-\d\d-\d\d$/.test(text);
+  return isWholeDay && side === 'to' ? date.us + dayUs - 1 : date.us;
+}
+
+/** Matches products whose sensing time intersects the interval. */
+export function sensedDuring({ fromUs, toUs }: Interval): Expression {
+  const at = (field: string, operator: 'ge' | 'le', us: number) =>
+    expression({ node: 'comparison', field, operator, literal: { type: 'date', us } });
+  return and(
+    ...(toUs === null ? [] : [at('ContentDate/Start', 'le', toUs)]),
+    ...(fromUs === null ? [] : [at('ContentDate/End', 'ge', fromUs)]),
+  );
+}

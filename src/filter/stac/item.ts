@@ -1,0 +1,164 @@
+/** STAC items (STAC 1.0.0) of products. */
+import type { StacItem, StacLink } from 'stac-ts';
+import { formatDateUs } from '../../domain/dates.ts';
+import type { Geometry } from '../../domain/filter-tree.ts';
+import { toProductLinks } from '../../domain/json-rows.ts';
+import type { FoundProduct } from '../../domain/products.ts';
+import { toGeoJson } from '../geometry/geojson.ts';
+import { positionsOf } from '../geometry/ring.ts';
+import { boxesOf, type Shape } from '../geometry/shape.ts';
+import { partOf } from '../product-record.ts';
+import { type ProductView, productView } from '../product-view.ts';
+import { collectionId, collectionOfView } from './collections.ts';
+import { extensionsOf, radarMissions, stacProperties } from './properties.ts';
+
+export const stacVersion = '1.0.0';
+
+export interface ItemOptions {
+  /** Without a trailing slash. */
+  catalogueUrl: string;
+  /** Origin of the private listener; null for files: then links lead to the catalogue. */
+  origin: string | null;
+}
+
+/**
+ * Returns the item of a product; requires its record. Times are ISO 8601 UTC. The geometry is split at the antimeridian
+ * (RFC 7946, 3.1.9), and null without a footprint. `datetime` is the start of sensing; for a product without one, the
+ * time of publication, else of receipt.
+ */
+export function toStacItem(product: FoundProduct, options: ItemOptions): StacItem {
+  const { row, record } = product;
+  const view = productView(record);
+  const properties = propertiesOf(product, view);
+  const shape = view.footprint();
+  const geometry = shape === null ? null : view.geometry();
+  const split = geometry === null ? null : toGeoJson(geometry);
+  const collection = collectionId(collectionOfView(view));
+  return {
+    type: 'Feature',
+    stac_version: stacVersion,
+    stac_extensions: extensionsOf(properties),
+    id: row.productId,
+    collection,
+    geometry: split,
+    ...(shape === null || split === null ? {} : { bbox: boxOf(shape, split) }),
+    properties,
+    links: linksOf(row.productId, collection, options),
+    assets: assetsOf(product, options),
+  } as StacItem;
+}
+
+/** Returns west, south, east, north; west is greater than east across the antimeridian (RFC 7946, 5.2). */
+function boxOf(shape: Shape, split: Geometry): number[] {
+  const [box, beyond] = boxesOf(shape);
+  const positions = positionsOf(split);
+  const [longitudes, latitudes] = [positions.map(([x]) => x), positions.map(([, y]) => y)];
+  const [south, north] = [Math.min(...latitudes), Math.max(...latitudes)];
+  if (box === undefined || beyond === undefined || beyond.east === -180) {
+    return [Math.min(...longitudes), south, Math.max(...longitudes), north];
+  }
+  const middle = (box.west + beyond.east) / 2;
+  const isWest = (x: number) => x > middle;
+  return [
+    Math.min(...longitudes.filter(isWest)),
+    south,
+    Math.max(...longitudes.filter((x) => !isWest(x))),
+    north,
+  ];
+}
+
+function propertiesOf({ row }: FoundProduct, view: ProductView) {
+  const properties: Record<string, unknown> = { datetime: null };
+  for (const { name, valueIn } of stacProperties) {
+    const value = valueIn(view);
+    if (value !== undefined) properties[name] = value;
+  }
+  properties.datetime ??= properties.created ?? formatDateUs(row.receivedAtUs);
+  return { ...properties, ...instrumentOf(view), ...radarOf(view), ...softwareOf(view) };
+}
+
+function textAttribute(view: ProductView, name: string): string | null {
+  const value = view.attribute(name)?.value;
+  return typeof value === 'string' && value !== '' ? value : null;
+}
+
+function instrumentOf(view: ProductView) {
+  const name = textAttribute(view, 'instrumentShortName');
+  return name === null ? {} : { instruments: [name.toLowerCase()] };
+}
+
+const polarizations = ['HH', 'VV', 'HV', 'VH'];
+
+/** Sentinel-1 has a C-band radar (Sentinel-1 product definition). */
+function radarOf(view: ProductView) {
+  if (!radarMissions.includes(view.text('Collection/Name') ?? '')) return {};
+  const channels = new Set(textAttribute(view, 'polarisationChannels')?.split('&'));
+  const known = polarizations.filter((one) => channels.has(one));
+  return {
+    'sar:frequency_band': 'C',
+    ...(known.length === 0 ? {} : { 'sar:polarizations': known }),
+  };
+}
+
+function softwareOf(view: ProductView) {
+  const name = textAttribute(view, 'processorName');
+  const version = textAttribute(view, 'processorVersion');
+  return name === null || version === null ? {} : { 'processing:software': { [name]: version } };
+}
+
+function linksOf(
+  id: string,
+  collection: string,
+  { origin, catalogueUrl }: ItemOptions,
+): StacLink[] {
+  const record = `/odata/v1/Products(${encodeURIComponent(id)})`;
+  const json = { type: 'application/json' };
+  if (origin === null) {
+    return [{ rel: 'via', href: `${catalogueUrl}${record}`, ...json, title: 'Catalogue record' }];
+  }
+  const root = `${origin}/stac`;
+  const parent = `${root}/collections/${encodeURIComponent(collection)}`;
+  const query = `productId=${encodeURIComponent(id)}`;
+  const self = `${parent}/items/${encodeURIComponent(id)}`;
+  return [
+    { rel: 'self', href: self, type: 'application/geo+json' },
+    { rel: 'root', href: root, ...json },
+    { rel: 'parent', href: parent, ...json },
+    { rel: 'collection', href: parent, ...json },
+    { rel: 'via', href: `${origin}${record}`, ...json, title: 'Catalogue record' },
+    {
+      rel: 'version-history',
+      href: `${origin}/api/notifications?${query}`,
+      ...json,
+      title: 'Notifications about the product',
+    },
+    {
+      rel: 'describedby',
+      href: `${origin}/api/summaries?${query}`,
+      ...json,
+      title: 'Summaries of the product',
+    },
+  ];
+}
+
+/** Download and S3 object of the product, and its quicklook; each needs credentials of the catalogue. */
+function assetsOf(product: FoundProduct, { catalogueUrl }: ItemOptions): StacItem['assets'] {
+  const { record } = product;
+  const { downloadUrl, s3Path } = toProductLinks(product, catalogueUrl);
+  const quicklook = Array.isArray(record.Assets)
+    ? record.Assets.find((asset) => partOf(asset, 'Type') === 'QUICKLOOK')
+    : undefined;
+  const thumbnail = partOf(quicklook, 'DownloadLink');
+  const data = { type: 'application/octet-stream', roles: ['data'] };
+  return {
+    ...(downloadUrl === null
+      ? {}
+      : { download: { href: downloadUrl, title: 'Product, by HTTPS', ...data } }),
+    ...(s3Path === null
+      ? {}
+      : { s3: { href: `s3://${s3Path.replace(/^\/+/, '')}`, title: 'Product, by S3', ...data } }),
+    ...(typeof thumbnail === 'string'
+      ? { quicklook: { href: thumbnail, title: 'Quicklook', roles: ['thumbnail'] } }
+      : {}),
+  };
+}

@@ -1,0 +1,382 @@
+/**
+ * STAC properties of products: the value of each one in an item, and its conditions in the filter language of the
+ * catalogue. One table for items, queryables and CQL2, so that a condition always matches the value that is shown.
+ */
+import { AppError } from '../../domain/app-error.ts';
+import { formatDateUs } from '../../domain/dates.ts';
+import type { AttributeKind, ComparisonOperator } from '../../domain/filter-tree.ts';
+import { and, attributeOf, type Expression, expression, not, or, textField } from '../builder.ts';
+import { publishedAttributes } from '../fields.ts';
+import type { ProductView } from '../product-view.ts';
+import { asNumber, readFilterDate } from '../values.ts';
+
+export type StacValue = string | number | boolean;
+
+/** JSON types of the values; a `date-time` is a text of ISO 8601. */
+type ValueType = 'string' | 'number' | 'integer' | 'boolean' | 'date-time';
+
+const typeOfKind = {
+  String: 'string',
+  Double: 'number',
+  Integer: 'integer',
+  DateTimeOffset: 'date-time',
+  Boolean: 'boolean',
+} as const satisfies Record<AttributeKind, ValueType>;
+
+export interface StacProperty {
+  name: string;
+  title: string;
+  type: ValueType;
+  /** The possible values, where they are few. */
+  values?: readonly string[];
+  /** Value in an item; undefined for a product without one. */
+  valueIn(view: ProductView): StacValue | undefined;
+  /** Matches products with a value; null: all products have one. */
+  exists: Expression | null;
+  /**
+   * Matches products whose value fulfils the comparison, and none without a value (CQL2, 6.2). Throws `invalid` for a
+   * value of another type, or a comparison that the index cannot answer.
+   */
+  compare(operator: ComparisonOperator, value: StacValue): Expression;
+  /** Compares parts of a text; absent if the filter language cannot. */
+  text?: ReturnType<typeof textField>;
+}
+
+const longestText = 1_000;
+
+/** Matches all products, as every product has an id. */
+export const everyProduct: Expression = textField('Id').ne('');
+/** Matches no product. */
+export const noProduct: Expression = textField('Id').eq('');
+
+/** Names with the version of the schema that they refer to (stac-extensions.github.io). */
+const extensionVersions = {
+  eo: 'v1.1.0',
+  grid: 'v1.1.0',
+  processing: 'v1.2.0',
+  sar: 'v1.0.0',
+  sat: 'v1.0.0',
+  view: 'v1.0.0',
+} as const;
+
+/** Properties that an extension requires; without all of them, an item does not declare it. */
+const requiredProperties: Readonly<Record<string, readonly string[]>> = {
+  sar: ['sar:instrument_mode', 'sar:frequency_band', 'sar:polarizations', 'sar:product_type'],
+};
+
+/** Returns the URLs of the extensions whose properties are used. */
+export function extensionsOf(properties: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(extensionVersions).flatMap(([prefix, version]) => {
+    const isUsed = Object.keys(properties).some((name) => name.startsWith(`${prefix}:`));
+    const isComplete = (requiredProperties[prefix] ?? []).every((name) => name in properties);
+    if (!isUsed || !isComplete) return [];
+    return [`https://stac-extensions.github.io/${prefix}/${version}/schema.json`];
+  });
+}
+
+/** Missions with radar instruments, to which alone the properties `sar:*` apply. */
+export const radarMissions: readonly string[] = ['SENTINEL-1', 'SENTINEL-1-RTC'];
+
+const collectionName = textField('Collection/Name');
+const isRadar = or(...radarMissions.map((name) => collectionName.eq(name)));
+
+/** Properties of items that CQL2 can compare, in the order of the item. */
+export const stacProperties: readonly StacProperty[] = [
+  named('title', 'Name of the product', ofText('Name')),
+  named('datetime', 'Start of sensing', ofDate('ContentDate/Start')),
+  named('start_datetime', 'Start of sensing', ofDate('ContentDate/Start')),
+  named('end_datetime', 'End of sensing', ofDate('ContentDate/End')),
+  named('created', 'Time of publication', ofDate('PublicationDate')),
+  named('updated', 'Time of the last modification', ofDate('ModificationDate')),
+  named('platform', 'Satellite, such as sentinel-2a', ofPlatform()),
+  named('constellation', 'Mission, such as sentinel-2', ofLowerCase('platformShortName')),
+  named('eo:cloud_cover', 'Cloud cover in percent', ofAttribute('cloudCover', 'Double')),
+  named('sat:absolute_orbit', 'Orbit number', ofAttribute('orbitNumber', 'Integer')),
+  named('sat:relative_orbit', 'Relative orbit', ofAttribute('relativeOrbitNumber', 'Integer')),
+  named('sat:orbit_state', 'Orbit direction', {
+    ...ofLowerCase('orbitDirection', ['ascending', 'descending']),
+  }),
+  named('sar:instrument_mode', 'Acquisition mode', ofRadar('operationalMode')),
+  named('sar:product_type', 'Product type', ofRadar('productType')),
+  named('view:off_nadir', 'Off-nadir angle', ofAttribute('offNadir', 'Double')),
+  named('view:sun_azimuth', 'Sun azimuth', ofAttribute('sunAzimuthAngle', 'Double')),
+  named('view:sun_elevation', 'Sun elevation', ofAttribute('sunElevationAngle', 'Double')),
+  named('grid:code', 'Tile, such as MGRS-31UFR', ofTile()),
+  named('processing:level', 'Level', ofAttribute('processingLevel', 'String')),
+  named('processing:facility', 'Processing centre', ofAttribute('processingCenter', 'String')),
+  named('processing:version', 'Processor version', ofAttribute('processorVersion', 'String')),
+  named('processing:datetime', 'Processing time', ofAttribute('processingDate', 'DateTimeOffset')),
+];
+
+/** Prefix of the catalogue's own attributes, which CQL2 can compare although items do not show them. */
+const attributePrefix = 'catalogue:';
+
+/** Attributes and properties of the catalogue under their own names, such as `catalogue:timeliness`. */
+const catalogueProperties: readonly StacProperty[] = [
+  named(`${attributePrefix}Online`, 'True if the product can be downloaded at once', ofOnline()),
+  ...publishedAttributes.map(({ name, kind }) =>
+    named(`${attributePrefix}${name}`, `Attribute ${name}`, ofAttribute(name, kind)),
+  ),
+];
+
+export const queryableProperties: readonly StacProperty[] = [
+  named('id', 'Id of the product', ofId()),
+  ...stacProperties,
+  ...catalogueProperties,
+];
+
+type Unnamed = Omit<StacProperty, 'name' | 'title' | 'compare'> & {
+  compare(operator: ComparisonOperator, value: StacValue, name: string): Expression;
+};
+
+function named(name: string, title: string, { compare, ...rest }: Unnamed): StacProperty {
+  return { name, title, ...rest, compare: (operator, value) => compare(operator, value, name) };
+}
+
+/** An absent property fulfils `ne` in the filter language, but not in CQL2. */
+function present(exists: Expression, operator: ComparisonOperator, condition: Expression) {
+  return operator === 'ne' ? and(exists, condition) : condition;
+}
+
+function ofText(field: string): Unnamed {
+  const text = textField(field);
+  const exists = text.ge('');
+  return {
+    type: 'string',
+    valueIn: (view) => view.text(field) ?? undefined,
+    exists,
+    compare: (operator, value, name) =>
+      present(exists, operator, text[operator](textOf(value, name))),
+    text,
+  };
+}
+
+function ofId(): Unnamed {
+  const id = textField('Id');
+  return {
+    type: 'string',
+    valueIn: (view) => view.text('Id') ?? undefined,
+    exists: null,
+    compare: (operator, value, name) => {
+      requireEquality(operator, name);
+      return id[operator](textOf(value, name));
+    },
+  };
+}
+
+function ofDate(field: string): Unnamed {
+  const comparing = (operator: ComparisonOperator, us: number) =>
+    expression({ node: 'comparison', field, operator, literal: { type: 'date', us } });
+  const exists = comparing('ge', Number.MIN_SAFE_INTEGER);
+  return {
+    type: 'date-time',
+    valueIn: (view) => dateText(view.dateUs(field)),
+    exists,
+    compare: (operator, value, name) =>
+      present(exists, operator, comparing(operator, usOf(value, name))),
+  };
+}
+
+function ofOnline(): Unnamed {
+  const is = (value: boolean) =>
+    expression({
+      node: 'comparison',
+      field: 'Online',
+      operator: 'eq',
+      literal: { type: 'boolean', value },
+    });
+  return {
+    type: 'boolean',
+    valueIn: (view) => view.online ?? undefined,
+    exists: or(is(true), is(false)),
+    compare: (operator, value, name) => {
+      requireEquality(operator, name);
+      return is(truthOf(value, name) === (operator === 'eq'));
+    },
+  };
+}
+
+/** An attribute with the same values as in the catalogue. */
+function ofAttribute(name: string, kind: AttributeKind): Unnamed {
+  const type = typeOfKind[kind];
+  return {
+    type,
+    valueIn: (view) => attributeValue(view.attribute(name)?.value, type),
+    exists: attributeExists(name, kind),
+    compare: (operator, value, property) => {
+      if (type === 'boolean') requireEquality(operator, property);
+      return compareAttribute(name, kind, operator, literalValue(value, type, property));
+    },
+  };
+}
+
+function attributeExists(name: string, kind: AttributeKind): Expression {
+  if (kind === 'String') return attributeOf(name, 'String').ge('');
+  if (kind === 'Boolean') {
+    const attribute = attributeOf(name, 'Boolean');
+    return or(attribute.eq(true), attribute.eq(false));
+  }
+  const smallest = kind === 'DateTimeOffset' ? Number.MIN_SAFE_INTEGER : -Number.MAX_VALUE;
+  return compareAttribute(name, kind, 'ge', smallest);
+}
+
+/** A number is compared with dates in microseconds. */
+function compareAttribute(
+  name: string,
+  kind: AttributeKind,
+  operator: ComparisonOperator,
+  value: StacValue,
+): Expression {
+  const literal =
+    kind === 'DateTimeOffset'
+      ? ({ type: 'date', us: Number(value) } as const)
+      : typeof value === 'string'
+        ? ({ type: 'text', value } as const)
+        : typeof value === 'number'
+          ? ({ type: 'number', value: value + 0 } as const)
+          : ({ type: 'boolean', value } as const);
+  return expression({ node: 'attribute', kind, name, valueKind: kind, operator, literal });
+}
+
+/** An upper-case attribute that STAC writes in lower case; others are not shown. */
+function ofLowerCase(attribute: string, values?: readonly string[]): Unnamed {
+  const isKnown = (text: string) => values?.includes(text) ?? text === text.toLowerCase();
+  return ofMapped({
+    attribute,
+    ...(values === undefined ? {} : { values }),
+    toStac: (text) =>
+      text === text.toUpperCase() && isKnown(text.toLowerCase()) ? text.toLowerCase() : null,
+    fromStac: (text) => (isKnown(text) ? text.toUpperCase() : null),
+  });
+}
+
+function ofTile(): Unnamed {
+  return ofMapped({
+    attribute: 'tileId',
+    toStac: (tile) => (/^\d\d[A-Z]{3}$/.test(tile) ? `MGRS-${tile}` : null),
+    fromStac: (code) => /^MGRS-(\d\d[A-Z]{3})$/.exec(code)?.[1] ?? null,
+  });
+}
+
+/** A text attribute with other values in STAC, which can only be compared for equality. */
+function ofMapped({
+  attribute: name,
+  toStac,
+  fromStac,
+  values,
+}: {
+  attribute: string;
+  /** Null for a value that STAC does not show. */
+  toStac: (text: string) => string | null;
+  fromStac: (text: string) => string | null;
+  values?: readonly string[];
+}): Unnamed {
+  const attribute = attributeOf(name, 'String');
+  const exists =
+    values === undefined
+      ? attribute.ge('')
+      : or(...values.map((value) => attribute.eq(fromStac(value) ?? '')));
+  return {
+    type: 'string',
+    ...(values === undefined ? {} : { values }),
+    valueIn: (view) => {
+      const value = view.attribute(name)?.value;
+      return typeof value === 'string' ? (toStac(value) ?? undefined) : undefined;
+    },
+    exists,
+    compare: (operator, value, property) => {
+      requireEquality(operator, property);
+      const text = fromStac(textOf(value, property));
+      if (operator === 'eq') return text === null ? noProduct : attribute.eq(text);
+      return text === null ? exists : and(exists, attribute.ne(text));
+    },
+  };
+}
+
+/** Name and serial letter of the satellite in lower case. */
+function ofPlatform(): Unnamed {
+  const short = attributeOf('platformShortName', 'String');
+  const serial = attributeOf('platformSerialIdentifier', 'String');
+  const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
+  const withoutLetter = not(or(...letters.map((letter) => serial.eq(letter))));
+  const equals = (value: string) => {
+    const upper = value.toUpperCase();
+    if (value !== value.toLowerCase()) return noProduct;
+    const whole = and(short.eq(upper), withoutLetter);
+    if (!/[A-Z]$/.test(upper)) return whole;
+    return or(whole, and(short.eq(upper.slice(0, -1)), serial.eq(upper.slice(-1))));
+  };
+  return {
+    type: 'string',
+    valueIn: (view) => {
+      const name = view.attribute('platformShortName')?.value;
+      const letter = view.attribute('platformSerialIdentifier')?.value;
+      if (typeof name !== 'string' || name !== name.toUpperCase()) return undefined;
+      const isLetter = typeof letter === 'string' && /^[A-Z]$/.test(letter);
+      return `${name}${isLetter ? letter : ''}`.toLowerCase();
+    },
+    exists: short.ge(''),
+    compare: (operator, value, property) => {
+      requireEquality(operator, property);
+      const equal = equals(textOf(value, property));
+      return operator === 'eq' ? equal : and(short.ge(''), not(equal));
+    },
+  };
+}
+
+/** An attribute that only means the same in products of radar instruments. */
+function ofRadar(attribute: string): Unnamed {
+  const { valueIn, exists, compare, ...rest } = ofAttribute(attribute, 'String');
+  const isFrom = (view: ProductView) => radarMissions.includes(view.text('Collection/Name') ?? '');
+  return {
+    ...rest,
+    valueIn: (view) => (isFrom(view) ? valueIn(view) : undefined),
+    exists: exists === null ? isRadar : and(isRadar, exists),
+    compare: (operator, value, name) => and(isRadar, compare(operator, value, name)),
+  };
+}
+
+function attributeValue(value: unknown, type: ValueType): StacValue | undefined {
+  if (type === 'number' || type === 'integer') return asNumber(value) ?? undefined;
+  if (type === 'boolean') return typeof value === 'boolean' ? value : undefined;
+  if (typeof value !== 'string') return undefined;
+  return type === 'string' ? value : dateText(readFilterDate(value));
+}
+
+function dateText(us: number | null): string | undefined {
+  return us === null ? undefined : formatDateUs(us);
+}
+
+/** Converts a literal to the type of the property; dates to microseconds. */
+function literalValue(value: StacValue, type: ValueType, name: string): StacValue {
+  if (type === 'date-time') return usOf(value, name);
+  if (type === 'string') return textOf(value, name);
+  if (type === 'boolean') return truthOf(value, name);
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  throw wrongType(name, 'a number, such as 20');
+}
+
+function textOf(value: StacValue, name: string): string {
+  if (typeof value === 'string' && value.length <= longestText) return value;
+  throw wrongType(name, "a text in single quotes, such as 'ascending'");
+}
+
+function usOf(value: StacValue, name: string): number {
+  const us = typeof value === 'string' ? readFilterDate(value) : null;
+  if (us !== null) return us;
+  throw wrongType(name, "a time, such as TIMESTAMP('2026-11-20T06:00:00Z')");
+}
+
+function truthOf(value: StacValue, name: string): boolean {
+  if (typeof value === 'boolean') return value;
+  throw wrongType(name, 'TRUE or FALSE');
+}
+
+function wrongType(name: string, expected: string): AppError {
+  return new AppError('invalid', `${name} can only be compared with ${expected}.`);
+}
+
+function requireEquality(operator: ComparisonOperator, name: string): void {
+  if (operator === 'eq' || operator === 'ne') return;
+  throw new AppError('invalid', `${name} can only be compared with =, <> and IN.`);
+}

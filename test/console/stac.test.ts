@@ -1,0 +1,312 @@
+/** The STAC API over real sockets. */
+import { existsSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../src/domain/app-error.ts';
+import { productView } from '../../src/filter/product-view.ts';
+import { collectionId, collectionOfView } from '../../src/filter/stac/collections.ts';
+import { schemaFolder, validateStac } from '../filter/stac/schemas.ts';
+import { type Answer, type Console, follow, openConsole, openFilled } from './console-context.ts';
+
+const query = (path: string, parameters: Record<string, string>) =>
+  `/stac${path}?${new URLSearchParams(parameters)}`;
+
+const nextOf = (json: Answer['json']): string | null =>
+  json.links.find(({ rel }: { rel: string }) => rel === 'next')?.href ?? null;
+
+const idsOf = (answers: readonly Answer[]): string[] =>
+  answers.flatMap(({ json }) => json.features.map(({ id }: { id: string }) => id));
+
+function post({ get }: Pick<Console, 'get'>, body: unknown, target = '/stac/search') {
+  const headers = { 'Content-Type': 'application/json' };
+  return get(target, { method: 'POST', headers, body: JSON.stringify(body) });
+}
+
+/** Follows the links of a search by POST, which contain the body of the next request. */
+async function followPosts(context: Pick<Console, 'get'>, body: object): Promise<Answer[]> {
+  const answers = [await post(context, body)];
+  for (;;) {
+    const next = answers.at(-1)?.json.links.find(({ rel }: { rel: string }) => rel === 'next');
+    if (next === undefined || answers.length > 100) return answers;
+    expect(next.method).toBe('POST');
+    answers.push(await post(context, next.body, next.href));
+  }
+}
+
+describe('a STAC client', () => {
+  it('walks from the landing page to collections, items and records by links', async (context) => {
+    const { get, published, origin } = await openFilled();
+    const landing = await get('/stac');
+    expect(landing.json.links).toContainEqual({
+      rel: 'search',
+      href: `${origin}/stac/search`,
+      type: 'application/geo+json',
+      method: 'POST',
+    });
+    for (const { rel, href, method = 'GET', type } of landing.json.links) {
+      if (method !== 'GET') continue;
+      const { status, headers } = await get(href);
+      expect([rel, status, String(headers['content-type'])]).toEqual([rel, 200, type]);
+    }
+    const { json: all } = await get('/stac/collections');
+    const children = landing.json.links.filter(({ rel }: { rel: string }) => rel === 'child');
+    expect(children.length).toBe(all.collections.length);
+    const counts = new Map<string, number>();
+    for (const record of published) {
+      const id = collectionId(collectionOfView(productView(record)));
+      counts.set(id, (counts.get(id) ?? 0) + 1);
+    }
+    for (const collection of all.collections) {
+      const [self] = collection.links;
+      expect((await get(self.href)).json).toEqual(collection);
+      const items = collection.links.find(({ rel }: { rel: string }) => rel === 'items');
+      const pages = await follow({ get }, `${items.href}?limit=7`, nextOf);
+      expect(idsOf(pages)).toHaveLength(counts.get(collection.id) ?? 0);
+      for (const { json } of pages)
+        for (const item of json.features) expect(item.collection).toBe(collection.id);
+    }
+    const item = (await get('/stac/search?limit=1')).json.features[0];
+    const links = Object.fromEntries(
+      item.links.map((one: { rel: string; href: string }) => [one.rel, one.href]),
+    );
+    expect((await get(links.self)).json).toEqual(item);
+    expect((await get(links.via)).json.Id).toBe(item.id);
+    expect((await get(links['version-history'])).status).toBe(200);
+    expect((await get(links.describedby)).status).toBe(200);
+    if (!existsSync(schemaFolder))
+      context.skip('the folder ../shared/fixtures/stac-schemas is not there');
+    const documents = [landing.json, ...all.collections, item];
+    expect(await validateStac(documents)).toEqual({ faults: [], checked: documents.length });
+  });
+
+  it('gets every item once by GET and by POST, in any order, with the same conditions', async () => {
+    const context = await openFilled();
+    const byStart = context.published.map((one) => ({ id: one.Id, start: one.ContentDate.Start }));
+    const ascending = byStart.toSorted((a, b) => (a.start < b.start ? -1 : 1)).map(({ id }) => id);
+    const sorted = await follow(
+      context,
+      query('/search', { sortby: '+datetime', limit: '7' }),
+      nextOf,
+    );
+    expect(idsOf(sorted)).toEqual(ascending);
+    expect(sorted.map(({ json }) => json.numberReturned)).toEqual([7, 7, 7, 7, 7, 7, 3]);
+    const sortby = [{ field: 'properties.datetime', direction: 'desc' }];
+    expect(idsOf(await followPosts(context, { sortby, limit: 10 }))).toEqual(
+      ascending.toReversed(),
+    );
+    const newestFirst = context.published.map(({ Id }) => Id).toReversed();
+    expect(idsOf(await follow(context, '/stac/search', nextOf))).toEqual(newestFirst);
+    const text = "eo:cloud_cover < 50 AND title LIKE 'S2%'";
+    const filter = {
+      op: 'and',
+      args: [
+        { op: '<', args: [{ property: 'eo:cloud_cover' }, 50] },
+        { op: 'like', args: [{ property: 'title' }, 'S2%'] },
+      ],
+    };
+    const byText = await follow(context, query('/search', { filter: text, limit: '3' }), nextOf);
+    const byJson = await followPosts(context, { filter, 'filter-lang': 'cql2-json', limit: 4 });
+    expect(idsOf(byText).length).toBeGreaterThan(3);
+    expect(idsOf(byJson)).toEqual(idsOf(byText));
+    const inUrl = query('/search', { filter: JSON.stringify(filter), limit: '1000' });
+    expect(idsOf([await context.get(inUrl)])).toEqual(idsOf(byText));
+  });
+
+  it('combines collections, ids, area and time', async () => {
+    const context = await openFilled();
+    const { features } = (await context.get('/stac/search?limit=1000')).json;
+    const [first] = features;
+    const found = async (body: object) =>
+      idsOf(await followPosts(context, { limit: 1000, ...body }));
+    const inCollection = features.filter(
+      (one: typeof first) => one.collection === first.collection,
+    );
+    const ids = inCollection.map(({ id }: { id: string }) => id);
+    expect(await found({ collections: [first.collection] })).toEqual(ids);
+    expect(await found({ collections: [first.collection, 'no.such'] })).toEqual(ids);
+    expect(await found({ collections: ['no.such'] })).toEqual([]);
+    expect(await found({ ids: [first.id, 'no-such'] })).toEqual([first.id]);
+    expect(await found({ ids: [] })).toEqual([]);
+    const { start_datetime: start, end_datetime: end } = first.properties;
+    const during = await found({ datetime: `${start}/${end}` });
+    expect(during).toContain(first.id);
+    expect(await found({ datetime: start })).toContain(first.id);
+    expect(await found({ datetime: `${start}/..` })).toEqual(
+      features
+        .filter((one: typeof first) => one.properties.end_datetime >= start)
+        .map(({ id }: { id: string }) => id),
+    );
+    expect(await found({ datetime: `../${start}`, ids: [first.id] })).toEqual([first.id]);
+    const inBox = await found({ bbox: first.bbox });
+    expect(inBox).toContain(first.id);
+    expect(await found({ intersects: first.geometry, bbox: undefined })).toContain(first.id);
+    const [west, south, east, north] = first.bbox;
+    const bbox3 = [west, south, 0, east, north, 100];
+    expect(await found({ bbox: bbox3 })).toEqual(inBox);
+    const line = {
+      type: 'LineString',
+      coordinates: [
+        [west, south],
+        [east, north],
+      ],
+    };
+    const alongLine = await found({ intersects: line });
+    expect(alongLine).toContain(first.id);
+    expect(alongLine.every((id: string) => inBox.includes(id))).toBe(true);
+    const collection = { type: 'GeometryCollection', geometries: [line] };
+    expect(await found({ intersects: collection })).toEqual(alongLine);
+  });
+
+  it('gets only the requested fields', async () => {
+    const context = await openFilled();
+    const first = async (fields: string) =>
+      (await context.get(query('/search', { fields, limit: '1' }))).json.features[0];
+    const whole = (await context.get('/stac/search?limit=1')).json.features[0];
+    const usual = [
+      'type',
+      'stac_version',
+      'id',
+      'collection',
+      'geometry',
+      'bbox',
+      'links',
+      'assets',
+    ];
+    expect(Object.keys(await first(''))).toEqual([...usual, 'properties']);
+    expect((await first('properties.title')).properties).toEqual({
+      datetime: whole.properties.datetime,
+      title: whole.properties.title,
+    });
+    const lean = await first('id,properties,-geometry,-bbox,-links,-assets,-properties.title');
+    const { title: _, ...others } = whole.properties;
+    expect(lean.properties).toEqual(others);
+    expect(Object.keys(lean)).toEqual(['type', 'stac_version', 'id', 'collection', 'properties']);
+    const body = {
+      limit: 1,
+      fields: { include: ['__proto__.x'], exclude: ['__proto__.toString', 'links'] },
+    };
+    const [posted] = (await post(context, body)).json.features;
+    expect(posted).not.toHaveProperty('links');
+    expect(String({})).toBe('[object Object]');
+  });
+
+  it('gets 410 with the tombstone of a deleted product, which no search finds', async () => {
+    const context = await openConsole();
+    const { json } = await (await openFilled(2, 2)).get(
+      '/odata/v1/DeletedProducts?$expand=Attributes',
+    );
+    const [deleted] = json.value;
+    context.products.add('DeletedProducts', deleted);
+    const id = collectionId(collectionOfView(productView(deleted)));
+    const { status, json: gone } = await context.get(`/stac/collections/${id}/items/${deleted.Id}`);
+    expect(status).toBe(410);
+    expect(gone).toMatchObject({
+      code: 'Gone',
+      tombstone: {
+        id: deleted.Id,
+        collection: id,
+        title: deleted.Name,
+        deletionCause: deleted.DeletionCause,
+      },
+    });
+    expect((await context.get('/stac/search')).json.features).toEqual([]);
+    expect((await context.get('/stac/collections')).json.collections).toEqual([]);
+    expect((await context.get(`/stac/collections/${id}/items`)).status).toBe(404);
+  });
+
+  it('learns which properties a filter can name, also in the form that GDAL 3.6 reads', async () => {
+    const { get } = await openFilled(3);
+    const { json, headers } = await get('/stac/queryables');
+    expect(headers['content-type']).toBe('application/schema+json');
+    expect(json.properties['eo:cloud_cover']).toEqual({
+      title: 'Cloud cover in percent',
+      type: 'number',
+    });
+    expect(json.properties['catalogue:timeliness']).toMatchObject({ type: 'string' });
+    expect(json).not.toHaveProperty('queryables');
+    const draft = await get('/stac/queryables', { headers: { Accept: 'application/json' } });
+    expect(draft.headers['content-type']).toBe('application/json');
+    expect(draft.json.queryables).toContainEqual({ id: 'eo:cloud_cover', type: 'number' });
+    const names = Object.keys(json.properties).filter((name) => name !== 'geometry');
+    for (const name of names) {
+      const { status } = await get(query('/search', { filter: `"${name}" IS NULL`, limit: '1' }));
+      expect([name, status]).toEqual([name, 200]);
+    }
+  });
+});
+
+describe('a wrong STAC request is answered with', () => {
+  it.each([
+    ['/stac/nothing', 404, 'Unknown path.'],
+    ['/stac/collections/a.b', 404, 'There is no collection "a.b".'],
+    ['/stac/collections/a.b/items', 404, 'There is no collection "a.b".'],
+    ['/stac/collections/a.b/items/c', 404, 'The collection has no item "c".'],
+    ['/stac/collections/%ff', 404, 'Unknown path.'],
+    ['/stac/search?limit=0', 400, 'limit: Too small'],
+    ['/stac/search?limit=x', 400, 'limit: Invalid input'],
+    ['/stac/search?bbox=1,2,3', 400, 'bbox: must have 4 or 6 numbers'],
+    ['/stac/search?bbox=1,2,x,4', 400, 'bbox: 2: Invalid input'],
+    ['/stac/search?bbox=5,60,6,50', 400, 'South (60) is greater than north (50).'],
+    ['/stac/search?datetime=yesterday', 400, '"yesterday" is not a time'],
+    ['/stac/search?datetime=2026-01-02/2026-01-01', 400, 'The interval ends before it starts.'],
+    ['/stac/search?datetime=../..', 400, 'datetime must be a time, or an interval'],
+    ['/stac/search?sortby=title', 400, 'Items cannot be sorted by "title".'],
+    ['/stac/search?sortby=datetime,created', 400, 'sortby: must have one field'],
+    ['/stac/search?token=x', 400, 'The token is invalid.'],
+    ['/stac/search?color=red', 400, 'Unrecognized key: "color"'],
+    ['/stac/search?limit=1&limit=2', 400, 'The parameter limit occurs more than once.'],
+    ['/stac/search?filter=a%20%3D%201', 400, 'The property "a" cannot be queried.'],
+    ['/stac/search?filter=TRUE&filter-lang=cql2-json', 400, 'filter is not JSON'],
+    ['/stac/search?filter=TRUE&filter-crs=EPSG:3857', 400, 'filter-crs: Invalid input'],
+    [
+      '/stac/search?intersects=%7B"type":"Point"%7D',
+      400,
+      'The Point of the GeoJSON cannot be read',
+    ],
+    [
+      '/stac/search?bbox=1,2,3,4&intersects=%7B"type":"Point","coordinates":[1,2]%7D',
+      400,
+      'bbox and intersects exclude each other',
+    ],
+  ])('%s: %i', async (path, status, reason) => {
+    const { get } = await openFilled(2);
+    const answer = await get(path);
+    expect([answer.status, answer.json.description]).toEqual([
+      status,
+      expect.stringContaining(reason),
+    ]);
+    expect(answer.headers['content-type']).toBe('application/problem+json');
+    expect(answer.json).toMatchObject({ code: expect.any(String), requestId: expect.any(String) });
+  });
+
+  it('all faults at once, and 400, 405 or 413 for bodies and methods', async () => {
+    const context = await openFilled(2);
+    const { json } = await context.get('/stac/search?bbox=1,9,2,3&datetime=x&filter=y&sortby=z');
+    expect(json.errors).toHaveLength(4);
+    const items = '/stac/collections/SENTINEL-2.S2MSI1C/items';
+    expect((await context.get(`${items}?ids=a`)).json.description).toContain(
+      'Unknown parameter "ids".',
+    );
+    const broken = await context.get('/stac/search', { method: 'POST', body: '{' });
+    expect([broken.status, broken.json.description]).toEqual([400, 'The body is not JSON.']);
+    const large = await context.get('/stac/search', {
+      method: 'POST',
+      body: ' '.repeat(1_100_000),
+    });
+    expect([large.status, large.json.code]).toEqual([413, 'Content too large']);
+    const refused = await context.get('/stac/collections', { method: 'POST', body: '{}' });
+    expect([refused.status, refused.headers.allow]).toEqual([405, 'GET, HEAD']);
+    const deleted = await context.get('/stac/search', { method: 'DELETE' });
+    expect([deleted.status, deleted.headers.allow]).toEqual([405, 'GET, HEAD, POST']);
+  });
+
+  it('a fixed sentence for failures of the index', async () => {
+    const context = await openConsole();
+    context.products.failure = new AppError('unavailable', 'There is no index in /secret/place.');
+    const unavailable = await context.get('/stac/search');
+    expect([unavailable.status, unavailable.headers['retry-after']]).toEqual([503, '5']);
+    context.products.failure = new Error('secret');
+    const failed = await context.get('/stac/search');
+    expect(failed.status).toBe(500);
+    expect(failed.text + unavailable.text).not.toContain('secret');
+  });
+});

@@ -1,0 +1,139 @@
+/** Random filters of CQL2 over the properties of items, as JSON and as text. */
+import fc from 'fast-check';
+
+export type Filter = { op: string; args: unknown[] };
+
+/** Items whose values the filters use, so that each filter matches some of them. */
+export function arbitraryCql2(items: readonly Readonly<Record<string, unknown>>[]) {
+  const leaf = fc.oneof(
+    { weight: 5, arbitrary: arbitraryComparison(items) },
+    { weight: 1, arbitrary: arbitraryArea(items) },
+  );
+  return fc.letrec<{ filter: Filter }>((tie) => ({
+    filter: fc.oneof(
+      { maxDepth: 3, depthSize: 'small' },
+      leaf,
+      fc.record({
+        op: fc.constantFrom('and', 'or'),
+        args: fc.array(tie('filter'), { minLength: 2, maxLength: 3 }),
+      }),
+      tie('filter').map((one) => ({ op: 'not', args: [one] })),
+    ),
+  })).filter;
+}
+
+const ordered = ['=', '<>', '<', '<=', '>', '>='] as const;
+
+/** Properties that can only be compared for equality. */
+const equalityOnly = /^(?:id|platform|constellation|sat:orbit_state|grid:code|collection)$/;
+
+function arbitraryComparison(
+  items: readonly Readonly<Record<string, unknown>>[],
+): fc.Arbitrary<Filter> {
+  const properties = items.flatMap((item) =>
+    Object.entries(Object(item.properties)).filter(([, value]) => typeof value !== 'object'),
+  );
+  const names = [...new Set(properties.map(([name]) => name))].filter(
+    (name) => !name.startsWith('sar:frequency'),
+  );
+  return fc.constantFrom(...names).chain((name) => {
+    const values = properties.filter(([one]) => one === name).map(([, value]) => value);
+    const value = fc.constantFrom(...values).map(literalOf);
+    const property = { property: name };
+    const operators = equalityOnly.test(name) ? ordered.slice(0, 2) : ordered;
+    return fc.oneof(
+      fc.record({
+        op: fc.constantFrom(...operators),
+        args: value.map((one): unknown[] => [property, one]),
+      }),
+      fc.record({
+        op: fc.constant('in'),
+        args: fc
+          .array(value, { minLength: 2, maxLength: 3 })
+          .map((list): unknown[] => [property, list]),
+      }),
+      fc.constant({ op: 'isNull', args: [property] as unknown[] }),
+      ...(equalityOnly.test(name)
+        ? []
+        : [
+            fc.record({
+              op: fc.constant('between'),
+              args: fc.tuple(value, value).map((ends): unknown[] => [property, ...ends]),
+            }),
+          ]),
+      ...(name === 'title' ? [arbitraryPattern(values.map(String))] : []),
+    );
+  });
+}
+
+function literalOf(value: unknown): unknown {
+  const isTime = typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value);
+  return isTime ? { timestamp: value } : value;
+}
+
+function arbitraryPattern(names: readonly string[]): fc.Arbitrary<Filter> {
+  return fc
+    .record({
+      name: fc.constantFrom(...names),
+      start: fc.nat(8),
+      length: fc.integer({ min: 1, max: 12 }),
+      form: fc.constantFrom('starts', 'ends', 'contains', 'equals'),
+    })
+    .map(({ name, start, length, form }) => {
+      const escaped = (text: string) => text.replaceAll(/[%_\\]/g, '\\$&');
+      const patterns: Record<string, string> = {
+        starts: `${escaped(name.slice(0, length))}%`,
+        ends: `%${escaped(name.slice(-length))}`,
+        contains: `%${escaped(name.slice(start, start + length))}%`,
+        equals: escaped(name),
+      };
+      return { op: 'like', args: [{ property: 'title' }, patterns[form]] };
+    });
+}
+
+function arbitraryArea(items: readonly Readonly<Record<string, unknown>>[]): fc.Arbitrary<Filter> {
+  const boxes = items.flatMap(({ bbox }) => (Array.isArray(bbox) ? [bbox.map(Number)] : []));
+  return fc
+    .record({
+      box: fc.constantFrom(...(boxes.length === 0 ? [[0, 0, 1, 1]] : boxes)),
+      side: fc.double({ min: 0.01, max: 10, noNaN: true }),
+    })
+    .map(({ box: [x = 0, y = 0], side }) => {
+      const [west, south] = [Math.max(-170, x - side / 2), Math.max(-80, y - side / 2)];
+      const [east, north] = [Math.min(170, west + side), Math.min(80, south + side)];
+      const ring = [
+        [west, south],
+        [east, south],
+        [east, north],
+        [west, north],
+        [west, south],
+      ];
+      const polygon = { type: 'Polygon', coordinates: [ring] };
+      return { op: 's_intersects', args: [{ property: 'geometry' }, polygon] };
+    });
+}
+
+/** Writes a filter as CQL2 text. */
+export function cql2Text({ op, args }: Filter): string {
+  const texts = args.map(operandText);
+  const [left = '', right = '', last = ''] = texts;
+  if (op === 'and' || op === 'or')
+    return texts.map((one) => `(${one})`).join(` ${op.toUpperCase()} `);
+  if (op === 'not') return `NOT (${left})`;
+  if (op === 'isNull') return `${left} IS NULL`;
+  if (op === 'between') return `${left} BETWEEN ${right} AND ${last}`;
+  if (op === 's_intersects') return `S_INTERSECTS(${texts.join(', ')})`;
+  return `${left} ${op.toUpperCase()} ${right}`;
+}
+
+function operandText(value: unknown): string {
+  if (Array.isArray(value)) return `(${value.map(operandText).join(', ')})`;
+  if (typeof value === 'string') return `'${value.replaceAll("'", "''")}'`;
+  if (typeof value !== 'object' || value === null) return String(value).toUpperCase();
+  if ('op' in value) return cql2Text(value as Filter);
+  if ('property' in value) return String(value.property);
+  if ('timestamp' in value) return `TIMESTAMP('${value.timestamp}')`;
+  const rings: number[][][] = Object(value).coordinates;
+  const ringText = (ring: number[][]) => `(${ring.map((one) => one.join(' ')).join(', ')})`;
+  return `POLYGON(${rings.map(ringText).join(', ')})`;
+}

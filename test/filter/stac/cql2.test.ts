@@ -1,0 +1,177 @@
+/** Filters of CQL2: parsing, translation, evaluation, compared with another implementation. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/domain/app-error.ts';
+import { compileFilter } from '../../../src/filter/evaluate.ts';
+import { productView } from '../../../src/filter/product-view.ts';
+import { readCql2Json, toExpression } from '../../../src/filter/stac/cql2.ts';
+import { parseCql2Text } from '../../../src/filter/stac/cql2-text.ts';
+import { times } from '../../helpers/thorough.ts';
+import { arbitraryCql2, cql2Text, type Filter } from './arbitrary-cql2.ts';
+import { loadReference, type Reference } from './reference-cql2.ts';
+import { sampleItems } from './sample-items.ts';
+
+const translated = (text: string) => String(toExpression(parseCql2Text(text)));
+
+function refusalOf(read: () => unknown): string {
+  try {
+    read();
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'invalid') return error.text;
+    throw error;
+  }
+  throw new Error('The filter was accepted.');
+}
+
+describe('a filter of CQL2 becomes', () => {
+  it.each([
+    [
+      'eo:cloud_cover < 20',
+      "Attributes/OData.CSC.DoubleAttribute/any(att:att/Name eq 'cloudCover' and att/OData.CSC.DoubleAttribute/Value lt 20)",
+    ],
+    [
+      '20 >= "eo:cloud_cover"',
+      "Attributes/OData.CSC.DoubleAttribute/any(att:att/Name eq 'cloudCover' and att/OData.CSC.DoubleAttribute/Value le 20)",
+    ],
+    ["title = 'It''s'", "Name eq 'It''s'"],
+    ["title LIKE 'S2A\\_MSIL2A%'", "startswith(Name,'S2A_MSIL2A')"],
+    ["title NOT LIKE '%_COG%'".replace('_', '\\_'), "Name ge '' and not (contains(Name,'_COG'))"],
+    ["title LIKE 'exact'", "Name eq 'exact'"],
+    ['title IS NULL', "not (Name ge '')"],
+    ['NOT title IS NULL', "Name ge ''"],
+    [
+      "datetime >= TIMESTAMP('2026-05-01T10:00:00+02:00')",
+      'ContentDate/Start ge 2026-05-01T08:00:00.000000Z',
+    ],
+    ["created < DATE('2026-05-01')", 'PublicationDate lt 2026-05-01T00:00:00.000000Z'],
+    ["collection = 'nothing'", "Id eq ''"],
+    ['TRUE', "Id ne ''"],
+    ['catalogue:Online = FALSE', 'Online eq false'],
+    [
+      'S_INTERSECTS(geometry, BBOX(5, 45, 11, 48))',
+      "OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((5 45,11 45,11 48,5 48,5 45))')",
+    ],
+    [
+      'S_INTERSECTS(POINT(5 45), geometry)',
+      "OData.CSC.Intersects(area=geography'SRID=4326;POINT(5 45)')",
+    ],
+    [
+      "T_INTERSECTS(datetime, INTERVAL('2026-05-01', '..'))",
+      'ContentDate/End ge 2026-05-01T00:00:00.000000Z',
+    ],
+  ])('%s', (text, filter) => {
+    expect(translated(text)).toBe(filter);
+  });
+
+  it('a condition on mission and product type for a collection', () => {
+    const type =
+      "Attributes/OData.CSC.StringAttribute/any(att:att/Name eq 'productType' and att/OData.CSC.StringAttribute/Value eq 'S2MSI2A')";
+    expect(translated("collection = 'SENTINEL-2.S2MSI2A'")).toBe(
+      `Collection/Name eq 'SENTINEL-2' and ${type}`,
+    );
+  });
+});
+
+describe('a filter is refused by name for', () => {
+  it.each([
+    ['S_WITHIN(geometry, POINT(1 2))', 'The operator "s_within" of CQL2 is not supported.'],
+    ["A_CONTAINS(instruments, ('msi'))", 'The operator "a_contains" of CQL2 is not supported.'],
+    ["T_AFTER(datetime, DATE('2026-01-01'))", 'The operator "t_after" of CQL2 is not supported.'],
+    ["CASEI(title) = CASEI('s2a')", 'The function or operator "casei" of CQL2 is not supported'],
+    ["title LIKE 'S2A_%'", 'LIKE supports the wildcard % only at the start and at the end'],
+    ["processing:level LIKE 'L%'", 'LIKE is not supported for processing:level.'],
+    ["platform > 'sentinel-2a'", 'platform can only be compared with =, <> and IN.'],
+    ['instruments = 1', 'The property "instruments" cannot be queried.'],
+    ["eo:cloud_cover = 'much'", 'eo:cloud_cover can only be compared with a number'],
+    ['title = 5', 'title can only be compared with a text in single quotes'],
+    ["updated > 'soon'", 'updated can only be compared with a time'],
+    ['title = platform', 'A property can only be compared with'],
+    ['datetime', 'Unexpected "the end" at character 9'],
+    ['eo:cloud_cover < ', 'Unexpected "the end" at character 18'],
+    ["title = 'open", 'Unexpected "\'" at character 9'],
+    ['eo:cloud_cover < 20 AND', 'Unexpected "the end"'],
+    ['eo:cloud_cover < 20 20', 'Unexpected "20" at character 21'],
+    ['S_INTERSECTS(datetime, POINT(1 2))', 'S_INTERSECTS needs the property geometry'],
+    ['S_INTERSECTS(geometry, POINT(1))', 'Unexpected ")" at character 31'],
+    ['S_INTERSECTS(geometry, POLYGON((0 0, 1 1, 0 1, 1 0, 0 0)))', 'The catalogue would refuse'],
+    [`${'('.repeat(101)}TRUE${')'.repeat(101)}`, 'nested deeper than 100 levels'],
+  ])('%s', (text, reason) => {
+    expect(refusalOf(() => translated(text))).toContain(reason);
+  });
+
+  it('JSON that is no filter', () => {
+    const deep = (depth: number): unknown =>
+      depth === 0 ? true : { op: 'not', args: [deep(depth - 1)] };
+    expect(refusalOf(() => readCql2Json({ op: '<' }))).toContain('not CQL2 JSON');
+    expect(refusalOf(() => readCql2Json(['a']))).toContain('must be a condition');
+    expect(refusalOf(() => readCql2Json(deep(80)))).toContain('nested deeper');
+  });
+});
+
+describe('CQL2', () => {
+  const items = sampleItems();
+  const filters = arbitraryCql2(items.map(({ item }) => item));
+
+  it('text and JSON have the same meaning, as another parser confirms', async () => {
+    const reference = await loadReference();
+    fc.assert(
+      fc.property(filters, (filter) => {
+        const text = cql2Text(filter);
+        const parsed = parseCql2Text(text);
+        expect(parsed).toEqual(filter);
+        expect(flat(reference.parse(text))).toEqual(flat(filter));
+        expect(String(toExpression(parsed))).toBe(String(readCql2Json(filter)));
+      }),
+      { numRuns: times(300, 2_000) },
+    );
+  });
+
+  it('finds the same items as another implementation', async () => {
+    const reference = await loadReference();
+    let matched = 0;
+    fc.assert(
+      fc.property(filters, (filter) => {
+        const test = compileFilter(readCql2Json(filter).tree);
+        for (const { item, record } of items) {
+          const found = test(productView(record));
+          if (found) matched += 1;
+          expect([item.id, found]).toEqual([item.id, truthOf(filter, item, reference) === true]);
+        }
+      }),
+      { numRuns: times(150, 1_000) },
+    );
+    expect(matched).toBeGreaterThan(times(150, 1_000));
+  });
+});
+
+/** Joins nested groups of the same operator, as the reference does. */
+function flat(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(flat);
+  if (typeof value !== 'object' || value === null || !('op' in value)) return value;
+  const { op, args } = value as Filter;
+  const parts = args.map(flat);
+  if (op !== 'and' && op !== 'or') return { op, args: parts };
+  return { op, args: parts.flatMap((one) => (Object(one).op === op ? Object(one).args : [one])) };
+}
+
+/** Truth by three-valued logic (CQL2, 6.2); the reference evaluates only conditions without it. */
+function truthOf(filter: Filter, item: object, reference: Reference): boolean | null {
+  const { op, args } = withoutRanges(filter);
+  if (op !== 'and' && op !== 'or' && op !== 'not') return reference.matches(filter, item);
+  const truths = args.map((one) => truthOf(one as Filter, item, reference));
+  if (op === 'not') return truths[0] === null ? null : !truths[0];
+  const deciding = op === 'or';
+  if (truths.includes(deciding)) return deciding;
+  return truths.includes(null) ? null : !deciding;
+}
+
+/** By their definitions (CQL2, 6.3.2), because the reference cannot compare lists and ranges of times. */
+function withoutRanges(filter: Filter): Filter {
+  const [property, first, second] = filter.args;
+  const comparing = (op: string, value: unknown) => ({ op, args: [property, value] });
+  if (filter.op === 'between') {
+    return { op: 'and', args: [comparing('>=', first), comparing('<=', second)] };
+  }
+  if (filter.op !== 'in' || !Array.isArray(first)) return filter;
+  return { op: 'or', args: first.map((value) => comparing('=', value)) };
+}

@@ -147,7 +147,8 @@ const conditions: Readonly<Record<string, Condition>> = {
     return property.exists === null ? not(matching) : and(property.exists, not(matching));
   },
   isnull: (args, negated, name) => {
-    const { exists } = propertyOf(argument(args, 0, name), name);
+    const value = argument(args, 0, name);
+    const exists = isGeometryProperty(value) ? everywhere : propertyOf(value, name).exists;
     if (exists === null) return negated ? everyProduct : noProduct;
     return negated ? exists : not(exists);
   },

@@ -39,6 +39,11 @@ describe('a filter of CQL2 becomes', () => {
     ["title LIKE 'exact'", "Name eq 'exact'"],
     ['title IS NULL', "not (Name ge '')"],
     ['NOT title IS NULL', "Name ge ''"],
+    ['id IS NULL', "Id eq ''"],
+    [
+      'geometry IS NOT NULL',
+      "OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((-180 -90,-90 -90,0 -90,90 -90,180 -90,180 90,90 90,0 90,-90 90,-180 90,-180 -90))')",
+    ],
     [
       "datetime >= TIMESTAMP('2026-05-01T10:00:00+02:00')",
       'ContentDate/Start ge 2026-05-01T08:00:00.000000Z',

@@ -12,6 +12,7 @@ import {
   productType,
   sensed,
 } from '../src/filter/builder.ts';
+import { collectionId } from '../src/filter/stac/collections.ts';
 import { createRandom, type Random } from '../src/sandbox/clock.ts';
 import { toNameTime } from '../src/sandbox/products/record.ts';
 
@@ -20,6 +21,8 @@ export interface QueryCase {
   readonly name: string;
   readonly entity: Entity;
   readonly filters: readonly Expression[];
+  /** The same filters in CQL2; absent where STAC has no such products. */
+  readonly cql2?: ReadonlyMap<Expression, object>;
 }
 
 /** A measured order. */
@@ -55,6 +58,17 @@ interface Sample {
   readonly place: readonly [longitude: number, latitude: number];
 }
 
+/** A filter in the language of the catalogue, and in CQL2. */
+type InBoth = readonly [filter: Expression, cql2: object];
+
+function compared(op: string, property: string, value: unknown): object {
+  return { op, args: [{ property }, value] };
+}
+
+function both([one, oneInCql2]: InBoth, [other, otherInCql2]: InBoth): InBoth {
+  return [and(one, other), { op: 'and', args: [oneInCql2, otherInCql2] }];
+}
+
 /** Creates `count` filters of each kind from random products; deterministic for an index. */
 export async function createQueryCases(
   products: Products,
@@ -64,25 +78,56 @@ export async function createQueryCases(
   const random = createRandom(5);
   const samples = await drawSamples(products, lastPosition, count, random);
   const newestMs = await newestReceiptMs(products);
-  const ofProducts = (title: string, filterOf: (sample: Sample, index: number) => Expression) =>
-    ({ name: title, entity: 'Products', filters: samples.map(filterOf) }) satisfies QueryCase;
-  const within = ({ startMs }: Sample) => {
-    const fromMs = startMs - Math.floor(random.between(0, windowMs));
-    return and(sensed.from(new Date(fromMs)), sensed.until(new Date(fromMs + windowMs)));
+  const ofProducts = (title: string, filterOf: (sample: Sample, index: number) => InBoth) => {
+    const both = samples.map(filterOf);
+    const filters = both.map(([filter]) => filter);
+    return { name: title, entity: 'Products', filters, cql2: new Map(both) } satisfies QueryCase;
   };
+  const within = ({ startMs }: Sample): InBoth => {
+    const fromMs = startMs - Math.floor(random.between(0, windowMs));
+    const [from, until] = [new Date(fromMs), new Date(fromMs + windowMs)];
+    const at = (op: string, date: Date) =>
+      compared(op, 'datetime', { timestamp: date.toISOString() });
+    return [
+      and(sensed.from(from), sensed.until(until)),
+      { op: 'and', args: [at('>=', from), at('<', until)] },
+    ];
+  };
+  const containing = (part: string): InBoth => {
+    const pattern = `%${part.replaceAll('_', String.raw`\_`)}%`;
+    return [name.contains(part), compared('like', 'title', pattern)];
+  };
+  const inArea = (area: object): InBoth => [
+    intersects(area),
+    { op: 's_intersects', args: [{ property: 'geometry' }, area] },
+  ];
   return [
-    ofProducts('name exact', (sample) => name.eq(sample.name)),
-    ofProducts('name contains', (sample) => name.contains(rarePartOf(sample))),
+    ofProducts('name exact', (sample) => [
+      name.eq(sample.name),
+      compared('=', 'title', sample.name),
+    ]),
+    ofProducts('name contains', (sample) => containing(rarePartOf(sample))),
     ofProducts('name contains, common', (_, index) =>
-      name.contains(commonParts[index % commonParts.length] ?? ''),
+      containing(commonParts[index % commonParts.length] ?? ''),
     ),
-    ofProducts('collection, type, 6 h', (sample) =>
-      and(collection(sample.collection), productType.eq(sample.productType), within(sample)),
-    ),
-    ofProducts('box, 6 h', (sample) => and(intersects(boxAround(sample)), within(sample))),
-    ofProducts('polygon, cloud cover', (sample) =>
-      and(intersects(polygonAround(sample)), cloudCover.le(random.integer(5, 40))),
-    ),
+    ofProducts('collection, type, 6 h', (sample) => {
+      const { collection: mission, productType: type } = sample;
+      return both(
+        [
+          and(collection(mission), productType.eq(type)),
+          compared('=', 'collection', collectionId({ mission, productType: type })),
+        ],
+        within(sample),
+      );
+    }),
+    ofProducts('box, 6 h', (sample) => both(inArea(boxAround(sample)), within(sample))),
+    ofProducts('polygon, cloud cover', (sample) => {
+      const percent = random.integer(5, 40);
+      return both(inArea(polygonAround(sample)), [
+        cloudCover.le(percent),
+        compared('<=', 'eo:cloud_cover', percent),
+      ]);
+    }),
     {
       name: 'deleted since',
       entity: 'DeletedProducts',

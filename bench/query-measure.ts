@@ -1,5 +1,5 @@
 /** Measures every kind of query on the small and the large data in turn: its time and its scans. */
-import { Agent, get } from 'node:http';
+import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FoundProduct, IndexState, ProductQuery, Products } from '../src/domain/products.ts';
@@ -35,6 +35,8 @@ export interface CaseFigures {
   readonly httpPage: Compared;
   readonly count: Compared;
   readonly httpCount: Compared;
+  /** The first page over HTTP on the large data, in turn: OData, and a STAC search. Null for tombstones. */
+  readonly stac: { readonly odata: QueryTimes; readonly stac: QueryTimes } | null;
   /** First page in other orders, directly on the index; empty for tombstones. */
   readonly orders: readonly (Compared & { readonly order: StatedOrder })[];
   /** Plans on the large data. */
@@ -125,17 +127,30 @@ function createHttpClient(consoleUrl: string) {
         });
         return answer['@odata.count'] ?? Number.NaN;
       },
+    stacPage:
+      ({ cql2 }: QueryCase): RunQuery =>
+      async (filter) => {
+        const url = new URL('/stac/search', consoleUrl);
+        const sent = JSON.stringify({ filter: cql2?.get(filter), limit: pageRows });
+        const { status, body } = await getText(url, agent, sent);
+        if (status !== 200) throw new Error(`${url.pathname} answered ${status}: ${body}`);
+        // Format of item collections (STAC API).
+        return (JSON.parse(body) as { features: unknown[] }).features.length;
+      },
     close: () => agent.destroy(),
   };
 }
 
-function getText(url: URL, agent: Agent): Promise<{ status: number; body: string }> {
+/** Gets a URL, or posts JSON to it. */
+function getText(url: URL, agent: Agent, sent?: string): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
-    const outgoing = get(url, { agent, timeout: answerTimeoutMs }, (response) => {
+    const method = sent === undefined ? 'GET' : 'POST';
+    const outgoing = request(url, { agent, method, timeout: answerTimeoutMs }, (response) => {
       text(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject);
     });
     outgoing.on('timeout', () => outgoing.destroy(new Error(`${url} was not answered in time`)));
     outgoing.on('error', reject);
+    outgoing.end(sent);
   });
 }
 
@@ -202,9 +217,19 @@ async function measureCase(small: SubjectCase, large: SubjectCase): Promise<Case
           subject.products.count({ entity, filter }),
     ),
     httpCount: await compare(({ subject, one }) => subject.http.count(one)),
+    stac: large.one.cql2 === undefined ? null : await compareStac(large),
     orders,
     plans: await measurePlans(large.subject.products, large.one),
   };
+}
+
+async function compareStac({ subject: { http }, one }: SubjectCase) {
+  const { filters } = one;
+  const { small: odata, large: stac } = await timeInTurn(
+    { filters, runQuery: http.page(one) },
+    { filters, runQuery: http.stacPage(one) },
+  );
+  return { odata, stac };
 }
 
 /** The values of a query, and the function that runs it. */
@@ -214,7 +239,7 @@ interface TimedQuery {
 }
 
 /**
- * Runs the last values first, as warm-up, and then the others, on both data folders in turn, so that other activity of
+ * Runs the last values first, as warm-up, and then the others, on both data folders (or in both ways) in turn, so that other activity of
  * the machine affects both equally.
  */
 async function timeInTurn(small: TimedQuery, large: TimedQuery): Promise<Compared> {

@@ -87,6 +87,7 @@ Examples:
         renderData([small, large]),
         renderTimes('First page, newest first', cases, sizes, ['page', 'httpPage']),
         renderTimes('Count', cases, sizes, ['count', 'httpCount']),
+        renderStac(cases, largeRows),
         renderOrders(cases, sizes),
         renderPlans(cases, largeRows),
         renderTargets(targets),
@@ -123,6 +124,9 @@ function targetsOf(
         met: value <= ratioMax || large.medianMs < fastMs,
       };
     }),
+    ...cases.flatMap(({ name, stac }) =>
+      stac === null ? [] : target(`first page, STAC / OData: ${name}`, ratioOf(stac), { max: 1.5 }),
+    ),
     target('slowest count over HTTP, exact or an estimate, ms', slowestCountMs, { max: 1_000 }),
     target('index, bytes per product', data.indexBytes / data.products, { max: 1_000 }),
     target('peak memory of the server, MB', inMegabytes(serverPeakResidentBytes), { max: 300 }),
@@ -176,6 +180,23 @@ function comparedCells({ small, large }: Compared): string[] {
     ...[small.medianMs, small.p95Ms, large.medianMs, large.p95Ms].map((ms) => figure(ms, 2)),
     figure(large.medianMs / small.medianMs, 1),
   ];
+}
+
+type InTurn = NonNullable<CaseFigures['stac']>;
+
+function ratioOf({ odata, stac }: InTurn): number {
+  return stac.medianMs / odata.medianMs;
+}
+
+function renderStac(cases: readonly CaseFigures[], products: number): string {
+  const rows = cases.flatMap(({ name, stac: both }) => {
+    if (both === null) return [];
+    const { odata, stac } = both;
+    const times = [odata.medianMs, odata.p95Ms, stac.medianMs, stac.p95Ms];
+    return [[name, ...times.map((ms) => figure(ms, 2)), figure(ratioOf(both), 2)]];
+  });
+  const title = `First page over HTTP, ${products}`;
+  return alignTable([[title, 'OData: ms', 'p95', 'STAC: ms', 'p95', 'ratio'], ...rows]);
 }
 
 function renderOrders(cases: readonly CaseFigures[], sizes: readonly string[]): string {

@@ -11,6 +11,7 @@ import { batches } from '../domain/streams.ts';
 import { toTextJson } from '../domain/summaries.ts';
 import { byteText, printable } from '../domain/text.ts';
 import { toFeature } from '../filter/product-view.ts';
+import { toStacItem } from '../filter/stac/item.ts';
 import { openStoreReader } from '../store/store.ts';
 import type { Output } from './io.ts';
 import { type Column, printTable, wrapText, writeOut } from './output.ts';
@@ -60,6 +61,12 @@ export function writeProducts(
       const feature = toFeature(product, catalogueUrl);
       if (summary === undefined) return feature;
       return { ...feature, properties: { ...feature.properties, summary } };
+    },
+    item: (product) => {
+      const item = toStacItem(product, { catalogueUrl, origin: null });
+      const { summary } = product;
+      if (summary !== undefined) item.properties.description = summary.text;
+      return item;
     },
     // One line per product, also for a text with line breaks.
     id: ({ row: { productId }, summary }) =>

@@ -1,4 +1,4 @@
-/** Writes rows as table, JSON, NDJSON, CSV, GeoJSON or ids. */
+/** Writes rows as table, JSON, NDJSON, CSV, GeoJSON, STAC items or ids. */
 import { stringify } from 'csv-stringify/sync';
 import { AppError } from '../domain/app-error.ts';
 import { csvOptions } from '../domain/json-rows.ts';
@@ -9,7 +9,7 @@ import { counted, printTable, writeForeign, writeJson, writeOut } from './output
 export const outputForms = ['table', 'json', 'ndjson', 'csv'] as const;
 export type OutputForm = (typeof outputForms)[number];
 
-export const productForms = [...outputForms, 'geojson', 'ids'] as const;
+export const productForms = [...outputForms, 'geojson', 'stac', 'ids'] as const;
 export type ProductForm = (typeof productForms)[number];
 
 /** Output of one kind of rows, by format. */
@@ -23,6 +23,8 @@ export interface RowForms<Row> {
   values: (row: Row) => Readonly<Record<string, unknown>>;
   /** A GeoJSON feature. */
   feature?: (row: Row) => unknown;
+  /** A STAC item. */
+  item?: (row: Row) => unknown;
   /** Line with the id. */
   id?: (row: Row) => string;
 }
@@ -73,8 +75,10 @@ async function writeElements<Row>(
   if (form === 'csv') await writeOut(output, `${fields.join(',')}\n`);
   for await (const row of rows) {
     if (form === 'ids') await writeForeign(output, `${forms.id?.(row)}\n`);
-    else if (form === 'ndjson') await writeForeign(output, `${JSON.stringify(forms.json(row))}\n`);
-    else {
+    else if (form === 'ndjson' || form === 'stac') {
+      const element = form === 'stac' ? forms.item?.(row) : forms.json(row);
+      await writeForeign(output, `${JSON.stringify(element)}\n`);
+    } else {
       const values = forms.values(row);
       const cells = fields.map((field) => values[field]);
       await writeForeign(output, stringify([cells], csvOptions));

@@ -96,6 +96,25 @@ describe('the products for programs', () => {
     expect(bare).toMatchObject({ id: guid('4'), geometry: null });
   });
 
+  it('are STAC items as stac, one per line, but not when deleted', async () => {
+    const { out } = await context.earshot([...oldest, '--output', 'stac', '--summaries']);
+    const items = out
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(items.map(({ id }) => id)).toEqual(['1', '2', '3', '4'].map(guid));
+    expect(items[0]).toMatchObject({
+      type: 'Feature',
+      collection: 'SENTINEL-2.S2MSI2A',
+      properties: { 'eo:cloud_cover': 12.5, 'grid:code': 'MGRS-31UFR' },
+      assets: { s3: { href: 's3://eodata/Sentinel-2/one.SAFE' } },
+      links: [{ rel: 'via', href: columns.downloadUrl.replace('/$value', '') }],
+    });
+    expect(items[0].properties.description).toContain('Sentinel-2A');
+    const deleted = context.earshot('query products --deleted --output stac');
+    await expectRefusal(deleted, /A deleted product has no STAC item\./);
+  });
+
   it('are split at the antimeridian as geojson (RFC 7946, 3.1.9)', async ({ context: own }) => {
     const area = 'POLYGON ((179 0, -179 0, -179 1, 179 1, 179 0))';
     await own.fill([deliveryOf({ id: guid('7'), name: 'S2A_ACROSS.SAFE', area })]);
@@ -113,6 +132,7 @@ describe('the products for programs', () => {
     ['ndjson', ''],
     ['csv', `${fields.join(',')}\n`],
     ['geojson', '{"type":"FeatureCollection","features":[]}\n'],
+    ['stac', ''],
     ['ids', ''],
     ['table', ''],
   ])('as %s are %j when nothing matches', async (form, expected) => {

@@ -89,6 +89,7 @@ ContentDate/End, DeletionDate. received is the time of the first receipt.
 Output formats:
   json, ndjson  product records of the catalogue
   ids           one product id per line
+  stac          STAC items, one per line; links lead to the catalogue
   geojson       FeatureCollection (RFC 7946) with the columns of csv as properties
   csv           position productId productName collection platform productType processingLevel
                 sensingStart sensingEnd publicationDate modificationDate sizeBytes online
@@ -97,8 +98,8 @@ Output formats:
 Times are ISO 8601 UTC. A download from s3Path or downloadUrl needs an access token.
 
 --summaries adds the summaries. json, ndjson and geojson have the field summary with text, model,
-verified and createdAt. csv has the columns summary, summaryModel and summaryVerified. In the
-format ids, each line has the id, a tab and the text.
+verified and createdAt. csv has the columns summary, summaryModel and summaryVerified. stac has the
+property description. In the format ids, each line has the id, a tab and the text.
 
 For the fields of --explain with --json, see \`earshot filter explain --help\`.
 
@@ -121,10 +122,15 @@ async function queryProducts(io: Io, flags: QueryProductsFlags): Promise<void> {
       advice: 'Omit --output, or use --json.',
     });
   }
+  if (form === 'stac' && flags.deleted !== undefined) {
+    throw new AppError('usage', 'A deleted product has no STAC item.', {
+      advice: 'Use --output geojson or ndjson.',
+    });
+  }
   const columns = readColumns(flags.columns, form, productFieldNames({ texts }));
   const question = readQuestion(io, flags, columns);
   const place = loadConfig(io, dataSections);
-  const hasLinks = columns !== undefined || form === 'csv' || form === 'geojson';
+  const hasLinks = columns !== undefined || ['csv', 'geojson', 'stac'].includes(form);
   const catalogueUrl = hasLinks ? loadConfig(io, ['catalogueUrl']).catalogueUrl : '';
   await withCurrentIndex(place, io, async (products) => {
     const { stdout, stderr, signal, nowUs } = io;

@@ -81,10 +81,14 @@ function readParameters<Query extends z.ZodObject>(schema: Query, url: URL): z.o
   });
 }
 
-/** Returns a URL with one parameter changed, for the next page. */
+/**
+ * Returns a URL with one parameter changed, for the next page. Blanks become `%20`: some clients (URI.js) take a plus sign
+ * literally.
+ */
 export function withParameter(url: URL, name: string, value: string | number): string {
   const next = new URL(url);
   next.searchParams.set(name, String(value));
+  next.search = next.search.replaceAll('+', '%20');
   return next.href;
 }
 

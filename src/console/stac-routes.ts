@@ -8,6 +8,7 @@ import type { CollectionSummary, FoundProduct, Products } from '../domain/produc
 import { and, type Expression, textField } from '../filter/builder.ts';
 import { collectionId, inCollection, readCollectionId } from '../filter/stac/collections.ts';
 import { toStacItem } from '../filter/stac/item.ts';
+import { withParameter } from './api-route.ts';
 import { jsonAnswer, requestedUrl, stacPath, stacProblem } from './errors.ts';
 import { cursorText, readProductPage } from './products-route.ts';
 import { type Environment, type QueryLine, sent } from './query-line.ts';
@@ -216,7 +217,9 @@ async function requireCollection(id: string, source: StacSource): Promise<Collec
 
 function answerSearch(request: StacRequest): Promise<Response> {
   const search = readSearchParameters(request.url.searchParams);
-  return answerPage(search, request, { next: (token) => linkWith(request.url, token) });
+  return answerPage(search, request, {
+    next: (token) => ({ href: withParameter(request.url, 'token', token) }),
+  });
 }
 
 function answerPost(request: StacRequest, search: StacSearch): Promise<Response> {
@@ -240,16 +243,10 @@ async function answerItems(id: string, request: StacRequest): Promise<Response> 
   return answerPage(search, request, {
     ...(key === null ? {} : { within: inCollection(key) }),
     collection: { rel: 'collection', href: collectionUrl(root, id), type: 'application/json' },
-    next: (token) => linkWith(url, token),
+    next: (token) => ({ href: withParameter(url, 'token', token) }),
     // The list of collections may be older than the newest product.
     onEmpty: () => requireCollection(id, request),
   });
-}
-
-function linkWith(url: URL, token: string): object {
-  const next = new URL(url);
-  next.searchParams.set('token', token);
-  return { href: next.href };
 }
 
 const geoJsonType = 'application/geo+json';

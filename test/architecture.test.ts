@@ -34,6 +34,7 @@ const packageOwners: Record<string, string> = {
   'acme-client': 'tls',
   '@nats-io/transport-node': 'sinks',
   '@nats-io/jetstream': 'sinks',
+  mqtt: 'sinks',
   'prom-client': 'console',
   pg: 'shared-log',
 };
@@ -48,8 +49,8 @@ const errorTextReaders: Record<string, string> = {
 
 /** Libraries that cost tens of milliseconds or megabytes, and may only be loaded on demand. */
 const largeLibraries = {
-  receiver: ['acme-client', '@peculiar/x509', 'openid-client', 'which-polygon', 'pg'],
-  command: ['acme-client', '@peculiar/x509', 'openid-client', 'prom-client', 'hono', 'pg'],
+  receiver: ['acme-client', '@peculiar/x509', 'openid-client', 'which-polygon', 'pg', 'mqtt'],
+  command: ['acme-client', '@peculiar/x509', 'openid-client', 'prom-client', 'hono', 'pg', 'mqtt'],
 };
 
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' })

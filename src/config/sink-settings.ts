@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { errorCodeOf } from '../domain/app-error.ts';
 import { subscriptionEvents, subscriptionNamePattern } from '../domain/subscription.ts';
+import { formatNames } from '../sinks/formats.ts';
 import { type SinkKindName, type SinkTarget, sinkKinds } from '../sinks/registry.ts';
 import type { AnySinkKind, ReadFile } from '../sinks/target.ts';
 import { filterSchema } from './values.ts';
@@ -15,7 +16,8 @@ const wholeNumber = (most: number) => {
 
 const names = Object.keys(sinkKinds) as SinkKindName[];
 const kinds: readonly AnySinkKind[] = Object.values(sinkKinds);
-const targetList = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(names);
+const listed = (items: readonly string[]) =>
+  new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(items);
 
 type Intersection<Union> = (Union extends unknown ? (one: Union) => void : never) extends (
   all: infer All,
@@ -48,6 +50,8 @@ export const sinkSchema = z
         .optional(),
       /** Filter of products; by default every product. */
       filter: filterSchema.default(''),
+      /** Format of messages; by default the document. */
+      format: z.enum(formatNames).optional(),
       /** Start of a new sink: future notifications (`now`, default), or the `start` of the log. */
       from: z.enum(['now', 'start']).default('now'),
       /** Maximum number of concurrent deliveries; the default depends on the kind. */
@@ -61,11 +65,18 @@ export const sinkSchema = z
   )
   .refine(
     (sink) => names.filter((name) => sink[name] !== undefined).length === 1,
-    `set exactly one target: ${targetList}`,
+    `set exactly one target: ${listed(names)}`,
   )
   .superRefine((sink, context) => {
     const faults = kinds.flatMap((kind) => kind.faults?.(sink) ?? []);
     for (const fault of faults) context.addIssue(fault);
+    for (const name of names.filter((one) => sink[one] !== undefined)) {
+      const { formats = [] }: AnySinkKind = sinkKinds[name];
+      const allowed = ['document', ...formats];
+      if (allowed.includes(sink.format ?? 'document')) continue;
+      const message = `must be ${listed(allowed)} for this kind of sink`;
+      context.addIssue({ code: 'custom', path: ['format'], message });
+    }
   });
 
 /** A sink in the file, parsed. */

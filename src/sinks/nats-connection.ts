@@ -10,43 +10,10 @@ export async function loadLibrary() {
     import('@nats-io/jetstream'),
     import('@nats-io/transport-node'),
   ]);
-  return { ...jetstream, connect: transport.connect, errors: transport.errors };
+  const { connect, errors, headers } = transport;
+  return { ...jetstream, connect, errors, headers };
 }
 export type Library = Awaited<ReturnType<typeof loadLibrary>>;
-
-/** Opens the connection on demand. Reconnecting by the library is off: the sink's retry delays apply. */
-export function createConnection(open: (signal: AbortSignal) => Promise<NatsConnection>) {
-  let opening: Promise<NatsConnection> | null = null;
-  let opened: NatsConnection | null = null;
-  const closing = new AbortController();
-
-  const start = async () => {
-    try {
-      const connection = await open(closing.signal);
-      if (closing.signal.aborted) await connection.close();
-      opened = connection;
-      void connection.closed().then(clear, clear);
-      return connection;
-    } catch (error) {
-      clear();
-      throw error;
-    }
-  };
-  const clear = () => {
-    opening = null;
-    opened = null;
-  };
-  return {
-    current: (): Promise<NatsConnection> => {
-      opening ??= start();
-      return opening;
-    },
-    close: async () => {
-      closing.abort();
-      await opened?.close();
-    },
-  };
-}
 
 /** Diagnostics channel to which Node publishes each opened socket, as `{ socket }`. */
 const socketOpened = 'net.client.socket';

@@ -1,5 +1,4 @@
 /** Delivers items to a NATS JetStream stream, with the client library of the NATS project. */
-import { once } from 'node:events';
 import type { ConnectionOptions, NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
 import { errorText } from '../domain/app-error.ts';
@@ -8,8 +7,11 @@ import { subscriptionEvents } from '../domain/subscription.ts';
 import { networkFault } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax } from '../http/foreign-text.ts';
 import type { SinkDocument } from './document.ts';
-import { createConnection, type Library, loadLibrary, openNats } from './nats-connection.ts';
+import { cloudEventOf, cloudEventType, type FormatName } from './formats.ts';
+import { type Library, loadLibrary, openNats } from './nats-connection.ts';
+import { createConnection } from './on-demand.ts';
 import {
+  aborted,
   type CheckContext,
   certificatesForm,
   defineSinkKind,
@@ -29,6 +31,7 @@ export interface NatsSettings {
     | { kind: 'user'; user: string; password: string }
     | { kind: 'token'; token: string };
   ca: string | null;
+  format?: FormatName;
 }
 
 const serverForm =
@@ -120,14 +123,17 @@ export const nats = defineSinkKind({
     nats: natsSchema.optional(),
   },
   targetFields: Object.keys(natsSchema.shape),
+  formats: ['cloudevents'],
   concurrency: 32,
-  settings: ({ nats }, readFile): NatsSettings => {
+  settings: ({ nats, format }, readFile): NatsSettings => {
     if (nats === undefined) throw new Error('The schema requires a target.');
     const { servers, subject, ca } = nats;
     const credentials = readCredentials(nats, readFile);
-    return { servers, subject, credentials, ca: readFile('nats.ca', ca, certificatesForm) };
+    const pem = readFile('nats.ca', ca, certificatesForm);
+    return { servers, subject, credentials, ca: pem, ...(format && { format }) };
   },
-  open: (target, { name, timeoutMs }) => {
+  open: (target, { name, timeoutMs, urls }) => {
+    const isCloudEvent = target.format === 'cloudevents';
     const connection = createConnection((signal) =>
       openNats(connectionOptions(target, name), { signal }),
     );
@@ -135,7 +141,7 @@ export const nats = defineSinkKind({
       deliver: async (item, signal) => {
         const subject = subjectFor(target.subject, item);
         // Outside of the `try`: a document that cannot be serialized is not the server's fault.
-        const document = JSON.stringify(item);
+        const message = JSON.stringify(isCloudEvent ? cloudEventOf(item, urls) : item);
         let library: Library;
         try {
           library = await loadLibrary();
@@ -146,7 +152,9 @@ export const nats = defineSinkKind({
           const stream = library.jetstream(await connection.current());
           // Longer than the signal, whose reason says more than the library's error.
           const timeout = timeoutMs + connectTimeoutMs;
-          await stream.publish(subject, document, { msgID: item.id, timeout });
+          const headers = library.headers();
+          if (isCloudEvent) headers.set('content-type', cloudEventType);
+          await stream.publish(subject, message, { msgID: item.id, timeout, headers });
         };
         try {
           await Promise.race([publish(), aborted(signal)]);
@@ -209,11 +217,6 @@ function connectionOptions(
     ...(credentials.kind === 'user' && { user: credentials.user, pass: credentials.password }),
     ...(credentials.kind === 'token' && { token: credentials.token }),
   };
-}
-
-async function aborted(signal: AbortSignal): Promise<never> {
-  if (!signal.aborted) await once(signal, 'abort');
-  throw signal.reason;
 }
 
 /** `JSStreamMessageExceedsMaximumErr` of nats-server's errors.json. */

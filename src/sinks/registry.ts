@@ -2,12 +2,13 @@
 import type { Finding } from '../domain/finding.ts';
 import type { SinkRules } from '../domain/sinks.ts';
 import { command } from './command.ts';
+import { mqtt } from './mqtt.ts';
 import { nats } from './nats.ts';
 import type { AnySinkKind, CheckContext, OpenContext, Target } from './target.ts';
 import { webhook } from './webhook.ts';
 
 /** Kinds by the field of `earshot.config.ts` that defines the target. */
-export const sinkKinds = { command, webhook, nats };
+export const sinkKinds = { command, webhook, nats, mqtt };
 
 type Kinds = typeof sinkKinds;
 export type SinkKindName = keyof Kinds;

@@ -1,4 +1,5 @@
 /** Interface of a kind of sink, and its context. */
+import { once } from 'node:events';
 import { z } from 'zod';
 import type { Finding } from '../domain/finding.ts';
 import type { Cursors, Logger, NotificationLog } from '../domain/ports.ts';
@@ -6,6 +7,7 @@ import type { SinkRules, Sinks } from '../domain/sinks.ts';
 import type { RunProgram } from '../host/run-program.ts';
 import { holdsCertificates } from '../http/tls-settings.ts';
 import type { SinkDocument } from './document.ts';
+import type { FormatName, MessageUrls } from './formats.ts';
 
 /**
  * A kind of sink: a file that exports it, and a line in `registry.ts`. `Fields` are the kind's fields of a sink in
@@ -14,20 +16,25 @@ import type { SinkDocument } from './document.ts';
 export interface SinkKind<Fields extends z.ZodRawShape, Settings extends object> {
   fields: Fields;
   /** Returns faults in the combination of fields. Also called for sinks of other kinds. */
-  faults?(sink: FieldValues<Fields>): string[];
+  faults?(sink: SinkFields<Fields>): string[];
   /** Fields of its target, for advice about misspelt names. */
   targetFields?: readonly string[];
+  /** Formats that it supports, in addition to `document`. */
+  formats?: readonly FormatName[];
   /** Default number of deliveries at a time. */
   concurrency: number;
   /** Returns the settings of a sink; reads secrets and certificates from their files. */
-  settings(sink: FieldValues<Fields>, readFile: ReadFile): Settings;
+  settings(sink: SinkFields<Fields>, readFile: ReadFile): Settings;
   /** Opens a target without connecting. Large libraries are imported with the first item. */
   open(settings: Settings, context: OpenContext): Target;
   /** Runs the doctor's check of the target. Delivers nothing; never rejects. */
   check(settings: Settings, context: CheckContext): Promise<Omit<Finding, 'check'>>;
 }
 
-type FieldValues<Fields extends z.ZodRawShape> = z.output<z.ZodObject<Fields>>;
+/** The kind's own fields of a sink, and the format that all kinds share. */
+type SinkFields<Fields extends z.ZodRawShape> = z.output<z.ZodObject<Fields>> & {
+  format?: FormatName | undefined;
+};
 
 /** Any kind. Callers must only pass fields and settings of that kind. */
 export type AnySinkKind = SinkKind<z.ZodRawShape, object>;
@@ -65,7 +72,7 @@ export const nameField = (example: string) => {
 };
 
 export type OpenContext = Pick<SinkRules, 'name' | 'timeoutMs'> &
-  Pick<SinkContext, 'run' | 'fetch' | 'nowUs'> & { logger: Pick<Logger, 'info'> };
+  Pick<SinkContext, 'run' | 'fetch' | 'nowUs' | 'urls'> & { logger: Pick<Logger, 'info'> };
 
 export interface CheckContext {
   sink: SinkRules;
@@ -91,6 +98,12 @@ export function unavailable(reason: string): TargetFailure {
   return { kind: 'unavailable', reason, retryAfterMs: null };
 }
 
+/** Rejects with the reason of the signal when it is aborted; never resolves. */
+export async function aborted(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, 'abort');
+  throw signal.reason;
+}
+
 export interface Target {
   /**
    * Delivers one item. Resolves soon after the signal is aborted, then with any answer. Rejects only if the item
@@ -113,4 +126,6 @@ export interface SinkContext {
   logger: Logger;
   fetch: typeof fetch;
   run: RunProgram;
+  /** URLs in messages. */
+  urls: MessageUrls;
 }

@@ -13,6 +13,7 @@ import {
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
 import { exactUrl } from '../http/network-address.ts';
 import { contextTrusting } from '../http/tls-settings.ts';
+import { cloudEventOf, cloudEventType, type FormatName } from './formats.ts';
 import {
   certificatesForm,
   defineSinkKind,
@@ -43,10 +44,17 @@ const webhookSecretForm: FileForm = {
   },
 };
 
+interface WebhookSettings {
+  url: string;
+  secret: string | null;
+  ca: string | null;
+  format?: FormatName;
+}
+
 /**
  * Posts `{ type, timestamp, data }`: for example `product.created`, the time of receipt, and the document. Sends the
  * headers of Standard Webhooks; `webhook-signature` only with a secret. Any 2xx status acknowledges the item, even if
- * the body fails. Does not follow redirects, so that items are only sent to the configured URL.
+ * the body fails. With the format `cloudevents`, the body is a CloudEvent instead, and signed the same way. Does not follow redirects, so that items are only sent to the configured URL.
  */
 export const webhook = defineSinkKind({
   fields: {
@@ -67,25 +75,30 @@ export const webhook = defineSinkKind({
     }
     return faults;
   },
+  formats: ['cloudevents'],
   concurrency: 8,
-  settings: ({ webhook: url = '', secretFile, ca }, readFile) => ({
+  settings: ({ webhook: url = '', secretFile, ca, format }, readFile): WebhookSettings => ({
     url,
     secret: readFile('secretFile', secretFile, webhookSecretForm),
     ca: readFile('ca', ca, certificatesForm),
+    ...(format && { format }),
   }),
-  open: ({ url, secret, ca }, context) => {
+  open: ({ url, secret, ca, format }, context) => {
+    const isCloudEvent = format === 'cloudevents';
     const trusting = ca === null ? null : createTrustingFetch(ca);
     const send = trusting?.fetch ?? context.fetch;
     const drain = createDrain();
     return {
       deliver: async (item, signal) => {
         const { id, event, receivedAt } = item;
-        const document = { type: `product.${event}`, timestamp: receivedAt, data: item };
+        const document = isCloudEvent
+          ? cloudEventOf(item, context.urls)
+          : { type: `product.${event}`, timestamp: receivedAt, data: item };
         const body = JSON.stringify(document);
         // New for each attempt, because receivers reject timestamps older than some minutes.
         const timestamp = String(Math.floor(context.nowUs() / 1_000_000));
         const headers = {
-          'content-type': 'application/json',
+          'content-type': isCloudEvent ? cloudEventType : 'application/json',
           'user-agent': 'earshot',
           'webhook-id': id,
           'webhook-timestamp': timestamp,

@@ -7,6 +7,7 @@ import { serveSinks } from '../../src/cli/start/sinks.ts';
 import { loadEachSink } from '../../src/config/sinks.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { messageUrls } from '../sinks/sink-definition.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
 import { registration } from '../watch/watch-context.ts';
 import { recordingLog } from './recording-log.ts';
@@ -32,7 +33,7 @@ async function serve(
   const workingDir = config === null ? temporaryDirectory() : writeConfig(config);
   const { log, lines: all } = recordingLog();
   const io = { nowUs: () => 0, random: () => 0.5, fetch, env: {}, workingDir };
-  const served = await serveSinks({ store }, log, io);
+  const served = await serveSinks({ store, urls: messageUrls }, log, io);
   onTestFinished(() => served.stop());
   const lines = () => all.filter(({ level }) => level !== 'debug');
   return { ...served, lines, store, dataDir };

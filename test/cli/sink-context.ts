@@ -9,6 +9,7 @@ import { createRunProgram } from '../../src/host/run-program.ts';
 import { startSinks } from '../../src/sinks/run-sinks.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { messageUrls } from '../sinks/sink-definition.ts';
 import { type FakeIoOptions, nowUs, silentLog, type Words } from './fake-io.ts';
 import { createContext, delivery, hourUs, withStore } from './filled-store.ts';
 
@@ -48,6 +49,7 @@ export function createSinkCommandContext(sinks: string) {
           logger: silentLog,
           fetch,
           run: createRunProgram({ env: { PATH: '/usr/bin:/bin' } }),
+          urls: messageUrls,
         },
         (await loadEachSink(workingDir)).definitions,
       );

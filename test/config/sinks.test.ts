@@ -3,8 +3,10 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { collection, defineConfig, type EarshotConfig } from '../../src/index.ts';
+import { mqtt } from '../../src/sinks/mqtt.ts';
 import { createChain } from '../admin/endpoint/certificate-chain.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { mqttTarget } from '../sinks/mqtt-target.ts';
 import { exporting, loadText, refusalAt } from './load-file.ts';
 
 const load = (sinks: unknown, folder?: string) =>
@@ -39,11 +41,12 @@ describe('sinks', () => {
     expect(subscriptions).toBeNull();
   });
 
-  it('can be a command, a webhook and NATS, with defaults', async () => {
+  it('can be a command, a webhook, NATS and MQTT, with defaults', async () => {
     const { sinks, subscriptions } = await load({
       web: { webhook: 'https://hooks.example.org/x?a=b' },
       act: { command: ['python3', 'act.py', ''] },
       bus: { nats: { servers: ['nats://127.0.0.1:4222'], subject: 'earshot.{event}' } },
+      broker: { mqtt: { url: 'mqtt://127.0.0.1:1883' } },
     });
     expect(sinks).toEqual([
       {
@@ -51,6 +54,12 @@ describe('sinks', () => {
         name: 'act',
         concurrency: 2,
         target: { kind: 'command', command: ['python3', 'act.py', ''] },
+      },
+      {
+        ...bare,
+        name: 'broker',
+        concurrency: 16,
+        target: mqttTarget('mqtt://127.0.0.1:1883'),
       },
       {
         ...bare,
@@ -98,7 +107,21 @@ describe('sinks', () => {
           attempts: 1,
         },
         b: { nats: { ...nats, tokenFile, ca: 'ca.pem' } },
-        c: { nats: { ...nats, user: 'earshot', passwordFile } },
+        c: { nats: { ...nats, user: 'earshot', passwordFile }, format: 'cloudevents' },
+        d: {
+          mqtt: {
+            url: 'mqtts://broker.example.org',
+            topic: '/x/{collection}-{event}/{subscription}/{productId}',
+            retain: true,
+            user: 'earshot',
+            passwordFile,
+            ca: 'ca.pem',
+            clientId: 'archive',
+            sessionExpirySeconds: 0,
+            metadataId: 'urn:wmo:md:centre:products',
+          },
+          format: 'wis2',
+        },
       },
       folder,
     );
@@ -114,7 +137,26 @@ describe('sinks', () => {
         attemptsMax: 1,
       },
       { target: { credentials: { kind: 'token', token: 'a-token' }, ca: rootPem } },
-      { target: { credentials: { kind: 'user', user: 'earshot', password: 'a password' } } },
+      {
+        target: {
+          credentials: { kind: 'user', user: 'earshot', password: 'a password' },
+          format: 'cloudevents',
+        },
+      },
+      {
+        target: {
+          kind: 'mqtt',
+          url: 'mqtts://broker.example.org',
+          topic: '/x/{collection}-{event}/{subscription}/{productId}',
+          isRetained: true,
+          login: { user: 'earshot', password: 'a password' },
+          ca: rootPem,
+          clientId: 'archive',
+          sessionExpirySeconds: 0,
+          metadataId: 'urn:wmo:md:centre:products',
+          format: 'wis2',
+        },
+      },
     ]);
   });
 
@@ -132,7 +174,7 @@ describe('sinks', () => {
 });
 
 describe('a faulty sink', () => {
-  const one = 'set exactly one target: command, webhook or nats';
+  const one = 'set exactly one target: command, webhook, nats or mqtt';
   const nats = { servers: ['nats://a'], subject: 'a' };
   it.each<[sink: unknown, ...problems: string[]]>([
     [{}, `: ${one}`],
@@ -169,6 +211,24 @@ describe('a faulty sink', () => {
       '.nats.servers: must all be nats://, or all be tls://',
     ],
     [{ nats: { ...nats, user: 'x' } }, '.nats: user and passwordFile must be set together'],
+    ...['a/+/b', '#', '$SYS/a', '', 'a/{product}', 'a\u0000b', 'a{', 'x'.repeat(65_536)].map(
+      (topic): [unknown, string] => [
+        { mqtt: { url: 'mqtt://a', topic } },
+        '.mqtt.topic: must be a topic without wildcards (+, #) and without a leading $…',
+      ],
+    ),
+    ...['ws://a', 'mqtt://me:hunter2@a', 'mqtt://a/path', 'a:1883', 'mqtt://'].map(
+      (url): [unknown, string] => [{ mqtt: { url } }, '.mqtt.url: must be mqtt:// or mqtts://…'],
+    ),
+    [{ mqtt: { url: 'mqtt://a', ca: 'x' } }, '.mqtt: ca requires an mqtts:// URL'],
+    [{ mqtt: { url: 'mqtt://a', user: 'x' } }, '.mqtt: user and passwordFile must be set together'],
+    [{ mqtt: { url: 'mqtt://a', metadataId: 'x' } }, ": mqtt.metadataId requires format: 'wis2'"],
+    [{ command: ['a'], format: 'cloudevents' }, '.format: must be document for this kind of sink'],
+    [
+      { webhook: 'https://a.example', format: 'wis2' },
+      '.format: must be document or cloudevents for this kind of sink',
+    ],
+    [{ nats, format: 'xml' }, '.format: use one of …'],
     [{ command: ['a'], secretFile: 'x' }, ': secretFile requires webhook'],
     [
       { command: ['a'], concurrency: 65, timeoutSeconds: 0, attempts: 1.5 },
@@ -187,14 +247,16 @@ describe('a faulty sink', () => {
   it('with wrong types is refused with the expected form and an example, in every field', async () => {
     const [sound, bus] = [{ command: ['a'] }, { servers: ['nats://a'], subject: 'a' }];
     const lists = ['command', 'subscriptions', 'events'];
-    const texts = ['webhook', 'secretFile', 'ca', 'filter', 'from', 'concurrency'];
+    const texts = ['webhook', 'secretFile', 'ca', 'filter', 'from', 'concurrency', 'format'];
     const natsFields = ['servers', 'subject', 'user', 'passwordFile', 'tokenFile', 'ca'];
+    const mqttFields = mqtt.targetFields ?? [];
     const cases: [place: string, sinks: unknown][] = [
       ['sinks', ['a']],
       ['sinks', 'a'],
       ['sinks.a', { a: 'act.py' }],
       ['sinks.a', { a: ['act.py'] }],
       ['sinks.a.nats', { a: { nats: 'nats://a' } }],
+      ['sinks.a.mqtt', { a: { mqtt: 'mqtt://a' } }],
       ['sinks.a.nats.servers', { a: { nats: { subject: 'a' } } }],
       ['sinks.a.nats.subject', { a: { nats: { servers: ['nats://a'] } } }],
     ];
@@ -206,6 +268,10 @@ describe('a faulty sink', () => {
     }
     for (const field of natsFields) {
       cases.push([`sinks.a.nats.${field}`, { a: { nats: { ...bus, [field]: {} } } }]);
+    }
+    for (const field of mqttFields) {
+      const broker = { url: 'mqtt://a', [field]: {} };
+      cases.push([`sinks.a.mqtt.${field}`, { a: { mqtt: broker } }]);
     }
     for (const [place, sinks] of cases) {
       const { sinks: refused } = await load(sinks);

@@ -1,15 +1,22 @@
 /** docs/sinks.md: its document equals what is delivered, and its programs accept it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { sinkSchema } from '../../src/config/sink-settings.ts';
 import { loadEachSink } from '../../src/config/sinks.ts';
 import type { SinkDocument } from '../../src/sinks/document.ts';
+import type { FormatName } from '../../src/sinks/formats.ts';
+import { mqtt } from '../../src/sinks/mqtt.ts';
+import { openTarget } from '../../src/sinks/registry.ts';
+import type { OpenContext } from '../../src/sinks/target.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { startHook } from '../sinks/hook-server.ts';
+import { hasMosquitto, startMosquitto } from '../sinks/mosquitto.ts';
+import { mqttTarget } from '../sinks/mqtt-target.ts';
 import { hasNats, startNats } from '../sinks/nats-server.ts';
+import { startBroker } from '../sinks/simulated-broker.ts';
 import { openSinkContext } from '../sinks/sink-context.ts';
-import { definition } from '../sinks/sink-definition.ts';
+import { definition, messageUrls } from '../sinks/sink-definition.ts';
 import { blocks } from './console-sessions.ts';
 import { createPageFolder, listening, page, secret } from './sink-page-context.ts';
 
@@ -41,6 +48,19 @@ async function loaded(folder: ReturnType<typeof createPageFolder>, name: string)
   return { ...found, startAt: 'start' as const };
 }
 
+/** Publishes a document as the MQTT sink of the page does; returns the payload. */
+async function published(format: FormatName, document: SinkDocument) {
+  const broker = await startBroker();
+  const target = mqttTarget(broker.url, { format, metadataId: 'urn:wmo:md:centre:products' });
+  const catalogue = 'https://catalogue.dataspace.copernicus.eu';
+  const nowUs = () => Date.parse('2026-05-02T11:10:10Z') * 1_000;
+  const context = { nowUs, urls: { ...messageUrls, catalogue } } as OpenContext;
+  const { deliver, close } = openTarget({ name: 'broker', timeoutMs: 1_000, target }, context);
+  onTestFinished(close);
+  await deliver(document, new AbortController().signal);
+  return JSON.parse(String(broker.published[0]?.payload));
+}
+
 describe('docs/sinks.md', () => {
   it('names every field of the document, and shows it as it is delivered', async () => {
     const hook = await startHook();
@@ -55,6 +75,22 @@ describe('docs/sinks.md', () => {
 
   it('names every field of a sink', () => {
     for (const field of Object.keys(sinkSchema.shape)) expect(page).toContain(field);
+    for (const field of mqtt.targetFields ?? []) expect(page).toContain(`\`${field}\``);
+  });
+
+  it('shows messages of each format as they are published', async () => {
+    const [event, wis2] = blocks(page, 'json')
+      .slice(1)
+      .map((text) => JSON.parse(text));
+    expect(await published('cloudevents', shown)).toEqual({ ...event, data: shown });
+    expect(shown).toMatchObject({ id: event.data.id, event: event.data.event });
+    const value = {
+      ContentDate: { Start: wis2.properties.start_datetime, End: wis2.properties.end_datetime },
+      GeoFootprint: wis2.geometry,
+    };
+    const { id, ...message } = await published('wis2', { ...shown, value });
+    expect({ ...message, id: 'UUID' }).toEqual(wis2);
+    expect(id).toMatch(/^[\da-f-]{36}$/);
   });
 
   it('has a command that stores each notification once', async () => {
@@ -97,5 +133,20 @@ describe('docs/sinks.md', () => {
     await expect
       .poll(consumer.printed)
       .toBe(`earshot.alps-s2.created created ${shown.productName}\n`);
+  });
+
+  it.skipIf(!hasMosquitto)('has a subscriber of a broker (needs mosquitto)', async () => {
+    const server = await startMosquitto();
+    const folder = createPageFolder([['mqtt://127.0.0.1:1883', server.url]]);
+    folder.write('subscribe.mjs');
+    const subscriber = folder.start('subscribe.mjs');
+    const { start } = await openPageContext();
+    const broker = await loaded(folder, 'broker');
+    expect(broker.target).toMatchObject({ format: 'cloudevents' });
+    await expect.poll(server.log).toContain('work 1 earshot/#');
+    start(broker);
+    await expect
+      .poll(subscriber.printed)
+      .toBe(`earshot/SENTINEL-2/created earshot.product.created ${shown.productName}\n`);
   });
 });

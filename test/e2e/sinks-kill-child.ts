@@ -6,6 +6,7 @@ import { createRunProgram } from '../../src/host/run-program.ts';
 import { startSinks } from '../../src/sinks/run-sinks.ts';
 import { openStore } from '../../src/store/store.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
+import { messageUrls } from '../sinks/sink-definition.ts';
 
 const [dataDir = '', firstNumber = '', definitions = '[]'] = process.argv.slice(2);
 const nothing = () => undefined;
@@ -24,6 +25,7 @@ startSinks(
     logger: { debug: nothing, info: nothing, warn: nothing, error: nothing },
     fetch,
     run: createRunProgram({ env: process.env }),
+    urls: messageUrls,
   },
   JSON.parse(definitions),
 );

@@ -60,7 +60,11 @@ export async function startNats(args: readonly string[] = [], login: ConnectionO
           const message = await stream.getMessage({ seq });
           if (message === null) continue;
           const id = message.header.get('Nats-Msg-Id');
-          kept.push({ subject: message.subject, id, data: JSON.parse(message.string()) });
+          const contentType = message.header.get('content-type');
+          kept.push({
+            ...{ subject: message.subject, id, contentType },
+            data: JSON.parse(message.string()),
+          });
         }
         return kept;
       }),

@@ -5,7 +5,10 @@ import { checkSinks } from '../../src/sinks/registry.ts';
 import { createChain } from '../admin/endpoint/certificate-chain.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { startHook } from './hook-server.ts';
+import { hasMosquitto, startMosquitto } from './mosquitto.ts';
+import { mqttTarget } from './mqtt-target.ts';
 import { hasNats, startNats } from './nats-server.ts';
+import { startBroker } from './simulated-broker.ts';
 import { definition } from './sink-definition.ts';
 
 const deps = {
@@ -77,6 +80,60 @@ describe('the check of sinks', () => {
       message: expect.stringContaining('cannot be used'),
     });
   });
+});
+
+describe('the check of an MQTT sink', () => {
+  it('reports a broker that does not answer, or that lacks what the sink needs', async () => {
+    const away = await check(mqttTarget(`mqtt://127.0.0.1:${await freePort()}`));
+    expect(away).toMatchObject({
+      state: 'fail',
+      message: expect.stringContaining('ECONNREFUSED'),
+      advice: expect.stringContaining('Start the broker'),
+    });
+    const old = await startBroker({ connack: { reasonCode: 0x84 } });
+    expect(await check(mqttTarget(old.url))).toMatchObject({
+      state: 'fail',
+      message: expect.stringContaining('it does not support MQTT 5'),
+    });
+    const bare = await startBroker({
+      connack: { properties: { maximumQoS: 0, retainAvailable: false } },
+    });
+    expect(await check(mqttTarget(bare.url))).toMatchObject({
+      state: 'fail',
+      message: expect.stringContaining('does not support QoS 1'),
+    });
+    bare.change({ connack: { properties: { retainAvailable: false } } });
+    expect(await check(mqttTarget(bare.url))).toMatchObject({ state: 'pass' });
+    expect(await check(mqttTarget(bare.url, { isRetained: true }))).toMatchObject({
+      state: 'fail',
+      message: expect.stringContaining('set retain to false'),
+    });
+    expect([...old.connects, ...bare.connects]).toMatchObject(
+      Array(4).fill({ clientId: 'earshot-bus-doctor', clean: true }),
+    );
+    expect(bare.published).toEqual([]);
+  });
+
+  it.skipIf(!hasMosquitto)(
+    'checks the login, and warns of one to another machine without TLS (needs mosquitto)',
+    async () => {
+      const broker = await startMosquitto({ users: { earshot: 'right' } });
+      const login = { user: 'earshot', password: 'right' };
+      expect(await check(mqttTarget(broker.url))).toMatchObject({ state: 'fail' });
+      expect(await check(mqttTarget(broker.url, { login }))).toMatchObject({
+        state: 'pass',
+        message: expect.stringContaining('Permission to publish to the topic is not checked'),
+      });
+      // This machine, with an address outside the loopback range.
+      const warned = await check(mqttTarget(`mqtt://0.0.0.0:${broker.port}`, { login }));
+      expect(warned).toMatchObject({
+        state: 'warn',
+        message: expect.stringContaining('unencrypted'),
+        advice: expect.stringContaining('mqtts://'),
+      });
+      expect(JSON.stringify(warned)).not.toContain('right');
+    },
+  );
 });
 
 describe.skipIf(!hasNats)('the check of a NATS sink (needs nats-server)', () => {

@@ -11,6 +11,7 @@ import { openStore } from '../../src/store/store.ts';
 import { collect, delivery, type MadeNotification, notification } from '../helpers/deliveries.ts';
 import type { LogLine } from '../helpers/order-at-stub.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { messageUrls } from './sink-definition.ts';
 
 const realTime = {
   nowUs: () => Date.now() * 1000,
@@ -37,6 +38,7 @@ export async function openSinkContext(
     logger: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') },
     fetch,
     run: createRunProgram({ env: process.env }),
+    urls: messageUrls,
   };
   const running = new Set<RunningSinks>();
   onTestFinished(async () => {

@@ -1,5 +1,12 @@
 /** A basic sink. This file is also loaded without a test runner. */
+import type { MessageUrls } from '../../src/sinks/formats.ts';
 import type { SinkDefinition } from '../../src/sinks/registry.ts';
+
+/** URLs in messages. */
+export const messageUrls: MessageUrls = {
+  catalogue: 'https://catalogue.example.org',
+  receiver: 'https://earshot.example.org',
+};
 
 /** A sink that by default receives everything from the start of the log. */
 export function definition(

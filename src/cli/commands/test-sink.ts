@@ -1,4 +1,5 @@
 /** `earshot sinks test`: delivers a test notification to a sink, outside of its queue. */
+import { loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import { printable } from '../../domain/text.ts';
@@ -35,7 +36,9 @@ async function testSink(io: Io, _flags: object, name: string): Promise<void> {
   const definition = await definedSink(name, io);
   const sample = (await recentSample(definition, io)) ?? builtInSample(io);
   const document = testDocument(sample.row, sample.body, name, io.newId());
+  const { catalogueUrl, publicUrl } = loadConfig(io, ['catalogueUrl', 'publicUrl']);
   const target = openTarget(definition, {
+    urls: { catalogue: catalogueUrl, receiver: publicUrl },
     run: createRunProgram(io),
     fetch: io.fetch,
     nowUs: io.nowUs,

@@ -53,7 +53,8 @@ export async function startBackgroundJobs(
     started('shared files', startFileSync(receiver.syncFiles, { ...io, log }));
   }
   startStorageJobs(loaded, started, { parts, settings, io });
-  const sinks = started('sinks', await loaded.serveSinks(receiver, log, io));
+  const urls = { catalogue: settings.catalogueUrl, receiver: settings.publicUrl };
+  const sinks = started('sinks', await loaded.serveSinks({ store, urls }, log, io));
   const deliveryState = () => ({ ...sinks.deliveryState(), rejected: config.rejected() });
   const leader = started(
     'leader jobs',

@@ -3,6 +3,7 @@ import { type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
 import type { Release } from '../../domain/account.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
+import type { MessageUrls } from '../../sinks/formats.ts';
 import type { SinkDefinition } from '../../sinks/registry.ts';
 import type { RunningSinks } from '../../sinks/run-sinks.ts';
 import type { DeliveryState } from '../../watch/situation.ts';
@@ -25,11 +26,11 @@ type SinksIo = Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env' | 'workingDir'>;
 
 /** Faults of sinks are logged, and all faults are reported to the watchdog; intake continues. */
 export async function serveSinks(
-  { store }: Pick<RunningReceiver, 'store'>,
+  { store, urls }: Pick<RunningReceiver, 'store'> & { urls: MessageUrls },
   log: Logger,
   io: SinksIo,
 ): Promise<ServedSinks> {
-  const deliveries = createDeliveries(store, { log, io });
+  const deliveries = createDeliveries(store, { log, io, urls });
   let state: DeliveryState = { names: null, fault: null };
   const change = async (loaded: LoadedSinks) => {
     const { definitions, faulty } = loaded;
@@ -87,8 +88,9 @@ function faultOf(error: unknown): string {
  */
 function createDeliveries(
   store: RunningReceiver['store'],
-  { log, io }: { log: Logger; io: SinksIo },
+  deps: { log: Logger; io: SinksIo; urls: MessageUrls },
 ) {
+  const { log } = deps;
   const stopping = new AbortController();
   const { signal } = stopping;
   let desired: readonly SinkDefinition[] = [];
@@ -121,7 +123,7 @@ function createDeliveries(
   const startOnce = async (): Promise<'done' | 'unavailable'> => {
     let opened: Awaited<ReturnType<typeof openDelivery>> | undefined;
     try {
-      opened = await openDelivery(store, { log, io, signal });
+      opened = await openDelivery(store, { ...deps, signal });
       // No await from here on: an earlier change is in `desired`, a later one finds `running`.
       const started = { sinks: opened.start(desired), release: opened.release };
       running = started;
@@ -160,14 +162,15 @@ function createDeliveries(
 /** Loads the code and waits for the lock: a receiver without sinks needs neither. */
 async function openDelivery(
   store: RunningReceiver['store'],
-  { log: logger, io, signal }: { log: Logger; io: SinksIo; signal: AbortSignal },
+  deps: { log: Logger; io: SinksIo; urls: MessageUrls; signal: AbortSignal },
 ) {
   const [{ startSinks }, { createRunProgram }] = await Promise.all([
     import('../../sinks/run-sinks.ts'),
     import('../../host/run-program.ts'),
   ]);
+  const { log: logger, io, urls, signal } = deps;
   const { nowUs, random, fetch } = io;
-  const parts = { sinks: store.sinks, log: store, logger };
+  const parts = { sinks: store.sinks, log: store, logger, urls };
   const context = { ...parts, nowUs, random, pause, fetch, run: createRunProgram(io) };
   const waitMs = Number.POSITIVE_INFINITY;
   const release = await store.acquireLock('sinks', { waitMs, signal });

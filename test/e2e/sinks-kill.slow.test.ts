@@ -2,8 +2,6 @@
  * SIGKILL of earshot, a NATS server and a web service under load. The web service refuses some webhooks the first
  * time. No notification is lost, few are delivered twice.
  */
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -16,6 +14,14 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { times } from '../helpers/thorough.ts';
 import { hasNats, startNats } from '../sinks/nats-server.ts';
 import { definition } from '../sinks/sink-definition.ts';
+import {
+  doubles,
+  expectOrder,
+  killed,
+  missing,
+  startChild,
+  type Taken,
+} from './sinks-kill-context.ts';
 
 const kills = times(6, 18);
 const concurrency = { webhook: 8, command: 4 };
@@ -23,25 +29,6 @@ const concurrency = { webhook: 8, command: 4 };
 const act = `IFS= read -r line || exit 75
 case "$line" in *'"position":'*6,'"subscription"'*) exit 1;; esac
 printf '%s\\n' "$line" >> "$0"`;
-
-interface Taken {
-  id: string;
-  position: number;
-  productId: string;
-}
-
-async function killed(child: ChildProcess): Promise<void> {
-  const exit = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exit;
-}
-
-async function startChild(file: string, args: readonly string[]): Promise<ChildProcess> {
-  const child = fork(join(import.meta.dirname, file), args, { execArgv: [] });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  await once(child, 'message');
-  return child;
-}
 
 function sinksFor({ server, url, file }: { server: string; url: string; file: string }) {
   const fixed = { subject: 'earshot.products', credentials: { kind: 'none' }, ca: null } as const;
@@ -66,14 +53,6 @@ function takenIn(file: string): Taken[] {
   const lines = readFileSync(file, 'utf8').split('\n');
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line));
 }
-
-function missing(positions: readonly number[], taken: readonly Taken[]): number[] {
-  const known = new Set(taken.map(({ position }) => position));
-  return positions.filter((position) => !known.has(position));
-}
-
-/** Returns the number of repeated deliveries. */
-const doubles = (taken: readonly Taken[]) => taken.length - new Set(taken.map(({ id }) => id)).size;
 
 it.skipIf(!hasNats)(
   `delivers every notification despite ${kills} kills of earshot and the sinks (needs nats-server)`,
@@ -169,15 +148,3 @@ it.skipIf(!hasNats)(
   },
   180_000,
 );
-
-/** Checks that the first deliveries of each product came in the order of the log. */
-function expectOrder(taken: readonly Taken[]): void {
-  const latest = new Map<string, number>();
-  const seen = new Set<string>();
-  for (const { id, productId, position } of taken) {
-    if (seen.has(id)) continue;
-    seen.add(id);
-    expect(position).toBeGreaterThan(latest.get(productId) ?? 0);
-    latest.set(productId, position);
-  }
-}

@@ -9,7 +9,7 @@ import { createClient, createReceiverContext } from '../helpers/spawned-receiver
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { startHook } from '../sinks/hook-server.ts';
 
-it('ends within some seconds while a webhook, NATS and a command hang', async () => {
+it('ends within some seconds while a webhook, NATS, MQTT and a command hang', async () => {
   const folder = temporaryDirectory();
   const context = await createReceiverContext(folder);
   const hook = await startHook({ answer: () => 'hang' });
@@ -20,6 +20,7 @@ it('ends within some seconds while a webhook, NATS and a command hang', async ()
   const sinks = {
     hook: { webhook: hook.url, from: 'start' },
     bus: { nats, from: 'start' },
+    broker: { mqtt: { url: `mqtt://127.0.0.1:${silent.port}` }, from: 'start' },
     act: { command: ['sh', '-c', stubborn, begun], from: 'start' },
   };
   writeFileSync(
@@ -30,7 +31,7 @@ it('ends within some seconds while a webhook, NATS and a command hang', async ()
   const send = createClient({ port, ca: context.ca, connections: 1 });
   await send('POST', '/notifications/all', JSON.stringify(notification(1)));
   await expect.poll(() => hook.received.length).toBe(1);
-  await expect.poll(silent.open).toBe(1);
+  await expect.poll(silent.open).toBe(2);
   await expect.poll(() => existsSync(begun)).toBe(true);
 
   const exit = once(child, 'exit');

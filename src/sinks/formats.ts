@@ -121,7 +121,7 @@ function uuidOf(name: string): string {
 
 /** Returns a GeoJSON Point or Polygon, the only permitted types; null for other footprints. */
 function wis2Geometry(view: ProductView) {
-  const geometry = view.footprint() === null ? null : view.geometry();
+  const geometry = view.geometry();
   if (geometry === null) return null;
   const written = toGeoJson(geometry);
   if (written.type === 'Point') return written;

@@ -37,8 +37,8 @@ export interface MqttConnection {
   /** Properties of the broker. */
   properties: NonNullable<IConnackPacket['properties']>;
   /**
-   * Publishes a message with QoS 1. Resolves with the reason code of the acknowledgement; with `packetTooLarge`, and
-   * nothing sent, for a message above the broker's maximum. Rejects with the signal's reason, or when the connection
+   * Publishes a message with QoS 1. Resolves with 0 when the broker has acknowledged it, also without subscribers;
+   * otherwise with its reason code, or with `packetTooLarge`, and nothing sent, for a message above its maximum. Rejects with the signal's reason, or when the connection
    * ends, with the error that ended it.
    */
   publish(message: MqttMessage, signal: AbortSignal): Promise<number>;
@@ -197,10 +197,10 @@ function publishOnce(client: MqttClient, message: MqttMessage): Promise<number> 
   const { topic, payload, contentType, id, isRetained } = message;
   const properties = { contentType, userProperties: { id } };
   return new Promise((resolve, reject) => {
-    client.publish(topic, payload, { qos: 1, retain: isRetained, properties }, (error, packet) => {
-      if (error === undefined || error === null) {
-        resolve(packet !== undefined && 'reasonCode' in packet ? Number(packet.reasonCode) : 0);
-      } else if (hasReasonCode(error)) resolve(error.code);
+    client.publish(topic, payload, { qos: 1, retain: isRetained, properties }, (error) => {
+      // The library reports no error for 0x10 (no matching subscribers).
+      if (!error) resolve(0);
+      else if (hasReasonCode(error)) resolve(error.code);
       else reject(error);
     });
   });

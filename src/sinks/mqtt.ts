@@ -126,7 +126,7 @@ export const mqtt = defineSinkKind({
       : ["mqtt.metadataId requires format: 'wis2'"],
   targetFields: Object.keys(mqttSchema.shape),
   formats: ['cloudevents', 'wis2'],
-  concurrency: 16,
+  concurrency: 32,
   settings: ({ mqtt, format = 'document' }, readFile): MqttSettings => {
     if (mqtt === undefined) throw new Error('The schema requires a target.');
     const { url, topic, retain, user, clientId, sessionExpirySeconds, metadataId } = mqtt;
@@ -327,9 +327,9 @@ const refusedCodes: ReadonlyMap<number, string> = new Map([
   [0x99, 'the broker rejects the format of the payload'],
 ]);
 
-/** Converts the reason code of an acknowledgement. Below 0x80, the broker stored the message or had no subscriber. */
+/** Converts the result of `publish`. */
 function answerOf(code: number, topic: string): TargetAnswer {
-  if (code < 0x80) return { kind: 'acknowledged' };
+  if (code === 0) return { kind: 'acknowledged' };
   if (code === 0x87) {
     const shown = foreignText(topic, { secrets: [], charactersMax: hintCharactersMax });
     const reason = `the login has no permission to publish to ${shown}`;

@@ -58,7 +58,7 @@ describe('sinks', () => {
       {
         ...bare,
         name: 'broker',
-        concurrency: 16,
+        concurrency: 32,
         target: mqttTarget('mqtt://127.0.0.1:1883'),
       },
       {

@@ -204,13 +204,21 @@ describe('a WIS2 Notification Message', () => {
       record({ Footprint: polygon(circle) }),
       record({ Footprint: "geography'SRID=4326;MULTIPOINT ((1 2), (3 4))'" }),
       record({ Footprint: 'nonsense' }),
+      record({
+        Footprint: polygon([
+          [1, 1],
+          [2, 2],
+          [1, 1],
+        ]),
+      }),
+      record({ Footprint: polygon([]), GeoFootprint: { type: 'MultiPolygon', coordinates: [[]] } }),
       record({ Footprint: "geography'SRID=4326;POINT (1 2)'" }),
       record({
         Footprint: polygon(square).replace('POLYGON ((', 'MULTIPOLYGON (((').replace('))', ')))'),
       }),
     ]);
     expect(made.map(({ geometry }) => geometry?.type ?? null)).toEqual([
-      ...[null, null, null, null, null],
+      ...Array(7).fill(null),
       ...['Point', 'Polygon'],
     ]);
     expect(made[0].properties).toMatchObject({ datetime: null });

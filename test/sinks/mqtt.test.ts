@@ -140,7 +140,9 @@ describe.skipIf(!hasMosquitto)('MQTT (needs mosquitto)', () => {
     const broker = await startMosquitto();
     const { accept, start, items, isDone, lines } = await openSinkContext(time);
     await accept();
-    start(definition(mqtt(broker.url), { attemptsMax: 1, timeoutMs: 5_000 }));
+    // Retained: the reader below may subscribe after the first messages.
+    const target = mqtt(broker.url, { topic: '{productId}', isRetained: true });
+    start(definition(target, { attemptsMax: 1, timeoutMs: 5_000 }));
     await time.runUntil(() => isDone());
     await broker.kill();
     for (let i = 0; i < 20; i += 1) await accept();
@@ -150,7 +152,7 @@ describe.skipIf(!hasMosquitto)('MQTT (needs mosquitto)', () => {
     await broker.start();
     const received = await broker.subscribe();
     await time.runUntil(() => isDone(), { stepMs: 400 });
-    expect(new Set(received.map(({ id }) => id)).size).toBe(20);
+    await expect.poll(() => new Set(received.map(({ id }) => id)).size).toBe(20);
     broker.pause();
     await accept();
     const errors = async () => (await items('waiting')).map(({ error }) => error);

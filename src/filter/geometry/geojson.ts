@@ -160,7 +160,8 @@ function toPart(outline: Ring): Part {
   };
 }
 
-function extentOf(ring: Ring): Box {
+/** Returns the smallest box around positions, without regard to the antimeridian. */
+export function extentOf(ring: Ring): Box {
   const extent = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
   for (const [x, y] of ring) {
     extent.west = Math.min(extent.west, x);

@@ -4,9 +4,9 @@ import { formatDateUs } from '../../domain/dates.ts';
 import type { Geometry } from '../../domain/filter-tree.ts';
 import { toProductLinks } from '../../domain/json-rows.ts';
 import type { FoundProduct } from '../../domain/products.ts';
-import { toGeoJson } from '../geometry/geojson.ts';
+import { extentOf, toGeoJson } from '../geometry/geojson.ts';
 import { positionsOf } from '../geometry/ring.ts';
-import { boxesOf, type Shape } from '../geometry/shape.ts';
+import { boxesOf, toShape } from '../geometry/shape.ts';
 import { partOf } from '../product-record.ts';
 import { type ProductView, productView } from '../product-view.ts';
 import { collectionId, collectionOfView } from './collections.ts';
@@ -30,9 +30,9 @@ export function toStacItem(product: FoundProduct, options: ItemOptions): StacIte
   const { row, record } = product;
   const view = productView(record);
   const properties = propertiesOf(product, view);
-  const shape = view.footprint();
-  const geometry = shape === null ? null : view.geometry();
+  const geometry = view.geometry();
   const split = geometry === null ? null : toGeoJson(geometry);
+  const bbox = split === null ? null : boxOf(split);
   const collection = collectionId(collectionOfView(view));
   return {
     type: 'Feature',
@@ -40,31 +40,30 @@ export function toStacItem(product: FoundProduct, options: ItemOptions): StacIte
     stac_extensions: extensionsOf(properties),
     id: row.productId,
     collection,
-    geometry: split,
-    ...(shape === null || split === null ? {} : { bbox: boxOf(shape, split) }),
+    geometry: bbox === null ? null : split,
+    ...(bbox === null ? {} : { bbox }),
     properties,
     links: linksOf(row.productId, collection, options),
     assets: assetsOf(product, options),
   } as StacItem;
 }
 
-/** Returns west, south, east, north; west is greater than east across the antimeridian (RFC 7946, 5.2). */
-function boxOf(shape: Shape, split: Geometry): number[] {
-  const [box, beyond] = boxesOf(shape);
+/**
+ * Returns west, south, east, north of a split geometry; null for an empty one. West is greater than east across the
+ * antimeridian (RFC 7946, 5.2).
+ */
+function boxOf(split: Geometry): number[] | null {
   const positions = positionsOf(split);
-  const [longitudes, latitudes] = [positions.map(([x]) => x), positions.map(([, y]) => y)];
-  const [south, north] = [Math.min(...latitudes), Math.max(...latitudes)];
+  if (positions.length === 0) return null;
+  const { west, south, east, north } = extentOf(positions);
+  const [box, beyond] = west === -180 && east === 180 ? boxesOf(toShape(split)) : [];
   if (box === undefined || beyond === undefined || beyond.east === -180) {
-    return [Math.min(...longitudes), south, Math.max(...longitudes), north];
+    return [west, south, east, north];
   }
   const middle = (box.west + beyond.east) / 2;
-  const isWest = (x: number) => x > middle;
-  return [
-    Math.min(...longitudes.filter(isWest)),
-    south,
-    Math.max(...longitudes.filter((x) => !isWest(x))),
-    north,
-  ];
+  const inWest = extentOf(positions.filter(([x]) => x > middle));
+  const inEast = extentOf(positions.filter(([x]) => x <= middle));
+  return [inWest.west, south, inEast.east, north];
 }
 
 function propertiesOf({ row }: FoundProduct, view: ProductView) {

@@ -52,7 +52,7 @@ export function writeProducts(
       const { text, model, verified } = product.summary ?? {};
       return {
         ...toProductJson(product.row),
-        ...toProductLinks(product, catalogueUrl),
+        ...toProductLinks(product.row, catalogueUrl),
         ...{ summary: text, summaryModel: model, summaryVerified: verified },
       };
     },

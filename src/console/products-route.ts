@@ -256,7 +256,7 @@ function csvAnswer(
     const { text, model, verified } = texts?.get(one.row.productId) ?? {};
     const values: Readonly<Record<string, unknown>> = {
       ...toProductJson(one.row),
-      ...toProductLinks(one, catalogueUrl),
+      ...toProductLinks(one.row, catalogueUrl),
       ...{ summary: text, summaryModel: model, summaryVerified: verified },
     };
     return columns.map((column) => values[column]);

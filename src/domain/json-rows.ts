@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { formatDateUs } from './dates.ts';
 import type { NotificationRow, QuarantineRow } from './ports.ts';
-import type { FoundProduct, ProductRow } from './products.ts';
+import type { ProductRow } from './products.ts';
 
 /** Fields of a row in every machine-readable format, in this order. */
 export const notificationFields = [
@@ -107,15 +107,14 @@ export function toProductJson(row: ProductRow) {
   } satisfies Record<(typeof productFields)[number], unknown>;
 }
 
-/** Fields that locate the data of a product. They follow the columns in CSV and GeoJSON, and need the record. */
+/** Fields that locate the data of a product. They follow the columns in CSV and GeoJSON. */
 export const productLinkFields = ['s3Path', 'downloadUrl'] as const;
 
 /** Returns the locations of a product. Null: the record has no path, or the product is deleted. */
-export function toProductLinks({ row, record }: FoundProduct, catalogueUrl: string) {
-  const { S3Path: path } = record;
+export function toProductLinks(row: ProductRow, catalogueUrl: string) {
   const product = `Products(${encodeURIComponent(row.productId)})`;
   return {
-    s3Path: typeof path === 'string' ? path : null,
+    s3Path: row.s3Path,
     downloadUrl: row.deletionUs === null ? `${catalogueUrl}/odata/v1/${product}/$value` : null,
   } satisfies Record<(typeof productLinkFields)[number], unknown>;
 }

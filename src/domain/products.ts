@@ -37,13 +37,17 @@ export interface ProductRow {
   /** Null while it is alive. */
   deletionUs: number | null;
   deletionCause: string | null;
+  s3Path: string | null;
 }
 
 /** A row with its record: an object that always has an Id; Name and everything else may be absent. */
 export interface FoundProduct {
   row: ProductRow;
   record: Readonly<Record<string, unknown>>;
-  /** Outline for maps: GeoJSON, simplified. Only with `footprints: true` in the query; null without a footprint. */
+  /**
+   * Only if the query asks for footprints; null without one. An outline is GeoJSON, simplified for maps. An exact
+   * footprint is as in the record.
+   */
   footprint?: Geometry | null;
 }
 
@@ -87,8 +91,8 @@ export interface ProductQuery {
   limit?: number | undefined;
   /** False: records are not read and are empty. */
   records?: boolean | undefined;
-  /** True: products have the outline of their footprint, from the index. */
-  footprints?: boolean | undefined;
+  /** Products have their footprint from the index: its outline (true), or exact. */
+  footprints?: boolean | 'exact' | undefined;
 }
 
 /** Conditions of a query, without order and page. */

@@ -83,7 +83,7 @@ export function toFeature(product: FoundProduct, catalogueUrl: string) {
     type: 'Feature' as const,
     id: row.productId,
     geometry: geometry === null ? null : toGeoJson(geometry),
-    properties: { ...toProductJson(row), ...toProductLinks(product, catalogueUrl) },
+    properties: { ...toProductJson(row), ...toProductLinks(row, catalogueUrl) },
   };
 }
 

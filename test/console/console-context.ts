@@ -433,6 +433,7 @@ function rowOf(record: ProductRecord, position: number): ProductRow {
     receivedAtUs: 1_700_000_000_000_000 + position,
     deletionUs: dateUs(record.DeletionDate),
     deletionCause: text(record.DeletionCause),
+    s3Path: text(record.S3Path),
   };
 }
 

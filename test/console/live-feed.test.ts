@@ -308,7 +308,13 @@ function indexedEvent(position: number): IndexedEvent {
   const product = {
     ...{ position, productId, productName: null, ...unknown, ...dates, ...orbit },
     ...{ modificationUs: null, sizeBytes: 0, online: true, cloudCoverPercent: 12, tile: '32TMT' },
-    ...{ processingBaseline: null, receivedAtUs, deletionUs: null, deletionCause: null },
+    ...{
+      processingBaseline: null,
+      receivedAtUs,
+      deletionUs: null,
+      deletionCause: null,
+      s3Path: null,
+    },
   };
   const notificationUs = receivedAtUs;
   return {

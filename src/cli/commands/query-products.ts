@@ -5,7 +5,6 @@ import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import type { Entity, FilterTree } from '../../domain/filter-tree.ts';
-import { productLinkFields } from '../../domain/json-rows.ts';
 import {
   defaultOrderOf,
   type ProductKey,
@@ -170,10 +169,7 @@ function readQuestion(
   const { entity, filter } = compileFlags(known, io);
   const order = orderby === undefined ? defaultOrderOf(entity) : parseOrder(orderby, entity);
   // Output from the index columns alone is faster than with records.
-  const needsRecords =
-    columns === undefined
-      ? form !== 'ids'
-      : productLinkFields.some((field) => columns.includes(field));
+  const needsRecords = columns === undefined && !formsOfColumns.includes(form);
   return {
     entity,
     filter,
@@ -184,6 +180,9 @@ function readQuestion(
     records: needsRecords || summaries,
   };
 }
+
+/** Formats that need only the columns of the index. */
+const formsOfColumns: readonly ProductForm[] = ['ids', 'csv'];
 
 /** Also matches the tile in the name: a record without attributes has no tile attribute (decision 45). */
 function orByName(tile: FilterTree): FilterTree {

@@ -54,7 +54,7 @@ export async function productPage(parts: PageParts, request: PageRequest): Promi
   ]);
   const name = found?.row.productName ?? notifications[0]?.productName ?? productId;
   const { nowUs } = request;
-  const link = found === null ? null : toProductLinks(found, parts.catalogueUrl).downloadUrl;
+  const link = found === null ? null : toProductLinks(found.row, parts.catalogueUrl).downloadUrl;
   const download =
     link === null
       ? ''
@@ -349,7 +349,7 @@ function valueText(value: unknown): string {
 function accessPanel(found: FoundProduct | null, productId: string, catalogueUrl: string): Html {
   const query = command(`earshot query --product-id=${shellText(productId)} --body`);
   if (found === null) return panel('Access', query);
-  const { s3Path, downloadUrl } = toProductLinks(found, catalogueUrl);
+  const { s3Path, downloadUrl } = toProductLinks(found.row, catalogueUrl);
   const isDeleted = found.row.deletionUs !== null;
   const entity: Entity = isDeleted ? 'DeletedProducts' : 'Products';
   const copied = (text: string) =>

@@ -142,8 +142,8 @@ function linksOf(
 
 /** Download and S3 object of the product, and its quicklook; each needs credentials of the catalogue. */
 function assetsOf(product: FoundProduct, { catalogueUrl }: ItemOptions): StacItem['assets'] {
-  const { record } = product;
-  const { downloadUrl, s3Path } = toProductLinks(product, catalogueUrl);
+  const { record, row } = product;
+  const { downloadUrl, s3Path } = toProductLinks(row, catalogueUrl);
   const quicklook = Array.isArray(record.Assets)
     ? record.Assets.find((asset) => partOf(asset, 'Type') === 'QUICKLOOK')
     : undefined;

@@ -83,7 +83,7 @@ export function productPage(
       if (page.skipped < (query.skip ?? 0)) page.skipped += 1;
       else {
         const record = query.records === false ? {} : recordOf(databases, candidate);
-        const footprint = query.footprints ? { footprint: outlineOf(candidate) } : {};
+        const footprint = query.footprints ? { footprint: footprintOf(candidate, query) } : {};
         page.found.push({ row, record, ...footprint });
       }
     }
@@ -240,10 +240,10 @@ export function geometryOf({ footprint = null }: Candidate): Geometry | null {
   return footprint === null ? null : footprintGeometry(footprint);
 }
 
-/** Bounded here, so that no footprint delays the main thread, or fills the memory of this one. */
-function outlineOf(candidate: Candidate): Geometry | null {
+/** An outline is bounded here, so that no footprint delays the main thread, or fills the memory of this one. */
+function footprintOf(candidate: Candidate, { footprints }: ProductQuery): Geometry | null {
   const geometry = geometryOf(candidate);
-  return geometry === null ? null : toDisplayGeometry(geometry);
+  return geometry === null || footprints === 'exact' ? geometry : toDisplayGeometry(geometry);
 }
 
 /** Reads the record of a row from the log. */

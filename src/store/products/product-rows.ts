@@ -6,7 +6,7 @@ import type { ProductFacts } from '../../domain/product-cells.ts';
 import type { ProductRow } from '../../domain/products.ts';
 import type { ProductRecord } from '../../filter/product-record.ts';
 import { productView } from '../../filter/product-view.ts';
-import { deriveColumns } from './product-schema.ts';
+import { deriveColumns, fullPath } from './product-schema.ts';
 
 /** Columns selected by a search. */
 export const rowColumns = `p.id AS position, p.product_id AS productId, p.name AS productName,
@@ -18,7 +18,7 @@ export const rowColumns = `p.id AS position, p.product_id AS productId, p.name A
   p.orbit_number AS orbitNumber, p.relative_orbit_number AS relativeOrbitNumber,
   p.orbit_direction AS orbitDirection, p.tile, p.processing_baseline AS processingBaseline,
   p.received_at_us AS receivedAtUs, p.deletion_us AS deletionUs,
-  p.deletion_cause AS deletionCause, p.record_position AS recordPosition`;
+  p.deletion_cause AS deletionCause, p.s3_path AS s3Path, p.record_position AS recordPosition`;
 
 /** A row as returned by SQLite. */
 export type SelectedRow = Omit<ProductRow, 'platform' | 'online'> & {
@@ -31,10 +31,11 @@ export type SelectedRow = Omit<ProductRow, 'platform' | 'online'> & {
 export function toProductRow(selected: SelectedRow): ProductRow {
   const { platformName, platformSerial, online, recordPosition: _, collection, ...rest } = selected;
   const platform = platformOf(platformName, platformSerial);
-  const { position, productId, productName, ...others } = rest;
+  const { position, productId, productName, s3Path, ...others } = rest;
   return withNamedFacts({
     ...{ position, productId, productName, collection, platform, ...others },
     online: online === null ? null : online === 1,
+    s3Path: s3Path === null ? null : fullPath(s3Path, productName),
   });
 }
 

@@ -5,7 +5,7 @@ import type { ProductView } from '../../filter/product-view.ts';
 import { asNumber } from '../../filter/values.ts';
 
 /** Increased with each change of the tables or of derived values; the index is then rebuilt. */
-export const productSchemaVersion = 5;
+export const productSchemaVersion = 6;
 
 const sqlTypes = {
   text: 'TEXT',
@@ -48,6 +48,7 @@ const derived = [
   { name: 'orbit_direction', type: 'text', attribute: 'orbitDirection' },
   { name: 'tile', type: 'text', attribute: 'tileId' },
   { name: 'processing_baseline', type: 'text' },
+  { name: 's3_path', type: 'text' },
 ] as const satisfies readonly Column[];
 
 export type DerivedColumns = {
@@ -84,16 +85,18 @@ export function deriveColumns(
   name: string | null,
 ): DerivedColumns {
   const fullName = view.text('Name') ?? name;
-  const { ContentLength: size } = record;
+  // SQLite's functions would cut it at a NUL.
+  const storedName = fullName?.replaceAll('\0', '\ufffd') ?? null;
+  const { ContentLength: size, S3Path: path } = record;
   const values = derived.map((column) => [column.name, recordValue(view, column)]);
   return {
     // Each value has the type of its column.
     ...(Object.fromEntries(values) as DerivedColumns),
-    // SQLite's functions would cut it at a NUL.
-    name: fullName?.replaceAll('\0', '\ufffd') ?? null,
+    name: storedName,
     size_bytes: Number.isSafeInteger(size) ? Number(size) : null,
     processing_baseline:
       textOrNull(view.attribute('processingBaseline')?.value) ?? baselineInName(fullName),
+    s3_path: typeof path === 'string' ? storedPath(path, storedName) : null,
   };
 }
 
@@ -114,6 +117,22 @@ function recordValue(
 function baselineInName(name: string | null): string | null {
   const [, major, minor] = /_N(\d\d)(\d\d)_/.exec(name ?? '') ?? [];
   return major === undefined ? null : `${major}.${minor}`;
+}
+
+/**
+ * Returns a path without the product's name at its end, which leaves a third of it. The result ends with a slash in
+ * this case only: other paths that end with one are stored as JSON.
+ */
+export function storedPath(path: string, name: string | null): string {
+  if (name !== null && name !== '' && path.endsWith(`/${name}`)) return path.slice(0, -name.length);
+  return path.startsWith('"') || path.endsWith('/') ? JSON.stringify(path) : path;
+}
+
+/** Returns the path that was stored. `name` is that of the row. */
+export function fullPath(stored: string, name: string | null): string {
+  if (stored.endsWith('/')) return `${stored}${name}`;
+  // Written by `storedPath`.
+  return stored.startsWith('"') ? (JSON.parse(stored) as string) : stored;
 }
 
 /*

@@ -60,16 +60,23 @@ async function* find(
   const withoutThem = query.footprints ? withFootprints : withoutRecords;
   const pageMax = query.records === false ? withoutThem : withRecords;
   let left = query.limit ?? Number.POSITIVE_INFINITY;
+  if (left <= 0) return;
+  const pageAfter = (after: ProductKey | undefined, skip: number) => {
+    const page = products.page({ ...query, skip, after }, Math.min(left, pageMax));
+    // Its error is reported when it is awaited; the caller may stop before.
+    page.catch(() => undefined);
+    return page;
+  };
   let skip = query.skip ?? 0;
-  let after: ProductKey | undefined = query.after;
-  while (left > 0) {
-    const rowsMax = Math.min(left, pageMax);
-    const page = await products.page({ ...query, skip, after }, rowsMax);
-    yield* page.found;
-    if (page.next === null) return;
+  let reading = pageAfter(query.after, skip);
+  while (true) {
+    const page = await reading;
     left -= page.found.length;
     skip -= page.skipped;
-    after = page.next;
+    if (page.next === null || left <= 0) return yield* page.found;
+    // The thread reads the next page while the caller uses this one.
+    reading = pageAfter(page.next, skip);
+    yield* page.found;
   }
 }
 

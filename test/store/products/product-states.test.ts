@@ -129,6 +129,27 @@ describe('the state of a product', () => {
     expect(tombstone?.row.deletionUs).toBe(Date.parse(at(8)) * 1000);
   });
 
+  it('has the path of its record, whatever the path and the name', async () => {
+    const context = await openProductContext();
+    const part = fc.constantFrom('/', '"', 'a.SAFE', '\0', '.zip', '\\', 'é');
+    const anyText = fc.array(part, { maxLength: 4 }).map((parts) => parts.join(''));
+    const record = fc.record({ Name: anyText, folder: anyText, end: anyText });
+    const records = fc.sample(record, { numRuns: 150, seed: 1 }).flatMap((one, i) => [
+      { Id: `${i}-any`, Name: one.Name, S3Path: `${one.folder}${one.end}` },
+      { Id: `${i}-usual`, Name: one.Name, S3Path: `/eodata/${one.folder}/${one.Name}` },
+    ]);
+    await context.index(...records.map((record) => ({ event: 'created', record })));
+    const found = await context.find('Products', '', { records: false });
+    const paths = new Map(found.map(({ row }) => [row.productId, row.s3Path]));
+    expect(paths).toEqual(new Map(records.map(({ Id, S3Path }) => [Id, S3Path])));
+  });
+
+  it('has no path without one in its record', async () => {
+    const context = await openProductContext();
+    await context.index({ event: 'created', record: { Id: 'a', Name: 'a.SAFE', S3Path: 1 } });
+    expect(await context.find('Products')).toMatchObject([{ row: { s3Path: null } }]);
+  });
+
   it('is only a name until a record arrives', async () => {
     const context = await openProductContext();
     await context.index({ event: 'created', record: null, productId: 'a', productName: 'a.SAFE' });

@@ -47,6 +47,7 @@ const tile: ProductRow = {
   receivedAtUs: midnightUs + 856 * minuteUs,
   deletionUs: null,
   deletionCause: null,
+  s3Path: null,
 };
 
 /** A place in these countries and seas, with decreasing shares. */

@@ -133,6 +133,7 @@ const emptyRow: ProductRow = {
   receivedAtUs: us('2025-02-10T08:30:50Z'),
   deletionUs: null,
   deletionCause: null,
+  s3Path: null,
 };
 
 type Shares = Readonly<Record<string, number>>;

@@ -74,7 +74,7 @@ export function planSearch(
     byColumns,
     byRecords,
     needs,
-    footprints: footprints || needs === 'footprint',
+    footprints: footprints !== false || needs === 'footprint',
     matches: (view) => tests.every((test) => test(view)),
   };
 }

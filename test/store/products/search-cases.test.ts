@@ -103,6 +103,32 @@ describe('searching the index', () => {
     }
   });
 
+  it('finds the products of a place in order, page by page while the index changes', async () => {
+    const { index, find, products } = await openProductContext();
+    const sensed = (Id: string, day: number) => ({
+      ...{ Id, Name: Id, Footprint: "geography'SRID=4326;POINT (5 5)'" },
+      ContentDate: { Start: new Date(Date.UTC(2026, 0, day)).toISOString() },
+    });
+    await index(...created(...[5, 3, 1, 4, 2, 6].map((day) => sensed(`day-${day}`, day))));
+    const place =
+      "OData.CSC.Intersects(area=geography'SRID=4326;POLYGON ((0 0, 9 0, 9 9, 0 9, 0 0))')";
+    const order = { by: 'ContentDate/Start', direction: 'asc' } as const;
+    const found: string[] = [];
+    let after: ReturnType<typeof products.keyOf> | undefined;
+    const readPage = async (limit: number) => {
+      const page = await find('Products', place, { order, after, limit });
+      found.push(...page.map(({ row }) => row.productId));
+      const last = page.at(-1);
+      if (last !== undefined) after = products.keyOf(last.row, { entity: 'Products', order });
+    };
+    await readPage(2);
+    await readPage(1);
+    await index(...created(sensed('new', 7)), { event: 'deleted', record: { Id: 'day-5' } });
+    await readPage(1);
+    await readPage(9);
+    expect(found).toEqual(['day-1', 'day-2', 'day-3', 'day-4', 'day-6', 'new']);
+  });
+
   it('rejects an order that products do not have', async () => {
     const { index, find } = await openProductContext();
     await index(...created(cloudy('a', 5)));

@@ -1,9 +1,11 @@
 /** Plans a search, and reads its candidates (the rows to check) lazily, in the requested order. */
+import { isDeepStrictEqual } from 'node:util';
 import type { Database } from 'better-sqlite3';
 import type { Entity, FilterTree } from '../../../domain/filter-tree.ts';
 import type { ProductKey, ProductQuery } from '../../../domain/products.ts';
 import { compileFilter } from '../../../filter/evaluate.ts';
 import type { ProductView } from '../../../filter/product-view.ts';
+import { perConnection } from '../../engine/database.ts';
 import { rowColumns, type SelectedRow } from '../product-rows.ts';
 import type { StoredFootprint } from '../stored-footprint.ts';
 import { joined, prefilterOf, type SqlCondition } from './conditions.ts';
@@ -95,10 +97,14 @@ function needsOnlyFootprint(tree: FilterTree): boolean {
 /** A row to check, with the stored footprint if the plan has footprints. */
 export type Candidate = SelectedRow & { footprint?: StoredFootprint | null };
 
-/** A statement that returns rows in order, or a window of ids (known, or read by a statement) whose rows are read one by one. */
+/**
+ * A statement that returns rows in order, or ids whose rows are read one by one: a window of them (known, or read by a
+ * statement), or ids in order.
+ */
 type Step =
   | { rows: SqlCondition }
-  | { ids: readonly number[] | SqlCondition; window: IdWindow; row: SqlCondition };
+  | { ids: readonly number[] | SqlCondition; window: IdWindow; row: SqlCondition }
+  | { ids: Float64Array; row: SqlCondition };
 
 /** Size of a scan's first window. Each following window is larger, so that rare matches are also found quickly. */
 const firstWindow = 8_192;
@@ -122,7 +128,7 @@ export function* candidatesOf(
       continue;
     }
     const row = database.prepare<unknown[], Candidate>(step.row.sql);
-    for (const id of idsOf(database, step, order)) {
+    for (const id of 'window' in step ? idsOf(database, step, order) : step.ids) {
       const candidate = row.get(id, ...step.row.values);
       if (candidate !== undefined) yield candidate;
     }
@@ -193,6 +199,13 @@ function* stepsOf(
   // The index of deletions has only deleted products.
   const mayScan = !isFew && driver?.scansFirst === true && order.column !== 'deletion_us';
   const scansFirst = mayScan && isCommon(database, driver);
+  if (driver !== null && !scansFirst && after !== undefined) {
+    const parts = partsAfter(order, undefined).map((part) =>
+      select(plan, driver, { columns: 'p.id', path, part }),
+    );
+    const ids = sortedIdsAfter(database, parts, after);
+    if (ids !== null) return yield { ids, row: rowOf(plan, driver) };
+  }
   for (const part of partsAfter(order, after)) {
     if (!scansFirst) {
       yield rowsIn(part, driver);
@@ -206,6 +219,34 @@ function* stepsOf(
   }
 }
 
+/** The last list of sorted ids, with the state of the database and the statements that it is from. */
+const sortedIds = perConnection(() => ({ source: {}, ids: new Float64Array() }));
+
+/**
+ * Returns all ids after a key in the order of the statements; null if the key is not among them. Keeps the list for
+ * the next page of the same query, unless the index has changed: sorting again for each page would take quadratic time.
+ */
+function sortedIdsAfter(
+  database: Database,
+  parts: readonly SqlCondition[],
+  after: ProductKey,
+): Float64Array | null {
+  const known = sortedIds(database);
+  const source = { version: database.pragma('data_version', { simple: true }), parts };
+  if (!isDeepStrictEqual(known.source, source)) {
+    const lists = parts.map(({ sql, values }) =>
+      database
+        .prepare<unknown[], number>(sql)
+        .pluck()
+        .all(...values),
+    );
+    known.ids = Float64Array.from(lists.flat());
+    known.source = source;
+  }
+  const at = known.ids.indexOf(after.position);
+  return at === -1 ? null : known.ids.subarray(at + 1);
+}
+
 /** True if one of 160 rows is a candidate: the scan then finds about a page. */
 function isCommon(database: Database, { ids }: Driver): boolean {
   const { first, end } = idRange(database);
@@ -217,7 +258,7 @@ function isCommon(database: Database, { ids }: Driver): boolean {
 /** Returns the ids of a window in order. The box driver may return ids outside the window. */
 function idsOf(
   database: Database,
-  { ids: found, window }: Extract<Step, { ids: unknown }>,
+  { ids: found, window }: Extract<Step, { window: unknown }>,
   { direction }: Order,
 ): Float64Array {
   const read = ({ sql, values }: SqlCondition) =>

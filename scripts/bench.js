@@ -10,6 +10,7 @@ const programs = {
   bodies: () => import('../bench/bodies.ts'),
   dashboard: () => import('../bench/dashboard.ts'),
   dictionary: () => import('../bench/train-dictionary.ts'),
+  files: () => import('../bench/files.ts'),
   month: () => import('../test/simulation/month.ts'),
   page: () => import('../bench/page.ts'),
   profile: () => import('../bench/profile.ts'),

@@ -36,6 +36,7 @@ const packageOwners: Record<string, string> = {
   '@nats-io/jetstream': 'sinks',
   mqtt: 'sinks',
   'prom-client': 'console',
+  'hyparquet-writer': 'cli',
   pg: 'shared-log',
 };
 
@@ -49,8 +50,14 @@ const errorTextReaders: Record<string, string> = {
 
 /** Libraries that cost tens of milliseconds or megabytes, and may only be loaded on demand. */
 const largeLibraries = {
-  receiver: ['acme-client', '@peculiar/x509', 'openid-client', 'which-polygon', 'pg', 'mqtt'],
-  command: ['acme-client', '@peculiar/x509', 'openid-client', 'prom-client', 'hono', 'pg', 'mqtt'],
+  receiver: [
+    ...['acme-client', '@peculiar/x509', 'openid-client', 'which-polygon', 'pg', 'mqtt'],
+    'hyparquet-writer',
+  ],
+  command: [
+    ...['acme-client', '@peculiar/x509', 'openid-client', 'prom-client', 'hono', 'pg', 'mqtt'],
+    'hyparquet-writer',
+  ],
 };
 
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' })

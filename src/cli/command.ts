@@ -78,12 +78,17 @@ export function defineCommand<
       const words = given.slice(0, -2) as Words;
       const flags = given.at(-2) as Flags;
       check?.(flags, io, ...words);
-      const about = { command, version: command.parent?.version() ?? 'unknown' };
+      const about = { command, version: versionOf(command) ?? 'unknown' };
       await withParts(io, needs, (parts) => run({ ...io, ...parts, ...about }, flags, ...words), {
         account: account?.(flags),
       });
     });
   };
+}
+
+/** Only the program itself has a version. */
+function versionOf({ parent }: Command): string | undefined {
+  return parent === null ? undefined : (parent.version() ?? versionOf(parent));
 }
 
 /** Opens parts in their order, and closes them in reverse when `use` has ended. */

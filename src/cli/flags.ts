@@ -58,7 +58,7 @@ export function addOutputForms(command: Command, formats: readonly string[]): Co
 /** Adds `--columns` and `--wide`. */
 export function addTableFlags(command: Command): Command {
   return command
-    .option('--columns <names>', 'columns of table and csv output (comma-separated)')
+    .option('--columns <names>', 'columns of a format such as table or csv (comma-separated)')
     .option('--wide', 'print full names and all columns, even on a narrow terminal');
 }
 

@@ -71,7 +71,9 @@ export function createProcessIo(): Io {
   }
   // `earshot query | head`: a closed pipe is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    process.exit(error.code === 'EPIPE' ? 0 : 1);
+    if (error.code === 'EPIPE') process.exit(0);
+    process.stderr.write(`earshot: The output cannot be written: ${errorText(error)}.\n`);
+    process.exit(1);
   });
   // A closed log stream must not end a receiver.
   process.stderr.on('error', () => undefined);

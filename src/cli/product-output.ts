@@ -34,9 +34,13 @@ interface ProductOutputOptions {
   wide?: boolean;
   /** Prefix of download URLs. */
   catalogueUrl?: string;
+  /** Version of earshot, for the metadata of a file. */
+  version?: string;
+  /** Called from time to time while a file is written. */
+  onProgress?: (count: number) => void;
 }
 
-/** Writes products as a stream. */
+/** Writes products as a stream. GeoParquet needs exact footprints. */
 export function writeProducts(
   output: Output,
   form: ProductForm,
@@ -67,6 +71,11 @@ export function writeProducts(
       const { summary } = product;
       if (summary !== undefined) item.properties.description = summary.text;
       return item;
+    },
+    file: async (some) => {
+      const { writeGeoParquet } = await import('./geoparquet.ts');
+      const fields = columns ?? productFieldNames({ texts });
+      await writeGeoParquet(output, some, { ...options, fields, catalogueUrl });
     },
     // One line per product, also for a text with line breaks.
     id: ({ row: { productId }, summary }) =>

@@ -1,4 +1,4 @@
-/** Writes rows as table, JSON, NDJSON, CSV, GeoJSON, STAC items or ids. */
+/** Writes rows as table, JSON, NDJSON, CSV, GeoJSON, GeoParquet, STAC items or ids. */
 import { stringify } from 'csv-stringify/sync';
 import { AppError } from '../domain/app-error.ts';
 import { csvOptions } from '../domain/json-rows.ts';
@@ -9,7 +9,10 @@ import { counted, printTable, writeForeign, writeJson, writeOut } from './output
 export const outputForms = ['table', 'json', 'ndjson', 'csv'] as const;
 export type OutputForm = (typeof outputForms)[number];
 
-export const productForms = [...outputForms, 'geojson', 'stac', 'ids'] as const;
+export const productForms = [
+  ...outputForms,
+  ...(['geojson', 'geoparquet', 'stac', 'ids'] as const),
+] as const;
 export type ProductForm = (typeof productForms)[number];
 
 /** Output of one kind of rows, by format. */
@@ -25,6 +28,8 @@ export interface RowForms<Row> {
   feature?: (row: Row) => unknown;
   /** A STAC item. */
   item?: (row: Row) => unknown;
+  /** Writes a GeoParquet file. */
+  file?: (rows: AsyncIterable<Row>) => Promise<void>;
   /** Line with the id. */
   id?: (row: Row) => string;
 }
@@ -34,7 +39,7 @@ export interface WrittenRows<Row> {
   last: Row | undefined;
 }
 
-/** Writes rows as a stream. `columns` replaces the default columns of table and CSV. */
+/** Writes rows as a stream. `columns` replaces the default columns of table, CSV and GeoParquet. */
 export async function writeRows<Row>(
   output: Output,
   form: ProductForm,
@@ -50,7 +55,8 @@ export async function writeRows<Row>(
       yield row;
     }
   };
-  if (form !== 'table') await writeElements(output, form, noted(), forms, columns);
+  if (form === 'geoparquet') await forms.file?.(noted());
+  else if (form !== 'table') await writeElements(output, form, noted(), forms, columns);
   else if (columns === undefined) await forms.table(noted());
   else {
     const value = (field: string) => (row: Row) => String(forms.values(row)[field] ?? '-');
@@ -62,7 +68,7 @@ export async function writeRows<Row>(
 
 async function writeElements<Row>(
   output: Output,
-  form: Exclude<ProductForm, 'table'>,
+  form: Exclude<ProductForm, 'table' | 'geoparquet'>,
   rows: AsyncIterable<Row>,
   forms: RowForms<Row>,
   fields = forms.fields,
@@ -93,8 +99,8 @@ export function readColumns(
   valid: readonly string[],
 ): string[] | undefined {
   if (text === undefined) return undefined;
-  if (form !== 'table' && form !== 'csv') {
-    throw new AppError('usage', `--columns works with table and csv output, not with ${form}.`, {
+  if (form !== 'table' && form !== 'csv' && form !== 'geoparquet') {
+    throw new AppError('usage', `--columns does not work with ${form} output.`, {
       advice: 'Use --output csv, or omit --columns.',
     });
   }

@@ -13,6 +13,8 @@ export interface FakeIoOptions {
   env?: Record<string, string>;
   /** Simulates a terminal on both streams, of this width. */
   isTTY?: boolean;
+  /** Simulates a terminal on stderr only. */
+  stderrIsTTY?: boolean;
   columns?: number;
   /** The reader of stdout accepts one chunk at a time. */
   slowReader?: boolean;
@@ -62,7 +64,12 @@ export function startCommand(argv: Words, options: FakeIoOptions = {}): Running 
       if (count === options.stopAfterChunks) stopping.abort('test');
     },
   });
-  const stderr = createStream({ isTTY, columns, slowReader: false, onChunk: () => undefined });
+  const stderr = createStream({
+    isTTY: options.stderrIsTTY ?? isTTY,
+    columns,
+    slowReader: false,
+    onChunk: () => undefined,
+  });
   const io = {
     stdout: stdout.output,
     stderr: stderr.output,

@@ -196,7 +196,7 @@ describe('--columns', () => {
     ],
     ['summary', 'unknown column "summary"'],
     ['', 'unknown column ""'],
-    ['tile --output geojson', 'not with geojson. Use --output csv'],
+    ['tile --output geojson', 'does not work with geojson output. Use --output csv'],
   ])('%s is refused with advice', async (line, advice) => {
     const [names = '', ...more] = line.split(' ');
     await expectRefusal(context.earshot([...oldest, '--columns', names, ...more]), advice);

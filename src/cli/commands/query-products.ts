@@ -15,7 +15,7 @@ import {
 import { jsonOf } from '../../domain/text.ts';
 import { orderableFields } from '../../filter/fields.ts';
 import { printFilter } from '../../filter/print.ts';
-import { defineCommand } from '../command.ts';
+import { type CommandContext, defineCommand } from '../command.ts';
 import {
   addOutputForms,
   addSpan,
@@ -25,7 +25,7 @@ import {
   readTime,
 } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { writeOut } from '../output.ts';
+import { createProgressLine, whole, writeOut } from '../output.ts';
 import { addProductFlags, compileFlags, type ProductFlags } from '../product-flags.ts';
 import { explanationLines, withCurrentIndex } from '../product-index.ts';
 import { productFieldNames, withTexts, writeProducts } from '../product-output.ts';
@@ -90,6 +90,8 @@ Output formats:
   ids           one product id per line
   stac          STAC items, one per line; links lead to the catalogue
   geojson       FeatureCollection (RFC 7946) with the columns of csv as properties
+  geoparquet    file for DuckDB, geopandas and others (GeoParquet 1.1): the columns of csv with
+                types, geometry and bbox; default order: ContentDate/Start asc
   csv           position productId productName collection platform productType processingLevel
                 sensingStart sensingEnd publicationDate modificationDate sizeBytes online
                 cloudCoverPercent orbitNumber relativeOrbitNumber orbitDirection tile
@@ -97,8 +99,9 @@ Output formats:
 Times are ISO 8601 UTC. A download from s3Path or downloadUrl needs an access token.
 
 --summaries adds the summaries. json, ndjson and geojson have the field summary with text, model,
-verified and createdAt. csv has the columns summary, summaryModel and summaryVerified. stac has the
-property description. In the format ids, each line has the id, a tab and the text.
+verified and createdAt. csv and geoparquet have the columns summary, summaryModel and
+summaryVerified. stac has the property description. In the format ids, each line has the id, a tab
+and the text.
 
 For the fields of --explain with --json, see \`earshot filter explain --help\`.
 
@@ -107,14 +110,27 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 Examples:
   $ earshot query products --collection S2 --tile 31UFR --cloud-below 20 --sensed 7d   one tile
   $ earshot query products --bbox 5.5,45,11,48 --output geojson > alps.geojson     one area
+  $ earshot query products --sensed 2026-11 --output geoparquet > month.parquet   one month
   $ earshot query products --area area.geojson --type S2MSI2A --count     count matches
   $ earshot query products --filter "Online eq false" --orderby "PublicationDate asc"   offline`,
+  check: refuseTerminal,
   run: queryProducts,
 });
 
+/** A terminal would interpret bytes of a file as commands. */
+function refuseTerminal({ output: form }: QueryProductsFlags, { stdout }: Io): void {
+  if (form !== 'geoparquet' || stdout.isTTY !== true) return;
+  throw new AppError('usage', 'geoparquet output is a binary file, not for a terminal.', {
+    advice: 'Add > products.parquet to the command.',
+  });
+}
+
 type Question = ProductQuery & { order: Order };
 
-async function queryProducts(io: Io, flags: QueryProductsFlags): Promise<void> {
+async function queryProducts(
+  io: Io & Pick<CommandContext, 'version'>,
+  flags: QueryProductsFlags,
+): Promise<void> {
   const { output: form, summaries: texts = false, wide = false } = flags;
   if (flags.explain && form !== 'table' && form !== 'json') {
     throw new AppError('usage', '--explain supports only table and json output.', {
@@ -129,18 +145,22 @@ async function queryProducts(io: Io, flags: QueryProductsFlags): Promise<void> {
   const columns = readColumns(flags.columns, form, productFieldNames({ texts }));
   const question = readQuestion(io, flags, columns);
   const place = loadConfig(io, dataSections);
-  const hasLinks = columns !== undefined || ['csv', 'geojson', 'stac'].includes(form);
+  const hasLinks = columns !== undefined || ['csv', 'geojson', 'geoparquet', 'stac'].includes(form);
   const catalogueUrl = hasLinks ? loadConfig(io, ['catalogueUrl']).catalogueUrl : '';
   await withCurrentIndex(place, io, async (products) => {
-    const { stdout, stderr, signal, nowUs } = io;
+    const { stdout, stderr, signal, nowUs, version } = io;
     if (flags.explain) return explain(io, products, question, flags.json === true);
     if (flags.count) return writeOut(stdout, `${await products.count(question, signal)}\n`);
     const found = untilAborted(products.find(question, signal), signal);
     const { dataDir } = place;
     const shown = texts ? withTexts(found, products, { dataDir, nowUs }) : found;
     const { entity, order, limit } = question;
+    const progress = createProgressLine(stderr);
+    const onProgress = (count: number) => progress.show(`${whole(count)} products`);
     const options = { columns, texts, wide, catalogueUrl, orderedBy: order.by };
-    const { count, last } = await writeProducts(stdout, form, shown, options);
+    const file = { version, onProgress };
+    const written = writeProducts(stdout, form, shown, { ...options, ...file });
+    const { count, last } = await written.finally(progress.clear);
     if (count === 0 && form === 'table') stderr.write(nothingMatches(question));
     if (last === undefined) return;
     const key = writePageKey(products.keyOf(last.row, question), entity, order);
@@ -167,8 +187,8 @@ function readQuestion(
   const { output: form, tile, orderby, after, since, until, limit, summaries = false } = flags;
   const known = tile === undefined ? flags : { ...flags, tile: orByName(tile) };
   const { entity, filter } = compileFlags(known, io);
-  const order = orderby === undefined ? defaultOrderOf(entity) : parseOrder(orderby, entity);
-  // Output from the index columns alone is faster than with records.
+  const order = orderby === undefined ? usualOrder(entity, form) : parseOrder(orderby, entity);
+  // Output from the index alone is faster than with records.
   const needsRecords = columns === undefined && !formsOfColumns.includes(form);
   return {
     entity,
@@ -178,11 +198,18 @@ function readQuestion(
     after: after === undefined ? undefined : readPageKey(after, entity, order),
     limit: limit ?? (form === 'table' ? tableRowsDefault : undefined),
     records: needsRecords || summaries,
+    footprints: form === 'geoparquet' ? 'exact' : false,
   };
 }
 
 /** Formats that need only the columns of the index. */
-const formsOfColumns: readonly ProductForm[] = ['ids', 'csv'];
+const formsOfColumns: readonly ProductForm[] = ['ids', 'csv', 'geoparquet'];
+
+/** The row groups of a file are periods of sensing time. */
+function usualOrder(entity: Entity, form: ProductForm): Order {
+  if (form === 'geoparquet') return { by: 'ContentDate/Start', direction: 'asc' };
+  return defaultOrderOf(entity);
+}
 
 /** Also matches the tile in the name: a record without attributes has no tile attribute (decision 45). */
 function orByName(tile: FilterTree): FilterTree {

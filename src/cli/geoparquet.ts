@@ -8,7 +8,8 @@ import type { Box, Geometry } from '../domain/filter-tree.ts';
 import { type productFields, type productLinkFields, toProductLinks } from '../domain/json-rows.ts';
 import type { FoundProduct, ProductRow } from '../domain/products.ts';
 import type { toTextJson } from '../domain/summaries.ts';
-import { toGeoJson } from '../filter/geometry/geojson.ts';
+import { extentOf, toGeoJson } from '../filter/geometry/geojson.ts';
+import { positionsOf } from '../filter/geometry/ring.ts';
 import { createCollector } from '../host/memory.ts';
 import type { Output } from './io.ts';
 import { writeOut } from './output.ts';
@@ -236,17 +237,7 @@ function createFootprints({ geojsonToWkb }: Library) {
 
 /** Returns the extent of the coordinates: all longitudes for a geometry cut at the antimeridian. Null without any. */
 function boxOf(geometry: Geometry): Box | null {
-  const box = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
-  const add = (value: unknown) => {
-    if (!Array.isArray(value)) return;
-    const [x, y] = value;
-    if (typeof x !== 'number') return value.forEach(add);
-    if (x < box.west) box.west = x;
-    if (x > box.east) box.east = x;
-    if (y < box.south) box.south = y;
-    if (y > box.north) box.north = y;
-  };
-  add(geometry.coordinates);
+  const box = extentOf(positionsOf(geometry));
   return box.west <= box.east && box.south <= box.north ? box : null;
 }
 

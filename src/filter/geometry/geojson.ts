@@ -161,9 +161,9 @@ function toPart(outline: Ring): Part {
 }
 
 /** Returns the smallest box around positions, without regard to the antimeridian. */
-export function extentOf(ring: Ring): Box {
+export function extentOf(positions: readonly Position[]): Box {
   const extent = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
-  for (const [x, y] of ring) {
+  for (const [x, y] of positions) {
     extent.west = Math.min(extent.west, x);
     extent.south = Math.min(extent.south, y);
     extent.east = Math.max(extent.east, x);

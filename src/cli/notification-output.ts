@@ -11,8 +11,8 @@ import {
 import type { ProductCells } from '../domain/product-cells.ts';
 import { subscriptionEvents } from '../domain/subscription.ts';
 import { jsonOf, printable } from '../domain/text.ts';
+import { factsOfRecord } from '../filter/product-facts.ts';
 import { type ProductRecord, recordIn } from '../filter/product-record.ts';
-import { factsOfRecord } from '../store/products/product-rows.ts';
 import { addSpan, eventFlagText, readTime } from './flags.ts';
 import type { Io, Output } from './io.ts';
 import { type Column, painter, printTable } from './output.ts';

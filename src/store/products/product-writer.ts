@@ -1,17 +1,16 @@
 /** Writes notifications into the index, one after the other, in the caller's transaction. */
 import type { Database } from 'better-sqlite3';
 import { boxesOf } from '../../filter/geometry/shape.ts';
-import type { ProductRecord } from '../../filter/product-record.ts';
-import { type ProductView, productView } from '../../filter/product-view.ts';
-import { prepared } from '../engine/database.ts';
-import { completeRecord, dateUs } from './product-record.ts';
 import {
   type DerivedColumns,
   deriveColumns,
   derivedColumns,
-  receivedUnits,
-  sensingUnits,
-} from './product-schema.ts';
+} from '../../filter/product-columns.ts';
+import type { ProductRecord } from '../../filter/product-record.ts';
+import { type ProductView, productView } from '../../filter/product-view.ts';
+import { prepared } from '../engine/database.ts';
+import { completeRecord, dateUs } from './product-record.ts';
+import { receivedUnits, sensingUnits, storedPath } from './product-schema.ts';
 import { type StoredFootprint, storedFootprint } from './stored-footprint.ts';
 
 /** A row of the log with its record. */
@@ -145,13 +144,15 @@ function writeRecord(
   const complete = completeRecord(record, identity);
   const view = productView(complete);
   const columns = deriveColumns(view, complete, productName);
-  const values = derivedColumns.map((column) => columns[column]);
+  const { s3_path: path, name } = columns;
+  const stored = { ...columns, s3_path: path === null ? null : storedPath(path, name) };
+  const values = derivedColumns.map((column) => stored[column]);
   const all = [...stateValues(state), deletionCause, ...values];
   if (known === undefined)
     prepared(index, insertSql).run(position, productId, receivedAtUs, ...all);
   else prepared(index, updateSql).run(...all, known.id);
   const id = known?.id ?? position;
-  writeName(index, id, known?.name ?? null, columns.name);
+  writeName(index, id, known?.name ?? null, name);
   writeFootprint(index, id, known, view, columns);
 }
 

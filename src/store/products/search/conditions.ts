@@ -7,8 +7,9 @@ import type {
   TextNode,
 } from '../../../domain/filter-tree.ts';
 import { boxesOf, toShape } from '../../../filter/geometry/shape.ts';
+import type { Column } from '../../../filter/product-columns.ts';
 import { attributeReading, literalDate } from '../../../filter/values.ts';
-import { type Column, columnOfAttribute, columnOfField } from '../product-schema.ts';
+import { columnOfAttribute, columnOfField } from '../product-schema.ts';
 
 /** An SQL expression or statement, with the values of its parameters. */
 export interface SqlCondition {

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { Retention } from '../domain/pruning.ts';
 import type { Expression } from '../filter/builder.ts';
-import { exactUrl, isLoopbackHost } from '../http/network-address.ts';
+import { exactUrl } from '../http/network-address.ts';
 
 /** Adds a message that follows "NAME: ". */
 function refuse(context: z.RefinementCtx, message: string): never {
@@ -52,31 +52,6 @@ export const catalogueUrl = outboundUrl.transform((url) => url.replace(/\/odata(
 export const inferenceUrl = outboundUrl.transform((url) =>
   url.replace(/\/openai(\/v1(\/chat\/completions)?)?$/, ''),
 );
-
-/**
- * Parses the URL of a PostgreSQL database to one URL per server: several servers, such as a primary and its standby, are
- * separated by commas. Other hosts than this one are reached with TLS unless the URL sets `sslmode`.
- */
-export const databaseUrls = z.string().transform((text, context) => {
-  const match = /^postgres(?:ql)?:\/\/([^@/]*@)?([^/@?]*)(\/[^/?]+)(\?.*)?$/.exec(text);
-  const [, login = '', hosts = '', database = '', query = ''] = match ?? [];
-  const urls = hosts
-    .split(',')
-    .map((host) => URL.parse(`postgres://${login}${host}${database}${query}`));
-  if (match === null || urls.includes(null)) {
-    return refuse(
-      context,
-      'must be postgres://user:password@host:5432/database (in the password, / is written %2F, @ %40, : %3A, % %25)',
-    );
-  }
-  return urls.flatMap((url) => {
-    if (url === null) return [];
-    const isLocal = url.hostname === '' || isLoopbackHost(url.hostname);
-    if (!isLocal && !url.searchParams.has('sslmode'))
-      url.searchParams.set('sslmode', 'verify-full');
-    return [url.href];
-  });
-});
 
 /** `<vendor>/<model_name>` (specification, inference service: Chat completion request). */
 export const modelName = z

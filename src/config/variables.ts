@@ -1,7 +1,7 @@
 /** Table of all environment variables by section: name, description, schema, default. */
 import { z } from 'zod';
 import { summaryRuleKinds } from '../domain/summaries.ts';
-import { exactUrl } from '../http/network-address.ts';
+import { databaseUrls, exactUrl } from '../http/network-address.ts';
 import * as values from './values.ts';
 
 /** A variable. The schema parses its text; `default` is a text too. */
@@ -99,7 +99,7 @@ export const variables = {
 
   // Shared log of several receivers
   EARSHOT_LOG_URL: {
-    schema: values.databaseUrls,
+    schema: databaseUrls,
     secret: true,
     description:
       'The PostgreSQL database of the shared log, for several receivers. Separate several servers (a primary and its standby) by commas. By default, the receiver has a log of its own in the data directory.',

@@ -34,6 +34,7 @@ export function factsOfRecord(record: ProductRecord, name: string | null): Recor
     orbitDirection: columns.orbit_direction,
     tile: columns.tile,
     processingBaseline: columns.processing_baseline,
+    s3Path: columns.s3_path,
   });
 }
 

@@ -121,6 +121,37 @@ export const exactUrl = z.string(urlForm).transform((text, context) => {
   return z.NEVER;
 });
 
+/**
+ * Parses the URL of a PostgreSQL database to one URL per server: several servers, such as a primary and its standby, are
+ * separated by commas. Other hosts than this one are reached with TLS unless the URL sets `sslmode`.
+ */
+export const databaseUrls = z.string().transform((text, context) => {
+  const match = /^postgres(?:ql)?:\/\/([^@/]*@)?([^/@?]*)(\/[^/?]+)(\?.*)?$/.exec(text);
+  const [, login = '', hosts = '', database = '', query = ''] = match ?? [];
+  const urls = hosts
+    .split(',')
+    .map((host) => URL.parse(`postgres://${login}${host}${database}${query}`));
+  if (match === null || urls.includes(null)) {
+    context.addIssue(
+      'must be postgres://user:password@host:5432/database (in the password, / is written %2F, @ %40, : %3A, % %25)',
+    );
+    return z.NEVER;
+  }
+  return urls.flatMap((url) => {
+    if (url === null) return [];
+    if (!isLocalDatabase(url) && !url.searchParams.has('sslmode'))
+      url.searchParams.set('sslmode', 'verify-full');
+    return [url.href];
+  });
+});
+
+/** True for a database on this machine: a socket, or a loopback address. */
+export function isLocalDatabase({ hostname, searchParams }: URL): boolean {
+  // The parameter replaces the host.
+  const host = searchParams.get('host') ?? hostname.replace(/^\[(.*)\]$/, '$1');
+  return host === '' || host.startsWith('/') || isLoopbackHost(host);
+}
+
 function isLoopbackHttp({ protocol, hostname }: URL): boolean {
   return protocol === 'http:' && isLoopbackHost(hostname.replace(/^\[(.*)\]$/, '$1'));
 }

@@ -55,7 +55,7 @@ export const sinkSchema = z
       /** Start of a new sink: future notifications (`now`, default), or the `start` of the log. */
       from: z.enum(['now', 'start']).default('now'),
       /** Maximum number of concurrent deliveries; the default depends on the kind. */
-      concurrency: wholeNumber(64).optional(),
+      concurrency: wholeNumber(256).optional(),
       /** Timeout of one attempt; 30 by default. */
       timeoutSeconds: wholeNumber(3_600).default(30),
       /** Number of refusals after which an item becomes a dead letter; 5 by default. */

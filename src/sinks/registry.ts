@@ -4,11 +4,12 @@ import type { SinkRules } from '../domain/sinks.ts';
 import { command } from './command.ts';
 import { mqtt } from './mqtt.ts';
 import { nats } from './nats.ts';
+import { postgres } from './postgres.ts';
 import type { AnySinkKind, CheckContext, OpenContext, Target } from './target.ts';
 import { webhook } from './webhook.ts';
 
 /** Kinds by the field of `earshot.config.ts` that defines the target. */
-export const sinkKinds = { command, webhook, nats, mqtt };
+export const sinkKinds = { command, webhook, nats, mqtt, postgres };
 
 type Kinds = typeof sinkKinds;
 export type SinkKindName = keyof Kinds;

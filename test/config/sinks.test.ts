@@ -83,6 +83,50 @@ describe('sinks', () => {
     expect(subscriptions).toMatchObject([{ name: 'alps' }]);
   });
 
+  it('can be PostgreSQL, with defaults or with every field', async () => {
+    const folder = temporaryDirectory();
+    const { rootPem } = await createChain();
+    writeFileSync(join(folder, 'ca.pem'), rootPem);
+    const columns = { id: 'product_id', at: 'state_at', n: 'position', geom: 'footprint' };
+    const tables = { products: 'gis.scenes', notifications: 'events', columns, create: false };
+    const { sinks } = await load(
+      {
+        a: { postgres: { url: 'postgres:///gis?host=/run/postgresql' } },
+        b: {
+          postgres: {
+            ...{
+              url: 'postgres://me@db1,db2:5433/gis',
+              ca: 'ca.pem',
+              deleted: 'remove',
+              ...tables,
+            },
+            passwordFile: secretFile(folder, 'password', 'a word\n'),
+          },
+        },
+      },
+      folder,
+    );
+    expect(sinks).toMatchObject([
+      {
+        ...{ name: 'a', concurrency: 256 },
+        target: {
+          ...{ kind: 'postgres', urls: ['postgres:///gis?host=/run/postgresql'], password: null },
+          ...{ ca: null, products: 'earshot_products', columns: null, notifications: null },
+          ...{ deleted: 'mark', create: true },
+        },
+      },
+      {
+        target: {
+          urls: [
+            'postgres://me@db1/gis?sslmode=verify-full',
+            'postgres://me@db2:5433/gis?sslmode=verify-full',
+          ],
+          ...{ password: 'a word', ca: rootPem, deleted: 'remove', ...tables },
+        },
+      },
+    ]);
+  });
+
   it('accept every option, with secrets and certificates in files next to the config file', async () => {
     const folder = temporaryDirectory();
     const { rootPem } = await createChain();
@@ -174,7 +218,7 @@ describe('sinks', () => {
 });
 
 describe('a faulty sink', () => {
-  const one = 'set exactly one target: command, webhook, nats or mqtt';
+  const one = 'set exactly one target: command, webhook, nats, mqtt or postgres';
   const nats = { servers: ['nats://a'], subject: 'a' };
   it.each<[sink: unknown, ...problems: string[]]>([
     [{}, `: ${one}`],
@@ -231,8 +275,40 @@ describe('a faulty sink', () => {
     [{ nats, format: 'xml' }, '.format: use one of …'],
     [{ command: ['a'], secretFile: 'x' }, ': secretFile requires webhook'],
     [
-      { command: ['a'], concurrency: 65, timeoutSeconds: 0, attempts: 1.5 },
-      '.concurrency: must be a whole number from 1 to 64',
+      { postgres: { url: 'mysql://me:hunter2@db/gis', tabel: 'x' } },
+      '.postgres.url: must be postgres://user:password@host:5432/database…',
+      '.postgres: "tabel" is not a known field…',
+    ],
+    [
+      { postgres: { url: 'postgres://db/gis', products: 'a.b.c', deleted: 'drop', create: 1 } },
+      '.postgres.products: must be a table of letters, digits and _, such as products or gis.products…',
+      '.postgres.deleted: use one of mark, remove',
+      '.postgres.create: must be true or false',
+    ],
+    [
+      {
+        postgres: {
+          url: 'postgres://db/gis?sslmode=no-verify',
+          passwordFile: 'x',
+          ca: 'y',
+          columns: { a: 'product_id', b: 'product_nam', c: 'product_id' },
+        },
+      },
+      '.postgres: columns.b: unknown field product_nam; did you mean product_name?',
+      '.postgres: columns must have a column for state_at',
+      '.postgres: columns must have a column for position',
+      '.postgres: columns must have a column for deleted_at',
+      '.postgres: columns has several columns for product_id',
+      '.postgres: passwordFile requires a user in the URL',
+      '.postgres: ca requires verified TLS: remove sslmode from the URL',
+    ],
+    [
+      { postgres: { url: 'postgres://me:hunter2@db/gis', passwordFile: 'x' } },
+      '.postgres: passwordFile and a password in the URL must not be set together',
+    ],
+    [
+      { command: ['a'], concurrency: 257, timeoutSeconds: 0, attempts: 1.5 },
+      '.concurrency: must be a whole number from 1 to 256',
       '.timeoutSeconds: must be a whole number from 1 to 3600',
       '.attempts: must be a whole number from 1 to 100',
     ],
@@ -257,6 +333,9 @@ describe('a faulty sink', () => {
       ['sinks.a', { a: ['act.py'] }],
       ['sinks.a.nats', { a: { nats: 'nats://a' } }],
       ['sinks.a.mqtt', { a: { mqtt: 'mqtt://a' } }],
+      ['sinks.a.postgres', { a: { postgres: 'postgres://db/gis' } }],
+      ['sinks.a.postgres.url', { a: { postgres: {} } }],
+      ['sinks.a.postgres.columns', { a: { postgres: { url: 'postgres://db/g', columns: [] } } }],
       ['sinks.a.nats.servers', { a: { nats: { subject: 'a' } } }],
       ['sinks.a.nats.subject', { a: { nats: { servers: ['nats://a'] } } }],
     ];

@@ -23,6 +23,7 @@ export function createPageFolder(changes: readonly (readonly [string, string])[]
   const folder = temporaryDirectory();
   symlinkSync(join(import.meta.dirname, '../../node_modules'), join(folder, 'node_modules'));
   writeFileSync(join(folder, 'hook-secret'), `${secret}\n`, { mode: 0o600 });
+  writeFileSync(join(folder, 'gis-password'), 'word\n', { mode: 0o600 });
   mkdirSync(join(folder, 'inbox'));
   const changed = (text: string) =>
     [...changes, ['/opt/act', folder] as const].reduce(
@@ -32,12 +33,18 @@ export function createPageFolder(changes: readonly (readonly [string, string])[]
   return {
     folder,
     write: (file: string) => writeFileSync(join(folder, file), changed(programOf(file))),
-    writeConfig: () => {
-      const [config = ''] = blocks(page, 'ts');
+    /** Writes the first file of the page, or the first complete one that contains a text. */
+    writeConfig: (contains = '') => {
+      const config = blocks(page, 'ts').find(
+        (text) => text.includes('defineConfig') && text.includes(contains),
+      );
+      if (config === undefined) throw new Error(`docs/sinks.md has no file with ${contains}`);
       const library = new URL('../../src/index.ts', import.meta.url).href;
       const text = changed(config.replace("'earshot'", `'${library}'`));
       writeFileSync(join(folder, 'earshot.config.ts'), text);
     },
+    /** Writes another file as earshot.config.ts. */
+    writeText: (text: string) => writeFileSync(join(folder, 'earshot.config.ts'), changed(text)),
     /** Starts a program of the folder; `printed` returns its output. */
     start: (file: string) => startProgram(folder, file),
   };

@@ -19,6 +19,7 @@ const programs = {
   reconcile: () => import('../bench/reconcile.ts'),
   shared: () => import('../bench/shared.ts'),
   rest: () => import('../bench/rest.ts'),
+  sinks: () => import('../bench/sinks.ts'),
   steady: () => import('../bench/steady.ts'),
 };
 

@@ -1,5 +1,4 @@
 /** Writes items to PostgreSQL in batches: items that arrive during a transaction share the next one. */
-import { setImmediate } from 'node:timers/promises';
 import type pg from 'pg';
 import { networkFault } from '../http/bounded-fetch.ts';
 import {
@@ -16,7 +15,7 @@ import { type TargetAnswer, unavailable } from './target.ts';
 /** Maximum size of a batch, in characters, after which no other item is added. */
 const batchCharactersMax = 8 * 2 ** 20;
 
-/** Half of the default concurrency: while one batch is written, the next one is read from the log. */
+/** Maximum items of a batch. */
 const batchItemsMax = 128;
 
 /** Time in which a server must close a connection. */
@@ -29,39 +28,33 @@ interface Waiting {
 }
 
 /**
- * Creates the writer of a sink. One transaction runs at a time. An item whose signal is aborted is answered at once; a
- * transaction of which nobody waits any longer is cancelled with its connection, because the server may hang.
+ * Creates the writer of a sink. One transaction runs at a time. An item whose signal is aborted is answered at once; a transaction of which nobody waits
+ * any longer is cancelled with its connection, because the server may hang.
  */
 export function createBatches(
   write: (items: readonly PreparedItem[], signal: AbortSignal) => Promise<TargetAnswer[]>,
 ) {
   let waiting: Waiting[] = [];
-  let isRunning = false;
-  let current: { batch: readonly Waiting[]; cancelling: AbortController } | null = null;
+  let running: { items: readonly Waiting[]; cancelling: AbortController } | null = null;
 
-  const runAll = async () => {
-    // Items that start together share the first transaction, too.
-    await setImmediate();
-    while (waiting.length > 0) {
-      const batch = nextBatch(waiting);
-      waiting = waiting.filter((one) => !batch.includes(one));
-      const cancelling = new AbortController();
-      current = { batch, cancelling };
-      const answers = await write(
-        batch.map(({ item }) => item),
-        cancelling.signal,
-      );
-      current = null;
-      for (const [i, { answer }] of batch.entries()) {
-        answer(answers[i] ?? unavailable('the transaction has no result'));
-      }
+  const start = async () => {
+    if (running !== null || waiting.length === 0) return;
+    const items = nextBatch(waiting);
+    waiting = waiting.filter((one) => !items.includes(one));
+    const cancelling = new AbortController();
+    running = { items, cancelling };
+    const prepared = items.map(({ item }) => item);
+    const answers = await write(prepared, cancelling.signal);
+    running = null;
+    for (const [i, { answer }] of items.entries()) {
+      answer(answers[i] ?? unavailable('the transaction has no result'));
     }
-    isRunning = false;
+    void start();
   };
   const abandon = (one: Waiting, signal: AbortSignal) => {
     one.isAborted = true;
     waiting = waiting.filter((other) => other !== one);
-    if (current?.batch.every(({ isAborted }) => isAborted)) current.cancelling.abort();
+    if (running?.items.every(({ isAborted }) => isAborted)) running.cancelling.abort();
     one.answer(unavailable(networkFault(signal.reason)));
   };
   return {
@@ -77,9 +70,8 @@ export function createBatches(
         if (signal.aborted) return onAbort();
         signal.addEventListener('abort', onAbort);
         waiting.push(one);
-        if (isRunning) return;
-        isRunning = true;
-        void runAll();
+        // Items that start together share a transaction.
+        setImmediate(() => void start());
       }),
   };
 }
@@ -107,34 +99,28 @@ interface Session {
 
 /** Creates the function that writes a batch over the connection of a sink, which it opens with the first batch. */
 export function createWrite(settings: PostgresSettings, sink: { name: string; timeoutMs: number }) {
-  let session: Session | null = null;
-  let connected: pg.Client | null = null;
+  let current: Connection | null = null;
 
-  const open = async (signal: AbortSignal): Promise<Session> => {
-    const client = await connect(settings, sink.name);
-    if (signal.aborted) endOf(client);
-    connected = client;
-    client.on('end', () => {
-      if (session?.client === client) session = null;
-    });
-    await begin(client, sink.timeoutMs);
-    const found = await prepareTables(client, settings);
-    await client.query('COMMIT');
-    return { client, statements: createBatchSql(found, settings.deleted) };
-  };
   /** The next batch opens a connection, and checks the tables again. */
-  const drop = () => {
-    if (connected !== null) endOf(connected);
-    [session, connected] = [null, null];
+  const drop = (used: Connection) => {
+    if (current === used) current = null;
+    used.end();
+  };
+  const connection = () => {
+    if (current !== null) return current;
+    const opened = openConnection(settings, sink, () => drop(opened));
+    current = opened;
+    return opened;
   };
   /** Bisects a batch with values that cannot be stored, so that one item does not fail the others. */
   const writeAll = async (
     items: readonly PreparedItem[],
     signal: AbortSignal,
   ): Promise<TargetAnswer[]> => {
+    const used = connection();
+    signal.addEventListener('abort', used.destroy);
     try {
-      session ??= await open(signal);
-      await writeOnce(session, items, sink.timeoutMs);
+      await writeOnce(await used.session, items, sink.timeoutMs);
       return items.map(() => ({ kind: 'acknowledged' }));
     } catch (error) {
       if (isValueError(error) && items.length > 1) {
@@ -142,21 +128,61 @@ export function createWrite(settings: PostgresSettings, sink: { name: string; ti
         const first = await writeAll(items.slice(0, half), signal);
         return [...first, ...(await writeAll(items.slice(half), signal))];
       }
-      if (!isValueError(error)) drop();
+      if (!isValueError(error)) drop(used);
       return items.map(() => postgresFault(error, settings));
+    } finally {
+      signal.removeEventListener('abort', used.destroy);
     }
   };
   return {
-    write: async (items: readonly PreparedItem[], signal: AbortSignal): Promise<TargetAnswer[]> => {
-      // The server may hang: its running query would delay an orderly end.
-      const cancel = () => connected?.connection.stream.destroy();
-      signal.addEventListener('abort', cancel);
-      const answers = await writeAll(items, signal);
-      signal.removeEventListener('abort', cancel);
-      return answers;
-    },
+    write: writeAll,
     /** For a sink without items in progress. */
-    close: async () => drop(),
+    close: async () => {
+      if (current !== null) drop(current);
+    },
+  };
+}
+
+interface Connection {
+  session: Promise<Session>;
+  /** Ends it after the running statements. */
+  end(): void;
+  /** Ends it at once: the server may hang. */
+  destroy(): void;
+}
+
+/** Connects, and prepares the tables. */
+function openConnection(
+  settings: PostgresSettings,
+  { name, timeoutMs }: { name: string; timeoutMs: number },
+  onEnd: () => void,
+): Connection {
+  let client: pg.Client | null = null;
+  let isEnded = false;
+  const open = async (): Promise<Session> => {
+    const opened = await connect(settings, name);
+    client = opened;
+    opened.on('end', onEnd);
+    if (isEnded) endOf(opened);
+    await begin(opened, timeoutMs);
+    const found = await prepareTables(opened, settings);
+    await opened.query('COMMIT');
+    return { client: opened, statements: createBatchSql(found, settings.deleted) };
+  };
+  const session = open();
+  // Reported by each batch.
+  session.catch(() => undefined);
+  const end = () => {
+    isEnded = true;
+    if (client !== null) endOf(client);
+  };
+  return {
+    session,
+    end,
+    destroy: () => {
+      end();
+      client?.connection.stream.destroy();
+    },
   };
 }
 

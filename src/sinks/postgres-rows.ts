@@ -39,12 +39,14 @@ export function prepareItem(
   const isDeletion = document.event === 'deleted';
   const product = document.productId.toLowerCase();
   const row = { ...stateOf(document), ...recordFields(document), product_id: product };
+  const record = jsonOf(document.value);
   const unrecorded = isDeletion ? 'deleted-unrecorded' : 'named';
   return {
     product,
     change: document.value === null ? unrecorded : isDeletion ? 'deleted' : 'recorded',
-    productRow: jsonOf(row),
-    notificationRow: notifications === null ? null : jsonOf(notificationOf(document)),
+    productRow: jsonWith(row, 'record', record),
+    notificationRow:
+      notifications === null ? null : jsonWith(notificationOf(document), 'value', record),
   };
 }
 
@@ -94,7 +96,6 @@ function recordFields({ value, productName }: SinkDocument): Row {
     processing_baseline: facts.processingBaseline,
     s3_path: textOrNull(value.S3Path),
     footprint: footprintOf(named),
-    record: value,
   };
 }
 
@@ -119,7 +120,6 @@ function notificationOf(document: SinkDocument) {
     notification_date: document.notificationDate,
     received_at: document.receivedAt,
     source: document.source,
-    value: document.value,
   };
 }
 
@@ -127,9 +127,14 @@ function notificationOf(document: SinkDocument) {
 const unstorable = /\\u(?:0000|d[89a-f])/i;
 
 /** Writes JSON; each unstorable character becomes U+FFFD. */
-function jsonOf(row: object): string {
-  const text = JSON.stringify(row);
-  return unstorable.test(text) ? JSON.stringify(storable(row)) : text;
+function jsonOf(value: object | null): string {
+  const text = JSON.stringify(value);
+  return unstorable.test(text) ? JSON.stringify(storable(value)) : text;
+}
+
+/** Writes an object with at least one field, and a field that is already JSON. */
+function jsonWith(row: object, field: string, json: string): string {
+  return `${jsonOf(row).slice(0, -1)},"${field}":${json}}`;
 }
 
 function storable(value: unknown): unknown {

@@ -186,6 +186,8 @@ export interface FoundTables {
   version: string;
   /** Schema of PostGIS; null without it. */
   postgis: string | null;
+  /** True if the server can compress with LZ4, which is faster than its default. */
+  hasLz4: boolean;
   tables: FoundTable[];
 }
 
@@ -194,7 +196,9 @@ export type Query = (sql: string, values?: readonly unknown[]) => Promise<unknow
 
 const databaseSql = `SELECT current_setting('server_version') AS version,
   (SELECT n.nspname FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace
-   WHERE e.extname = 'postgis') AS postgis`;
+   WHERE e.extname = 'postgis') AS postgis,
+  EXISTS (SELECT FROM pg_settings
+    WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)) AS "hasLz4"`;
 
 const tableSql = `SELECT c.relkind AS kind,
   (SELECT json_object_agg(a.attname, json_build_object(
@@ -217,7 +221,7 @@ const tableSql = `SELECT c.relkind AS kind,
 /** Reads the tables from the catalogue of the database. Rejects with the error of the query. */
 export async function findTables(query: Query, needed: readonly SinkTable[]): Promise<FoundTables> {
   const [database] = await query(databaseSql);
-  const { version, postgis } = database as Pick<FoundTables, 'version' | 'postgis'>;
+  const about = database as Omit<FoundTables, 'tables'>;
   const tables: FoundTable[] = [];
   for (const one of needed) {
     const schema = one.name.includes('.') ? one.name.split('.')[0] : null;
@@ -226,7 +230,7 @@ export async function findTables(query: Query, needed: readonly SinkTable[]): Pr
     const found = kind === null ? null : { kind, columns: columns ?? {}, unique, lacking };
     tables.push({ ...one, found, mayCreate });
   }
-  return { version, postgis, tables };
+  return { ...about, tables };
 }
 
 type FoundRow = Omit<NonNullable<FoundTable['found']>, 'kind' | 'columns'> & {
@@ -309,14 +313,20 @@ const isSpatial = (name: string) => name === 'geometry' || name === 'geography';
 const systemOf = (type: string) => /,(\d+)\)$/.exec(type)?.[1] ?? '';
 
 /** Returns the statements that create the missing tables. */
-export function creatingSql({ tables, postgis }: FoundTables): string[] {
-  return tables.filter(({ found }) => found === null).flatMap((one) => tableSqlOf(one, postgis));
+export function creatingSql(found: FoundTables): string[] {
+  const missing = found.tables.filter((one) => one.found === null);
+  return missing.flatMap((one) => tableSqlOf(one, found));
 }
 
-function tableSqlOf({ name, sqlName, columns, key }: SinkTable, postgis: string | null) {
+function tableSqlOf(
+  { name, sqlName, columns, key }: SinkTable,
+  { postgis, hasLz4 }: Pick<FoundTables, 'postgis' | 'hasLz4'>,
+) {
   const typeOf = (type: FieldType) => {
-    if (type !== 'geometry') return type;
-    return postgis === null ? 'jsonb' : `${quoted(postgis)}.geometry(Geometry,4326)`;
+    if (type === 'geometry' && postgis !== null)
+      return `${quoted(postgis)}.geometry(Geometry,4326)`;
+    const written = type === 'geometry' ? 'jsonb' : type;
+    return written === 'jsonb' && hasLz4 ? 'jsonb COMPRESSION lz4' : written;
   };
   const list = columns.map(
     ({ column, type }) =>

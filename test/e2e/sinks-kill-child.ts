@@ -8,7 +8,7 @@ import { openStore } from '../../src/store/store.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { messageUrls } from '../sinks/sink-definition.ts';
 
-const [dataDir = '', firstNumber = '', definitions = '[]'] = process.argv.slice(2);
+const [dataDir = '', firstNumber = '', definitions = '[]', products = '50'] = process.argv.slice(2);
 const nothing = () => undefined;
 const nowUs = () => Date.now() * 1000;
 const store = await openStore({ dataDir, nowUs });
@@ -31,7 +31,7 @@ startSinks(
 );
 process.send?.('started');
 
-// Fifty products: some wait for their turn. With `none`, it only delivers stored notifications.
+// Few products: some wait for their turn. With `none`, it only delivers stored notifications.
 for (let number = Number(firstNumber); firstNumber !== 'none'; number += 10) {
   const made = Array.from({ length: 10 }, (_, index) => number + index);
   await Promise.all(
@@ -39,7 +39,7 @@ for (let number = Number(firstNumber); firstNumber !== 'none'; number += 10) {
       store.accept(
         delivery(
           notification(one, {
-            ProductId: `product-${one % 50}`,
+            ProductId: `product-${one % Number(products)}`,
             SubscriptionEvent: one % 4 === 0 ? 'modified' : 'created',
           }),
           { receivedAtUs: nowUs() },

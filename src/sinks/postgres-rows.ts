@@ -1,5 +1,6 @@
 /** Rows of PostgreSQL sinks, and the statements that write them: a product's row changes only to a newer state. */
 import { formatDateUs, parseDate } from '../domain/dates.ts';
+import type { Geometry, Rings } from '../domain/filter-tree.ts';
 import { toGeoJson } from '../filter/geometry/geojson.ts';
 import { factsOfRecord } from '../filter/product-facts.ts';
 import { type ProductRecord, textOrNull } from '../filter/product-record.ts';
@@ -99,10 +100,25 @@ function recordFields({ value, productName }: SinkDocument): Row {
   };
 }
 
-function footprintOf(record: ProductRecord) {
+function footprintOf(record: ProductRecord): Geometry | null {
   const view = productView(record);
   const geometry = view.geometry();
-  return geometry === null || view.footprint() === null ? null : toGeoJson(geometry);
+  if (geometry === null || view.footprint() === null) return null;
+  const valid = toGeoJson(geometry);
+  if (valid.type === 'Polygon') {
+    const rings = ringsWithArea(valid.coordinates);
+    return rings.length === 0 ? null : { ...valid, coordinates: rings };
+  }
+  if (valid.type !== 'MultiPolygon') return valid;
+  const parts = valid.coordinates.map(ringsWithArea).filter((rings) => rings.length > 0);
+  return parts.length === 0 ? null : { ...valid, coordinates: parts };
+}
+
+/** Returns rings of at least three corners: PostGIS stores others, but queries on them fail. */
+function ringsWithArea(rings: Rings): Rings {
+  const [outline, ...holes] = rings;
+  if (outline === undefined || outline.length < 4) return [];
+  return [outline, ...holes.filter((hole) => hole.length >= 4)];
 }
 
 function notificationOf(document: SinkDocument) {

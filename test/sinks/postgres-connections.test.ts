@@ -171,9 +171,20 @@ describe.skipIf(!hasPostgis)('a connection of a PostgreSQL sink (needs postgresq
       .toMatch(/^the database answered 57014: canceling statement|^it did not answer in time/);
     await locked;
     await expect.poll(() => isDone(), { timeout: 10_000 }).toBe(true);
+
+    // A process of the server that is stopped cannot end its statement; another connection replaces it.
+    const ofSink = "SELECT pid FROM pg_stat_activity WHERE application_name = 'earshot sink'";
+    const [{ pid } = { pid: 0 }] = await query<{ pid: number }>(url, ofSink);
+    process.kill(pid, 'SIGSTOP');
+    onTestFinished(() => void process.kill(pid, 'SIGCONT'));
+    await accept({ ProductId: 'c' });
+    const error = async () => (await items('waiting'))[0]?.error;
+    await expect.poll(error, { timeout: 10_000 }).toBe('it did not answer in time');
+    await expect.poll(() => isDone(), { timeout: 10_000 }).toBe(true);
     await running.stop();
-    const left = "SELECT FROM pg_stat_activity WHERE application_name = 'earshot sink'";
-    await expect.poll(() => query(url, left)).toEqual([]);
+    await expect
+      .poll(async () => (await query<{ pid: number }>(url, ofSink)).map((one) => one.pid))
+      .toEqual([pid]);
   });
 
   it('trusts the authority in `ca` only, and verifies the name of the server', async () => {

@@ -70,7 +70,13 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
   it('has the same columns as the product index, for every form of a record', async () => {
     const url = await createSpatialDatabase(server());
     const { accept, deliver, dataDir } = await openContext(url);
-    const records = [...generatedRecords(60, 3), ...oddRecords];
+    const flat = ['POLYGON ((1 2))', 'POLYGON ((1 2, 3 4, 1 2))', 'MULTIPOLYGON (((1 2, 3 4)))'];
+    const thin = flat.map((text, i) => ({
+      Id: id(50 + i),
+      Name: 'thin',
+      Footprint: `geography'SRID=4326;${text}'`,
+    }));
+    const records = [...generatedRecords(60, 3), ...oddRecords, ...thin];
     for (const value of records) {
       await accept({ ProductId: value.Id, ProductName: value.Name ?? 'a.SAFE', value });
     }
@@ -97,11 +103,16 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
     }
     const [counts] = await query<Row>(
       url,
-      `SELECT count(footprint) FILTER (WHERE ST_IsValid(footprint)) > 50 AS has_footprints,
+      `SELECT count(*) FILTER (WHERE ST_Area(footprint) > 0) > 40 AS has_footprints,
+         count(*) FILTER (WHERE product_name = 'thin' AND footprint IS NULL) AS thin,
          (SELECT indexdef FROM pg_indexes WHERE indexname = 'earshot_products_footprint') AS index
        FROM earshot_products`,
     );
-    expect(counts).toMatchObject({ has_footprints: true, index: /USING gist/ });
+    expect(counts).toEqual({
+      has_footprints: true,
+      thin: '3',
+      index: expect.stringContaining('USING gist'),
+    });
   });
 
   it('has the states of the product index, in any order of notifications, and after a replay', async () => {
@@ -182,6 +193,14 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
     expect(first).toMatchObject({ size_bytes: '3', deleted_at: new Date(at(8)), event: 'deleted' });
     expect(second).toMatchObject({ product_name: 'a.SAFE', record: null, state_at: null });
     expect(third).toMatchObject({ size_bytes: '1', event: 'modified', state_at: new Date(at(1)) });
+  });
+
+  it('counts a deletion as newer than a record of the same date', async () => {
+    const url = await createSpatialDatabase(server());
+    const { deliver } = await openContext(url);
+    await deliver(alive(id(1), 3), gone(id(1), 3), gone(id(2), 3), alive(id(2), 3));
+    const deleted = { deleted_at: new Date(at(3)), event: 'deleted', deletion_cause: 'x' };
+    expect(await rowsOf(url)).toMatchObject([deleted, deleted]);
   });
 
   it('removes a deleted product, and adds it again only for a newer notification', async () => {

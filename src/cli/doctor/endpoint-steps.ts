@@ -251,7 +251,7 @@ export function deliverySteps(settings: DoctorSettings, io: Io): Step[] {
           ),
         );
         if (sinks?.length === 0 && faults.length > 0) return faults;
-        // Loads the NATS client only if there are sinks.
+        // Loads the code of sinks only if there are sinks.
         const { checkSinks } = await import('../../sinks/registry.ts');
         const subscriptions = (inFile ?? []).map(({ name }) => name);
         const deps = { findProgram, subscriptions, signal };

@@ -130,7 +130,8 @@ function noSinks({ rejectedConfig = null }: Status): Html {
   return panel(
     'No sink is configured',
     html`<p>A sink is a program of yours that gets each matching notification: a command, a webhook, a stream of NATS
-JetStream, or an MQTT broker. A slow or failed sink delays neither the receipt of notifications nor other sinks.</p>
+JetStream, an MQTT broker, or a PostgreSQL table. A slow or failed sink delays neither the receipt of notifications nor
+other sinks.</p>
 <p>Add sinks to <code>earshot.config.ts</code>, in the working directory of the receiver. The receiver applies the change
 automatically. <code>docs/sinks.md</code> explains all settings.</p>
 <pre class="body" tabindex="0">${example}</pre>

@@ -223,6 +223,7 @@ async function drain(store: Store, url: string, notifications: string | null): P
     pause: (ms, signal) => delay(ms, undefined, { signal }).catch(nothing),
     logger: { debug: nothing, info: nothing, warn: fail, error: fail },
     run: createRunProgram({ env: process.env }),
+    urls: { catalogue: 'https://catalogue.example.org', receiver: undefined },
   };
   const definition: SinkDefinition = {
     name: 'bench',

@@ -44,7 +44,7 @@ const webhookSecretForm: FileForm = {
   },
 };
 
-interface WebhookSettings {
+export interface WebhookSettings {
   url: string;
   secret: string | null;
   ca: string | null;

@@ -28,8 +28,6 @@ interface GeoParquetOptions {
   catalogueUrl: string;
   /** Version of earshot, for the metadata. */
   version?: string;
-  /** Called before each row group is encoded, with the number of products read. */
-  onProgress?: (count: number) => void;
 }
 
 /** Limits of a row group, which is in memory until it is encoded: larger ones need more than 300 MB. */
@@ -40,23 +38,19 @@ const groupFootprintBytesMax = 2 ** 25;
 export async function writeGeoParquet(
   output: Output,
   products: AsyncIterable<GeoParquetProduct>,
-  { fields, catalogueUrl, version = 'unknown', onProgress }: GeoParquetOptions,
+  { fields, catalogueUrl, version = 'unknown' }: GeoParquetOptions,
 ): Promise<void> {
   const library = await import('hyparquet-writer');
   const file = openFile(library, output, { fields, version });
   const group = createGroup(library, { fields, catalogueUrl });
   // V8 alone would let the garbage of each group grow by 100 MB.
   const collectGarbage = createCollector();
-  let count = 0;
   for await (const product of products) {
     group.add(product);
-    count += 1;
     if (!group.isFull()) continue;
-    onProgress?.(count);
     await file.write(group.take());
     collectGarbage();
   }
-  onProgress?.(count);
   await file.write(group.take());
   await file.finish(group.footprints());
 }

@@ -128,7 +128,7 @@ export function writeNotifications(
     fields: notificationFields,
     values: toNotificationJson,
   };
-  return writeRows(output, form, rows, forms, columns);
+  return writeRows(output, form, rows, forms, { columns });
 }
 
 async function* listed(

@@ -4,7 +4,7 @@ import { AppError } from '../domain/app-error.ts';
 import { csvOptions } from '../domain/json-rows.ts';
 import { likelyNames, printable } from '../domain/text.ts';
 import type { Io, Output } from './io.ts';
-import { counted, printTable, writeForeign, writeJson, writeOut } from './output.ts';
+import { counted, printTable, writeForeign, writeJson } from './output.ts';
 
 export const outputForms = ['table', 'json', 'ndjson', 'csv'] as const;
 export type OutputForm = (typeof outputForms)[number];
@@ -39,13 +39,22 @@ export interface WrittenRows<Row> {
   last: Row | undefined;
 }
 
-/** Writes rows as a stream. `columns` replaces the default columns of table, CSV and GeoParquet. */
+/** Rows after which `onRows` is called. */
+const notedRows = 10_000;
+
+/**
+ * Writes rows as a stream. `columns` replaces the default columns of table, CSV and GeoParquet. `onRows` is called from
+ * time to time with the number of rows.
+ */
 export async function writeRows<Row>(
   output: Output,
   form: ProductForm,
   rows: AsyncIterable<Row>,
   forms: RowForms<Row>,
-  columns?: readonly string[],
+  {
+    columns,
+    onRows = () => {},
+  }: { columns?: readonly string[] | undefined; onRows?: (count: number) => void } = {},
 ): Promise<WrittenRows<Row>> {
   const written: WrittenRows<Row> = { count: 0, last: undefined };
   const noted = async function* () {
@@ -53,6 +62,7 @@ export async function writeRows<Row>(
       written.count += 1;
       written.last = row;
       yield row;
+      if (written.count % notedRows === 0) onRows(written.count);
     }
   };
   if (form === 'geoparquet') await forms.file?.(noted());
@@ -78,19 +88,25 @@ async function writeElements<Row>(
     const collection = { begin: '{"type":"FeatureCollection","features":', end: '}' };
     return void (await writeJson(output, rows, { ...collection, element: forms.feature }));
   }
-  if (form === 'csv') await writeOut(output, `${fields.join(',')}\n`);
+  const lineOf = (row: Row): string => {
+    if (form === 'ids') return `${forms.id?.(row)}\n`;
+    if (form === 'ndjson') return `${JSON.stringify(forms.json(row))}\n`;
+    if (form === 'stac') return `${JSON.stringify(forms.item?.(row))}\n`;
+    const values = forms.values(row);
+    return stringify([fields.map((field) => values[field])], csvOptions);
+  };
+  // Many lines at a time: each write to a file costs as much as a line.
+  let lines = form === 'csv' ? `${fields.join(',')}\n` : '';
   for await (const row of rows) {
-    if (form === 'ids') await writeForeign(output, `${forms.id?.(row)}\n`);
-    else if (form === 'ndjson' || form === 'stac') {
-      const element = form === 'stac' ? forms.item?.(row) : forms.json(row);
-      await writeForeign(output, `${JSON.stringify(element)}\n`);
-    } else {
-      const values = forms.values(row);
-      const cells = fields.map((field) => values[field]);
-      await writeForeign(output, stringify([cells], csvOptions));
-    }
+    lines += lineOf(row);
+    if (lines.length < writtenCharactersMin) continue;
+    await writeForeign(output, lines);
+    lines = '';
   }
+  if (lines !== '') await writeForeign(output, lines);
 }
+
+const writtenCharactersMin = 65_536;
 
 /** Parses `--columns a,b,c`. Throws `usage` for a format without columns and for unknown names. */
 export function readColumns(

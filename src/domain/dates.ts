@@ -41,11 +41,26 @@ function daysSince1970(year: number, month: number, day: number): number | null 
   return day < 1 || day > lastMonth.days ? null : lastMonth.firstDay + day - 1;
 }
 
+const dayUs = 86_400_000_000;
+
+/** The last formatted day: most times of a list are of few days, and a day costs most of a time. */
+let lastDay = { number: 0, text: '1970-01-01' };
+
+const digits = (value: number, count: number) => String(value).padStart(count, '0');
+
 /** Formats a time as ISO 8601 UTC with six fractional digits, as the catalogue has done since 2024. */
 export function formatDateUs(us: number): string {
-  const ms = Math.floor(us / 1000);
-  const fraction = String(us - ms * 1000).padStart(3, '0');
-  return `${new Date(ms).toISOString().slice(0, -1)}${fraction}Z`;
+  const number = Math.floor(us / dayUs);
+  if (number !== lastDay.number) {
+    const [text = ''] = new Date(number * 86_400_000).toISOString().split('T');
+    lastDay = { number, text };
+  }
+  const rest = us - number * dayUs;
+  const seconds = Math.floor(rest / 1_000_000);
+  const hours = digits(Math.floor(seconds / 3_600), 2);
+  const minutes = digits(Math.floor(seconds / 60) % 60, 2);
+  const fraction = digits(rest - seconds * 1_000_000, 6);
+  return `${lastDay.text}T${hours}:${minutes}:${digits(seconds % 60, 2)}.${fraction}Z`;
 }
 
 /** Formats a time for people, in UTC: `2026-05-01 14:20`, or with seconds. */

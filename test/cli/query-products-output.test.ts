@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeProducts } from '../../src/cli/product-output.ts';
 import type { ProductForm } from '../../src/cli/row-forms.ts';
 import type { FoundProduct } from '../../src/domain/products.ts';
+import { foundProduct } from '../summary/facts/found-product.ts';
 import { expectRefusal, printed, printedJson } from './fake-io.ts';
 import {
   createProductContext,
@@ -143,6 +144,20 @@ describe('the products for programs', () => {
     stream.end();
     expect(await written).toBe(expected);
   });
+
+  it.each<ProductForm>(['ndjson', 'stac', 'geoparquet'])(
+    'as %s report the number of written products',
+    async (form) => {
+      const stream = new PassThrough().resume();
+      const many = async function* (): AsyncGenerator<FoundProduct> {
+        for (let i = 0; i < 25_000; i += 1) yield foundProduct({ position: i });
+      };
+      const counts: number[] = [];
+      const onProgress = (count: number) => counts.push(count);
+      await writeProducts(stream, form, many(), { onProgress });
+      expect(counts).toEqual([10_000, 20_000]);
+    },
+  );
 
   it('wait for a reader that accepts one chunk at a time', async () => {
     for (const form of ['json', 'geojson', 'csv']) {

@@ -323,7 +323,10 @@ describe('usage errors', () => {
     ['--orderby received,down', /not a sort order of products/],
     ['--after nonsense', /--after nonsense is not a valid key/],
     ['--limit 0', /whole number, 1 or more/],
-    ['--output xml', /Allowed choices are table, json, ndjson, csv, geojson, geoparquet, ids/],
+    [
+      '--output xml',
+      /Allowed choices are table, json, ndjson, csv, geojson, geoparquet, stac, ids/,
+    ],
     ['--count --limit 3', /cannot be used with/],
     ['--count --output csv', /cannot be used with/],
     ['--explain --count', /cannot be used with/],

@@ -156,7 +156,9 @@ async function queryProducts(
     const shown = texts ? withTexts(found, products, { dataDir, nowUs }) : found;
     const { entity, order, limit } = question;
     const progress = createProgressLine(stderr);
-    const onProgress = (count: number) => progress.show(`${whole(count)} products`);
+    const onProgress = (count: number) => {
+      if (!stdout.isTTY) progress.show(`${whole(count)} products`);
+    };
     const options = { columns, texts, wide, catalogueUrl, orderedBy: order.by };
     const file = { version, onProgress };
     const written = writeProducts(stdout, form, shown, { ...options, ...file });

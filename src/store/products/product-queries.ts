@@ -18,12 +18,12 @@ import { toShape } from '../../filter/geometry/shape.ts';
 import { printFilter } from '../../filter/print.ts';
 import { type ProductRecord, recordIn } from '../../filter/product-record.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
-import { bodyReader } from '../bodies/bodies.ts';
+import { type BodyReader, bodyReader, createBodyReader } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
 import type { Call } from '../engine/serve-thread.ts';
 import { lastPosition } from '../log/queries.ts';
 import { indexedPosition } from './product-file.ts';
-import { bodyDocument, completeRecord } from './product-record.ts';
+import { bodyDocument, completeRecord, type SentRecord, sentRecord } from './product-record.ts';
 import { toProductRow } from './product-rows.ts';
 import {
   allCandidates,
@@ -56,11 +56,20 @@ export interface ProductDatabases {
   log: Database;
 }
 
+/** Databases, and the reader of bodies of a transaction, if any. */
+type Reading = ProductDatabases & { bodies?: BodyReader };
+
 /** A long query, which pauses so that others can run. Rejects with `cancelled` when the caller cancels it. */
 export type LongQuery = ProductDatabases & { call: Call };
 
+/** A product whose record is not parsed yet. */
+export type SentProduct = Omit<FoundProduct, 'record'> & {
+  /** Absent if the query does not ask for records. */
+  record?: SentRecord;
+};
+
 interface ProductPage {
-  found: FoundProduct[];
+  found: SentProduct[];
   /** Number of skipped matches. */
   skipped: number;
   /** Key to resume after; null at the end. */
@@ -73,6 +82,15 @@ export function productPage(
   query: ProductQuery,
   rowsMax: number,
 ): ProductPage {
+  const { log } = databases;
+  // In one transaction, each pack of bodies is read once.
+  return log.transaction(() => {
+    const reading = { ...databases, bodies: createBodyReader(log, 'transaction') };
+    return pageWithin(reading, query, rowsMax);
+  })();
+}
+
+function pageWithin(databases: Reading, query: ProductQuery, rowsMax: number): ProductPage {
   const plan = planSearch(query, databases.names);
   const page: ProductPage = { found: [], skipped: 0, next: null };
   let examined = 0;
@@ -82,9 +100,9 @@ export function productPage(
     if (matches(databases, plan, candidate)) {
       if (page.skipped < (query.skip ?? 0)) page.skipped += 1;
       else {
-        const record = query.records === false ? {} : recordOf(databases, candidate);
+        const record = query.records === false ? {} : { record: sentOf(databases, candidate) };
         const footprint = query.footprints ? { footprint: footprintOf(candidate, query) } : {};
-        page.found.push({ row, record, ...footprint });
+        page.found.push({ row, ...record, ...footprint });
       }
     }
     if (page.found.length >= rowsMax || examined >= examinedMax[plan.needs]) {
@@ -218,7 +236,7 @@ export function pushedEvents(
 
 /** Returns true if a candidate fulfils the terms that its columns do not decide. */
 export function matches(
-  databases: Pick<ProductDatabases, 'log'>,
+  databases: Pick<Reading, 'log' | 'bodies'>,
   plan: SearchPlan,
   candidate: Candidate,
 ): boolean {
@@ -247,21 +265,31 @@ function footprintOf(candidate: Candidate, { footprints }: ProductQuery): Geomet
 }
 
 /** Reads the record of a row from the log. */
-function recordOf({ log }: Pick<ProductDatabases, 'log'>, candidate: Candidate): ProductRecord {
-  const { recordPosition, productId, productName: name, deletionUs, deletionCause } = candidate;
-  const record = recordPosition === null ? null : loggedRecord(log, recordPosition);
+function recordOf(databases: Pick<Reading, 'log' | 'bodies'>, candidate: Candidate): ProductRecord {
+  const { productId, productName: name, deletionUs, deletionCause } = candidate;
+  const record = inLog(databases, candidate, (body, index) => recordIn(bodyDocument(body), index));
   return completeRecord(record, { productId, name, deletionUs, deletionCause });
 }
 
-function loggedRecord(log: Database, position: number): ProductRecord | null {
+function sentOf(databases: Reading, candidate: Candidate): SentRecord {
+  return inLog(databases, candidate, sentRecord);
+}
+
+/** Reads the body with the record of a row; null if there is none. */
+function inLog<Result>(
+  { log, bodies = bodyReader(log) }: Pick<Reading, 'log' | 'bodies'>,
+  { recordPosition }: Candidate,
+  read: (body: Uint8Array, index: number) => Result | null,
+): Result | null {
+  if (recordPosition === null) return null;
   const place = prepared<[number], { bodyId: number; bodyIndex: number }>(
     log,
     'SELECT body_id AS bodyId, body_index AS bodyIndex FROM notification WHERE position = ?',
-  ).get(position);
+  ).get(recordPosition);
   if (place === undefined) return null;
   try {
-    const body = bodyReader(log).content(place.bodyId);
-    return body === undefined ? null : recordIn(bodyDocument(body), place.bodyIndex);
+    const body = bodies.content(place.bodyId);
+    return body === undefined ? null : read(body, place.bodyIndex);
   } catch (error) {
     // A damaged body counts as missing; an unreadable log fails the query.
     if (isAppError(error)) return null;

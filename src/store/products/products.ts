@@ -14,6 +14,8 @@ import { requireFilter } from '../../filter/check.ts';
 import { pick, type Remote, remote } from '../engine/rpc.ts';
 import { StoreThread, threadFile } from '../engine/thread.ts';
 import { catchUpIndex } from './index-maintenance.ts';
+import type { SentProduct } from './product-queries.ts';
+import { completeRecord, receivedRecord } from './product-record.ts';
 import type { ProductOperations } from './product-thread.ts';
 import { keyOf } from './search/order.ts';
 
@@ -73,10 +75,23 @@ async function* find(
     const page = await reading;
     left -= page.found.length;
     skip -= page.skipped;
-    if (page.next === null || left <= 0) return yield* page.found;
+    const found = toFound(page.found);
+    if (page.next === null || left <= 0) return yield* found;
     // The thread reads the next page while the caller uses this one.
     reading = pageAfter(page.next, skip);
-    yield* page.found;
+    yield* found;
+  }
+}
+
+/** Parses the records, each when it is used. */
+function* toFound(sent: readonly SentProduct[]): Generator<FoundProduct> {
+  for (const { record, ...product } of sent) {
+    if (record === undefined) yield { ...product, record: {} };
+    else {
+      const { productId, productName: name, deletionUs, deletionCause } = product.row;
+      const identity = { productId, name, deletionUs, deletionCause };
+      yield { ...product, record: completeRecord(receivedRecord(record), identity) };
+    }
   }
 }
 

@@ -23,6 +23,7 @@ export function sampleItems(every = 4, origin: string | null = null): SampleItem
 
 export function itemOf(record: TestRecord, origin: string | null = null): StacItem {
   // An item needs only these values of the row.
-  const row = { productId: record.Id, receivedAtUs: 0, deletionUs: null } as ProductRow;
+  const s3Path = typeof record.S3Path === 'string' ? record.S3Path : null;
+  const row = { productId: record.Id, receivedAtUs: 0, deletionUs: null, s3Path } as ProductRow;
   return toStacItem({ row, record }, { catalogueUrl: 'https://catalogue.test', origin });
 }

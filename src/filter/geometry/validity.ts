@@ -111,15 +111,10 @@ type Touch = Pick<Contact, 'a' | 'b'> & { readonly point: string };
 function ringFaults(paths: readonly RingPath[], parts: readonly Rings[], effort: Effort) {
   const faults: GeometryFault[] = [];
   const touches: Touch[] = [];
+  const meetings = new Map<string, Contact | null>();
   const reported = new Set<string>();
   let broken = 0;
-  const report = (contact: Contact) => {
-    const { a, b, point } = contact;
-    const found = contactFault(contact);
-    if (found === null) {
-      touches.push({ a, b, point: showPoint(point) });
-      return true;
-    }
+  const add = (found: GeometryFault, { a, b }: Contact) => {
     broken += 1;
     // Reports one fault for each pair of rings.
     const pair = [`${a.part} ${a.ringIndex}`, `${b.part} ${b.ringIndex}`].sort().join(', ');
@@ -127,8 +122,26 @@ function ringFaults(paths: readonly RingPath[], parts: readonly Rings[], effort:
     reported.add(pair);
     return faults.length < faultsMax && broken < brokenMax;
   };
+  const report = (contact: Contact) => {
+    const { a, b, kind } = contact;
+    const point = showPoint(contact.point);
+    const found = contactFault(contact);
+    if (found === null) touches.push({ a, b, point });
+    if (kind === 'touch' && a.part !== b.part) {
+      // One pair of rings that separates the parts at a point is enough: a hole may touch its outline there.
+      const meeting = `${Math.min(a.part, b.part)} ${Math.max(a.part, b.part)} ${point}`;
+      if (found === null) meetings.set(meeting, null);
+      else if (!meetings.has(meeting)) meetings.set(meeting, contact);
+      return true;
+    }
+    return found === null || add(found, contact);
+  };
   try {
     findContacts(paths, effort, report);
+    for (const contact of meetings.values()) {
+      const found = contact === null ? null : contactFault(contact);
+      if (contact !== null && found !== null && !add(found, contact)) break;
+    }
     if (faults.length > 0) return faults;
     return [
       ...strayHoles(paths, parts, touches, effort),

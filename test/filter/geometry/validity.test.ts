@@ -36,6 +36,17 @@ describe('a geometry is valid', () => {
     );
   });
 
+  it('where parts touch at a point at which a hole touches its outline', () => {
+    const withHole = [ring('6 1, 4 6, 2 7, 6 1'), ring('4 4, 5 3, 3 6, 4 4')];
+    const outside = [ring('3 2, 4 2, 4 4, 3 4, 3 2')];
+    const inHole = [ring('4 4, 4.3 3.9, 4 4.4, 4 4')];
+    const inSolid = [ring('4 4, 4.6 3.2, 4.7 3.2, 4 4')];
+    const codes = (...coordinates: Ring[][]) => codesOf({ type: 'MultiPolygon', coordinates });
+    expect(codes(withHole, outside)).toEqual([]);
+    expect(codes(inHole, withHole)).toEqual([]);
+    expect(codes(withHole, inSolid)).toEqual(['parts-overlapping']);
+  });
+
   it('around the globe and around a pole', () => {
     const band: Ring = ring('-180 0, 0 0, 180 0, 180 9, 0 9, -180 9, -180 0');
     const cap: Ring = ring('0 70, 90 75, 180 70, -90 75, 0 70');

@@ -39,16 +39,16 @@ const sentBodyBytesMax = 65_536;
 
 const openingBrace = 0x7b;
 
-/** Returns the record at an index of a body, to be sent. */
+/** Returns the record at an index of a body, to be sent; null if `parsedBody` refuses the body. */
 export function sentRecord(body: Uint8Array, index: number): SentRecord {
   if (body[0] === openingBrace && body.length <= sentBodyBytesMax) {
-    return { body: lenientUtf8.decode(body) };
+    return isTooDeep(body) ? null : { body: lenientUtf8.decode(body) };
   }
   const record = recordIn(bodyDocument(body), index);
   return record === null ? null : { record: JSON.stringify(record) };
 }
 
-/** Returns the record that was sent. Not checked for nesting: the index has parsed it. */
+/** Returns the record that was sent; null for a body that is not JSON. */
 export function receivedRecord(sent: SentRecord): ProductRecord | null {
   if (sent === null) return null;
   // Written by `sentRecord`.

@@ -3,8 +3,8 @@ import type { StacCatalog, StacCollection, StacLink } from 'stac-ts';
 import { formatDateUs } from '../domain/dates.ts';
 import type { CollectionSummary } from '../domain/products.ts';
 import { collectionId } from '../filter/stac/collections.ts';
-import { queryables } from '../filter/stac/cql2.ts';
 import { stacVersion } from '../filter/stac/item.ts';
+import { queryableProperties } from '../filter/stac/properties.ts';
 import { limitDefault, limitMax, searchParameters } from './stac-search.ts';
 
 const json = { type: 'application/json' };
@@ -151,7 +151,7 @@ export function queryablesSchema(url: string): object {
     properties: {
       geometry: { title: 'Footprint', $ref: 'https://geojson.org/schema/Geometry.json' },
       ...Object.fromEntries(
-        queryables.map(({ name, title, type, values }) => [
+        queryableProperties.map(({ name, title, type, values }) => [
           name,
           { title, ...typeOf(type), ...(values === undefined ? {} : { enum: values }) },
         ]),
@@ -163,7 +163,7 @@ export function queryablesSchema(url: string): object {
 
 /** Returns the list of a draft of the standard, which GDAL 3.6 reads to send filters. */
 export function queryablesDraft(url: string): object {
-  const list = queryables.map(({ name, type }) => ({ id: name, type }));
+  const list = queryableProperties.map(({ name, type }) => ({ id: name, type }));
   return { ...queryablesSchema(url), queryables: list };
 }
 

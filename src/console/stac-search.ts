@@ -6,10 +6,10 @@ import { jsonOf } from '../domain/text.ts';
 import { and, type Expression, expression, or } from '../filter/builder.ts';
 import { inBox, intersecting } from '../filter/stac/areas.ts';
 import { inCollection, readCollectionId } from '../filter/stac/collections.ts';
+import { noProduct } from '../filter/stac/conditions.ts';
 import { readCql2Json, toExpression } from '../filter/stac/cql2.ts';
 import { parseCql2Text } from '../filter/stac/cql2-text.ts';
 import { readInterval, sensedDuring } from '../filter/stac/interval.ts';
-import { noProduct } from '../filter/stac/properties.ts';
 import { readCursor } from './products-route.ts';
 
 /** A larger limit counts as this one (OGC API Features 1.0, requirement 22). */

@@ -9,14 +9,9 @@ import { and, type Expression, not, or } from '../builder.ts';
 import { filterDepthMax, filterTermsMax } from '../cursor.ts';
 import { everywhere, intersecting } from './areas.ts';
 import { inCollection, readCollectionId } from './collections.ts';
+import { everyProduct, noProduct } from './conditions.ts';
 import { readInterval, sensedDuring } from './interval.ts';
-import {
-  everyProduct,
-  noProduct,
-  queryableProperties,
-  type StacProperty,
-  type StacValue,
-} from './properties.ts';
+import { queryableProperties, type StacProperty, type StacValue } from './properties.ts';
 
 /** A node of CQL2 JSON. Members that the node does not have are ignored, as its schema says. */
 export type Cql2 =
@@ -215,10 +210,8 @@ const collection: StacProperty = {
   },
 };
 
-/** Properties that a filter can name, in addition to `geometry`. */
-export const queryables: readonly StacProperty[] = [...queryableProperties, collection];
-
-const queryableByName = new Map(queryables.map((one) => [one.name, one]));
+/** Without `collection` in the list of queryables, which have all comparisons (basic CQL2). */
+const queryableByName = new Map([...queryableProperties, collection].map((one) => [one.name, one]));
 
 function propertyOf(value: Cql2, operator: string): StacProperty {
   if (typeof value === 'object' && 'op' in value) throw unsupportedOperand(value.op);

@@ -5,10 +5,18 @@
 import { AppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import type { AttributeKind, ComparisonOperator } from '../../domain/filter-tree.ts';
-import { and, attributeOf, type Expression, expression, not, or, textField } from '../builder.ts';
+import { and, attributeOf, type Expression, expression, or, textField } from '../builder.ts';
 import { publishedAttributes } from '../fields.ts';
 import type { ProductView } from '../product-view.ts';
 import { asNumber, readFilterDate } from '../values.ts';
+import {
+  compareAmong,
+  lowerCase,
+  lowerCaseWithLetter,
+  type MappedText,
+  oneOfLowerCase,
+  prefixed,
+} from './conditions.ts';
 
 export type StacValue = string | number | boolean;
 
@@ -44,11 +52,6 @@ export interface StacProperty {
 
 const longestText = 1_000;
 
-/** Matches all products, as every product has an id. */
-export const everyProduct: Expression = textField('Id').ne('');
-/** Matches no product. */
-export const noProduct: Expression = textField('Id').eq('');
-
 /** Names with the version of the schema that they refer to (stac-extensions.github.io). */
 const extensionVersions = {
   eo: 'v1.1.0',
@@ -80,6 +83,8 @@ export const radarMissions: readonly string[] = ['SENTINEL-1', 'SENTINEL-1-RTC']
 const collectionName = textField('Collection/Name');
 const isRadar = or(...radarMissions.map((name) => collectionName.eq(name)));
 
+const orbitStates = ['ascending', 'descending'];
+
 /** Properties of items that CQL2 can compare, in the order of the item. */
 export const stacProperties: readonly StacProperty[] = [
   named('title', 'Name of the product', ofText('Name')),
@@ -88,20 +93,29 @@ export const stacProperties: readonly StacProperty[] = [
   named('end_datetime', 'End of sensing', ofDate('ContentDate/End')),
   named('created', 'Time of publication', ofDate('PublicationDate')),
   named('updated', 'Time of the last modification', ofDate('ModificationDate')),
-  named('platform', 'Satellite, such as sentinel-2a', ofPlatform()),
-  named('constellation', 'Mission, such as sentinel-2', ofLowerCase('platformShortName')),
+  named(
+    'platform',
+    'Satellite, such as sentinel-2a',
+    ofMapped(lowerCaseWithLetter('platformShortName', 'platformSerialIdentifier')),
+  ),
+  named('constellation', 'Mission, such as sentinel-2', ofMapped(lowerCase('platformShortName'))),
   named('eo:cloud_cover', 'Cloud cover in percent', ofAttribute('cloudCover', 'Double')),
   named('sat:absolute_orbit', 'Orbit number', ofAttribute('orbitNumber', 'Integer')),
   named('sat:relative_orbit', 'Relative orbit', ofAttribute('relativeOrbitNumber', 'Integer')),
   named('sat:orbit_state', 'Orbit direction', {
-    ...ofLowerCase('orbitDirection', ['ascending', 'descending']),
+    ...ofMapped(oneOfLowerCase('orbitDirection', orbitStates)),
+    values: orbitStates,
   }),
   named('sar:instrument_mode', 'Acquisition mode', ofRadar('operationalMode')),
   named('sar:product_type', 'Product type', ofRadar('productType')),
   named('view:off_nadir', 'Off-nadir angle', ofAttribute('offNadir', 'Double')),
   named('view:sun_azimuth', 'Sun azimuth', ofAttribute('sunAzimuthAngle', 'Double')),
   named('view:sun_elevation', 'Sun elevation', ofAttribute('sunElevationAngle', 'Double')),
-  named('grid:code', 'Tile, such as MGRS-31UFR', ofTile()),
+  named(
+    'grid:code',
+    'Tile, such as MGRS-31UFR',
+    ofMapped(prefixed('tileId', 'MGRS-', /^\d\d[A-Z]{3}$/)),
+  ),
   named('processing:level', 'Level', ofAttribute('processingLevel', 'String')),
   named('processing:facility', 'Processing centre', ofAttribute('processingCenter', 'String')),
   named('processing:version', 'Processor version', ofAttribute('processorVersion', 'String')),
@@ -157,10 +171,7 @@ function ofId(): Unnamed {
     type: 'string',
     valueIn: (view) => view.text('Id') ?? undefined,
     exists: null,
-    compare: (operator, value, name) => {
-      requireEquality(operator, name);
-      return id[operator](textOf(value, name));
-    },
+    compare: (operator, value, name) => id[operator](textOf(value, name)),
   };
 }
 
@@ -189,10 +200,8 @@ function ofOnline(): Unnamed {
     type: 'boolean',
     valueIn: (view) => view.online ?? undefined,
     exists: or(is(true), is(false)),
-    compare: (operator, value, name) => {
-      requireEquality(operator, name);
-      return is(truthOf(value, name) === (operator === 'eq'));
-    },
+    compare: (operator, value, name) =>
+      compareAmong([false, true], is)(operator, truthOf(value, name)),
   };
 }
 
@@ -204,8 +213,12 @@ function ofAttribute(name: string, kind: AttributeKind): Unnamed {
     valueIn: (view) => attributeValue(view.attribute(name)?.value, type),
     exists: attributeExists(name, kind),
     compare: (operator, value, property) => {
-      if (type === 'boolean') requireEquality(operator, property);
-      return compareAttribute(name, kind, operator, literalValue(value, type, property));
+      const literal = literalValue(value, type, property);
+      const comparing = (sign: ComparisonOperator, one: StacValue) =>
+        compareAttribute(name, kind, sign, one);
+      return typeof literal === 'boolean'
+        ? compareAmong([false, true], (one) => comparing('eq', one))(operator, literal)
+        : comparing(operator, literal);
     },
   };
 }
@@ -238,89 +251,12 @@ function compareAttribute(
   return expression({ node: 'attribute', kind, name, valueKind: kind, operator, literal });
 }
 
-/** An upper-case attribute that STAC writes in lower case; others are not shown. */
-function ofLowerCase(attribute: string, values?: readonly string[]): Unnamed {
-  const isKnown = (text: string) => values?.includes(text) ?? text === text.toLowerCase();
-  return ofMapped({
-    attribute,
-    ...(values === undefined ? {} : { values }),
-    toStac: (text) =>
-      text === text.toUpperCase() && isKnown(text.toLowerCase()) ? text.toLowerCase() : null,
-    fromStac: (text) => (isKnown(text) ? text.toUpperCase() : null),
-  });
-}
-
-function ofTile(): Unnamed {
-  return ofMapped({
-    attribute: 'tileId',
-    toStac: (tile) => (/^\d\d[A-Z]{3}$/.test(tile) ? `MGRS-${tile}` : null),
-    fromStac: (code) => /^MGRS-(\d\d[A-Z]{3})$/.exec(code)?.[1] ?? null,
-  });
-}
-
-/** A text attribute with other values in STAC, which can only be compared for equality. */
-function ofMapped({
-  attribute: name,
-  toStac,
-  fromStac,
-  values,
-}: {
-  attribute: string;
-  /** Null for a value that STAC does not show. */
-  toStac: (text: string) => string | null;
-  fromStac: (text: string) => string | null;
-  values?: readonly string[];
-}): Unnamed {
-  const attribute = attributeOf(name, 'String');
-  const exists =
-    values === undefined
-      ? attribute.ge('')
-      : or(...values.map((value) => attribute.eq(fromStac(value) ?? '')));
+function ofMapped({ valueIn, exists, compare }: MappedText): Unnamed {
   return {
     type: 'string',
-    ...(values === undefined ? {} : { values }),
-    valueIn: (view) => {
-      const value = view.attribute(name)?.value;
-      return typeof value === 'string' ? (toStac(value) ?? undefined) : undefined;
-    },
+    valueIn,
     exists,
-    compare: (operator, value, property) => {
-      requireEquality(operator, property);
-      const text = fromStac(textOf(value, property));
-      if (operator === 'eq') return text === null ? noProduct : attribute.eq(text);
-      return text === null ? exists : and(exists, attribute.ne(text));
-    },
-  };
-}
-
-/** Name and serial letter of the satellite in lower case. */
-function ofPlatform(): Unnamed {
-  const short = attributeOf('platformShortName', 'String');
-  const serial = attributeOf('platformSerialIdentifier', 'String');
-  const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
-  const withoutLetter = not(or(...letters.map((letter) => serial.eq(letter))));
-  const equals = (value: string) => {
-    const upper = value.toUpperCase();
-    if (value !== value.toLowerCase()) return noProduct;
-    const whole = and(short.eq(upper), withoutLetter);
-    if (!/[A-Z]$/.test(upper)) return whole;
-    return or(whole, and(short.eq(upper.slice(0, -1)), serial.eq(upper.slice(-1))));
-  };
-  return {
-    type: 'string',
-    valueIn: (view) => {
-      const name = view.attribute('platformShortName')?.value;
-      const letter = view.attribute('platformSerialIdentifier')?.value;
-      if (typeof name !== 'string' || name !== name.toUpperCase()) return undefined;
-      const isLetter = typeof letter === 'string' && /^[A-Z]$/.test(letter);
-      return `${name}${isLetter ? letter : ''}`.toLowerCase();
-    },
-    exists: short.ge(''),
-    compare: (operator, value, property) => {
-      requireEquality(operator, property);
-      const equal = equals(textOf(value, property));
-      return operator === 'eq' ? equal : and(short.ge(''), not(equal));
-    },
+    compare: (operator, value, name) => compare(operator, textOf(value, name)),
   };
 }
 
@@ -374,9 +310,4 @@ function truthOf(value: StacValue, name: string): boolean {
 
 function wrongType(name: string, expected: string): AppError {
   return new AppError('invalid', `${name} can only be compared with ${expected}.`);
-}
-
-function requireEquality(operator: ComparisonOperator, name: string): void {
-  if (operator === 'eq' || operator === 'ne') return;
-  throw new AppError('invalid', `${name} can only be compared with =, <> and IN.`);
 }

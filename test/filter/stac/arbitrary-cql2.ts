@@ -22,10 +22,7 @@ export function arbitraryCql2(items: readonly Readonly<Record<string, unknown>>[
   })).filter;
 }
 
-const ordered = ['=', '<>', '<', '<=', '>', '>='] as const;
-
-/** Properties that can only be compared for equality. */
-const equalityOnly = /^(?:id|platform|constellation|sat:orbit_state|grid:code|collection)$/;
+const comparisons = ['=', '<>', '<', '<=', '>', '>='] as const;
 
 function arbitraryComparison(
   items: readonly Readonly<Record<string, unknown>>[],
@@ -40,10 +37,9 @@ function arbitraryComparison(
     const values = properties.filter(([one]) => one === name).map(([, value]) => value);
     const value = fc.constantFrom(...values).map(literalOf);
     const property = { property: name };
-    const operators = equalityOnly.test(name) ? ordered.slice(0, 2) : ordered;
     return fc.oneof(
       fc.record({
-        op: fc.constantFrom(...operators),
+        op: fc.constantFrom(...comparisons),
         args: value.map((one): unknown[] => [property, one]),
       }),
       fc.record({
@@ -53,14 +49,10 @@ function arbitraryComparison(
           .map((list): unknown[] => [property, list]),
       }),
       fc.constant({ op: 'isNull', args: [property] as unknown[] }),
-      ...(equalityOnly.test(name)
-        ? []
-        : [
-            fc.record({
-              op: fc.constant('between'),
-              args: fc.tuple(value, value).map((ends): unknown[] => [property, ...ends]),
-            }),
-          ]),
+      fc.record({
+        op: fc.constant('between'),
+        args: fc.tuple(value, value).map((ends): unknown[] => [property, ...ends]),
+      }),
       ...(name === 'title' ? [arbitraryPattern(values.map(String))] : []),
     );
   });

@@ -85,7 +85,7 @@ describe('a filter is refused by name for', () => {
     ["CASEI(title) = CASEI('s2a')", 'The function or operator "casei" of CQL2 is not supported'],
     ["title LIKE 'S2A_%'", 'LIKE supports the wildcard % only at the start and at the end'],
     ["processing:level LIKE 'L%'", 'LIKE is not supported for processing:level.'],
-    ["platform > 'sentinel-2a'", 'platform can only be compared with =, <> and IN.'],
+    ["collection > 'a.b'", 'collection can only be compared with =, <> and IN.'],
     ['instruments = 1', 'The property "instruments" cannot be queried.'],
     ["eo:cloud_cover = 'much'", 'eo:cloud_cover can only be compared with a number'],
     ['title = 5', 'title can only be compared with a text in single quotes'],

@@ -10,7 +10,6 @@ import type { FoundProduct, ProductRow } from '../domain/products.ts';
 import type { toTextJson } from '../domain/summaries.ts';
 import { extentOf, toGeoJson } from '../filter/geometry/geojson.ts';
 import { positionsOf } from '../filter/geometry/ring.ts';
-import { createCollector } from '../host/memory.ts';
 import type { Output } from './io.ts';
 import { writeOut } from './output.ts';
 
@@ -43,13 +42,10 @@ export async function writeGeoParquet(
   const library = await import('hyparquet-writer');
   const file = openFile(library, output, { fields, version });
   const group = createGroup(library, { fields, catalogueUrl });
-  // V8 alone would let the garbage of each group grow by 100 MB.
-  const collectGarbage = createCollector();
   for await (const product of products) {
     group.add(product);
     if (!group.isFull()) continue;
     await file.write(group.take());
-    collectGarbage();
   }
   await file.write(group.take());
   await file.finish(group.footprints());

@@ -97,16 +97,28 @@ async function writeElements<Row>(
   };
   // Many lines at a time: each write to a file costs as much as a line.
   let lines = form === 'csv' ? `${fields.join(',')}\n` : '';
-  for await (const row of rows) {
-    lines += lineOf(row);
-    if (lines.length < writtenCharactersMin) continue;
-    await writeForeign(output, lines);
+  let writtenAtMs = performance.now();
+  const write = async () => {
+    const text = lines;
     lines = '';
+    await writeForeign(output, text);
+    writtenAtMs = performance.now();
+  };
+  try {
+    for await (const row of rows) {
+      lines += lineOf(row);
+      const isDue = output.isTTY || performance.now() > writtenAtMs + waitMaxMs;
+      if (isDue || lines.length >= writtenCharactersMin) await write();
+    }
+  } finally {
+    // Rows before an error, too.
+    if (lines !== '') await write();
   }
-  if (lines !== '') await writeForeign(output, lines);
 }
 
 const writtenCharactersMin = 65_536;
+/** Rows that are rare are written at once. */
+const waitMaxMs = 100;
 
 /** Parses `--columns a,b,c`. Throws `usage` for a format without columns and for unknown names. */
 export function readColumns(

@@ -1,8 +1,10 @@
 /** Descriptions of the STAC API: landing page, conformance, collections, queryables, OpenAPI. */
+import { html } from 'hono/html';
 import type { StacCatalog, StacCollection, StacLink } from 'stac-ts';
 import { formatDateUs } from '../domain/dates.ts';
 import type { CollectionSummary } from '../domain/products.ts';
 import { collectionId } from '../filter/stac/collections.ts';
+import { isUpperCase } from '../filter/stac/conditions.ts';
 import { stacVersion } from '../filter/stac/item.ts';
 import { queryableProperties } from '../filter/stac/properties.ts';
 import { limitDefault, limitMax, searchParameters } from './stac-search.ts';
@@ -16,7 +18,7 @@ const queryablesRel = 'http://www.opengis.net/def/rel/ogc/1.0/queryables';
 const stacApi = 'https://api.stacspec.org/v1.0.0';
 const ogc = 'http://www.opengis.net/spec';
 
-/** Conformance classes: only those whose requirements tests cover. */
+/** Conformance classes. docs/stac.md lists the limits. */
 export const conformsTo: readonly string[] = [
   `${stacApi}/core`,
   `${stacApi}/collections`,
@@ -54,7 +56,7 @@ export function landingPage(
       { rel: 'root', href: root, ...json },
       { rel: 'conformance', href: `${root}/conformance`, ...json },
       { rel: 'service-desc', href: `${root}/api`, type: openApiType, title: 'OpenAPI 3.0' },
-      { rel: 'service-doc', href: `${new URL(root).origin}/api`, ...json, title: 'List of paths' },
+      { rel: 'service-doc', href: `${root}/api.html`, type: 'text/html', title: 'Description' },
       { rel: 'data', href: `${root}/collections`, ...json },
       { rel: 'search', href: `${root}/search`, ...geoJson, method: 'GET' },
       { rel: 'search', href: `${root}/search`, ...geoJson, method: 'POST' },
@@ -122,10 +124,12 @@ export function toStacCollection(root: string, summary: CollectionSummary): Stac
 }
 
 function summariesOf(summary: CollectionSummary): NonNullable<StacCollection['summaries']> {
-  const { mission, platforms, orbitDirections, levels, cloudCoverMin, cloudCoverMax } = summary;
-  const lower = (values: readonly string[]) => values.map((value) => value.toLowerCase());
+  const { constellations, platforms, orbitDirections, levels, cloudCoverMin, cloudCoverMax } =
+    summary;
+  const lower = (values: readonly string[]) =>
+    values.filter(isUpperCase).map((value) => value.toLowerCase());
   const lists = {
-    constellation: lower(mission === null ? [] : [mission]),
+    constellation: lower(constellations),
     platform: lower(platforms),
     'sat:orbit_state': lower(orbitDirections),
     'processing:level': levels,
@@ -172,6 +176,20 @@ export const itemParameters: readonly string[] = Object.keys(searchParameters).f
   (name) => !['collections', 'ids', 'intersects'].includes(name),
 );
 
+interface Operation {
+  summary: string;
+  parameters?: readonly { name: string; in: string; description?: string }[];
+  requestBody?: object;
+  responses: object;
+}
+
+interface OpenApi {
+  openapi: string;
+  info: { title: string; version: string };
+  servers: { url: string }[];
+  paths: Record<string, Record<string, Operation>>;
+}
+
 const pathParameters = (names: readonly string[]) =>
   names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));
 
@@ -192,7 +210,7 @@ const parameterForms: Readonly<Record<string, object>> = {
   },
 };
 
-function queryParameters(names: readonly string[]): object[] {
+function queryParameters(names: readonly string[]) {
   return names.map((name) => ({
     name,
     in: 'query',
@@ -204,8 +222,8 @@ function queryParameters(names: readonly string[]): object[] {
 }
 
 /** Returns the description in OpenAPI 3.0, which clients of OGC API Features read. */
-export function stacOpenApi(root: string): object {
-  const get = (summary: string, parameters: object[] = [], type = json.type) => ({
+export function stacOpenApi(root: string): OpenApi {
+  const get = (summary: string, parameters: Operation['parameters'] = [], type = json.type) => ({
     get: { summary, parameters, responses: answers(summary, type) },
   });
   const collection = pathParameters(['collectionId']);
@@ -242,7 +260,56 @@ export function stacOpenApi(root: string): object {
   };
 }
 
+/** Returns the same description for people. */
+export async function stacApiPage(root: string): Promise<string> {
+  const { info, paths } = stacOpenApi(root);
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, one]) => ({ path, method, ...one })),
+  );
+  const page = html`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>${info.title}</title></head><body>
+<h1>${info.title}</h1>
+<p>Root: <code>${root}</code>. The same as <a href="api">OpenAPI 3.0</a>. Errors are problem JSON (RFC 9457).</p>
+${operations.map(
+  ({
+    path,
+    method,
+    summary,
+    parameters = [],
+  }) => html`<h2><code>${method.toUpperCase()} ${path}</code></h2>
+<p>${summary}</p>
+<dl>${parameters.map(
+    ({ name, description = '' }) => html`<dt><code>${name}</code></dt><dd>${description}</dd>`,
+  )}</dl>
+`,
+)}
+<h2>Errors</h2>
+<dl>${Object.entries(problems).map(([status, text]) => html`<dt>${status}</dt><dd>${text}</dd>`)}</dl>
+</body></html>
+`;
+  return String(await page);
+}
+
 function answers(description: string, type: string): object {
   const content = { [type]: { schema: { type: 'object' } } };
-  return { 200: { description, content }, default: { description: 'Problem (RFC 9457)' } };
+  const problem = { 'application/problem+json': { schema: { type: 'object' } } };
+  return {
+    200: { description, content },
+    ...Object.fromEntries(
+      Object.entries(problems).map(([status, text]) => [
+        status,
+        { description: text, content: problem },
+      ]),
+    ),
+  };
 }
+
+/** Problems (RFC 9457) of every path. */
+const problems = {
+  400: 'Invalid parameter',
+  401: 'Wrong or missing password',
+  404: 'Not found',
+  410: 'The item was deleted; tombstone has date and cause',
+  413: 'The body of the search is too large',
+  503: 'Too many queries, or no index; Retry-After has the seconds to wait',
+};

@@ -10,7 +10,7 @@ import { collectionId, inCollection, readCollectionId } from '../filter/stac/col
 import { toStacItem } from '../filter/stac/item.ts';
 import { withParameter } from './api-route.ts';
 import { jsonAnswer, requestedUrl, stacPath, stacProblem } from './errors.ts';
-import { cursorText, readProductPage } from './products-route.ts';
+import { readProductPage } from './products-route.ts';
 import { type Environment, type QueryLine, sent } from './query-line.ts';
 import {
   collectionUrl,
@@ -21,6 +21,7 @@ import {
   queryablesDraft,
   queryablesSchema,
   schemaType,
+  stacApiPage,
   stacOpenApi,
   toStacCollection,
 } from './stac-description.ts';
@@ -29,6 +30,7 @@ import {
   readSearchBody,
   readSearchParameters,
   type StacSearch,
+  tokenOf,
   withFields,
 } from './stac-search.ts';
 
@@ -37,6 +39,7 @@ export const stacPaths = [
   { method: 'GET', path: '', summary: 'STAC API: landing page' },
   { method: 'GET', path: '/conformance', summary: 'STAC API: conformance classes' },
   { method: 'GET', path: '/api', summary: 'STAC API: description (OpenAPI 3.0)' },
+  { method: 'GET', path: '/api.html', summary: 'STAC API: description (HTML)' },
   { method: 'GET', path: '/queryables', summary: 'STAC API: properties of filters' },
   { method: 'GET', path: '/collections', summary: 'STAC API: collections' },
   { method: 'GET', path: '/collections/<id>', summary: 'STAC API: one collection' },
@@ -55,15 +58,16 @@ interface StacSource {
   products: Products;
   collections: CollectionList;
   catalogueUrl: string;
+  newRequestId: () => string;
   /** Aborts the query. */
   signal: AbortSignal;
 }
 
 /** Lists collections; rejects as `Products` does. */
-type CollectionList = (signal: AbortSignal) => Promise<readonly CollectionSummary[]>;
+type CollectionList = () => Promise<readonly CollectionSummary[]>;
 
 /** Maximum size of the body of a search: an area of thousands of positions. */
-const searchBytesMax = 1_048_576;
+const searchBytesMax = 524_288;
 
 /** Adds the paths: GET, and the POST that searches. */
 export function addStacRoutes(
@@ -74,9 +78,8 @@ export function addStacRoutes(
     nowUs,
     newRequestId,
     lineFor,
-  }: Pick<StacSource, 'products' | 'catalogueUrl'> & {
+  }: Pick<StacSource, 'products' | 'catalogueUrl' | 'newRequestId'> & {
     nowUs: () => number;
-    newRequestId: () => string;
     /** Chooses by the number of rows. */
     lineFor: (rows: unknown) => QueryLine;
   },
@@ -84,7 +87,8 @@ export function addStacRoutes(
   const collections = createCollectionList(products, nowUs);
   const answer = (c: Context<Environment>, rows: unknown, search?: StacSearch) =>
     lineFor(rows)(
-      (signal) => answerStac(c, { products, collections, catalogueUrl, signal }, search),
+      (signal) =>
+        answerStac(c, { products, collections, catalogueUrl, newRequestId, signal }, search),
       c.req.raw.signal,
       sent(c),
     );
@@ -106,6 +110,9 @@ export function addStacRoutes(
 /** A list may be out of date by this multiple of the time that it takes to read. */
 const reuseFactor = 20;
 
+/** Maximum time to read the list. */
+const listTimeoutMs = 60_000;
+
 /**
  * Creates the list of collections, which reads the whole index: it is read again after changes, but costs at most a
  * twentieth of the time. `nowUs` is the clock.
@@ -113,17 +120,25 @@ const reuseFactor = 20;
 function createCollectionList(products: Products, nowUs: () => number): CollectionList {
   let last: { position: number; readAtUs: number; tookUs: number } | undefined;
   let list: readonly CollectionSummary[] = [];
-  return async (signal) => {
+  let reading: Promise<readonly CollectionSummary[]> | undefined;
+  const read = async (position: number, startUs: number) => {
+    list = await products.collections(AbortSignal.timeout(listTimeoutMs));
+    const endUs = nowUs();
+    last = { position, readAtUs: endUs, tookUs: Math.max(0, endUs - startUs) };
+    return list;
+  };
+  return async () => {
     const position = await products.indexedPosition();
     const startUs = nowUs();
     const isCurrent = last?.position === position;
     const isRecent =
       last !== undefined && Math.abs(startUs - last.readAtUs) < reuseFactor * last.tookUs;
     if (isCurrent || isRecent) return list;
-    list = await products.collections(signal);
-    const endUs = nowUs();
-    last = { position, readAtUs: endUs, tookUs: Math.max(0, endUs - startUs) };
-    return list;
+    // Concurrent requests share one reading.
+    reading ??= read(position, startUs).finally(() => {
+      reading = undefined;
+    });
+    return reading;
   };
 }
 
@@ -139,17 +154,18 @@ async function answerStac(
   const request: StacRequest = { ...source, url, root, accept };
   const parts = partsOf(context.req.path);
   const [resource, collection, , item] = parts;
-  if (resource === undefined) return answerJson(landingPage(root, await listed(source)));
+  const isItems = parts.length === 3 && parts[2] === 'items';
   if (resource === 'search' && parts.length === 1) {
     return search === undefined ? answerSearch(request) : answerPost(request, search);
   }
+  requireKnown(url, isItems ? itemParameters : ['f']);
+  if (resource === undefined) return answerJson(landingPage(root, await source.collections()));
   if (parts.length === 1) return answerDescription(resource, request);
   if (resource !== 'collections' || collection === undefined) throw unknownPath();
   const summary = () => requireCollection(collection, source);
   if (parts.length === 2) return answerJson(toStacCollection(root, await summary()));
-  const isItems = parts[2] === 'items';
-  if (parts.length === 3 && isItems) return answerItems(collection, request);
-  if (parts.length === 4 && isItems && item !== undefined) {
+  if (isItems) return answerItems(collection, request);
+  if (parts.length === 4 && parts[2] === 'items' && item !== undefined) {
     return answerItem(collection, item, request);
   }
   if (parts.length !== 3 || parts[2] !== 'queryables') throw unknownPath();
@@ -164,8 +180,6 @@ interface StacRequest extends StacSource {
   accept: string;
 }
 
-const listed = ({ collections, signal }: StacSource) => collections(signal);
-
 /** Returns the decoded parts of the path after `/stac`. A slash at the end makes no difference. */
 function partsOf(path: string): string[] {
   try {
@@ -179,13 +193,22 @@ function partsOf(path: string): string[] {
 const unknownPath = () =>
   new AppError('not_found', 'Unknown path.', { advice: `GET ${stacPath} has links to all paths.` });
 
+const noScripts = "default-src 'none'; frame-ancestors 'none'";
+
 async function answerDescription(name: string, request: StacRequest): Promise<Response> {
   const { root, url } = request;
   if (name === 'conformance') return answerJson({ conformsTo });
   if (name === 'api') return answerJson(stacOpenApi(root), openApiType);
+  if (name === 'api.html') {
+    const headers = {
+      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Security-Policy': noScripts,
+    };
+    return new Response(await stacApiPage(root), { headers });
+  }
   if (name === 'queryables') return answerQueryables(request);
   if (name !== 'collections') throw unknownPath();
-  const all = await listed(request);
+  const all = await request.collections();
   return answerJson({
     collections: all.map((one) => toStacCollection(root, one)),
     links: [
@@ -198,9 +221,12 @@ async function answerDescription(name: string, request: StacRequest): Promise<Re
 
 function answerQueryables({ url, accept }: StacRequest): Promise<Response> {
   const isDraft = accept.includes('application/json') && !accept.includes(schemaType);
-  return isDraft
-    ? answerJson(queryablesDraft(url.href))
-    : answerJson(queryablesSchema(url.href), schemaType);
+  // An id has no parameters (OGC API Features, part 3, requirement 5).
+  const id = `${url.origin}${url.pathname}`;
+  const [body, type] = isDraft
+    ? [queryablesDraft(id), 'application/json']
+    : [queryablesSchema(id), schemaType];
+  return jsonAnswer(body, { 'Content-Type': type, Vary: 'Accept' });
 }
 
 function answerJson(body: object, type = 'application/json'): Promise<Response> {
@@ -208,10 +234,19 @@ function answerJson(body: object, type = 'application/json'): Promise<Response> 
 }
 
 async function requireCollection(id: string, source: StacSource): Promise<CollectionSummary> {
-  const found = (await listed(source)).find((one) => collectionId(one) === id);
+  const found = (await source.collections()).find((one) => collectionId(one) === id);
   if (found !== undefined) return found;
   throw new AppError('not_found', `There is no collection ${JSON.stringify(id.slice(0, 100))}.`, {
     advice: `GET ${stacPath}/collections lists the collections.`,
+  });
+}
+
+/** Refuses other parameters (OGC API Features 1.0, requirement 8). */
+function requireKnown({ searchParams }: URL, known: readonly string[]): void {
+  const unknown = [...searchParams.keys()].find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new AppError('invalid', `Unknown parameter ${JSON.stringify(unknown.slice(0, 60))}.`, {
+    advice: known.length === 0 ? undefined : `Parameters: ${known.join(', ')}.`,
   });
 }
 
@@ -231,12 +266,6 @@ function answerPost(request: StacRequest, search: StacSearch): Promise<Response>
 
 async function answerItems(id: string, request: StacRequest): Promise<Response> {
   const { url, root } = request;
-  const unknown = [...url.searchParams.keys()].find((name) => !itemParameters.includes(name));
-  if (unknown !== undefined) {
-    throw new AppError('invalid', `Unknown parameter ${JSON.stringify(unknown.slice(0, 60))}.`, {
-      advice: `Parameters: ${itemParameters.join(', ')}.`,
-    });
-  }
   const search = readSearchParameters(url.searchParams);
   const key = readCollectionId(id);
   if (key === null) await requireCollection(id, request);
@@ -268,7 +297,7 @@ async function answerPage(
     return withFields(toStacItem(one, { catalogueUrl, origin: url.origin }), search);
   });
   const isWhole = page.next === null && search.token === undefined;
-  const next = page.next === null ? null : options.next(cursorText(page.next));
+  const next = page.next === null ? null : options.next(tokenOf(search, page.next));
   const body = {
     type: 'FeatureCollection',
     features: items,
@@ -299,7 +328,7 @@ async function answerItem(collection: string, id: string, request: StacRequest):
     return answerJson(item, geoJsonType);
   }
   const deleted = await one('DeletedProducts');
-  if (deleted !== undefined) return tombstoneAnswer(collection, deleted);
+  if (deleted !== undefined) return tombstoneAnswer(collection, deleted, request.newRequestId());
   throw new AppError(
     'not_found',
     `The collection has no item ${JSON.stringify(id.slice(0, 100))}.`,
@@ -307,9 +336,9 @@ async function answerItem(collection: string, id: string, request: StacRequest):
 }
 
 /** Answers 410 with what is known of the deletion. */
-function tombstoneAnswer(collection: string, { row }: FoundProduct): Response {
+function tombstoneAnswer(collection: string, { row }: FoundProduct, requestId: string): Response {
   const { productId, productName, deletionUs, deletionCause } = row;
-  const description = 'The product was deleted from the catalogue.';
+  const detail = 'The product was deleted from the catalogue.';
   const tombstone = {
     id: productId,
     collection,
@@ -317,6 +346,8 @@ function tombstoneAnswer(collection: string, { row }: FoundProduct): Response {
     deleted: deletionUs === null ? null : formatDateUs(deletionUs),
     deletionCause,
   };
-  const body = { code: 'Gone', description, title: 'Gone', status: 410, tombstone };
-  return Response.json(body, { status: 410 });
+  const problem = { type: 'about:blank', title: 'Gone', status: 410, detail, requestId };
+  const body = { ...problem, code: 'Gone', description: detail, tombstone };
+  const headers = { 'Content-Type': 'application/problem+json' };
+  return Response.json(body, { status: 410, headers });
 }

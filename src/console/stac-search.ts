@@ -1,16 +1,18 @@
-/** Parameters of STAC searches (STAC API 1.0.0), and the query of the product index that they ask for. */
+/** Parameters of STAC searches (STAC API 1.0.0), and their query of the product index. */
 import { z } from 'zod';
 import { AppError, errorText } from '../domain/app-error.ts';
-import type { ProductOrder, ProductQuery } from '../domain/products.ts';
+import type { FilterTree } from '../domain/filter-tree.ts';
+import type { ProductKey, ProductOrder, ProductQuery } from '../domain/products.ts';
 import { jsonOf } from '../domain/text.ts';
 import { and, type Expression, expression, or } from '../filter/builder.ts';
+import { filterTermsMax } from '../filter/cursor.ts';
 import { inBox, intersecting } from '../filter/stac/areas.ts';
 import { inCollection, readCollectionId } from '../filter/stac/collections.ts';
 import { noProduct } from '../filter/stac/conditions.ts';
 import { readCql2Json, toExpression } from '../filter/stac/cql2.ts';
 import { parseCql2Text } from '../filter/stac/cql2-text.ts';
 import { readInterval, sensedDuring } from '../filter/stac/interval.ts';
-import { readCursor } from './products-route.ts';
+import { cursorText, readCursor } from './products-route.ts';
 
 /** A larger limit counts as this one (OGC API Features 1.0, requirement 22). */
 export const limitMax = 1_000;
@@ -53,7 +55,7 @@ const search = z
       .optional()
       .describe('Only items that intersect this GeoJSON geometry. Not together with bbox.'),
     limit: z.int().min(1).optional().describe(`Items per page, at most ${limitMax}.`),
-    token: z.string().max(100).optional().describe('Start of the page, as in the next link.'),
+    token: z.string().max(200).optional().describe('Start of the page, as in the next link.'),
     filter: z
       .union([z.string(), z.looseObject({})])
       .optional()
@@ -92,26 +94,28 @@ export function readSearchParameters(parameters: URLSearchParams): StacSearch {
   if (repeated !== undefined) {
     throw new AppError('invalid', `The parameter ${repeated} occurs more than once.`);
   }
-  const body = Object.fromEntries(
-    [...parameters].map(([name, text]) => [name, (readers[name] ?? asText)(text)]),
+  const read = (name: string, text: string) => (readers.get(name) ?? asText)(text);
+  return parsed(
+    Object.fromEntries([...parameters].map(([name, text]) => [name, read(name, text)])),
   );
-  return parsed(body);
 }
 
 const asText = (text: string): unknown => text;
 const asList = (text: string): unknown => text.split(',').filter((one) => one !== '');
 const asJson = (text: string): unknown => jsonOf(text) ?? text;
 
-const readers: Readonly<Record<string, (text: string) => unknown>> = {
-  collections: asList,
-  ids: asList,
-  bbox: (text) => text.split(',').map((one) => (one.trim() === '' ? one : Number(one))),
-  limit: Number,
-  intersects: asJson,
-  filter: (text) => (text.trimStart().startsWith('{') ? asJson(text) : text),
-  sortby: (text) => signed(text).map(([sign, field]) => ({ field, direction: directions[sign] })),
-  fields: (text) => ({ include: withSign(text, '+'), exclude: withSign(text, '-') }),
-};
+const readers: ReadonlyMap<string, (text: string) => unknown> = new Map(
+  Object.entries({
+    collections: asList,
+    ids: asList,
+    bbox: (text) => text.split(',').map((one) => (one.trim() === '' ? one : Number(one))),
+    limit: Number,
+    intersects: asJson,
+    filter: (text) => (text.trimStart().startsWith('{') ? asJson(text) : text),
+    sortby: (text) => signed(text).map(([sign, field]) => ({ field, direction: directions[sign] })),
+    fields: (text) => ({ include: withSign(text, '+'), exclude: withSign(text, '-') }),
+  }),
+);
 
 const directions = { '+': 'asc', '-': 'desc' } as const;
 
@@ -130,12 +134,18 @@ function withSign(text: string, side: '+' | '-'): string[] {
     .map(([, name]) => name);
 }
 
+/** A large body can have thousands of faults. */
+const detailsMax = 10;
+const detailLengthMax = 200;
+
 function parsed(body: unknown): StacSearch {
   const read = search.safeParse(body);
   if (read.success) return read.data;
   throw new AppError('invalid', 'A parameter of the search is invalid.', {
     advice: 'GET /stac/api describes the parameters.',
-    details: read.error.issues.map(({ path, message }) => [...path, message].join(': ')),
+    details: read.error.issues
+      .slice(0, detailsMax)
+      .map(({ path, message }) => [...path, message].join(': ').slice(0, detailLengthMax)),
   });
 }
 
@@ -157,6 +167,9 @@ export function queryOf(
   const conditions = [within, ...conditionsOf(search).map(attempt)].filter(
     (one) => one !== undefined,
   );
+  if (conditions.reduce((sum, { tree }) => sum + termsIn(tree), 0) > filterTermsMax) {
+    faults.push(`The search has more than ${filterTermsMax} conditions.`);
+  }
   const order = attempt(() => orderOf(search));
   const after = attempt(() => keyOf(search));
   if (faults.length > 0) {
@@ -172,6 +185,16 @@ export function queryOf(
     ...(after === undefined ? {} : { after }),
     limit: Math.min(search.limit ?? limitDefault, limitMax),
   };
+}
+
+/** Conditions and literals of `in`, as in filters of OData. An area takes as long as ten others. */
+function termsIn(tree: FilterTree): number {
+  if (tree.node === 'and' || tree.node === 'or') {
+    return tree.terms.reduce((sum, term) => sum + termsIn(term), 0);
+  }
+  if (tree.node === 'not') return termsIn(tree.term);
+  if (tree.node === 'in') return tree.literals.length;
+  return tree.node === 'intersects' ? 10 : 1;
 }
 
 function conditionsOf(search: StacSearch): (() => Expression | undefined)[] {
@@ -231,8 +254,20 @@ function orderOf({ sortby }: StacSearch): ProductQuery['order'] {
   );
 }
 
-function keyOf({ token }: StacSearch): ProductQuery['after'] {
-  const key = token === undefined ? undefined : readCursor(token);
+/** Returns the token of the page after a key. It contains the order, as keys of other orders lead to other pages. */
+export function tokenOf(search: StacSearch, key: ProductKey): string {
+  return `${orderText(search)}${cursorText(key)}`;
+}
+
+function orderText({ sortby = [] }: StacSearch): string {
+  return sortby.map(({ field, direction }) => `${field}-${direction}.`).join('');
+}
+
+function keyOf(search: StacSearch): ProductQuery['after'] {
+  const { token } = search;
+  if (token === undefined) return undefined;
+  const order = orderText(search);
+  const key = token.startsWith(order) ? readCursor(token.slice(order.length)) : null;
   if (key !== null) return key;
   throw new AppError('invalid', 'The token is invalid.', {
     advice: 'Use the next link of the previous page.',

@@ -187,6 +187,7 @@ export interface CollectionSummary {
   /** Box around all footprints, in degrees. */
   box: Box | null;
   /** Different values, sorted. Platforms are names with serial letter. */
+  constellations: string[];
   platforms: string[];
   orbitDirections: string[];
   levels: string[];

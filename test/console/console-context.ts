@@ -365,7 +365,7 @@ function summariesOf(views: readonly ProductView[]): CollectionSummary[] {
       ...(products[0] ?? { mission: null, productType: null }),
       products: products.length,
       ...{ sensingStartUs: null, sensingEndUs: null, cloudCoverMin: null, cloudCoverMax: null },
-      ...{ box: null, platforms: [], orbitDirections: [], levels: [] },
+      ...{ box: null, constellations: [], platforms: [], orbitDirections: [], levels: [] },
     };
   });
 }

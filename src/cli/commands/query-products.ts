@@ -2,7 +2,7 @@
 import { Option } from 'commander';
 import { z } from 'zod';
 import { dataSections, loadConfig } from '../../config/config.ts';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import type { Entity, FilterTree } from '../../domain/filter-tree.ts';
 import {
@@ -174,9 +174,15 @@ async function* untilAborted<Row>(
   rows: AsyncIterable<Row>,
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
-  for await (const row of rows) {
-    if (signal.aborted) throw new AppError('cancelled', 'Interrupted: the output is incomplete.');
-    yield row;
+  const interrupted = () => new AppError('cancelled', 'Interrupted: the output is incomplete.');
+  try {
+    for await (const row of rows) {
+      if (signal.aborted) throw interrupted();
+      yield row;
+    }
+  } catch (error) {
+    // The next page is read ahead, and rejects first.
+    throw signal.aborted && isAppError(error, 'cancelled') ? interrupted() : error;
   }
 }
 

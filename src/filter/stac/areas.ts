@@ -1,4 +1,5 @@
 /** Areas of searches as conditions on the footprint: GeoJSON of any type, and boxes. */
+import { z } from 'zod';
 import { AppError } from '../../domain/app-error.ts';
 import type { Geometry, Position, Ring } from '../../domain/filter-tree.ts';
 import { parseBoundingBox } from '../bounding-box.ts';
@@ -10,50 +11,93 @@ const edgeMaxDegrees = 90;
 
 const depthMax = 8;
 
+/** More take long to prepare: 10 µs each. */
+const positionsMax = 20_000;
+
 /** Matches products with a footprint. */
 export const everywhere: Expression = inBox([-180, -90, 180, 90]);
 
 /**
  * Matches products whose footprint intersects a box: `[west, south, east, north]`, or with heights, which are ignored.
- * Throws `invalid`.
+ * A box without height or width is a line. Throws `invalid`.
  */
 export function inBox(numbers: readonly number[]): Expression {
-  const [west, south, third, fourth, fifth] = numbers;
-  const sides = numbers.length === 6 ? [west, south, fourth, fifth] : numbers;
-  const [x = 0, y = 0, east = third, north = fourth] = sides;
-  const isLine = (x === east) !== (y === north);
-  if (sides.length === 4 && isLine && north !== undefined && east !== undefined && y <= north) {
-    return alongLine([
-      [x, y],
-      [east, north],
-    ]);
-  }
-  return withGeometry(parseBoundingBox(sides.join(',')).geometry);
+  const [x1, y1, , x2, y2] = numbers;
+  const sides = numbers.length === 6 ? [x1, y1, x2, y2] : numbers;
+  // Also checks the numbers.
+  const { geometry } = parseBoundingBox(sides.join(','));
+  const [west = 0, south = 0, east = 0, north = 0] = sides;
+  if ((west === east) === (south === north)) return withGeometry(geometry);
+  const start: Position = [west, south];
+  const end: Position = [east, north];
+  const isAcross = west > east;
+  return alongLines(
+    isAcross
+      ? [
+          [start, [180, south]],
+          [[-180, south], end],
+        ]
+      : [[start, end]],
+  );
+}
+
+interface GeoJson {
+  type: unknown;
+  coordinates: unknown;
+  value: unknown;
 }
 
 /** Matches products whose footprint intersects GeoJSON, or an object with a `bbox`. Throws `invalid`. */
-export function intersecting(value: unknown, depth = 0): Expression {
-  if (depth > depthMax) throw new AppError('invalid', 'The geometry is nested too deeply.');
-  const [type, coordinates, bbox] = ['type', 'coordinates', 'bbox'].map((one) =>
-    partOf(value, one),
-  );
-  if (type === undefined && Array.isArray(bbox)) return inBox(bbox.map(Number));
-  if (type === 'LineString') return alongLine(positionsOf(coordinates));
-  if (type === 'MultiLineString' && Array.isArray(coordinates) && coordinates.length > 0) {
-    return or(...coordinates.map((line) => alongLine(positionsOf(line))));
+export function intersecting(value: unknown): Expression {
+  const bbox = partOf(value, 'bbox');
+  if (partOf(value, 'type') === undefined && Array.isArray(bbox)) return inBox(bbox.map(Number));
+  const parts = partsOf(value, 0);
+  if (parts.reduce((sum, one) => sum + numbersIn(one.coordinates), 0) > 2 * positionsMax) {
+    throw new AppError('invalid', `The geometry has more than ${positionsMax} positions.`, {
+      advice: 'Simplify it, or split it into several searches.',
+    });
   }
-  const geometries = partOf(value, 'geometries');
-  if (type === 'GeometryCollection' && Array.isArray(geometries) && geometries.length > 0) {
-    return or(...geometries.map((one) => intersecting(one, depth + 1)));
-  }
-  return intersects(value);
+  const lines = parts.flatMap(({ type, coordinates }) => {
+    if (type === 'LineString') return [positionsOf(coordinates)];
+    return type === 'MultiLineString' ? listOf(coordinates).map(positionsOf) : [];
+  });
+  const geometries = parts.filter(({ type }) => !isLine(type)).map((one) => one.value);
+  const [only] = geometries;
+  // The builder joins points, and areas, to one geometry, and refuses an empty list.
+  const whole = geometries.length === 1 ? only : { type: 'GeometryCollection', geometries };
+  if (lines.length === 0) return intersects(whole);
+  return geometries.length === 0 ? alongLines(lines) : or(alongLines(lines), intersects(whole));
 }
 
+const isLine = (type: unknown) => type === 'LineString' || type === 'MultiLineString';
+
+/** Returns the geometries of nested collections. */
+function partsOf(value: unknown, depth: number): GeoJson[] {
+  if (depth > depthMax) throw new AppError('invalid', 'The geometry is nested too deeply.');
+  const [type, coordinates] = [partOf(value, 'type'), partOf(value, 'coordinates')];
+  if (type !== 'GeometryCollection') return [{ type, coordinates, value }];
+  return listOf(partOf(value, 'geometries')).flatMap((one) => partsOf(one, depth + 1));
+}
+
+function numbersIn(value: unknown, depth = 0): number {
+  if (!Array.isArray(value)) return 1;
+  if (depth > depthMax) return 0;
+  return value.reduce((sum: number, one) => sum + numbersIn(one, depth + 1), 0);
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
 /** A line is a ring that returns the same way: it has edges, but no area. */
-function alongLine(line: readonly Position[]): Expression {
-  const dense = line.flatMap((position, i) => [...between(line[i - 1], position), position]);
-  const ring: Ring = [...dense, ...dense.slice(0, -1).toReversed()];
-  return withGeometry({ type: 'Polygon', coordinates: [ring] });
+function alongLines(lines: readonly (readonly Position[])[]): Expression {
+  const rings = lines.map((line): Ring => {
+    const dense = line.flatMap((position, i) => [...between(line[i - 1], position), position]);
+    return [...dense, ...dense.slice(0, -1).toReversed()];
+  });
+  const [only] = rings;
+  if (rings.length === 1 && only !== undefined) {
+    return withGeometry({ type: 'Polygon', coordinates: [only] });
+  }
+  return withGeometry({ type: 'MultiPolygon', coordinates: rings.map((ring) => [ring]) });
 }
 
 /** Returns additional positions of a long edge. */
@@ -67,13 +111,13 @@ function between(from: Position | undefined, to: Position): Position[] {
   ]);
 }
 
+const lineSchema = z
+  .array(z.tuple([z.number().min(-180).max(180), z.number().min(-90).max(90)], z.number()))
+  .min(2);
+
 function positionsOf(value: unknown): Position[] {
-  const list = Array.isArray(value) ? value : [];
-  const positions = list.map(
-    (one): Position => [Number(partOf(one, '0')), Number(partOf(one, '1'))],
-  );
-  const isValid = ([x, y]: Position) => Math.abs(x) <= 180 && Math.abs(y) <= 90;
-  if (positions.length >= 2 && positions.every(isValid)) return positions;
+  const { data } = lineSchema.safeParse(value);
+  if (data !== undefined) return data.map(([x, y]): Position => [x, y]);
   throw new AppError(
     'invalid',
     'A line needs at least two positions: longitude from -180 to 180, then latitude from -90 to 90.',

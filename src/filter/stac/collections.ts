@@ -16,8 +16,8 @@ const absent = { mission: 'unknown', productType: 'untyped' } as const;
 
 /** Returns the id; every product is in one collection. */
 export function collectionId({ mission, productType }: StacCollectionKey): string {
-  const missionPart = partOf(mission, absent.mission).replaceAll('.', '%2E');
-  return `${missionPart}.${partOf(productType, absent.productType)}`;
+  const missionPart = idPart(mission, absent.mission).replaceAll('.', '%2E');
+  return `${missionPart}.${idPart(productType, absent.productType)}`;
 }
 
 /** Returns null for a text that is no id of a collection. */
@@ -36,7 +36,7 @@ export function readCollectionId(id: string): StacCollectionKey | null {
 }
 
 /** A value that equals the word for an absent one gets an escaped first letter. */
-function partOf(value: string | null, word: string): string {
+function idPart(value: string | null, word: string): string {
   if (value === null) return word;
   const text = encodeURIComponent(value.toWellFormed());
   return text === word ? `%${text.charCodeAt(0).toString(16)}${text.slice(1)}` : text;

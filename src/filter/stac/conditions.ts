@@ -60,7 +60,7 @@ export function compareAmong<T>(
 }
 
 /** Texts of ASCII without lower-case letters, so that lower case can be reversed. */
-const isUpperCase = (text: unknown): text is string =>
+export const isUpperCase = (text: unknown): text is string =>
   typeof text === 'string' && /^[ -`{-~]*$/.test(text);
 
 /** An attribute with a few upper-case values. */

@@ -13,7 +13,8 @@ interface Token {
 }
 
 const tokenForms = [
-  ['text', /'(?:[^']|'')*'/y],
+  // A backslash escapes a quote; LIKE needs the other backslashes.
+  ['text', /'(?:[^'\\]|''|\\.)*'/sy],
   ['quoted', /"[^"]*"/y],
   ['number', /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?/iy],
   ['word', /[\p{L}_:][\p{L}\p{N}_:.]*/uy],
@@ -52,14 +53,15 @@ function tokensOf(text: string): Token[] {
   }
 }
 
-const geometryTypes: Readonly<Record<string, [type: string, nesting: number]>> = {
-  point: ['Point', 0],
-  multipoint: ['MultiPoint', 1],
-  linestring: ['LineString', 1],
-  multilinestring: ['MultiLineString', 2],
-  polygon: ['Polygon', 2],
-  multipolygon: ['MultiPolygon', 3],
-};
+const geometryTypes = new Map<string, [type: string, nesting: number]>([
+  ['point', ['Point', 0]],
+  ['multipoint', ['MultiPoint', 1]],
+  ['linestring', ['LineString', 1]],
+  ['multilinestring', ['MultiLineString', 2]],
+  ['polygon', ['Polygon', 2]],
+  ['multipolygon', ['MultiPolygon', 3]],
+  ['geometrycollection', ['GeometryCollection', 0]],
+]);
 
 const comparisonSigns = ['=', '<>', '<', '<=', '>', '>='];
 
@@ -138,7 +140,7 @@ class Parser {
   #operand(depth: number): Cql2 {
     if (depth > filterDepthMax) throw unexpected(this.#peek());
     const token = this.#take();
-    if (token.kind === 'text') return token.text.slice(1, -1).replaceAll("''", "'");
+    if (token.kind === 'text') return textIn(token);
     if (token.kind === 'number') return Number(token.text);
     if (token.kind === 'quoted') return { property: token.text.slice(1, -1) };
     const word = token.text.toLowerCase();
@@ -146,7 +148,8 @@ class Parser {
       throw unexpected(token, 'a property or a literal');
     }
     if (word === 'true' || word === 'false') return word === 'true';
-    if (word in geometryTypes || word === 'geometrycollection') return this.#geometry(word, depth);
+    const geometry = geometryTypes.get(word);
+    if (geometry !== undefined) return this.#geometry(geometry, depth);
     return this.#isSign('(') ? this.#call(token.text, depth) : { property: token.text };
   }
 
@@ -163,6 +166,7 @@ class Parser {
   }
 
   #list(depth: number): Cql2[] {
+    if (depth > filterDepthMax) throw unexpected(this.#peek());
     this.#requireSign('(');
     const values: Cql2[] = [];
     do {
@@ -172,11 +176,14 @@ class Parser {
     return values;
   }
 
-  #geometry(word: string, depth: number): Cql2 {
+  #geometry([type, nesting]: [string, number], depth: number): Cql2 {
     this.#takeWord('z');
-    const [type, nesting] = geometryTypes[word] ?? ['GeometryCollection', 0];
     if (type === 'GeometryCollection') return { type, geometries: this.#list(depth + 1) };
-    return { type, coordinates: nesting === 0 ? this.#points()[0] : this.#coordinates(nesting) };
+    if (nesting > 0) return { type, coordinates: this.#coordinates(nesting) };
+    const at = this.#peek();
+    const [point, ...others] = this.#points();
+    if (others.length > 0) throw unexpected(at, 'one position');
+    return { type, coordinates: point };
   }
 
   /** Parses nested lists; the innermost ones are positions. */
@@ -241,6 +248,10 @@ class Parser {
   #requireWord(word: string): void {
     if (!this.#takeWord(word)) throw unexpected(this.#peek(), word.toUpperCase());
   }
+}
+
+function textIn({ text }: Token): string {
+  return text.slice(1, -1).replaceAll(/''|\\./gs, (two) => (two.endsWith("'") ? "'" : two));
 }
 
 function negated(isNegated: boolean, condition: Cql2): Cql2 {

@@ -62,16 +62,19 @@ export function readCql2Json(value: unknown): Expression {
   );
 }
 
-/** Bounds depth and size before the schema, which is recursive. Coordinates count as one. */
-function requireSize(value: unknown, depth: number, counted: { nodes: number }): void {
-  if (typeof value !== 'object' || value === null || 'coordinates' in value) return;
-  counted.nodes += 1;
-  if (depth > filterDepthMax || counted.nodes > filterTermsMax) {
+/** Bounds depth and size before the schema, which is recursive. Coordinates of a geometry count as one. */
+function requireSize(value: unknown, depth: number, size: { nodes: number }): void {
+  size.nodes += 1;
+  if (depth > filterDepthMax || size.nodes > filterTermsMax) {
     throw refusal(
       `The filter is nested deeper than ${filterDepthMax} levels, or has more than ${filterTermsMax} parts.`,
     );
   }
-  for (const part of Object.values(value)) requireSize(part, depth + 1, counted);
+  if (typeof value !== 'object' || value === null) return;
+  const isGeometry = 'type' in value && !('op' in value);
+  for (const [name, part] of Object.entries(value)) {
+    if (!isGeometry || name !== 'coordinates') requireSize(part, depth + 1, size);
+  }
 }
 
 /** Translates a parsed filter. Throws `invalid`. */
@@ -94,12 +97,18 @@ function translate(filter: Cql2, negated: boolean): Expression {
     const terms = args.map((one) => translate(one, negated));
     return (name === 'and') === negated ? or(...terms) : and(...terms);
   }
-  if (name === 'not') return translate(argument(args, 0, name), !negated);
-  const condition = conditions[name];
-  if (condition !== undefined) return condition(args, negated, name);
+  if (name === 'not') {
+    requireCount(args, 1, name);
+    return translate(argument(args, 0, name), !negated);
+  }
+  const condition = conditions.get(name);
+  if (condition !== undefined) {
+    requireCount(args, argumentCounts[name] ?? 2, name);
+    return condition(args, negated, name);
+  }
   throw refusal(
     `The operator ${JSON.stringify(filter.op.slice(0, 40))} of CQL2 is not supported.`,
-    `Supported: and, or, not, ${Object.keys(conditions).join(', ')}.`,
+    `Supported: and, or, not, ${[...conditions.keys()].join(', ')}.`,
   );
 }
 
@@ -118,8 +127,7 @@ const negations = { eq: 'ne', ne: 'eq', lt: 'ge', le: 'gt', gt: 'le', ge: 'lt' }
 /** The same comparison with its sides exchanged. */
 const mirrored = { eq: 'eq', ne: 'ne', lt: 'gt', le: 'ge', gt: 'lt', ge: 'le' } as const;
 
-const conditions: Readonly<Record<string, Condition>> = {
-  ...Object.fromEntries(Object.entries(comparisons).map(([sign, op]) => [sign, comparing(op)])),
+const predicates = {
   between: (args, negated, name) => {
     const property = propertyOf(argument(args, 0, name), name);
     const [low, high] = [literalOf(argument(args, 1, name)), literalOf(argument(args, 2, name))];
@@ -137,7 +145,8 @@ const conditions: Readonly<Record<string, Condition>> = {
   like: (args, negated, name) => {
     const property = propertyOf(argument(args, 0, name), name);
     const pattern = literalOf(argument(args, 1, name));
-    const matching = like(property, typeof pattern === 'string' ? pattern : '');
+    if (typeof pattern !== 'string') throw refusal('LIKE needs a text in single quotes.');
+    const matching = like(property, pattern);
     if (!negated) return matching;
     return property.exists === null ? not(matching) : and(property.exists, not(matching));
   },
@@ -164,7 +173,20 @@ const conditions: Readonly<Record<string, Condition>> = {
     const matching = intersecting(area);
     return negated ? and(everywhere, not(matching)) : matching;
   },
-};
+} satisfies Record<string, Condition>;
+
+const conditions: ReadonlyMap<string, Condition> = new Map([
+  ...Object.entries(comparisons).map(([sign, op]) => [sign, comparing(op)] as const),
+  ...Object.entries(predicates),
+]);
+
+/** Numbers of arguments, where they are not two. */
+const argumentCounts: Readonly<Record<string, number>> = { isnull: 1, between: 3 };
+
+function requireCount({ length }: readonly Cql2[], count: number, operator: string): void {
+  if (length === count) return;
+  throw refusal(`${operator.toUpperCase()} needs ${count} arguments, not ${length}.`);
+}
 
 /** Products with both times of sensing. */
 const sensed = and(
@@ -203,7 +225,8 @@ const collection: StacProperty = {
     if (operator !== 'eq' && operator !== 'ne') {
       throw refusal('collection can only be compared with =, <> and IN.');
     }
-    const key = readCollectionId(String(value));
+    if (typeof value !== 'string') throw refusal('collection can only be compared with a text.');
+    const key = readCollectionId(value);
     if (key === null) return operator === 'eq' ? noProduct : everyProduct;
     const within = inCollection(key);
     return operator === 'eq' ? within : not(within);

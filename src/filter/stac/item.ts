@@ -73,6 +73,11 @@ function propertiesOf({ row }: FoundProduct, view: ProductView) {
     const value = name === 'start_datetime' ? (properties.datetime ?? undefined) : valueIn(view);
     if (value !== undefined) properties[name] = value;
   }
+  // The schema requires both or none.
+  if (!('start_datetime' in properties) || !('end_datetime' in properties)) {
+    delete properties.start_datetime;
+    delete properties.end_datetime;
+  }
   properties.datetime ??= properties.created ?? formatDateUs(row.receivedAtUs);
   return { ...properties, ...instrumentOf(view), ...radarOf(view), ...softwareOf(view) };
 }
@@ -154,10 +159,10 @@ function assetsOf(product: FoundProduct, { catalogueUrl }: ItemOptions): StacIte
     ...(downloadUrl === null
       ? {}
       : { download: { href: downloadUrl, title: 'Product, by HTTPS', ...data } }),
-    ...(s3Path === null
+    ...(s3Path === null || s3Path === ''
       ? {}
       : { s3: { href: `s3://${s3Path.replace(/^\/+/, '')}`, title: 'Product, by S3', ...data } }),
-    ...(typeof thumbnail === 'string'
+    ...(typeof thumbnail === 'string' && thumbnail !== ''
       ? { quicklook: { href: thumbnail, title: 'Quicklook', roles: ['thumbnail'] } }
       : {}),
   };

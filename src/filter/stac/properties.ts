@@ -99,18 +99,26 @@ export const stacProperties: readonly StacProperty[] = [
     ofMapped(lowerCaseWithLetter('platformShortName', 'platformSerialIdentifier')),
   ),
   named('constellation', 'Mission, such as sentinel-2', ofMapped(lowerCase('platformShortName'))),
-  named('eo:cloud_cover', 'Cloud cover in percent', ofAttribute('cloudCover', 'Double')),
-  named('sat:absolute_orbit', 'Orbit number', ofAttribute('orbitNumber', 'Integer')),
-  named('sat:relative_orbit', 'Relative orbit', ofAttribute('relativeOrbitNumber', 'Integer')),
+  named('eo:cloud_cover', 'Cloud cover in percent', ofAttribute('cloudCover', 'Double', [0, 100])),
+  named('sat:absolute_orbit', 'Orbit number', ofAttribute('orbitNumber', 'Integer', [1, 1e9])),
+  named(
+    'sat:relative_orbit',
+    'Relative orbit',
+    ofAttribute('relativeOrbitNumber', 'Integer', [1, 1e9]),
+  ),
   named('sat:orbit_state', 'Orbit direction', {
     ...ofMapped(oneOfLowerCase('orbitDirection', orbitStates)),
     values: orbitStates,
   }),
   named('sar:instrument_mode', 'Acquisition mode', ofRadar('operationalMode')),
   named('sar:product_type', 'Product type', ofRadar('productType')),
-  named('view:off_nadir', 'Off-nadir angle', ofAttribute('offNadir', 'Double')),
-  named('view:sun_azimuth', 'Sun azimuth', ofAttribute('sunAzimuthAngle', 'Double')),
-  named('view:sun_elevation', 'Sun elevation', ofAttribute('sunElevationAngle', 'Double')),
+  named('view:off_nadir', 'Off-nadir angle', ofAttribute('offNadir', 'Double', [0, 90])),
+  named('view:sun_azimuth', 'Sun azimuth', ofAttribute('sunAzimuthAngle', 'Double', [0, 360])),
+  named(
+    'view:sun_elevation',
+    'Sun elevation',
+    ofAttribute('sunElevationAngle', 'Double', [-90, 90]),
+  ),
   named(
     'grid:code',
     'Tile, such as MGRS-31UFR',
@@ -205,20 +213,36 @@ function ofOnline(): Unnamed {
   };
 }
 
-/** An attribute with the same values as in the catalogue. */
-function ofAttribute(name: string, kind: AttributeKind): Unnamed {
+/** An attribute with the same values as in the catalogue. Numbers outside of the range of its schema are absent. */
+function ofAttribute(
+  name: string,
+  kind: AttributeKind,
+  range?: readonly [min: number, max: number],
+): Unnamed {
   const type = typeOfKind[kind];
+  const comparing = (operator: ComparisonOperator, value: StacValue) =>
+    compareAttribute(name, kind, operator, value);
+  const exists =
+    range === undefined
+      ? attributeExists(name, kind)
+      : and(comparing('ge', range[0]), comparing('le', range[1]));
   return {
     type,
-    valueIn: (view) => attributeValue(view.attribute(name)?.value, type),
-    exists: attributeExists(name, kind),
+    valueIn: (view) => {
+      const value = attributeValue(view.attribute(name)?.value, type);
+      if (range === undefined || typeof value !== 'number') return value;
+      const isWhole = type !== 'integer' || Number.isInteger(value);
+      return isWhole && value >= range[0] && value <= range[1] ? value : undefined;
+    },
+    exists,
     compare: (operator, value, property) => {
       const literal = literalValue(value, type, property);
-      const comparing = (sign: ComparisonOperator, one: StacValue) =>
-        compareAttribute(name, kind, sign, one);
-      return typeof literal === 'boolean'
-        ? compareAmong([false, true], (one) => comparing('eq', one))(operator, literal)
-        : comparing(operator, literal);
+      if (typeof literal === 'boolean') {
+        return compareAmong([false, true], (one) => comparing('eq', one))(operator, literal);
+      }
+      return range === undefined
+        ? comparing(operator, literal)
+        : and(exists, comparing(operator, literal));
     },
   };
 }

@@ -8,12 +8,16 @@ import { type IdWindow, idRange } from './search/drivers.ts';
 /** Ids read between two pauses: some 50 ms. */
 const windowSize = 20_000;
 
-type Part = Omit<CollectionSummary, 'box' | 'platforms' | 'orbitDirections' | 'levels'> & {
+type Part = Omit<
+  CollectionSummary,
+  'box' | 'constellations' | 'platforms' | 'orbitDirections' | 'levels'
+> & {
   west: number | null;
   south: number | null;
   east: number | null;
   north: number | null;
   /** Lists in JSON. */
+  constellations: string;
   platforms: string;
   orbitDirections: string;
   levels: string;
@@ -25,7 +29,9 @@ const partSql = `SELECT p.collection AS mission, p.product_type AS productType,
     min(p.sensing_start_us) AS sensingStartUs, max(p.sensing_end_us) AS sensingEndUs,
     min(p.cloud_cover) AS cloudCoverMin, max(p.cloud_cover) AS cloudCoverMax,
     min(b.west) AS west, min(b.south) AS south, max(b.east) AS east, max(b.north) AS north,
-    json_group_array(DISTINCT p.platform_name || coalesce(p.platform_serial, '')) AS platforms,
+    json_group_array(DISTINCT p.platform_name) AS constellations,
+    json_group_array(DISTINCT p.platform_name ||
+      CASE WHEN p.platform_serial GLOB '[A-Z]' THEN p.platform_serial ELSE '' END) AS platforms,
     json_group_array(DISTINCT p.orbit_direction) AS orbitDirections,
     json_group_array(DISTINCT p.processing_level) AS levels
   FROM product p LEFT JOIN product_box b ON b.id IN (2 * p.id, 2 * p.id + 1)
@@ -55,7 +61,8 @@ function partsOf(index: Database, { after, before }: IdWindow): Part[] {
 }
 
 function summaryOf(part: Part): CollectionSummary {
-  const { west, south, east, north, platforms, orbitDirections, levels, ...rest } = part;
+  const { west, south, east, north, constellations, platforms, orbitDirections, levels, ...rest } =
+    part;
   const isKnown = west !== null && south !== null && east !== null && north !== null;
   return {
     ...rest,
@@ -68,6 +75,7 @@ function summaryOf(part: Part): CollectionSummary {
           north: Math.min(90, north),
         }
       : null,
+    constellations: valuesIn(constellations),
     platforms: valuesIn(platforms),
     orbitDirections: valuesIn(orbitDirections),
     levels: valuesIn(levels),
@@ -99,6 +107,7 @@ function joined(one: CollectionSummary, other: CollectionSummary): CollectionSum
             east: Math.max(first.east, second.east),
             north: Math.max(first.north, second.north),
           },
+    constellations: both(one.constellations, other.constellations),
     platforms: both(one.platforms, other.platforms),
     orbitDirections: both(one.orbitDirections, other.orbitDirections),
     levels: both(one.levels, other.levels),

@@ -59,6 +59,8 @@ function arbitraryComparison(
 }
 
 function literalOf(value: unknown): unknown {
+  // The other implementation rounds longer numbers differently.
+  if (typeof value === 'number') return Number(value.toPrecision(15));
   const isTime = typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value);
   return isTime ? { timestamp: value } : value;
 }

@@ -26,14 +26,15 @@ function refusalOf(read: () => unknown): string {
 describe('a filter of CQL2 becomes', () => {
   it.each([
     [
-      'eo:cloud_cover < 20',
+      'catalogue:cloudCover < 20',
       "Attributes/OData.CSC.DoubleAttribute/any(att:att/Name eq 'cloudCover' and att/OData.CSC.DoubleAttribute/Value lt 20)",
     ],
     [
-      '20 >= "eo:cloud_cover"',
+      '20 >= "catalogue:cloudCover"',
       "Attributes/OData.CSC.DoubleAttribute/any(att:att/Name eq 'cloudCover' and att/OData.CSC.DoubleAttribute/Value le 20)",
     ],
     ["title = 'It''s'", "Name eq 'It''s'"],
+    ["title = 'It\\'s'", "Name eq 'It''s'"],
     ["title LIKE 'S2A\\_MSIL2A%'", "startswith(Name,'S2A_MSIL2A')"],
     ["title NOT LIKE '%_COG%'".replace('_', '\\_'), "Name ge '' and not (contains(Name,'_COG'))"],
     ["title LIKE 'exact'", "Name eq 'exact'"],
@@ -86,6 +87,11 @@ describe('a filter is refused by name for', () => {
     ["title LIKE 'S2A_%'", 'LIKE supports the wildcard % only at the start and at the end'],
     ["processing:level LIKE 'L%'", 'LIKE is not supported for processing:level.'],
     ["collection > 'a.b'", 'collection can only be compared with =, <> and IN.'],
+    ['title LIKE 5', 'LIKE needs a text in single quotes.'],
+    ['constructor = 1', 'The property "constructor" cannot be queried.'],
+    ['__proto__(1)', 'The operator "__proto__" of CQL2 is not supported.'],
+    ['S_INTERSECTS(geometry, POINT(1 2, 3 4))', 'Unexpected "("'],
+    [`id IN ${'('.repeat(30_000)}`, 'Unexpected "("'],
     ['instruments = 1', 'The property "instruments" cannot be queried.'],
     ["eo:cloud_cover = 'much'", 'eo:cloud_cover can only be compared with a number'],
     ['title = 5', 'title can only be compared with a text in single quotes'],
@@ -110,6 +116,16 @@ describe('a filter is refused by name for', () => {
     expect(refusalOf(() => readCql2Json({ op: '<' }))).toContain('not CQL2 JSON');
     expect(refusalOf(() => readCql2Json(['a']))).toContain('must be a condition');
     expect(refusalOf(() => readCql2Json(deep(80)))).toContain('nested deeper');
+    expect(refusalOf(() => readCql2Json({ ...Object(deep(80)), coordinates: 0 }))).toContain(
+      'nested deeper',
+    );
+    const many = { op: 'in', args: [{ property: 'id' }, Array(200_000).fill(1)] };
+    expect(refusalOf(() => readCql2Json(many))).toContain('more than 5000 parts');
+    const three = { op: '=', args: [{ property: 'title' }, 'a', 'b'] };
+    expect(refusalOf(() => readCql2Json(three))).toContain('= needs 2 arguments, not 3.');
+    for (const op of Object.getOwnPropertyNames(Object.prototype)) {
+      expect(refusalOf(() => readCql2Json({ op, args: [] }))).toContain('is not supported');
+    }
   });
 });
 

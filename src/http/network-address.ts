@@ -131,9 +131,9 @@ export const databaseUrls = z.string().transform((text, context) => {
   const urls = hosts
     .split(',')
     .map((host) => URL.parse(`postgres://${login}${host}${database}${query}`));
-  if (match === null || urls.includes(null)) {
+  if (match === null || urls.includes(null) || !isDecodable(`${login}${database}`)) {
     context.addIssue(
-      'must be postgres://user:password@host:5432/database (in the password, / is written %2F, @ %40, : %3A, % %25)',
+      'must be postgres://user:password@host:5432/database (in the password, / is written %2F, @ %40, : %3A, # %23, ? %3F, % %25)',
     );
     return z.NEVER;
   }
@@ -144,6 +144,15 @@ export const databaseUrls = z.string().transform((text, context) => {
     return [url.href];
   });
 });
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** True for a database on this machine: a socket, or a loopback address. */
 export function isLocalDatabase({ hostname, searchParams }: URL): boolean {

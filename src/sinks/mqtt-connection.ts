@@ -38,8 +38,8 @@ export interface MqttConnection {
   properties: NonNullable<IConnackPacket['properties']>;
   /**
    * Publishes a message with QoS 1. Resolves with 0 when the broker has acknowledged it, also without subscribers;
-   * otherwise with its reason code, or with `packetTooLarge`, and nothing sent, for a message above its maximum. Rejects with the signal's reason, or when the connection
-   * ends, with the error that ended it.
+   * otherwise with its reason code, or with `packetTooLarge`, and nothing sent, for a message above its maximum. Rejects
+   * with the signal's reason, or when the connection ends, with the error that ended it.
    */
   publish(message: MqttMessage, signal: AbortSignal): Promise<number>;
   /** Number of messages sent and not acknowledged. */
@@ -164,6 +164,12 @@ function connectionOf(
   // Observed by `publish`; without a message, nobody waits for it.
   failed.catch(() => undefined);
   const slots = createSlots(receiveMaximum);
+  let acknowledgedCount = 0;
+  /** Closes a connection on which nothing was acknowledged meanwhile, although the broker answers pings. */
+  const giveUp = (countBefore: number) => {
+    const reason = 'it acknowledged nothing in time';
+    if (acknowledgedCount === countBefore) socket.destroy(new UnusableAnswer(reason));
+  };
   return {
     isResumed: connack.sessionPresent,
     properties,
@@ -171,16 +177,25 @@ function connectionOf(
       if (packetBytes(message) > maximumPacketSize) return packetTooLarge;
       signal.throwIfAborted();
       const gone = aborted(signal);
+      const countBefore = acknowledgedCount;
+      const publish = async () => {
+        await slots.take();
+        try {
+          signal.throwIfAborted();
+          const code = await publishOnce(client, message);
+          acknowledgedCount += 1;
+          return code;
+        } finally {
+          // A message without an answer still counts at the broker.
+          slots.release();
+        }
+      };
       try {
-        await Promise.race([slots.take(), gone, failed]);
+        return await Promise.race([publish(), gone, failed]);
       } catch (error) {
-        // No message was acknowledged for the whole timeout, although the broker answers pings.
-        socket.destroy();
+        giveUp(countBefore);
         throw error;
       }
-      // Not released when the signal is aborted: the message still counts at the broker.
-      const acknowledged = publishOnce(client, message).finally(slots.release);
-      return Promise.race([acknowledged, gone, failed]);
     },
     unacknowledged: slots.taken,
     closed: () => ended,

@@ -267,7 +267,8 @@ function messageOf(
   { nowUs, urls }: { nowUs: () => number; urls: MessageUrls },
 ): MqttMessage {
   return {
-    topic: topicFor(topic, item),
+    // The notification message cannot be marked as a test.
+    topic: `${topicFor(topic, item)}${item.test === true && format === 'wis2' ? '/test' : ''}`,
     id: item.id,
     // A retained message is the newest of its topic; these two are not.
     isRetained: isRetained && !item.replay && item.test !== true,

@@ -1,5 +1,6 @@
 /** Writes items to PostgreSQL in batches: items that arrive during a transaction share the next one. */
 import type pg from 'pg';
+import { errorText } from '../domain/app-error.ts';
 import { networkFault } from '../http/bounded-fetch.ts';
 import {
   begin,
@@ -28,8 +29,9 @@ interface Waiting {
 }
 
 /**
- * Creates the writer of a sink. One transaction runs at a time. An item whose signal is aborted is answered at once; a transaction of which nobody waits
- * any longer is cancelled with its connection, because the server may hang.
+ * Creates the writer of a sink. One transaction runs at a time. An item whose signal is aborted is answered at once. A
+ * transaction for which nobody waits any longer is cancelled with its connection, because the server may hang. If
+ * `write` rejects, its items are answered as unavailable.
  */
 export function createBatches(
   write: (items: readonly PreparedItem[], signal: AbortSignal) => Promise<TargetAnswer[]>,
@@ -44,11 +46,15 @@ export function createBatches(
     const cancelling = new AbortController();
     running = { items, cancelling };
     const prepared = items.map(({ item }) => item);
-    const answers = await write(prepared, cancelling.signal);
-    running = null;
-    for (const [i, { answer }] of items.entries()) {
-      answer(answers[i] ?? unavailable('the transaction has no result'));
+    try {
+      const answers = await write(prepared, cancelling.signal);
+      for (const [i, { answer }] of items.entries()) {
+        answer(answers[i] ?? unavailable('the transaction has no result'));
+      }
+    } catch (error) {
+      for (const { answer } of items) answer(unavailable(errorText(error)));
     }
+    running = null;
     void start();
   };
   const abandon = (one: Waiting, signal: AbortSignal) => {

@@ -111,12 +111,13 @@ export const queryOf =
 
 /**
  * Starts a transaction whose commit waits for the disk. Settings are local to it, because a pooler may use another
- * session for the next one.
+ * session for the next one. The time for locks is shorter, so that the error names the lock.
  */
 export async function begin(client: pg.Client, timeoutMs: number): Promise<void> {
   await client.query(`BEGIN;
     SET LOCAL TimeZone = 'UTC';
     SET LOCAL statement_timeout = ${timeoutMs};
+    SET LOCAL lock_timeout = ${Math.ceil(timeoutMs / 2)};
     SELECT set_config('synchronous_commit', 'on', true)
     WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')`);
 }
@@ -138,7 +139,8 @@ export async function prepareTables(
     return found;
   };
   const isComplete = ({ tables }: FoundTables) => tables.every(({ found }) => found !== null);
-  if (isComplete(await check())) return check();
+  const found = await check();
+  if (isComplete(found)) return found;
   // Another program may create the same tables: the lock makes it wait.
   await query(`SELECT pg_advisory_xact_lock(hashtext('earshot sink'))`);
   for (const sql of creatingSql(await check())) await query(sql);

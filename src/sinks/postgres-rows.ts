@@ -9,8 +9,10 @@ import type { SinkDocument } from './document.ts';
 import {
   type FoundTable,
   type FoundTables,
+  nameFields,
   type ProductField,
   quoted,
+  stateFields,
   type TableSettings,
   type WrittenColumn,
   writtenColumns,
@@ -178,18 +180,29 @@ export function createBatchSql(
   const notifications = written('notifications');
   if (products === undefined) throw new Error('The sink has no table of products.');
   const changes = removed === undefined ? markingSql(products) : removingSql(products, removed);
-  const insert = notifications && `${insertSql(notifications)} ON CONFLICT DO NOTHING`;
+  const insert = notifications && insertNewSql(notifications);
+  const lock = removed === undefined ? [] : [lockSql];
   return (items) => {
+    const all = listOf(items.map(({ productRow }) => productRow));
+    const locks = lock.map((sql) => [sql, all] as const);
     const ofProducts = changes.flatMap(({ kinds, statements }) => {
       const rows = items.filter(({ change }) => kinds.includes(change));
       const list = listOf(rows.map(({ productRow }) => productRow));
       return rows.length === 0 ? [] : statements.map((sql) => [sql, list] as const);
     });
-    if (insert === undefined) return ofProducts;
+    if (insert === undefined) return [...locks, ...ofProducts];
     const rows = items.map(({ notificationRow }) => notificationRow);
-    return [...ofProducts, [insert, listOf(rows)]];
+    return [...locks, ...ofProducts, [insert, listOf(rows)]];
   };
 }
+
+/**
+ * Locks the products of a batch until its end: otherwise, another program that writes the same two tables could move a
+ * product to the one that this program does not see yet.
+ */
+const lockSql = `SELECT pg_advisory_xact_lock(id) FROM (
+  SELECT DISTINCT hashtextextended('earshot ' || (one ->> 'product_id'), 0) AS id
+  FROM jsonb_array_elements($1::jsonb) AS one ORDER BY id) AS ids`;
 
 const listOf = (rows: readonly (string | null)[]) => `[${rows.join(',')}]`;
 
@@ -200,12 +213,6 @@ interface ChangeSql {
   statements: readonly string[];
 }
 
-/** Fields of a product without a record that only define its state. */
-const stateFields = new Set(
-  'event subscription position state_at deleted_at received_at updated_at'.split(' '),
-);
-const nameFields = new Set(['product_id', 'product_name']);
-
 /** Statements of a table in which deleted products stay. */
 function markingSql(table: WrittenTable): ChangeSql[] {
   const unrecorded = ({ field }: WrittenColumn) => stateFields.has(field) || nameFields.has(field);
@@ -215,7 +222,7 @@ function markingSql(table: WrittenTable): ChangeSql[] {
       kinds: ['deleted-unrecorded'],
       statements: [upsertSql(table, ({ field }) => stateFields.has(field), unrecorded)],
     },
-    { kinds: ['named'], statements: [`${insertSql(table, unrecorded)} ON CONFLICT DO NOTHING`] },
+    { kinds: ['named'], statements: [insertNewSql(table, unrecorded)] },
   ];
 }
 
@@ -261,7 +268,7 @@ function removingSql(table: WrittenTable, removed: WrittenTable): ChangeSql[] {
     },
     {
       kinds: ['named'],
-      statements: [`${insertSql(table, unrecorded, isGone(''))} ON CONFLICT DO NOTHING`],
+      statements: [insertNewSql(table, unrecorded, isGone(''))],
     },
   ];
 }
@@ -283,6 +290,11 @@ function upsertSql(
     WHERE ${rowState('excluded', table)} > ${rowState('known', table)}`;
 }
 
+/** Inserts rows with unknown keys. A violation of another constraint is an error. */
+function insertNewSql(table: WrittenTable, inserts?: Selects, condition?: string): string {
+  return `${insertSql(table, inserts, condition)} ON CONFLICT (${quoted(table.key)}) DO NOTHING`;
+}
+
 function insertSql(table: WrittenTable, inserts: Selects = () => true, condition = ''): string {
   const columns = table.written.filter(inserts);
   const names = columns.map(({ column }) => quoted(column)).join(', ');
@@ -291,7 +303,7 @@ function insertSql(table: WrittenTable, inserts: Selects = () => true, condition
     SELECT ${values} FROM ${newRows(table, inserts)} ${condition}`;
 }
 
-/** The rows of the parameter, in the order of the key: two programs then wait for each other without a deadlock. */
+/** The rows of the parameter, in the order of the key, so that two programs rarely cause a deadlock. */
 function newRows({ written, key }: WrittenTable, selects: Selects): string {
   const columns = written.filter(selects);
   const list = columns.map(({ field, type }) => `${quoted(field)} ${type}`).join(', ');

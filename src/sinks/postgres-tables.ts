@@ -73,6 +73,12 @@ const removedFields = {
 
 export type FieldType = (typeof productFields)[ProductField];
 
+/** Fields of a product without a record that only define its state. */
+export const stateFields: ReadonlySet<string> = new Set(
+  'event subscription position state_at deleted_at received_at updated_at'.split(' '),
+);
+export const nameFields: ReadonlySet<string> = new Set(['product_id', 'product_name']);
+
 /** A table that the sink writes. */
 export interface SinkTable {
   purpose: 'products' | 'removed' | 'notifications';
@@ -146,7 +152,7 @@ export function mappingFaults({ columns, deleted }: Pick<TableSettings, 'columns
       .filter(([, field]) => !known.includes(field))
       .map(([column, field]) => {
         const nearest = nearestName(field, known);
-        const hint = nearest === null ? 'see docs/sinks.md' : `did you mean ${nearest}?`;
+        const hint = nearest === null ? 'see docs/sinks.md' : `use ${nearest}`;
         return `columns.${column}: unknown field ${field}; ${hint}`;
       }),
     ...missing.map((field) => `columns must have a column for ${field}`),
@@ -163,6 +169,8 @@ interface FoundColumn {
   /** `pg_type.typcategory`. */
   category: string;
   isGenerated: boolean;
+  /** NOT NULL. */
+  isRequired: boolean;
   needsValue: boolean;
 }
 
@@ -204,6 +212,7 @@ const tableSql = `SELECT c.relkind AS kind,
   (SELECT json_object_agg(a.attname, json_build_object(
      'type', format_type(a.atttypid, a.atttypmod), 'name', t.typname, 'schema', n.nspname,
      'category', t.typcategory, 'isGenerated', a.attgenerated <> '' OR a.attidentity = 'a',
+     'isRequired', a.attnotnull,
      'needsValue', a.attnotnull AND NOT a.atthasdef AND a.attidentity = ''))
    FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
      JOIN pg_namespace AS n ON n.oid = t.typnamespace
@@ -257,7 +266,7 @@ export function tableFaults({ tables }: FoundTables, { create }: TableSettings):
 }
 
 function columnFaults(
-  { name, columns, key }: SinkTable,
+  { name, purpose, columns, key }: SinkTable,
   found: NonNullable<FoundTable['found']>,
 ): string[] {
   // Ordinary and partitioned tables.
@@ -272,6 +281,14 @@ function columnFaults(
       const known = found.columns[column];
       if (known === undefined) return [`the table ${name} has no column ${column}`];
       if (known.isGenerated) return [`the column ${name}.${column} is generated`];
+      if (
+        purpose === 'products' &&
+        known.isRequired &&
+        !nameFields.has(field) &&
+        !(stateFields.has(field) && field !== 'deleted_at')
+      ) {
+        return [`the column ${name}.${column} must accept NULL: a product may have no ${field}`];
+      }
       return canStore(known, type, field)
         ? []
         : [`the column ${name}.${column} (${known.type}) cannot store ${field}`];

@@ -1,4 +1,4 @@
-/** Delivers items to tables of a PostgreSQL database: products in their newest state and, if configured, notifications. */
+/** Delivers items to tables of PostgreSQL: products in their newest state and, if configured, notifications. */
 import { z } from 'zod';
 import { errorText } from '../domain/app-error.ts';
 import type { Finding } from '../domain/finding.ts';
@@ -61,9 +61,12 @@ const postgresSchema = z
     },
     postgresForm,
   )
-  .superRefine(({ url, passwordFile, ca, columns = null, deleted }, context) => {
+  .superRefine(({ url, passwordFile, ca, columns = null, deleted, ...tables }, context) => {
     const urls = url.map((one) => new URL(one));
     const faults = mappingFaults({ columns, deleted });
+    if ([tables.products, `${tables.products}_removed`].includes(tables.notifications ?? '')) {
+      faults.push('notifications must be a table of its own');
+    }
     if (passwordFile !== undefined && urls.some(({ username }) => username === '')) {
       faults.push('passwordFile requires a user in the URL');
     }

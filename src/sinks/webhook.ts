@@ -54,7 +54,8 @@ export interface WebhookSettings {
 /**
  * Posts `{ type, timestamp, data }`: for example `product.created`, the time of receipt, and the document. Sends the
  * headers of Standard Webhooks; `webhook-signature` only with a secret. Any 2xx status acknowledges the item, even if
- * the body fails. With the format `cloudevents`, the body is a CloudEvent instead, and signed the same way. Does not follow redirects, so that items are only sent to the configured URL.
+ * the body fails. With the format `cloudevents`, the body is a CloudEvent instead, and signed the same way. Does not
+ * follow redirects, so that items are only sent to the configured URL.
  */
 export const webhook = defineSinkKind({
   fields: {

@@ -294,7 +294,7 @@ describe('a faulty sink', () => {
           columns: { a: 'product_id', b: 'product_nam', c: 'product_id' },
         },
       },
-      '.postgres: columns.b: unknown field product_nam; did you mean product_name?',
+      '.postgres: columns.b: unknown field product_nam; use product_name',
       '.postgres: columns must have a column for state_at',
       '.postgres: columns must have a column for position',
       '.postgres: columns must have a column for deleted_at',
@@ -305,6 +305,14 @@ describe('a faulty sink', () => {
     [
       { postgres: { url: 'postgres://me:hunter2@db/gis', passwordFile: 'x' } },
       '.postgres: passwordFile and a password in the URL must not be set together',
+    ],
+    [
+      { postgres: { url: 'postgres://me:100%zz@db/gis' } },
+      '.postgres.url: must be postgres://user:password@host:5432/database…',
+    ],
+    [
+      { postgres: { url: 'postgres://db/gis', products: 'a', notifications: 'a' } },
+      '.postgres: notifications must be a table of its own',
     ],
     [
       { command: ['a'], concurrency: 257, timeoutSeconds: 0, attempts: 1.5 },

@@ -323,6 +323,56 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
     });
   });
 
+  it('removes a product that another program adds at the same time', async () => {
+    const url = await createSpatialDatabase(server());
+    const { deliver, accept, isDone } = await openContext(url, { deleted: 'remove' });
+    await deliver(alive(id(9), 1));
+    const other = query(
+      url,
+      `BEGIN;
+       SELECT pg_advisory_xact_lock(hashtextextended('earshot ${id(1)}', 0));
+       INSERT INTO earshot_products (product_id, state_at, position)
+       VALUES ('${id(1)}', '${at(1)}', 0);
+       SELECT pg_sleep(0.5);
+       COMMIT`,
+    );
+    const locks = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted";
+    await expect.poll(() => query(url, locks)).toHaveLength(1);
+    await accept(gone(id(1), 2));
+    await other;
+    await expect.poll(() => isDone()).toBe(true);
+    expect(await rowsOf(url)).toMatchObject([{ product_id: id(9) }]);
+  });
+
+  it('reports a violated constraint of the table of notifications', async () => {
+    const url = await createSpatialDatabase(server());
+    const { deliver, accept, items } = await openContext(url, { notifications: 'events' });
+    await deliver(alive(id(1), 1));
+    await query(url, 'CREATE UNIQUE INDEX ON events (product_id)');
+    await accept(alive(id(1), 2));
+    const error = async () => (await items('dead'))[0]?.error;
+    await expect.poll(error).toMatch(/^the database answered 23505: duplicate key/);
+  });
+
+  it('waits while a column cannot store a deletion without a record', async () => {
+    const url = await createSpatialDatabase(server());
+    await query(
+      url,
+      `CREATE TABLE scenes (id text PRIMARY KEY, t timestamptz, p bigint, gone timestamptz,
+         sensed timestamptz NOT NULL)`,
+    );
+    const columns = {
+      ...{ id: 'product_id', t: 'state_at', p: 'position', gone: 'deleted_at' },
+      sensed: 'sensing_start',
+    };
+    const { accept, items } = await openContext(url, { products: 'scenes', columns });
+    await accept(alive(id(1), 1));
+    const error = async () => (await items('waiting'))[0]?.error;
+    await expect
+      .poll(error)
+      .toBe('the column scenes.sensed must accept NULL: a product may have no sensing_start');
+  });
+
   it('waits while tables do not fit, and names all faults at once', async () => {
     const url = await createSpatialDatabase(server());
     await query(

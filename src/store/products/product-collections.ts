@@ -38,7 +38,7 @@ const partSql = `SELECT p.collection AS mission, p.product_type AS productType,
   WHERE p.id > ? AND p.id < ? AND p.deleted = 0
   GROUP BY p.collection, p.product_type`;
 
-/** Reads the whole index: about a second for a million products. Sorted by mission and product type. */
+/** Reads the whole index: two seconds for a million products. Sorted by mission and product type. */
 export async function summarizeCollections({
   index,
   call,

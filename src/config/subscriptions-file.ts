@@ -22,7 +22,8 @@ import {
   summaryRuleKinds,
 } from '../domain/summaries.ts';
 import { nearestName, printable } from '../domain/text.ts';
-import { sinkFields, sinkSchema } from './sink-settings.ts';
+import { clientIdOf } from '../sinks/mqtt.ts';
+import { type SinkInput, sinkFields, sinkSchema } from './sink-settings.ts';
 import { filterSchema } from './values.ts';
 
 export const subscriptionsFileName = 'earshot.config.ts';
@@ -150,6 +151,24 @@ const nameRule = 'use lower-case letters, digits and dashes; at most 63 characte
 
 const noSubscriptions = 'missing. Write subscriptions: { <name>: { filter: … } }.';
 
+/** Two clients with one id disconnect each other (MQTT 5, 3.1.4). */
+function refuseSharedClients(
+  sinks: Readonly<Record<string, SinkInput>>,
+  context: z.RefinementCtx,
+): void {
+  const clients = new Map<string, string>();
+  for (const [name, { mqtt }] of Object.entries(sinks)) {
+    if (mqtt === undefined) continue;
+    const client = `${mqtt.url} ${clientIdOf(mqtt, name)}`;
+    const other = clients.get(client);
+    if (other === undefined) clients.set(client, name);
+    else {
+      const message = `has the same client id as the sink ${other}; set another one`;
+      context.addIssue({ code: 'custom', path: [name, 'mqtt', 'clientId'], message });
+    }
+  }
+}
+
 const configSchema = z
   .strictObject({
     /** Optional when the file has sinks. */
@@ -163,6 +182,7 @@ const configSchema = z
         sinkSchema,
         "must be an object with a name for each sink, such as { archive: { command: ['node', 'act.js'] } }",
       )
+      .superRefine(refuseSharedClients)
       .optional(),
   })
   .refine(({ subscriptions, sinks }) => subscriptions !== undefined || sinks !== undefined, {

@@ -147,8 +147,11 @@ function endOf(
     note(new ErrorWithReasonCode('the broker disconnected', reasonCode));
     socket.destroy();
   });
-  // Some brokers (mosquitto 2.0) send no reason code when another client takes the session over.
-  const closed = `it closed the connection; another client with the client id ${clientId} can be the cause`;
+  let closed = 'it closed the connection before the login: is this the port of an MQTT broker?';
+  client.once('connect', () => {
+    // Some brokers (mosquitto 2.0) send no reason code when another client takes the session over.
+    closed = `it closed the connection; another client with the client id ${clientId} can be the cause`;
+  });
   client.on('close', () => resolve(first ?? new UnusableAnswer(closed)));
   return promise;
 }

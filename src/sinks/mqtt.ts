@@ -188,14 +188,18 @@ export const mqtt = defineSinkKind({
     try {
       connection = await openMqtt(clientOf(target, sink.name, 'doctor'), { signal });
     } catch (error) {
-      const advice =
-        'Start the broker, or correct the URL and login in earshot.config.ts. Until then, notifications are queued.';
-      return failed(mqttFault(error).reason, advice);
+      const { kind, reason } = mqttFault(error);
+      const step =
+        kind === 'unavailable'
+          ? 'Start the broker, or correct the URL'
+          : 'Correct the URL and login';
+      return failed(reason, `${step} in earshot.config.ts. Until then, notifications are queued.`);
     }
     await connection.close();
     const fault = brokerFault(target, connection);
     if (fault !== null) return failed(fault, 'Change the settings of the broker or of the sink.');
-    const message = `${host} accepts the login, MQTT 5 and QoS 1. Permission to publish to the topic is not checked, because that requires a message: run \`earshot sinks test ${sink.name}\`.`;
+    const login = target.login === null ? 'connections without a login' : 'the login';
+    const message = `${host} accepts ${login}, MQTT 5 and QoS 1. Permission to publish to the topic is not checked, because that requires a message: run \`earshot sinks test ${sink.name}\`.`;
     const isLocal = isLoopbackHost(hostname.replace(/^\[|\]$/g, ''));
     if (target.login === null || target.url.startsWith('mqtts:') || isLocal) {
       return { state: 'pass', message };
@@ -211,13 +215,21 @@ export const mqtt = defineSinkKind({
 const cannotLoad = (error: unknown) =>
   `the MQTT client library cannot be loaded: ${errorText(error)}`;
 
+/** Returns the client id of a sink. */
+export function clientIdOf(
+  { clientId }: { clientId?: string | null | undefined },
+  sink: string,
+): string {
+  return clientId ?? `earshot-${sink}`;
+}
+
 /** Returns the options of a client. Only the usual one has a session: the others must not take it over. */
 function clientOf(
   { url, login, ca, clientId, sessionExpirySeconds }: MqttSettings,
   sink: string,
   purpose: 'usual' | 'test' | 'doctor',
 ): MqttOptions {
-  const own = clientId ?? `earshot-${sink}`;
+  const own = clientIdOf({ clientId }, sink);
   if (purpose === 'usual') return { url, login, ca, clientId: own, sessionExpirySeconds };
   return { url, login, ca, clientId: `${own}-${purpose}`, sessionExpirySeconds: null };
 }

@@ -317,7 +317,7 @@ function canStore(
 ): boolean {
   // Times of states are compared, to the microsecond.
   if (field === 'state_at') return /^timestamp(?!\()/.test(type);
-  if (field === 'position') return category === 'N';
+  if (field === 'position') return ['int8', 'numeric', 'float8'].includes(name);
   if (categories[fieldType].includes(category)) return true;
   if (fieldType === 'text') return name === 'uuid';
   if (name === 'json' || name === 'jsonb') return fieldType === 'jsonb' || fieldType === 'geometry';

@@ -126,11 +126,15 @@ export const postgres = defineSinkKind({
       client = await connect(settings, sink.name);
       return findingOf(await findTables(queryOf(client), sinkTables(settings)), settings, where);
     } catch (error) {
+      const { kind, reason } = postgresFault(error, settings);
+      const step =
+        kind === 'unavailable'
+          ? 'Start the server, or correct the URL and login of the database in earshot.config.ts.'
+          : 'Correct the login or the permissions in the database, or the URL in earshot.config.ts.';
       return {
         state: 'fail',
-        message: `${where} cannot be used: ${postgresFault(error, settings).reason}.`,
-        advice:
-          'Start the server, or correct the URL and login of the database in earshot.config.ts. Until then, notifications are queued.',
+        message: `${where} cannot be used: ${reason}.`,
+        advice: `${step} Until then, notifications are queued.`,
       };
     } finally {
       signal.removeEventListener('abort', end);

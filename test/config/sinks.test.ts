@@ -328,6 +328,16 @@ describe('a faulty sink', () => {
     expect(JSON.stringify(sinks)).not.toContain('hunter2');
   });
 
+  it('of MQTT has a client id of its own at a broker', async () => {
+    const url = 'mqtt://broker.example';
+    const other = { mqtt: { url: 'mqtt://other.example', clientId: 'earshot-a' } };
+    const own = { a: { mqtt: { url } }, b: { mqtt: { url } }, c: other };
+    expect((await load(own)).sinks).toHaveLength(3);
+    const { sinks, path } = await load({ ...own, b: { mqtt: { url, clientId: 'earshot-a' } } });
+    const problem = '.mqtt.clientId: has the same client id as the sink a; set another one';
+    expect(sinks).toEqual(refusalAt(path, 'sinks.b', [problem]));
+  });
+
   it('with wrong types is refused with the expected form and an example, in every field', async () => {
     const [sound, bus] = [{ command: ['a'] }, { servers: ['nats://a'], subject: 'a' }];
     const lists = ['command', 'subscriptions', 'events'];

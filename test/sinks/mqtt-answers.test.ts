@@ -1,4 +1,5 @@
 /** Answers of MQTT brokers: reason codes, limits, and silence. */
+import { createServer } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SinkDocument } from '../../src/sinks/document.ts';
@@ -122,6 +123,15 @@ it('a connection without a reason for its end names the client id as a possible 
   const reason =
     'it closed the connection; another client with the client id earshot-bus can be the cause';
   expect(await open(broker.url).deliver()).toMatchObject({ kind: 'unavailable', reason });
+});
+
+it('a connection that ends before the login names the port as a possible cause', async () => {
+  const server = createServer((socket) => socket.end());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as { port: number };
+  const reason = 'it closed the connection before the login: is this the port of an MQTT broker?';
+  expect(await open(`mqtt://127.0.0.1:${port}`).deliver()).toMatchObject({ reason });
 });
 
 it('a connection with an invalid packet is unavailable, and its connection is closed', async () => {

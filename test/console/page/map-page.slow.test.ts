@@ -142,7 +142,8 @@ describe.skipIf(!hasChromium)('the map', () => {
     expect(filter).toMatch(/^Collection\/Name eq 'SENTINEL-2' and OData.CSC.Intersects\(area=/);
     const bbox = boundsOf(filter).join(',');
     const sameBox = await productIds("Collection/Name eq 'SENTINEL-2'", { bbox });
-    expect(sameBox.length).toBeGreaterThan(5);
+    // How many depends on the time of day.
+    expect(sameBox.length).toBeGreaterThan(0);
     expect(await productIds(filter)).toEqual(sameBox);
     await untilDrawn(page);
     expect(await page.locator('.map-readout').textContent()).toBe(`${sameBox.length} footprints`);

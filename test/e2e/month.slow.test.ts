@@ -21,7 +21,7 @@ import {
 
 const seed = 20_261_121;
 const startMs = Date.UTC(2026, 4, 1);
-const productsPerDay = times(80, 200);
+const productsPerDay = times(110, 200);
 
 async function openContext(sandbox: Partial<SandboxOptions>) {
   const context = await openMonthContext({ folder: temporaryDirectory(), seed, startMs, sandbox });

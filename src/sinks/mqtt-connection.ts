@@ -68,13 +68,13 @@ export async function openMqtt(
   options: MqttOptions,
   { signal }: { signal: AbortSignal },
 ): Promise<MqttConnection> {
-  const library = await loadMqtt();
+  const { MqttClient, ErrorWithReasonCode } = await loadMqtt();
   const timeout = AbortSignal.timeout(connectTimeoutMs);
   const giveUp = AbortSignal.any([signal, timeout]);
   giveUp.throwIfAborted();
   const socket = openSocket(options);
-  const client = new library.MqttClient(() => socket, clientOptions(options));
-  const ended = endOf(client, socket, { ...library, clientId: options.clientId });
+  const client = new MqttClient(() => socket, clientOptions(options));
+  const ended = endOf(client, socket, { ErrorWithReasonCode, clientId: options.clientId });
   const cancel = () => socket.destroy();
   giveUp.addEventListener('abort', cancel);
   try {

@@ -90,29 +90,35 @@ const cancellationDelayMs = 365 * dayMs;
 /** Every method first applies expiry. Refusals are thrown as SubscriptionRefusal. */
 export type Subscriptions = ReturnType<typeof createSubscriptions>;
 
-/** Creates an account without subscriptions. `random` draws the ids. */
-export function createSubscriptions(options: {
+interface SubscriptionsOptions {
   readonly clock: SandboxClock;
   readonly liveSettings: LiveServiceSettings;
   readonly endpointRules: EndpointRules;
+  /** Draws the ids. */
   readonly random: Random;
-}) {
-  const { clock, liveSettings, endpointRules, random } = options;
+  /** Called with each cancelled subscription (default: none). */
+  readonly onRemoved?: (subscription: Subscription) => void;
+}
+
+/** Creates an account without subscriptions. */
+export function createSubscriptions(options: SubscriptionsOptions) {
+  const { clock, liveSettings, endpointRules, random, onRemoved } = options;
   /** Key: id in lower case. */
   const account = new Map<string, Subscription>();
   const firstRunning = Promise.withResolvers<void>();
 
+  const remove = (subscription: Subscription) => {
+    account.delete(subscription.id.toLowerCase());
+    onRemoved?.(subscription);
+  };
   const applyExpiry = () => {
     const nowMs = Math.trunc(clock.now());
-    expireSubscriptions(account, nowMs);
+    expireSubscriptions([...account.values()], nowMs, remove);
     return nowMs;
   };
   const list = (): readonly Subscription[] => {
     applyExpiry();
     return [...account.values()];
-  };
-  const signalRunning = ({ status, address }: Subscription) => {
-    if (status === 'running' && address !== null) firstRunning.resolve();
   };
   const find = (id: string): Subscription => {
     applyExpiry();
@@ -122,7 +128,7 @@ export function createSubscriptions(options: {
   };
 
   return {
-    /** Resolves when a push subscription runs for the first time. */
+    /** Resolves when a subscription runs for the first time. */
     firstRunning: firstRunning.promise,
     /** Returns all subscriptions, oldest first. */
     list,
@@ -144,7 +150,7 @@ export function createSubscriptions(options: {
       // Drawn last, so that a refused creation does not shift later ids.
       const subscription = { ...request, ...dates, id: id ?? random.uuid(), events, matches };
       account.set(subscription.id.toLowerCase(), subscription);
-      signalRunning(subscription);
+      if (status === 'running') firstRunning.resolve();
       return subscription;
     },
     /** Applies all changes or none. Refuses `unknown-id`, `request` and `limit`. */
@@ -155,26 +161,25 @@ export function createSubscriptions(options: {
       const status = allowedStatus(others, subscription, changes.status, liveSettings.current());
       subscription.address = address;
       setStatus(subscription, status, Math.trunc(clock.now()));
-      signalRunning(subscription);
+      if (subscription.status === 'running') firstRunning.resolve();
       return subscription;
     },
     /** Cancels (deletes) a subscription. Refuses `unknown-id`. */
-    remove: (id: string) => void account.delete(find(id).id.toLowerCase()),
-    /** Records a successful delivery. Does not restore a cancelled subscription. */
+    remove: (id: string) => remove(find(id)),
+    /** Records a successful delivery, or an Ack. Does not restore a cancelled subscription. */
     delivered: (subscription: Subscription) => {
       subscription.lastNotificationMs = applyExpiry();
     },
   };
 }
 
-/** Returns the push subscriptions to an event with a status, ignoring filters. */
-export function pushSubscriptionsFor(
+/** Returns the subscriptions to an event with a status, ignoring filters. */
+export function subscriptionsFor(
   account: readonly Subscription[],
   event: NotificationEvent,
   required: SubscriptionStatus,
-): PushSubscription[] {
-  const all = account.filter(({ status, events }) => status === required && events.includes(event));
-  return all.filter(isPush);
+): Subscription[] {
+  return account.filter(({ status, events }) => status === required && events.includes(event));
 }
 
 /** Throws SubscriptionRefusal (`request`). */
@@ -187,12 +192,16 @@ export function refuse(message: string): never {
  * nor the start of the cancellation period without a notification. Here, inactivity starts at the latest of
  * submission, last notification and last request to run; the cancellation period starts at submission.
  */
-function expireSubscriptions(account: Map<string, Subscription>, nowMs: number): void {
-  for (const [key, subscription] of account) {
+function expireSubscriptions(
+  account: readonly Subscription[],
+  nowMs: number,
+  remove: (subscription: Subscription) => void,
+): void {
+  for (const subscription of account) {
     const { submittedMs, lastNotificationMs, resumedMs, status } = subscription;
     const pauseMs =
       Math.max(submittedMs, lastNotificationMs ?? 0, resumedMs ?? 0) + inactivityMaxMs;
-    if (nowMs >= (lastNotificationMs ?? submittedMs) + cancellationDelayMs) account.delete(key);
+    if (nowMs >= (lastNotificationMs ?? submittedMs) + cancellationDelayMs) remove(subscription);
     else if (status === 'running' && nowMs >= pauseMs) {
       // Dated to the end of the 60 days, even if detected later.
       Object.assign(subscription, { status: 'paused', statusMs: pauseMs });

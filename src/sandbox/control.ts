@@ -15,6 +15,7 @@ import type { SandboxClock } from './clock.ts';
 import { type DeliveryRecord, deliveryOutcomes } from './delivery/delivery-record.ts';
 import type { LiveFaults } from './delivery/faults.ts';
 import { notificationEvents } from './delivery/notification.ts';
+import { changeQueue, type Queues, queueChangeSchema, queueStates } from './delivery/queue.ts';
 import type { InferenceRecord } from './inference/inference-app.ts';
 import type { LiveInferenceSettings, LiveServiceSettings } from './live-settings.ts';
 import { catalogueEvents, type EventLedger } from './publishing/events.ts';
@@ -32,6 +33,7 @@ export interface ControlOptions {
   readonly clock: SandboxClock;
   readonly publisher: Publisher;
   readonly subscriptions: Subscriptions;
+  readonly queues: Queues;
   readonly liveSettings: LiveServiceSettings;
   readonly requests: RequestLog;
   readonly inference: {
@@ -203,6 +205,13 @@ function addServiceOperations(add: Add, options: ControlOptions): void {
     const added = await readBody(request, addedSubscriptionSchema, pull);
     return Response.json(viewOf(subscriptions.create(added)), { status: 201 });
   });
+  const queuesTitle = 'Lengths and totals of the queues of pull subscriptions.';
+  add('GET /queues', queuesTitle, () => ({ queues: queueStates(options) }));
+  const change = '{"subscriptionId":"…","drop":10}';
+  const changeTitle = `Drops the oldest entries of a queue, e.g. ${change}, or acknowledges them as another reader ("acknowledge":10).`;
+  add('POST /queues', changeTitle, async (request) =>
+    changeQueue(options, await readBody(request, queueChangeSchema, change)),
+  );
   /** Replaces the secret in the settings by totpSecretSet. */
   const redactedSettings = () => {
     const { totpSecret, ...settings } = liveSettings.current();
@@ -259,7 +268,8 @@ function problem(
 function problemOf(error: Error): Response {
   if (error instanceof HTTPException) return error.getResponse();
   if (error instanceof SubscriptionRefusal) {
-    const status = error.kind === 'limit' ? 409 : 400;
+    const statuses = { limit: 409, 'unknown-id': 404, filter: 400, request: 400 } as const;
+    const status = statuses[error.kind];
     return problem(status, 'Subscription refused', error.message);
   }
   // Only testers use this port, so the cause is shown.

@@ -110,6 +110,23 @@ export const queryFaults = [
 ] as const;
 export type QueryFault = (typeof queryFaults)[number];
 
+/**
+ * Faults of a Read or Ack of a queue, in order of precedence: at most one per call. The first three replace
+ * the answer, so that the call has no effect. A fault that does not apply to a call is not used up by it.
+ */
+export const queueFaults = [
+  'rateLimited', // Status 429, with Retry-After.
+  'serverError', // Status 500.
+  'htmlPage', // An HTML page with status 200, as from a proxy.
+  'connectionCut', // Read: the connection closes in the middle of the answer. Ack: it closes before any effect.
+  'brokenJson', // Truncated JSON, with status 200.
+  'ackAnswerLost', // Ack only: it takes effect, but the connection closes without an answer.
+  'doubleRead', // Read only: the page of the previous Read, although it was acknowledged since.
+  'entriesDropped', // The oldest entry is dropped first, as in an overflow.
+  'otherReader', // Ack only: another reader first acknowledges the oldest entry.
+] as const;
+export type QueueFault = (typeof queueFaults)[number];
+
 /** Settings with their defaults. Unknown names are an error. */
 export const serviceSettingsSchema = z.strictObject({
   /** Maximum numbers of running and of all subscriptions of the account, pull included. */
@@ -168,6 +185,24 @@ export const serviceSettingsSchema = z.strictObject({
   queryFaults: numberForEach(queryFaults, z.number().min(0).max(1)),
   /** Number of next product lists with each fault; counts down. */
   nextQueries: numberForEach(queryFaults, count),
+  /** Maximum number of entries of a queue; the oldest are dropped. */
+  queueMax: z.int().min(1).max(1_000_000).default(100_000),
+  /** Age from which an entry is returned without the product and ProductName (default: three days). */
+  queueRecordMaxAgeMs: z.int().min(0).max(8_640_000_000).default(259_200_000),
+  /** Read with `$top` above 20: status 422, or the first 20 entries. The real behaviour is not known. */
+  readTopBeyondMax: z.enum(['refuse', 'clamp']).default('refuse'),
+  /** Read of a paused subscription: its entries, or status 400. The real behaviour is not known. */
+  readOfPaused: z.enum(['allow', 'refuse']).default('allow'),
+  /** Ack of an entry that is not in the queue: no effect, or status 404. The real behaviour is not known. */
+  ackUnknown: z.enum(['ignore', 'refuse']).default('ignore'),
+  /** Status of Read and Ack for a push subscription; the real one is not known. */
+  queueOfPushStatus: errorStatus.default(400),
+  /** Retry-After of `rateLimited` for a queue; null: none. */
+  queueRetryAfterSeconds: z.int().min(0).max(86_400).nullable().default(5),
+  /** Probability of each fault in a Read or Ack, 0 to 1. */
+  queueFaults: numberForEach(queueFaults, z.number().min(0).max(1)),
+  /** Number of next Reads and Acks with each fault; counts down. */
+  nextQueueCalls: numberForEach(queueFaults, count),
 });
 
 export type ServiceSettings = Readonly<z.output<typeof serviceSettingsSchema>>;

@@ -109,7 +109,7 @@ const optionsSchema = z.strictObject({
   allowPlainHttp: z.boolean().default(false),
   /** Real clock, ms since 1970. */
   now: callback<() => number>(),
-  /** Called once per notification when it is delivered (failure: null) or lost (its last failure). */
+  /** Called once per push notification when it is delivered (failure: null) or lost (its last failure). */
   onSettled: callback<NonNullable<DispatcherOptions['onSettled']>>().optional(),
   /** Called after each attempt with its failure, or null if it succeeded. */
   onAttempt: callback<NonNullable<DispatcherOptions['onAttempt']>>().optional(),

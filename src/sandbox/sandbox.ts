@@ -1,10 +1,13 @@
 /** Assembles the sandbox: publishes products, delivers notifications, and imitates three services. */
+import type { z } from 'zod';
 import {
   type AddedSubscription,
   addedSubscriptionSchema,
   createSubscriptions,
-  pushSubscriptionsFor,
+  isPush,
   SubscriptionRefusal,
+  type Subscriptions,
+  subscriptionsFor,
   viewOf,
 } from './account.ts';
 import { createRandom, createSandboxClock } from './clock.ts';
@@ -14,6 +17,14 @@ import { createDeliveryRecord } from './delivery/delivery-record.ts';
 import { createDispatcher, createRecipients } from './delivery/dispatcher.ts';
 import { faultsSchema } from './delivery/faults.ts';
 import { type NotificationEvent, notificationEvents } from './delivery/notification.ts';
+import {
+  changeQueue,
+  createQueues,
+  type QueueChange,
+  type Queues,
+  queueChangeSchema,
+  queueStates,
+} from './delivery/queue.ts';
 import { createInferenceApp, createInferenceRecord } from './inference/inference-app.ts';
 import {
   createLiveServiceSettings,
@@ -29,6 +40,7 @@ import { catalogueEvents, createEventLedger, type EventSelection } from './publi
 import { createHoldings } from './publishing/holdings.ts';
 import type { PublicationSource } from './publishing/publication.ts';
 import { createPublisher, type SimulatedPeriod } from './publishing/publisher.ts';
+import type { StoredProduct } from './publishing/record-archive.ts';
 import {
   type CheckedSandboxOptions,
   checkSandboxOptions,
@@ -41,7 +53,7 @@ import { createRequestLog } from './services/service-answer.ts';
 export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;
 
 /**
- * Starts publishing immediately if an endpoint is given, otherwise when the first push subscription runs.
+ * Starts publishing immediately if an endpoint is given, otherwise when the first subscription runs.
  * Throws SandboxConfigurationError for invalid options, an invalid records file, a refused endpoint and a
  * port that cannot be opened.
  */
@@ -87,12 +99,24 @@ export async function startSandbox(options: SandboxOptions) {
      * Adds a subscription as another client of the account would, subject to the limits. Throws
      * SubscriptionRefusal, and SandboxConfigurationError for invalid options.
      */
-    addSubscription: (added: AddedSubscription) => viewOf(subscriptions.create(checkAdded(added))),
+    addSubscription: (added: AddedSubscription) => {
+      const checkedAdded = validate(addedSubscriptionSchema, added, 'subscription');
+      return viewOf(subscriptions.create(checkedAdded));
+    },
+    /** Returns length and totals of the queue of each pull subscription, oldest subscription first. */
+    queues: () => queueStates(parts),
+    /**
+     * Drops, or acknowledges as another reader, up to a number of the oldest entries of a queue; returns its state.
+     * Throws SubscriptionRefusal for an unknown id and a push subscription, SandboxConfigurationError for
+     * invalid options.
+     */
+    changeQueue: (change: QueueChange) =>
+      changeQueue(parts, validate(queueChangeSchema, change, 'change of a queue')),
     /** Returns the last 1,000 requests to the catalogue and the identity provider. */
     requests: parts.requests.entries,
     /**
      * Resolves when `count` products or all records are published and every notification is delivered or
-     * lost, or when the sandbox is closed. Rejects with an error thrown by `onSettled`.
+     * lost, except in queues, or when the sandbox is closed. Rejects with an error thrown by `onSettled`.
      */
     finished,
     /** Publishes immediately, even when paused or beyond `count`. Returns the number of published events. */
@@ -103,7 +127,7 @@ export async function startSandbox(options: SandboxOptions) {
      * own time. Use it only when nothing is published by rate: with `count: 0`, or paused.
      */
     pass: (period: SimulatedPeriod) => publisher.pass(period, signal),
-    /** Resolves when everything that is due has been sent. */
+    /** Resolves when everything that is due has been sent. Does not wait for queues. */
     quiet: publisher.quiet,
     /** The fault rates of deliveries. */
     faults: parts.faults,
@@ -132,6 +156,8 @@ const seeds = {
   requests: 0x5eed_0005,
   inference: 0x5eed_0006,
   queries: 0x5eed_0007,
+  entries: 0x5eed_0008,
+  queues: 0x5eed_0009,
 };
 
 function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
@@ -140,18 +166,6 @@ function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
   const source = createSource(options);
   const clock = createSandboxClock(options);
   const liveSettings = createLiveServiceSettings(options.service);
-  const subscriptions = createSubscriptions({
-    clock,
-    liveSettings,
-    endpointRules: options,
-    random: randomOf('subscriptions'),
-  });
-  const provider = createIdentityProvider({
-    account,
-    liveSettings,
-    clock,
-    random: randomOf('tokens'),
-  });
   const deliverer = createDeliverer(options);
   const record = createDeliveryRecord();
   const dispatcher = createDispatcher({ ...options, deliverer, record, clock, signal });
@@ -160,28 +174,30 @@ function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
     holdings: createHoldings({ holdingsMax: options.holdingsMax, now: clock.now }),
     ledger: createEventLedger(options.eventsMax),
   };
+  const common = { clock, liveSettings, record, ...state };
+  const queues = createQueues({ ...common, seed: seed ^ seeds.entries });
+  const subscriptions = createSubscriptions({
+    ...common,
+    endpointRules: options,
+    random: randomOf('subscriptions'),
+    onRemoved: queues.remove,
+  });
+  const provider = createIdentityProvider({ ...common, account, random: randomOf('tokens') });
   const publisher = createPublisher({
     ...options,
-    ...state,
+    ...common,
+    ...createRouting(subscriptions, queues, seed ^ seeds.bodies),
     source,
-    recipientsOf: createRecipients(subscriptions, seed ^ seeds.bodies),
-    pausedIdsOf: (event, product) => {
-      const paused = pushSubscriptionsFor(subscriptions.list(), event, 'paused');
-      return paused.filter(({ matches }) => matches(product)).map(({ id }) => id);
-    },
     dispatcher,
-    clock,
     random: randomOf('publishing'),
     startAfter: subscriptions.firstRunning,
   });
   return {
-    ...state,
-    clock,
-    liveSettings,
+    ...common,
+    queues,
     subscriptions,
     provider,
     deliverer,
-    record,
     publisher,
     requests: createRequestLog<LoggedRequest>(),
     inference: {
@@ -191,7 +207,22 @@ function createParts(options: CheckedSandboxOptions, signal: AbortSignal) {
     },
     random: randomOf('requests'),
     queryRandom: randomOf('queries'),
+    queueRandom: randomOf('queues'),
   };
+}
+
+/** Creates the functions that find the subscriptions to an event, and add it to their queues. */
+function createRouting(subscriptions: Subscriptions, queues: Queues, seed: number) {
+  const pausedIdsOf = (event: NotificationEvent, product: StoredProduct['view']) => {
+    const paused = subscriptionsFor(subscriptions.list(), event, 'paused');
+    return paused.filter(({ matches }) => matches(product)).map(({ id }) => id);
+  };
+  const enqueue = (event: NotificationEvent, stored: StoredProduct, atMs: number) => {
+    const running = subscriptionsFor(subscriptions.list(), event, 'running');
+    const pull = running.filter((one) => !isPush(one) && one.matches(stored.view));
+    return pull.map((subscription) => queues.of(subscription).add(event, stored, atMs));
+  };
+  return { recipientsOf: createRecipients(subscriptions, seed), enqueue, pausedIdsOf };
 }
 
 /** Records from a file are published unmodified, with their own dates; the generator makes later changes. */
@@ -216,10 +247,10 @@ function subscribeEndpoint(options: CheckedSandboxOptions, { subscriptions }: Sa
   }
 }
 
-function checkAdded(subscription: AddedSubscription) {
-  const { data, error } = addedSubscriptionSchema.safeParse(subscription);
-  if (data) return data;
-  throw new SandboxConfigurationError(`Invalid subscription: ${describeIssues(error)}.`);
+function validate<Schema extends z.ZodType>(schema: Schema, value: unknown, name: string) {
+  const { data, error } = schema.safeParse(value);
+  if (error === undefined) return data;
+  throw new SandboxConfigurationError(`Invalid ${name}: ${describeIssues(error)}.`);
 }
 
 /** Opens all ports. Throws SandboxConfigurationError, with none left open, if one cannot be opened. */

@@ -125,6 +125,50 @@ export async function startDelivering(
   return { ...test, requests, subscribe, publishAll, sentTo };
 }
 
+export interface PullOptions extends Partial<SandboxOptions> {
+  readonly changes?: Record<string, unknown>;
+}
+
+export const ackIdsOf = ({ json }: Answer): string[] =>
+  json.map(({ AckId }: { AckId: string }) => AckId);
+export const productIdsOf = ({ json }: Answer): string[] =>
+  json.map(({ ProductId }: { ProductId: string }) => ProductId);
+
+/** Starts a sandbox with a pull subscription, and a reader of its queue. */
+export async function startPull({ changes = {}, ...options }: PullOptions = {}) {
+  const test = await startTestSandbox(options);
+  const subscribe = async (own: Record<string, unknown> = {}): Promise<string> => {
+    const pull = { SubscriptionType: 'pull', NotificationEndpoint: undefined, FilterParam: '' };
+    return (await test.create({ ...pull, ...own })).json.Id;
+  };
+  const id = await subscribe(changes);
+  const read = (top?: number | string, of = id) =>
+    test.call('GET', `/Subscriptions(${of})/Read${top === undefined ? '' : `?$top=${top}`}`);
+  const ack = (ackId: string, of = id) =>
+    test.call('POST', `/Subscriptions(${of})/Ack?$ackid=${encodeURIComponent(ackId)}`);
+  /** Acknowledges a number of entries, oldest first. */
+  const ackFirst = async (count: number) => ack(ackIdsOf(await read(count)).at(-1) ?? '');
+  const state = () => {
+    const [queue] = test.sandbox.queues();
+    if (queue === undefined) throw new RangeError('There is no queue.');
+    return queue;
+  };
+  const outcomes = () =>
+    test.sandbox
+      .entries()
+      .map(({ outcome }) => outcome[0])
+      .join('');
+  return { ...test, subscribe, id, read, ack, ackFirst, state, outcomes };
+}
+
+/** Returns the expected answer to an Ack. */
+export const ackAnswer = (AckMessagesNum: number, CurrentQueueLength: number) => ({
+  '@odata.context': '$metadata#Notification/$entity',
+  AckMessagesNum,
+  CurrentQueueLength,
+  MaxQueueLength: 100_000,
+});
+
 export interface ReceivedRequest {
   readonly method: string | undefined;
   readonly path: string | undefined;

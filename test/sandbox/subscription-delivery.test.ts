@@ -59,11 +59,14 @@ describe('an event', () => {
   });
 
   it('is not sent when no push subscription matches', async () => {
-    const { subscribe, create, publishAll, sandbox, requests } = await startDelivering();
+    const { subscribe, create, publish, sandbox, requests } = await startDelivering();
     await subscribe('one', { SubscriptionEvent: ['deleted'] });
-    await create({ SubscriptionType: 'pull' });
-    await publishAll(2);
-    expect([sandbox.totals().published, requests]).toEqual([0, []]);
+    const { json } = await create({ SubscriptionType: 'pull', FilterParam: '' });
+    await publish(2);
+    await sandbox.quiet();
+    expect(requests).toEqual([]);
+    const ids = sandbox.entries().map(({ subscriptionId }) => subscriptionId);
+    expect(ids).toEqual([json.Id, json.Id]);
   });
 
   it('is sent without credentials when none are registered', async () => {
@@ -305,15 +308,17 @@ describe('a filter', () => {
 describe('publishing by rate', () => {
   const byRate = { count: 5, ratePerSecond: 1_000, now: Date.now };
 
-  it('waits until the first push subscription runs', async () => {
-    const { subscribe, create, edit, sandbox, requests } = await startDelivering(byRate);
-    await create({ SubscriptionType: 'pull' });
-    const id = await subscribe('one', { Status: 'paused' });
+  it.each([
+    ['push', { delivered: 5, pending: 0 }],
+    ['pull', { delivered: 0, pending: 5 }],
+  ])('waits until the first subscription runs: %s', async (SubscriptionType, outcomes) => {
+    const { subscribe, edit, sandbox, requests } = await startDelivering(byRate);
+    const id = await subscribe('one', { SubscriptionType, Status: 'paused' });
     await turn();
-    expect(sandbox.totals().published).toBe(0);
+    expect([sandbox.totals().published, sandbox.holdings().events]).toEqual([0, 0]);
     await edit(id, { Status: 'running' });
-    expect(await sandbox.finished).toMatchObject({ published: 5, delivered: 5 });
-    expect(requests).toHaveLength(5);
+    expect(await sandbox.finished).toMatchObject({ published: 5, ...outcomes });
+    expect(requests).toHaveLength(outcomes.delivered);
   });
 
   it('still waits after a pause and resumption on the control port, but publishes on request', async () => {

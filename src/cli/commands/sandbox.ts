@@ -56,9 +56,10 @@ The inference service imitates a model: the answer repeats facts of the request.
 keys and models:
   ${demoProject.name}, key ${demoProject.key}: ${demoProject.models.join(', ')}
   ${otherProject.name}, key ${otherProject.key}: ${otherProject.models.join(', ')}
-The control interface answers GET /totals, /events, /faults, /service and /inference. PATCH changes
-/faults, /service and /inference. The last line of output has the totals. "published" counts the
-notifications that the subscriptions expect.
+The control interface answers GET /totals, /events, /queues, /faults, /service and /inference. PATCH
+changes /faults, /service and /inference. POST /queues drops entries of a pull subscription's queue.
+The last line of output has the totals. "published" counts the notifications that the subscriptions
+expect. Unacknowledged entries of queues are "pending", and the sandbox does not wait for them.
 
 ${wrapText(`Faults: ${Object.keys(noFaults).join(' ')}`, '', { isTTY: true, columns: 100 }).join('\n')}
 

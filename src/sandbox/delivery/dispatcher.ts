@@ -3,9 +3,10 @@ import { setImmediate } from 'node:timers/promises';
 import type { ProductView } from '../../filter/product-view.ts';
 import {
   type EndpointAddress,
+  isPush,
   type PushSubscription,
-  pushSubscriptionsFor,
   type Subscriptions,
+  subscriptionsFor,
 } from '../account.ts';
 import { createRandom, type Random, type SandboxClock } from '../clock.ts';
 import { type Deliverer, isSuccess, socketsMax } from './deliverer.ts';
@@ -31,7 +32,7 @@ export interface DispatcherOptions {
   /** Stops the dispatcher: open notifications are abandoned and stay pending in the record. */
   readonly signal: AbortSignal;
   readonly retryDelaysMs?: RetryDelaysMs;
-  /** Called once per notification when it is delivered (failure: null) or lost (its last failure). */
+  /** Called once per push notification when it is delivered (failure: null) or lost (its last failure). */
   readonly onSettled?: ((entry: DeliveryEntry, failure: AttemptFailure | null) => void) | undefined;
   /** Called after each attempt with its failure, or null if it succeeded. */
   readonly onAttempt?: ((failure: AttemptFailure | null) => void) | undefined;
@@ -317,7 +318,8 @@ export function createRecipients(subscriptions: Subscriptions, seed: number): Re
 
   return (event, product) => {
     const matchesByFilter = new Map<string, boolean>();
-    return pushSubscriptionsFor(subscriptions.list(), event, 'running').flatMap((subscription) => {
+    const running = subscriptionsFor(subscriptions.list(), event, 'running');
+    return running.filter(isPush).flatMap((subscription) => {
       // Created before the filter is evaluated, so that draws do not depend on filters.
       const recipient = recipients.get(subscription) ?? create(subscription);
       recipients.set(subscription, recipient);

@@ -7,7 +7,8 @@ const rate = z.number().min(0).max(1).default(0);
 
 /**
  * Rates from 0 (never) to 1 (always), each drawn independently. Unknown names are an error. The first
- * nine change the body, the others the delivery.
+ * ten change the body, the others the delivery. Entries of a queue have only `ackIdGuid`, `capitalValue`,
+ * `valueAbsent` and `eventAbsent`.
  */
 export const faultsSchema = z.strictObject({
   /** The body has no AckId, as in the documented push examples. */
@@ -20,6 +21,8 @@ export const faultsSchema = z.strictObject({
   capitalValue: rate,
   /** The body has no product and no ProductName, as in old entries. */
   valueAbsent: rate,
+  /** An entry of a queue has an AckId, but no SubscriptionEvent and no ProductId; pushes always have them. */
+  eventAbsent: rate,
   /** The AckId is the latest one of another subscription, as in documented examples. */
   ackIdOfOther: rate,
   /** The body is compressed, with Content-Encoding; the first of the three that is drawn applies. */
@@ -112,6 +115,11 @@ const shapeFaults = [
 /** Shape of a notification's body. */
 export type ShapePlan = Readonly<Record<(typeof shapeFaults)[number], boolean>>;
 
+const entryFaults = ['ackIdGuid', 'capitalValue', 'valueAbsent', 'eventAbsent'] as const;
+
+/** Shape of an entry of a queue. */
+export type EntryShape = Readonly<Record<(typeof entryFaults)[number], boolean>>;
+
 const bodyEncodings = ['gzip', 'deflate', 'br'] as const;
 export type BodyEncoding = (typeof bodyEncodings)[number];
 
@@ -127,6 +135,12 @@ const overtakenByMax = 5;
 /** Draws the shape of one body. */
 export function planShape(faults: Faults, random: Random): ShapePlan {
   const drawn = shapeFaults.map((name) => [name, random.chance(faults[name])]);
+  return Object.fromEntries(drawn);
+}
+
+/** Draws the shape of one entry of a queue. */
+export function planEntryShape(faults: Faults, random: Random): EntryShape {
+  const drawn = entryFaults.map((name) => [name, random.chance(faults[name])]);
   return Object.fromEntries(drawn);
 }
 

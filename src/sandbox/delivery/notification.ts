@@ -1,22 +1,32 @@
-/** Builds the body of a push notification in the known forms of the catalogue. */
+/** Builds notifications in the known forms of the catalogue. */
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import type { Random } from '../clock.ts';
-import type { BodyEncoding, ContentPlan, ShapePlan } from './faults.ts';
+import type { BodyEncoding, ContentPlan, EntryShape, ShapePlan } from './faults.ts';
 
 /** The catalogue's names of product events. */
 export const notificationEvents = ['created', 'modified', 'deleted'] as const;
 export type NotificationEvent = (typeof notificationEvents)[number];
 
+/** A record, copied to the body unchanged. */
+interface NotifiedProduct {
+  readonly Id: string;
+  readonly Name: string;
+}
+
 export interface NotificationInput {
   readonly event: NotificationEvent;
-  /** Copied to the body unchanged. */
-  readonly product: { readonly Id: string; readonly Name: string };
+  readonly product: NotifiedProduct;
   /** Time of the notification, ms since 1970; must not decrease between calls. */
   readonly atMs: number;
   readonly shape: ShapePlan;
   /** No faults by default. */
   readonly content?: ContentPlan;
 }
+
+/** Input of a notification's identity. */
+type IdentityInput = Pick<NotificationInput, 'event' | 'product' | 'atMs' | 'content'> & {
+  readonly shape: Pick<ShapePlan, 'ackIdGuid' | 'ackIdAbsent'>;
+};
 
 /** Identity of a notification. */
 export interface NotificationKey {
@@ -76,7 +86,7 @@ export function createNotificationBuilder({
   const nextStreamId = createStreamIds();
   const chooseAckId = createAckIdChoice(subscriptionId, ackIds);
 
-  const build = (input: NotificationInput): BuiltNotification => {
+  const identify = (input: IdentityInput): NotificationKey => {
     const { event, product, shape, content = usualContent } = input;
     const atMs = Math.trunc(input.atMs);
     const notificationDate = drawNotificationDate(atMs, random);
@@ -84,23 +94,6 @@ export function createNotificationBuilder({
     const guid = random.uuid();
     const ownAckId = shape.ackIdGuid ? guid : Buffer.from(streamId).toString('base64');
     const ackId = chooseAckId(ownAckId, content);
-    const value = { [shape.capitalValue ? 'Value' : 'value']: toValue(event, product) };
-    // Key order of the documented bodies.
-    const notification = {
-      '@odata.context': '$metadata#Notification/$entity',
-      SubscriptionEvent: event,
-      ProductId: product.Id,
-      ...(shape.valueAbsent ? {} : { ProductName: product.Name }),
-      SubscriptionId: subscriptionId,
-      NotificationDate: notificationDate,
-      ...(shape.ackIdAbsent ? {} : { AckId: ackId }),
-      ...(shape.valueAbsent ? {} : value),
-    };
-    const encode = (document: object) => {
-      const bytes = Buffer.from(JSON.stringify(shape.arrayBody ? [document] : document));
-      return content.encoding === null ? bytes : encoders[content.encoding](bytes);
-    };
-    const changedDate = new Date(atMs + 1_000).toISOString();
     return {
       subscriptionId,
       event,
@@ -108,6 +101,19 @@ export function createNotificationBuilder({
       productId: product.Id,
       productName: product.Name,
       notificationDate,
+    };
+  };
+  const build = (input: NotificationInput): BuiltNotification => {
+    const { product, shape, content = usualContent } = input;
+    const key = identify(input);
+    const notification = notificationDocument(key, product, { ...shape, eventAbsent: false });
+    const encode = (document: object) => {
+      const bytes = Buffer.from(JSON.stringify(shape.arrayBody ? [document] : document));
+      return content.encoding === null ? bytes : encoders[content.encoding](bytes);
+    };
+    const changedDate = new Date(Math.trunc(input.atMs) + 1_000).toISOString();
+    return {
+      ...key,
       encoding: content.encoding,
       body: encode(notification),
       changedBody: content.contentChanged
@@ -115,7 +121,30 @@ export function createNotificationBuilder({
         : null,
     };
   };
-  return { build };
+  return {
+    /** Builds a notification with its body. */
+    build,
+    /** Draws the identity of a notification, whose document is built later. */
+    identify,
+  };
+}
+
+/** Returns the JSON document of a notification; the key order is that of the documented bodies. */
+export function notificationDocument(
+  { event, ackId, subscriptionId, notificationDate }: NotificationKey,
+  product: NotifiedProduct,
+  { capitalValue, valueAbsent, eventAbsent }: Omit<EntryShape, 'ackIdGuid'>,
+) {
+  const value = () => ({ [capitalValue ? 'Value' : 'value']: toValue(event, product) });
+  return {
+    '@odata.context': '$metadata#Notification/$entity',
+    ...(eventAbsent ? {} : { SubscriptionEvent: event, ProductId: product.Id }),
+    ...(valueAbsent ? {} : { ProductName: product.Name }),
+    SubscriptionId: subscriptionId,
+    NotificationDate: notificationDate,
+    ...(ackId === null ? {} : { AckId: ackId }),
+    ...(valueAbsent ? {} : value()),
+  };
 }
 
 /** Reuses an AckId of another subscription only once: a second use would be a duplicate. */

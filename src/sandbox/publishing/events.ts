@@ -59,9 +59,9 @@ export function createEventLedger(eventsMax = eventsMaxDefault) {
 /** Delivery of an event to one subscription. */
 interface EventDelivery {
   readonly subscriptionId: string;
-  /** `paused`: the event matched, but was not sent. */
+  /** `paused`: the event matched, but was neither sent nor added to the queue. */
   readonly outcome: DeliveryOutcome | 'paused';
-  /** True if the endpoint accepted it at least once, even if the sender received no answer. */
+  /** True if it was acknowledged, or the endpoint accepted it at least once, even if its answer was lost. */
   readonly received: boolean;
   /** Reason for the loss: an outage or an injected fault; null if not lost. */
   readonly reason: string | null;

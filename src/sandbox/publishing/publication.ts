@@ -18,6 +18,11 @@ export type PublicationSource = Omit<ProductGenerator, 'next'> & {
 export interface PublicationOptions {
   readonly source: PublicationSource;
   readonly recipientsOf: RecipientsOf;
+  /**
+   * Adds an event to the queues of the running pull subscriptions that match; returns the sequences of the entries
+   * in the delivery record (default: none).
+   */
+  readonly enqueue?: (event: NotificationEvent, stored: StoredProduct, atMs: number) => number[];
   /** Returns the ids of the paused subscriptions that match an event (default: none). */
   readonly pausedIdsOf?: (event: NotificationEvent, product: StoredProduct['view']) => string[];
   readonly holdings: Pick<Holdings, 'apply'>;
@@ -179,7 +184,7 @@ function drawEventPlans({ faults, random }: Pick<PublicationOptions, 'faults' | 
 
 /** Creates the function that applies an event to the holdings, notifies subscriptions and adds it to the ledger. */
 function createEventPublisher(options: PublicationOptions) {
-  const { holdings, ledger, recipientsOf, pausedIdsOf, dispatcher, faults } = options;
+  const { holdings, ledger, recipientsOf, enqueue, pausedIdsOf, dispatcher, faults } = options;
   return (
     event: NotificationEvent,
     record: StoredProduct['record'],
@@ -196,7 +201,12 @@ function createEventPublisher(options: PublicationOptions) {
       return dispatcher.dispatch(notification, plan, recipient);
     };
     const deliveries =
-      plans === null ? none : recipientsOf(event, view).map((one) => notify(one, plans));
+      plans === null
+        ? none
+        : [
+            ...recipientsOf(event, view).map((one) => notify(one, plans)),
+            ...(enqueue?.(event, stored, atMs) ?? none),
+          ];
     ledger?.add({
       event,
       productId: record.Id,

@@ -5,6 +5,7 @@ import { bodyLimit } from 'hono/body-limit';
 import { filterListBytesMax } from '../../filter/odata.ts';
 import type { Subscriptions } from '../account.ts';
 import type { Random, SandboxClock } from '../clock.ts';
+import type { Queues } from '../delivery/queue.ts';
 import type { LiveServiceSettings } from '../live-settings.ts';
 import type { Holdings } from '../publishing/holdings.ts';
 import { createIdentityApp, type IdentityProvider, realmPath } from './identity.ts';
@@ -14,6 +15,7 @@ import {
   type ProductOperation,
   productOperation,
 } from './product-queries.ts';
+import { queueOperations } from './queue-operations.ts';
 import {
   bearerOf,
   type createRequestLog,
@@ -27,6 +29,7 @@ import { subscriptionOperations, unavailable } from './subscription-api.ts';
 
 export interface ServiceAppOptions {
   readonly subscriptions: Subscriptions;
+  readonly queues: Queues;
   readonly holdings: Holdings;
   readonly provider: IdentityProvider;
   readonly liveSettings: LiveServiceSettings;
@@ -36,6 +39,8 @@ export interface ServiceAppOptions {
   readonly random: Random;
   /** Draws the faults of product lists. */
   readonly queryRandom: Random;
+  /** Draws the faults of Reads and Acks. */
+  readonly queueRandom: Random;
   /** Ends the delay of answers. */
   readonly signal: AbortSignal;
 }
@@ -111,7 +116,8 @@ async function answerTo(
   const query = productOperation(path, { url, holdings, settings, requestId });
   const operations = query
     ? { [query.method]: query.answer }
-    : subscriptionOperations(path, options, requestId);
+    : (queueOperations(path, url, options, requestId) ??
+      subscriptionOperations(path, options, requestId));
   if (operations === null) return invalidPath;
   const operation = operations[req.method];
   if (operation === undefined) {

@@ -31,7 +31,7 @@ import {
 } from '../live-settings.ts';
 import type { DateRange, Holdings, Selection } from '../publishing/holdings.ts';
 import type { StoredProduct } from '../publishing/record-archive.ts';
-import { formedError, type ServiceAnswer } from './service-answer.ts';
+import { formedError, injectAnswerFault, type ServiceAnswer } from './service-answer.ts';
 
 type Entity = 'Products' | 'DeletedProducts';
 
@@ -218,27 +218,13 @@ export function injectQueryFault(
   settings: ServiceSettings,
   requestId: string,
 ): ServiceAnswer {
-  const { queryRetryAfterSeconds: seconds } = settings;
-  if (fault === 'rateLimited') {
-    const refusal = formedError(429, 'Too many requests.', settings, requestId);
-    return seconds === null ? refusal : { ...refusal, headers: { 'Retry-After': String(seconds) } };
-  }
-  if (fault === 'serverError')
-    return formedError(500, 'Internal server error.', settings, requestId);
-  if (fault === 'htmlPage') {
-    return page('<!doctype html><title>Please wait</title><p>Please wait.</p>', 'text/html');
+  if (fault !== 'valueMissing' && fault !== 'outOfOrder') {
+    const { queryRetryAfterSeconds: seconds } = settings;
+    return injectAnswerFault(fault, () => answer, seconds, settings, requestId);
   }
   if (answer.status !== 200) return answer;
   const body = Object(answer.body);
-  const text = JSON.stringify(body);
-  const half = Math.floor(text.length / 2);
-  if (fault === 'connectionCut') return { ...page(text), cutAfter: half };
-  if (fault === 'brokenJson') return page(text.slice(0, half));
   const records = 'value' in body && Array.isArray(body.value) ? body.value : [];
   const value = fault === 'valueMissing' ? undefined : records.toReversed();
   return { status: 200, body: { ...body, value } };
-}
-
-function page(text: string, contentType = 'application/json'): ServiceAnswer {
-  return { status: 200, body: text, headers: { 'Content-Type': contentType } };
 }

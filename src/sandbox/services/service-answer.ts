@@ -35,6 +35,49 @@ export async function writeAnswer(
   return RESPONSE_ALREADY_SENT;
 }
 
+/** Faults that product lists and queues have in common. */
+export const answerFaults = [
+  'rateLimited',
+  'serverError',
+  'htmlPage',
+  'connectionCut',
+  'brokenJson',
+] as const;
+type AnswerFault = (typeof answerFaults)[number];
+
+/**
+ * Injects a fault into an answer. The first three faults replace the answer without requesting it; the others
+ * leave an error answer unchanged.
+ */
+export function injectAnswerFault(
+  fault: AnswerFault,
+  answer: () => ServiceAnswer,
+  retryAfterSeconds: number | null,
+  settings: ServiceSettings,
+  requestId: string,
+): ServiceAnswer {
+  if (fault === 'rateLimited') {
+    const refusal = formedError(429, 'Too many requests.', settings, requestId);
+    if (retryAfterSeconds === null) return refusal;
+    return { ...refusal, headers: { 'Retry-After': String(retryAfterSeconds) } };
+  }
+  if (fault === 'serverError') {
+    return formedError(500, 'Internal server error.', settings, requestId);
+  }
+  if (fault === 'htmlPage') {
+    return page('<!doctype html><title>Please wait</title><p>Please wait.</p>', 'text/html');
+  }
+  const correct = answer();
+  if (correct.status !== 200) return correct;
+  const text = JSON.stringify(correct.body);
+  const half = Math.floor(text.length / 2);
+  return fault === 'connectionCut' ? { ...page(text), cutAfter: half } : page(text.slice(0, half));
+}
+
+function page(text: string, contentType = 'application/json'): ServiceAnswer {
+  return { status: 200, body: text, headers: { 'Content-Type': contentType } };
+}
+
 /** Returns an HTML page like that of a proxy. */
 export function pageOf(text: string): string {
   const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

@@ -351,4 +351,10 @@ describe('a fault of a queue', () => {
     expect(new Set(first)).toEqual(new Set([200, 500]));
     expect(await statuses()).toEqual(first);
   });
+
+  it('occurs even if another one is drawn that does not apply to the call', async () => {
+    const { read, sandbox, second } = await startFaults();
+    sandbox.service.change({ queueFaults: { ackAnswerLost: 1, entriesDropped: 1 } });
+    expect(ackIdsOf(await read())).toEqual([second]);
+  });
 });

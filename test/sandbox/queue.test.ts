@@ -160,9 +160,9 @@ describe('a queue', () => {
       service: { queueMax: 5 },
     });
     await publish(8);
+    expect(outcomes()).toBe('lllppppp');
     const newest = sandbox.entries().slice(3);
     expect(productIdsOf(await read(20))).toEqual(newest.map(({ productId }) => productId));
-    expect(outcomes()).toBe('lllppppp');
     expect(sandbox.entries()[0]?.reason).toBe('dropped because the queue was full');
     sandbox.service.change({ queueMax: 2 });
     expect((await read(20)).json).toHaveLength(2);

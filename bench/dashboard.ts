@@ -330,7 +330,8 @@ async function registerEarlier(dataDir: string): Promise<void> {
   const atUs = nowUs - 5 * hourMs * 1_000;
   const store = await openStore({ dataDir, nowUs: () => nowUs });
   const save = {
-    ...{ name: 'demo', events: ['created'] as const, filter: '', status: 'running' as const },
+    ...{ name: 'demo', type: 'push' as const, events: ['created'] as const, filter: '' },
+    status: 'running' as const,
     ...{ subscriptionId: null, unfinished: false, heldBy: null, reported: null },
     ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null },
     credentialsDigest: null,

@@ -42,7 +42,8 @@ async function addCoverage(dataDir: string, products: number): Promise<void> {
     if ((await store.administration.registrations()).length > 0) return;
     const save = {
       ...{ name, subscriptionId: randomUUID(), filter: "Collection/Name eq 'SENTINEL-2'" },
-      ...{ events: ['created', 'deleted'] as const, status: 'running' as const },
+      ...{ type: 'push' as const, events: ['created', 'deleted'] as const },
+      ...{ status: 'running' as const },
       ...{ unfinished: false, credentialsDigest: null, heldBy: null, reported: null },
       ...{ activityAtUs: nowUs, notifiedAtUs: nowUs, runningSeenAtUs: nowUs, pausedSeenAtUs: null },
     };

@@ -193,6 +193,7 @@ const journeys = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
   }));
 const filesMax: Record<string, number> = {
   'POST to commit': 15,
+  'Queue to commit': 5,
   '`query products --bbox`': 18,
   'A page, and its live updates': 10,
   '`register`': 18,

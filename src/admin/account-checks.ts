@@ -2,6 +2,7 @@
 import type { AccessTokens, Account, DeliveryMark, Registration } from '../domain/account.ts';
 import { shortDateUs } from '../domain/dates.ts';
 import { type Finding, failedFinding } from '../domain/finding.ts';
+import type { PullQueue, QueueState } from '../domain/pull-queue.ts';
 import type { DesiredSubscription } from '../domain/subscription.ts';
 import { lastDeliveryOf } from './maintain.ts';
 import { type AccountLimits, sortAccount } from './plan.ts';
@@ -81,7 +82,7 @@ export interface SubscriptionsInput {
   deliveryMarks: readonly DeliveryMark[];
   /** Subscriptions in `earshot.config.ts`; null without the file. */
   inFile: readonly DesiredSubscription[] | null;
-  publicUrl: string;
+  publicUrl: string | null;
   /** Credentials that the receiver accepts. */
   pairs: readonly EndpointCredentials[];
   nowUs: number;
@@ -209,6 +210,45 @@ function credentialFindings(
 
 function checkName(name: string): string {
   return `subscription ${name}`;
+}
+
+/** Age of the oldest unread entry from which the reader counts as slow. */
+const slowReaderUs = dayUs;
+
+/** Reads the oldest entry of a queue, and removes nothing. `state`: as the reader of the queue last knew it. */
+export async function checkQueue(options: {
+  name: string;
+  id: string;
+  queue: Pick<PullQueue, 'read'>;
+  state: QueueState | undefined;
+  nowUs: number;
+}): Promise<Finding> {
+  const { name, id, queue, state, nowUs } = options;
+  const check = `queue ${name}`;
+  try {
+    const [oldest] = (await queue.read({ id, entriesMax: 1 })).entries;
+    if (oldest === undefined) {
+      return { check, state: 'pass', message: 'The queue can be read. It has no unread entries.' };
+    }
+    const ageUs = oldest.notificationUs === null ? 0 : nowUs - oldest.notificationUs;
+    const length =
+      state?.length == null ? '' : ` At the last read, it had ${state.length} entries.`;
+    const age = `The oldest unread entry is ${lagText(ageUs)} old.`;
+    const message = `The queue can be read. ${age}${length}`;
+    if (ageUs < slowReaderUs) return { check, state: 'pass', message };
+    const advice =
+      'Start the receiver: `earshot start`. After three days, the catalogue removes the records from the entries.';
+    return { check, state: 'warn', message, advice };
+  } catch (error) {
+    return failedFinding(check, error, 'Check the account, and `earshot subscriptions list`.');
+  }
+}
+
+function lagText(us: number): string {
+  const minutes = Math.max(0, Math.round(us / 60_000_000));
+  if (minutes < 120) return `${minutes} minutes`;
+  const hours = Math.round(minutes / 60);
+  return hours < 48 ? `${hours} hours` : `${Math.floor(hours / 24)} days`;
 }
 
 const secondsWarn = 30;

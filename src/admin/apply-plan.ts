@@ -1,6 +1,6 @@
 /** Brings the account to the desired state: plan, check of the endpoint, apply, verification. */
 import { AppError } from '../domain/app-error.ts';
-import { type DesiredSubscription, endpointOf } from '../domain/subscription.ts';
+import { type DesiredSubscription, endpointFor } from '../domain/subscription.ts';
 import { applyStep } from './apply-step.ts';
 import { fitPlan, makePlan, nameOf, type Plan, type PlanStep } from './plan.ts';
 import {
@@ -15,6 +15,8 @@ export interface PlanOptions {
   desired: readonly DesiredSubscription[];
   movedFrom?: string | undefined;
   prune?: boolean;
+  /** By default true. Maintenance adopts nothing without a decision of the user. */
+  adoptsPull?: boolean;
 }
 
 export interface PreparedPlan {
@@ -41,6 +43,7 @@ export async function preparePlan(
     registrations,
     publicUrl: context.publicUrl,
     movedFrom: options.movedFrom,
+    adoptsPull: options.adoptsPull ?? true,
     prune: options.prune === true,
     hasCredentials: ({ credentialsDigest }) => isDigestOf(credentialsDigest, context.credentials),
   });
@@ -97,8 +100,8 @@ async function requireEndpoints(
   { probe, publicUrl, credentials }: AccountContext,
 ): Promise<void> {
   for (const step of steps) {
-    if (!needsEndpoint(step)) continue;
-    const endpoint = endpointOf(publicUrl, step.desired.name);
+    const endpoint = needsEndpoint(step) ? endpointFor(publicUrl, step.desired) : null;
+    if (endpoint === null) continue;
     const { fault } = await probe(endpoint, credentials);
     if (fault === null) continue;
     throw new AppError(

@@ -146,8 +146,8 @@ async function act(
   { listed, askedAtUs, skipProbe = false }: Round,
   context: AccountContext,
 ): Promise<void> {
-  const { name, events, filter, status } = observed;
-  const desired: DesiredSubscription = { name, events, filter, status };
+  const { name, type, events, filter, status } = observed;
+  const desired: DesiredSubscription = { name, type, events, filter, status };
   if (action === 'resume' && current !== null) {
     // Only the status: other differences are deliberate changes of a person.
     requireRunningSlot(await context.client.list(), context.limits);
@@ -159,6 +159,6 @@ async function act(
     );
     return;
   }
-  const prepared = await preparePlan({ desired: [desired] }, context);
+  const prepared = await preparePlan({ desired: [desired], adoptsPull: false }, context);
   await applyPlan(prepared, context, { actor: 'maintain', reason, skipProbe });
 }

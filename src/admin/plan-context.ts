@@ -23,16 +23,29 @@ import type {
 export interface AccountContext {
   client: SubscriptionClient;
   administration: Administration;
-  publicUrl: string;
+  /** Null without a public host; then only pull subscriptions are possible. */
+  publicUrl: string | null;
   limits: AccountLimits;
   /** Endpoint credentials that the catalogue is to use. */
   credentials: EndpointCredentials;
   probe: ProbeEndpoint;
+  queues: QueueAccess;
   nowUs: () => number;
   random: () => number;
   newSecret: () => string;
   /** Delay before listing the account after a creation without an answer; shorter in tests. */
   listDelayMs?: number;
+}
+
+/** Access to the queues of pull subscriptions. Calls reject as `PullQueue` does. */
+export interface QueueAccess {
+  /** Resolves if the queue can be read. */
+  check(id: string): Promise<void>;
+  /**
+   * Reads the queue to its end: each entry is stored, then acknowledged. Resolves with the time before the last
+   * request, until which nothing is missing.
+   */
+  drain(subscription: { name: string; id: string }): Promise<number>;
 }
 
 /** Context of one step. */
@@ -127,6 +140,35 @@ export async function listAccount({ client, nowUs }: Pick<AccountContext, 'clien
   return { listed, askedAtUs: Math.min(beforeUs, nowUs()) };
 }
 
+/** Result of a step. */
+export interface Done {
+  /** The resulting registration. */
+  save: Registration;
+  /** Id of the changed subscription; by default that of the registration. */
+  id?: string | null;
+  /** True if it is running now, which closes gaps. */
+  runs: boolean;
+  action: HistoryAction;
+  what: string;
+  /** Time of the history entry; now by default. */
+  atUs?: number;
+}
+
+/** Records the result of a step. */
+export function commitDone(
+  { save, id = save.subscriptionId, runs, action, what, atUs }: Done,
+  context: StepContext,
+): Promise<void> {
+  const { name } = save;
+  const { administration, nowUs } = context;
+  const at = atUs === undefined ? context : { ...context, nowUs: () => atUs };
+  return administration.commit({
+    save,
+    ...(runs ? { closeGaps: { subscription: name, toUs: nowUs() } } : {}),
+    history: [historyEntry({ name, id }, action, what, at)],
+  });
+}
+
 /** Returns an entry of the history. */
 export function historyEntry(
   subject: { name: string; id: string | null },
@@ -174,4 +216,31 @@ export function isDigestOf(digest: string | null, credentials: EndpointCredentia
   );
   if (known === undefined || given === undefined || known.length !== given.length) return false;
   return timingSafeEqual(known, given);
+}
+
+/** Returns the digest to record for a subscription; null for a pull subscription, which has no credentials. */
+export function digestFor(
+  { type }: Pick<DesiredSubscription, 'type'>,
+  { credentialsDigest }: Pick<StepContext, 'credentialsDigest'>,
+): string | null {
+  return type === 'pull' ? null : credentialsDigest;
+}
+
+/**
+ * Stores and acknowledges what is left in the queue of a pull subscription, before it is deleted or paused. The
+ * catalogue may refuse to read the queue of a paused one: the gap of its pause is recorded.
+ */
+export async function drainBeforeEnd(
+  name: string,
+  { id, type, status }: CatalogueSubscription,
+  { queues }: Pick<StepContext, 'queues'>,
+): Promise<void> {
+  if (type !== 'pull') return;
+  try {
+    await queues.drain({ name, id });
+  } catch (error) {
+    const isGone = isAppError(error, 'not_found');
+    const isRefused = status !== 'running' && isAppError(error, 'invalid');
+    if (!isGone && !isRefused) throw error;
+  }
 }

@@ -3,7 +3,7 @@ import type { Registration } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
 import {
   type DesiredSubscription,
-  endpointOf,
+  endpointFor,
   nameInEndpoint,
   type RequestedStatus,
   sortedEvents,
@@ -25,6 +25,9 @@ export interface PlannedEdit {
  */
 export type ReplacementWay = 'overlap' | 'switch' | 'delete-first';
 
+/** Properties that cannot be edited. */
+export type Difference = 'type' | 'filter' | 'events';
+
 export type PlanStep =
   | { kind: 'create'; desired: DesiredSubscription }
   | { kind: 'adopt'; desired: DesiredSubscription; current: CatalogueSubscription }
@@ -42,7 +45,7 @@ export type PlanStep =
       old: CatalogueSubscription[];
       /** The new one, if an interrupted replacement has already created it. */
       ready: CatalogueSubscription | null;
-      differs: ('filter' | 'events')[];
+      differs: Difference[];
       way: ReplacementWay;
     }
   | { kind: 'delete'; name: string; current: CatalogueSubscription }
@@ -69,8 +72,10 @@ export interface PlanInput {
   desired: readonly DesiredSubscription[];
   listed: readonly CatalogueSubscription[];
   registrations: readonly Registration[];
-  publicUrl: string;
+  publicUrl: string | null;
   movedFrom?: string | undefined;
+  /** Adopts unmanaged pull subscriptions with the desired events and filter; otherwise only those of a change that was interrupted. */
+  adoptsPull: boolean;
   /** Deletes obsolete subscriptions. */
   prune: boolean;
   /** True when the catalogue already has the desired credentials. */
@@ -82,10 +87,14 @@ export function makePlan(input: PlanInput): Plan {
   const { desired, listed, registrations, prune } = input;
   const { managed, unmanaged } = sortAccount(listed, input);
   const known = new Map(registrations.map((one) => [one.name, one]));
+  const free = adoptablePull(unmanaged);
   const steps: PlanStep[] = [];
   const unchanged: string[] = [];
   for (const one of desired) {
-    const planned = planOne(one, managed.get(one.name) ?? [], known.get(one.name), input);
+    const registration = known.get(one.name);
+    const own = managed.get(one.name) ?? [];
+    const adopted = mayAdopt(one, own, registration, input) ? free.take(one) : [];
+    const planned = planOne(one, [...own, ...adopted], registration, input);
     steps.push(...planned);
     if (planned.length === 0) unchanged.push(one.name);
   }
@@ -99,7 +108,35 @@ export function makePlan(input: PlanInput): Plan {
   }
   const alive = listed.filter(({ status }) => status !== 'cancelled');
   const running = alive.filter(({ status }) => status === 'running').length;
-  return { steps, unchanged, obsolete, unmanaged, counts: { running, total: alive.length } };
+  const counts = { running, total: alive.length };
+  return { steps, unchanged, obsolete, unmanaged: free.rest(), counts };
+}
+
+/**
+ * A pull subscription has neither a name nor an endpoint: without its registration, it is identified by its events and
+ * its filter.
+ */
+function mayAdopt(
+  desired: DesiredSubscription,
+  own: readonly CatalogueSubscription[],
+  registration: Registration | undefined,
+  { adoptsPull }: PlanInput,
+): boolean {
+  if (desired.type !== 'pull') return false;
+  if (own.some((one) => differencesOf(desired, one).length === 0)) return false;
+  return registration?.unfinished === true || (adoptsPull && own.length === 0);
+}
+
+/** Unmanaged pull subscriptions, each of which is adopted at most once. */
+function adoptablePull(unmanaged: readonly CatalogueSubscription[]) {
+  const rest = [...unmanaged];
+  return {
+    take: (desired: DesiredSubscription): CatalogueSubscription[] => {
+      const index = rest.findIndex((one) => differencesOf(desired, one).length === 0);
+      return index === -1 ? [] : rest.splice(index, 1);
+    },
+    rest: () => rest,
+  };
 }
 
 function planOne(
@@ -117,10 +154,12 @@ function planOne(
   }
   const isRegistered = registration !== undefined && registration.subscriptionId === current.id;
   const edit: PlannedEdit = {};
-  const endpoint = endpointOf(publicUrl, desired.name);
-  if (!isSameEndpoint(current.endpoint, endpoint)) edit.endpoint = endpoint;
-  // The credentials of an unregistered subscription are not known.
-  if (!isRegistered || !hasCredentials(registration)) edit.credentials = true;
+  const endpoint = endpointFor(publicUrl, desired);
+  if (endpoint !== null) {
+    if (!isSameEndpoint(current.endpoint, endpoint)) edit.endpoint = endpoint;
+    // The credentials of an unregistered subscription are not known.
+    if (!isRegistered || !hasCredentials(registration)) edit.credentials = true;
+  }
   if (current.status !== desired.status && rest.length === 0) edit.status = desired.status;
   const adopted = !isRegistered;
   const steps: PlanStep[] = [];
@@ -152,12 +191,13 @@ function bestFirst(
 
 /** Returns the differences that cannot be edited. */
 export function differencesOf(
-  desired: { events: readonly string[]; filter: string },
-  current: { events: readonly string[]; filter: string },
-): ('filter' | 'events')[] {
+  desired: { type: string; events: readonly string[]; filter: string },
+  current: { type: string; events: readonly string[]; filter: string },
+): Difference[] {
   const sameEvents = sortedEvents(desired.events).join() === sortedEvents(current.events).join();
   const sameFilter = desired.filter.trim() === current.filter.trim();
   return [
+    ...(desired.type === current.type ? [] : (['type'] as const)),
     ...(sameEvents ? [] : (['events'] as const)),
     ...(sameFilter ? [] : (['filter'] as const)),
   ];
@@ -165,7 +205,7 @@ export function differencesOf(
 
 /** True when the registration in the store is already equal. */
 function isRecorded(
-  { events, filter, status }: DesiredSubscription,
+  desired: DesiredSubscription,
   current: CatalogueSubscription,
   registration: Registration | undefined,
 ): boolean {
@@ -173,13 +213,14 @@ function isRecorded(
     registration !== undefined &&
     registration.subscriptionId === current.id &&
     !registration.unfinished &&
-    registration.status === status &&
-    differencesOf({ events, filter }, registration).length === 0
+    registration.status === desired.status &&
+    differencesOf(desired, registration).length === 0
   );
 }
 
-export function isSameEndpoint(one: string | null, other: string): boolean {
-  return one !== null && URL.parse(one)?.href === URL.parse(other)?.href;
+export function isSameEndpoint(one: string | null, other: string | null): boolean {
+  if (one === null || other === null) return one === other;
+  return URL.parse(one)?.href === URL.parse(other)?.href;
 }
 
 /**
@@ -190,7 +231,7 @@ export function isSameEndpoint(one: string | null, other: string): boolean {
 export function sortAccount(
   listed: readonly CatalogueSubscription[],
   known: {
-    publicUrl: string;
+    publicUrl: string | null;
     movedFrom?: string | undefined;
     registrations: readonly Registration[];
   },
@@ -202,27 +243,27 @@ export function sortAccount(
   for (const subscription of listed) {
     const { id, endpoint, status } = subscription;
     if (status === 'cancelled') continue;
-    const name =
-      registered.get(id) ??
-      (endpoint === null ? null : nameInEndpoint(publicUrl, endpoint)) ??
-      (endpoint === null || movedFrom === undefined ? null : nameInEndpoint(movedFrom, endpoint));
+    const named = (url: string | null | undefined) =>
+      endpoint === null || url == null ? null : nameInEndpoint(url, endpoint);
+    const name = registered.get(id) ?? named(publicUrl) ?? named(movedFrom);
     if (name === null) unmanaged.push(subscription);
     else managed.set(name, [...(managed.get(name) ?? []), subscription]);
   }
   return { managed, unmanaged };
 }
 
-/** Returns the managed subscriptions of an account as desired state, for a store without registrations. */
+/** Returns the managed push subscriptions of an account as desired state, for a store without registrations. */
 export function desiredFromAccount(
   listed: readonly CatalogueSubscription[],
-  publicUrl: string,
+  publicUrl: string | null,
 ): DesiredSubscription[] {
   const { managed } = sortAccount(listed, { publicUrl, registrations: [] });
   return [...managed].flatMap(([name, [first]]) => {
     if (first === undefined) return [];
     const events = subscriptionEvents.filter((event) => first.events.includes(event));
     const status = first.status === 'paused' ? 'paused' : 'running';
-    return events.length === 0 ? [] : [{ name, events, filter: first.filter, status }];
+    const { filter } = first;
+    return events.length === 0 ? [] : [{ name, type: 'push', events, filter, status }];
   });
 }
 

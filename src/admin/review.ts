@@ -13,7 +13,7 @@ export interface ReviewInput {
   candidates: readonly CatalogueSubscription[];
   lastDeliveryAtUs: number | null;
   nowUs: number;
-  publicUrl: string;
+  publicUrl: string | null;
 }
 
 /** `resume` and `recreate` undo what the service did automatically; `finish` completes an interrupted change. */
@@ -202,7 +202,8 @@ function driftNotes(
   current: CatalogueSubscription | null,
 ): Note[] {
   if (current === null || registration.unfinished) return [];
-  const endpoint = endpointOf(publicUrl, registration.name);
+  const isPush = registration.type === 'push' && publicUrl !== null;
+  const endpoint = isPush ? endpointOf(publicUrl, registration.name) : current.endpoint;
   const differs = [
     ...differencesOf(registration, current),
     ...(isSameEndpoint(current.endpoint, endpoint) ? [] : ['endpoint']),

@@ -1,7 +1,7 @@
 /** Changes the endpoint credentials in the catalogue, while the receiver accepts the old and the new ones. */
 import type { DeliveryMark } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
-import { defaultSubscriptionName, endpointOf } from '../domain/subscription.ts';
+import { defaultSubscriptionName, endpointOf, requirePublicUrl } from '../domain/subscription.ts';
 import { sortAccount } from './plan.ts';
 import {
   type AccountContext,
@@ -61,7 +61,10 @@ export async function rotateCredentials(
   if (resumed) report('Resuming an interrupted rotation.');
   else await writePairs(pairs);
   const names = [...managed.keys()];
-  const endpoint = endpointOf(context.publicUrl, names[0] ?? defaultSubscriptionName);
+  const endpoint = endpointOf(
+    requirePublicUrl(context.publicUrl),
+    names[0] ?? defaultSubscriptionName,
+  );
   if (options.skipProbe) await context.pause(pollIntervalMs * 4);
   else await awaitAnswer(endpoint, target, null, context);
   report('The receiver accepts the old and the new credentials.');
@@ -90,11 +93,11 @@ async function listManaged({
     administration.registrations(),
   ]);
   const { managed, unmanaged } = sortAccount(listed, { publicUrl, registrations });
-  const origin = new URL(publicUrl).origin;
+  const { origin } = new URL(requirePublicUrl(publicUrl));
   const lockedOut = unmanaged.filter(
     ({ endpoint }) => URL.parse(endpoint ?? '')?.origin === origin,
   );
-  if (lockedOut.length === 0) return managed;
+  if (lockedOut.length === 0) return pushOf(managed);
   throw new AppError(
     'conflict',
     'After a rotation, the receiver would refuse pushes of these subscriptions, because their endpoint URLs have no name:',
@@ -105,6 +108,14 @@ async function listManaged({
       ],
     },
   );
+}
+
+/** Pull subscriptions have no endpoint, and no credentials. */
+function pushOf(managed: ReadonlyMap<string, CatalogueSubscription[]>) {
+  const push = [...managed].map(([name, some]) => {
+    return [name, some.filter(({ endpoint }) => endpoint !== null)] as const;
+  });
+  return new Map(push.filter(([, some]) => some.length > 0));
 }
 
 /** Polls until the receiver answers with 200 (`status` null), or with the given status. */

@@ -9,15 +9,8 @@ import {
   type SubscriptionEvent,
   sortedEvents,
 } from '../domain/subscription.ts';
-import { foreignText, isWebPage } from '../http/foreign-text.ts';
-import {
-  createOutboundClient,
-  type OutboundAnswer,
-  type OutboundClient,
-  type OutboundRequest,
-  type OutboundTiming,
-} from '../http/outbound-client.ts';
-import { readServiceMessage, type ServiceMessage, serviceError } from '../http/service-error.ts';
+import { createOutboundClient, type OutboundTiming } from '../http/outbound-client.ts';
+import { catalogue, createAuthorizedCall, named, subscriptionUrl } from './authorized-call.ts';
 
 export interface EndpointCredentials {
   username: string;
@@ -29,11 +22,11 @@ export interface NewSubscription {
   /** Empty for every product; then no FilterParam is sent. */
   filter: string;
   status: RequestedStatus;
-  endpoint: string;
-  credentials: EndpointCredentials;
+  /** Null for a pull subscription. */
+  address: { endpoint: string; credentials: EndpointCredentials } | null;
 }
 
-/** Editable properties of a push subscription. */
+/** Editable properties; a pull subscription has only a status. */
 export interface SubscriptionEdit {
   status?: RequestedStatus;
   endpoint?: string;
@@ -66,9 +59,6 @@ export interface SubscriptionClient {
   delete(id: string): Promise<void>;
 }
 
-/** Name in messages, and the variable with its URL. */
-const catalogue = { service: 'the catalogue', variable: 'EARSHOT_CATALOGUE_URL' };
-
 /** `catalogueUrl` is the catalogue's address without `/odata/v1` and without a last slash. */
 export function createSubscriptionClient(options: {
   catalogueUrl: string;
@@ -82,8 +72,7 @@ export function createSubscriptionClient(options: {
     options.tokens,
   );
   const all = `${options.catalogueUrl}/odata/v1/Subscriptions`;
-  // Ids have no quotes in the parentheses (facts, catalogue 1.3).
-  const one = (id: string) => `${all}(${encodeURIComponent(id.toWellFormed())})`;
+  const one = (id: string) => subscriptionUrl(options.catalogueUrl, id);
 
   async function list() {
     const answer = await call({ method: 'GET', url: `${all}/Info`, purpose: 'list subscriptions' });
@@ -109,7 +98,8 @@ export function createSubscriptionClient(options: {
 
   async function create(subscription: NewSubscription) {
     const body = bodyOf(subscription);
-    const secrets = secretsOf(subscription.credentials);
+    const { address } = subscription;
+    const secrets = address === null ? [] : secretsOf(address.credentials);
     const purpose = 'create the subscription';
     const { json } = await call({ method: 'POST', url: all, body, purpose, secrets });
     return readSubscription(json);
@@ -157,25 +147,20 @@ function requireStatus(requested: RequestedStatus, shown: CatalogueSubscription 
   );
 }
 
-/** Removes control characters from the id, which is foreign text. */
-function named(id: string): string {
-  return `subscription ${foreignText(id, { secrets: [], charactersMax: 100 })}`;
-}
-
 /** Returns the password, and its encoding in the Basic header of a delivery. */
 function secretsOf({ username, password }: EndpointCredentials): string[] {
   return [password, Buffer.from(`${username}:${password}`).toString('base64')];
 }
 
 /** Returns the body of a creation request (specification, Create subscription). */
-function bodyOf({ events, filter, status, endpoint, credentials }: NewSubscription) {
+function bodyOf({ events, filter, status, address }: NewSubscription) {
   return {
-    SubscriptionType: 'push',
+    SubscriptionType: address === null ? 'pull' : 'push',
     SubscriptionEvent: [...events],
     ...(filter === '' ? {} : { FilterParam: filter }),
     StageOrder: false,
     Priority: 1,
-    ...changedProperties({ status, endpoint, credentials }),
+    ...changedProperties({ status, ...address }),
   };
 }
 
@@ -224,8 +209,8 @@ const catalogueSubscriptionSchema = z
     id: raw.Id,
     /** running, paused, cancelled, or an unknown one. */
     status: raw.Status,
-    /** Null before July 2025, when the field was added; with an endpoint it is push. */
-    type: raw.SubscriptionType?.toLowerCase() ?? null,
+    /** `push`, `pull`, or an unknown type. Old answers do not contain it, but only push has an endpoint (facts 1.3). */
+    type: raw.SubscriptionType?.toLowerCase() ?? (raw.NotificationEndpoint ? 'push' : 'pull'),
     /** In the order of the specification. */
     events: raw.SubscriptionEvent,
     /** Empty for every product. */
@@ -264,55 +249,4 @@ function readSubscriptionList(json: unknown): CatalogueSubscription[] {
 function unreadable(reason: string, advice?: string): AppError {
   const message = `The list of subscriptions cannot be read: ${reason}`;
   return new AppError('unavailable', message, { advice });
-}
-
-interface AuthorizedRequest extends Omit<OutboundRequest, 'headers'> {
-  /** Subscription in the path; a missing one is reported as `not_found`. */
-  id?: string;
-  /** Secrets of the body, removed from messages if the service repeats them. */
-  secrets?: readonly string[];
-}
-
-/** Resolves with an answer of 200 to 299, else rejects with the documented codes. */
-function createAuthorizedCall(send: OutboundClient, tokens: AccessTokens) {
-  return async ({ id, secrets = [], ...request }: AuthorizedRequest): Promise<OutboundAnswer> => {
-    const attempt = async (token: string) => {
-      const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` };
-      const answer = await send({ ...request, headers });
-      const message = readServiceMessage(answer, [token, ...secrets]);
-      const refused = refusesToken(answer.status, message);
-      if (refused) await tokens.refused(token);
-      return { answer, message, refused };
-    };
-    let outcome = await attempt(await tokens.get());
-    // A request with a refused token has no effect, so even a creation can be repeated.
-    if (outcome.refused) outcome = await attempt(await tokens.get());
-    const { answer, message, refused } = outcome;
-    const { status } = answer;
-    if (status >= 200 && status < 300) return answer;
-    if (refused) throw serviceError(answer, message, request.purpose, 'unauthorized');
-    const missing = id !== undefined && saysMissing(answer, message);
-    throw serviceError(answer, message, request.purpose, missing ? 'not_found' : undefined);
-  };
-}
-
-/** Includes 403 "Not authenticated", the answer of some frameworks to a missing token. */
-function refusesToken(status: number, { text }: ServiceMessage): boolean {
-  if (status === 401) return true;
-  const complaint = /\b(token|bearer|expired|unauthori[sz]ed|authenticated)\b/i;
-  return status === 403 && complaint.test(text ?? '');
-}
-
-/**
- * True for "Subscription with id … not found." (facts, catalogue 1.4), and for any other 404 except one
- * about the path: it comes from a service that does not support the request.
- */
-function saysMissing(
-  { status, text: body }: OutboundAnswer,
-  { text, lines }: ServiceMessage,
-): boolean {
-  if (status < 400 || status > 499) return false;
-  const complaint = [text ?? '', ...lines].join(' ');
-  if (/subscription\b.*\b(not (be )?found|does not exist)/i.test(complaint)) return true;
-  return status === 404 && !isWebPage(body) && !/\bpath\b|^not found$/i.test(complaint);
 }

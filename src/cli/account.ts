@@ -2,7 +2,7 @@
 
 import { createAccessTokens } from '../admin/access-tokens.ts';
 import { createEndpointProbe, type ProbeEndpoint } from '../admin/endpoint-probe.ts';
-import type { AccountContext } from '../admin/plan-context.ts';
+import type { AccountContext, QueueAccess } from '../admin/plan-context.ts';
 import {
   createSubscriptionClient,
   type EndpointCredentials,
@@ -10,11 +10,15 @@ import {
 import type { CompleteAccountConfig } from '../config/config.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../config/endpoint-credentials.ts';
 import { AppError } from '../domain/app-error.ts';
+import type { QueueState } from '../domain/pull-queue.ts';
+import { createQueueReader } from '../reconcile/pull-intake.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
 import type { Store } from '../store/store.ts';
 import { waitForLock } from './closers.ts';
-import { createServiceClock, createStoppableFetch, type Io } from './io.ts';
-import { openConfiguredStore } from './open-store.ts';
+import { createServiceClock, createStoppableFetch, type Io, pause } from './io.ts';
+import { openConfiguredStore, silent } from './open-store.ts';
+import { createProgressLine } from './output.ts';
+import { openPullQueue } from './pull-queue.ts';
 
 export interface OpenedAccount extends AccountContext {
   store: Store;
@@ -34,10 +38,12 @@ export type AccountIo = Pick<
 export function createAccountContext(
   config: CompleteAccountConfig,
   credentials: EndpointCredentials,
-  { administration }: Pick<Store, 'administration'>,
+  store: Pick<Store, 'accept' | 'administration' | 'acquireLock'>,
   io: AccountIo,
+  onPage?: (state: QueueState) => void,
 ): AccountContext {
-  const { account, dataDir, catalogueUrl, publicUrl, limits, probeCa } = config;
+  const { account, dataDir, catalogueUrl, publicUrl = null, limits, probeCa } = config;
+  const { administration } = store;
   const { random, newSecret } = io;
   const acquireLock = createAcquireLock(dataDir);
   const own = { nowUs: io.nowUs, fetch: createStoppableFetch(io) };
@@ -50,9 +56,37 @@ export function createAccountContext(
     limits,
     credentials,
     probe: probeTrusting(probeCa, io),
+    queues: createQueueAccess(config, store, io, onPage),
     nowUs,
     random,
     newSecret,
+  };
+}
+
+/** Access to queues while the subscriptions are changed; a running receiver may read the same queue meanwhile. */
+function createQueueAccess(
+  config: CompleteAccountConfig,
+  store: Pick<Store, 'accept' | 'administration' | 'acquireLock'>,
+  io: AccountIo,
+  onPage?: (state: QueueState) => void,
+): QueueAccess {
+  const { nowUs, random, signal } = io;
+  const queue = openPullQueue(config, io);
+  const common = { queue, intake: store, acquireLock: store.acquireLock, nowUs, random, pause };
+  return {
+    check: async (id) => void (await queue.read({ id, entriesMax: 1, signal })),
+    drain: async (subscription) => {
+      const { name } = subscription;
+      let isDelivered = false;
+      const onDelivered = () => {
+        isDelivered = true;
+      };
+      const reader = createQueueReader(subscription, { ...common, onDelivered, log: silent });
+      const emptiedAtUs = await reader.drain(signal, onPage);
+      const mark = { subscription: name, username: '', lastAtUs: nowUs() };
+      if (isDelivered) await store.administration.markDeliveries([mark]);
+      return emptiedAtUs;
+    },
   };
 }
 
@@ -62,6 +96,8 @@ export interface AccountUse {
   readOnly?: boolean;
   /** The command sends the endpoint credentials to the catalogue, so they must exist. */
   needsCredentials?: boolean;
+  /** EARSHOT_PUBLIC_URL must be set. By default, only if this receiver needs an endpoint. */
+  publicUrl?: boolean;
 }
 
 /** Opens the store; acquires the lock on the account's subscriptions unless `readOnly`. */
@@ -88,27 +124,29 @@ export async function openAccount(
     const { endpoint } = config;
     const pairs = endpoint.source === 'variables' ? endpoint.pairs : readCredentialsFile(dataDir);
     const credentials = pairs?.at(-1);
-    if (credentials === undefined && needsCredentials) {
+    const isPush = async () =>
+      (await store.administration.registrations()).some(({ type }) => type === 'push');
+    if (credentials === undefined && needsCredentials && (await isPush())) {
       throw new AppError('configuration', 'There are no endpoint credentials for the catalogue.', {
         advice: 'Run `earshot credentials create`, start the receiver, and run `earshot register`.',
       });
     }
-    const context = createAccountContext(config, credentials ?? none, store, io);
+    const progress = createProgressLine(io.stderr);
+    const context = createAccountContext(config, credentials ?? none, store, io, (state) =>
+      progress.show(drainText(state)),
+    );
+    const queues: QueueAccess = {
+      ...context.queues,
+      drain: (subscription) => context.queues.drain(subscription).finally(progress.clear),
+    };
     const probe = config.probeCa === undefined ? context.probe : withNotice(context.probe, io);
+    const own = { ...context, probe, queues };
     return {
-      ...context,
-      probe,
+      ...own,
       store,
       withCredentials: async () => {
-        if (credentials !== undefined) return { ...context, probe };
-        const created = newCredentials(io);
-        await writeCredentialsFile(config.dataDir, [created]);
-        if (store.node !== null) {
-          const { shareCredentials } = await import('./shared-files.ts');
-          await shareCredentials(config.dataDir, store.node.log, [created], io.signal);
-        }
-        io.stderr.write('Endpoint credentials created in the data directory.\n');
-        return { ...context, probe, credentials: created };
+        if (credentials !== undefined) return own;
+        return { ...own, credentials: await createCredentials(dataDir, store, io) };
       },
       unlocked: async (work) => {
         release();
@@ -130,6 +168,22 @@ export async function openAccount(
   }
 }
 
+/** Creates endpoint credentials in the data directory; with a shared log, for all receivers. */
+async function createCredentials(
+  dataDir: string,
+  { node }: Pick<Store, 'node'>,
+  io: AccountIo & Pick<Io, 'stderr'>,
+): Promise<EndpointCredentials> {
+  const created = newCredentials(io);
+  await writeCredentialsFile(dataDir, [created]);
+  if (node !== null) {
+    const { shareCredentials } = await import('./shared-files.ts');
+    await shareCredentials(dataDir, node.log, [created], io.signal);
+  }
+  io.stderr.write('Endpoint credentials created in the data directory.\n');
+  return created;
+}
+
 /** Prints once, before the first probe, that EARSHOT_PROBE_CA adds certificate authorities. */
 function withNotice(probe: ProbeEndpoint, { stderr }: Pick<Io, 'stderr'>): ProbeEndpoint {
   let isPrinted = false;
@@ -142,6 +196,11 @@ function withNotice(probe: ProbeEndpoint, { stderr }: Pick<Io, 'stderr'>): Probe
 
 const extraRoots =
   'EARSHOT_PROBE_CA adds certificate authorities to the public ones. The catalogue trusts only the public ones.';
+
+function drainText({ subscription, entries, length }: QueueState): string {
+  const rest = length === null ? '' : `, ${length} left`;
+  return `reading the queue of ${subscription}: ${entries} notifications stored${rest} …`;
+}
 
 /** Placeholder until credentials are created. */
 const none: EndpointCredentials = { username: '', password: '' };

@@ -130,7 +130,9 @@ const openers: { [Name in keyof Parts]: Open<Parts[Name]> } = {
     return (await import('../store/products/products.ts')).openProducts(dataDir);
   },
   account: async (io, use) => {
-    const config = loadAccountConfig(io);
+    const { needsEndpoint } = await import('./subscription-ways.ts');
+    const publicUrl = use.publicUrl ?? (await needsEndpoint(io));
+    const config = loadAccountConfig(io, { publicUrl });
     return (await import('./account.ts')).openAccount(config, io, use);
   },
 };

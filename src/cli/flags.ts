@@ -62,6 +62,9 @@ export function addTableFlags(command: Command): Command {
     .option('--wide', 'print full names and all columns, even on a narrow terminal');
 }
 
+/** Help text of `--pull`. */
+export const pullFlagText = 'read notifications from a queue (no public host needed)';
+
 /** Help text of `--event`. */
 export const eventFlagText = 'kind of event: created, modified or deleted (comma-separated)';
 

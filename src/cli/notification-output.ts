@@ -7,6 +7,7 @@ import {
   type NotificationQuery,
   type NotificationRow,
   namePatternMax,
+  notificationSources,
 } from '../domain/ports.ts';
 import type { ProductCells } from '../domain/product-cells.ts';
 import { subscriptionEvents } from '../domain/subscription.ts';
@@ -43,7 +44,7 @@ export function addFilterOptions(command: Command, io: Io): Command {
     .option('--event <names>', eventFlagText, splitNames)
     .option('--subscription <name>', 'subscription name (default: all)')
     .addOption(
-      new Option('--source <source>', 'source of the notification').choices(['push', 'reconcile']),
+      new Option('--source <source>', 'source of the notification').choices(notificationSources),
     );
   return addSpan(command, readTime(io), 'see --time').addOption(
     new Option('--time <which>', 'time that --since and --until refer to')

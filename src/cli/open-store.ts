@@ -55,4 +55,4 @@ export async function openConfiguredLog(
 }
 
 const nothing = () => undefined;
-const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+export const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };

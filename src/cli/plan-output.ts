@@ -6,7 +6,7 @@ import {
   type PlanStep,
   type ReplacementWay,
 } from '../admin/plan.ts';
-import { endpointOf } from '../domain/subscription.ts';
+import { endpointFor } from '../domain/subscription.ts';
 import { printable } from '../domain/text.ts';
 import type { painter } from './output.ts';
 
@@ -53,13 +53,13 @@ export function planText(plan: Plan, limits: AccountLimits, paint: Paint): strin
 }
 
 /** Converts a step to the JSON fields that the command documents. */
-export function stepJson(step: PlanStep, publicUrl: string) {
+export function stepJson(step: PlanStep, publicUrl: string | null) {
   const name = nameOf(step);
   const id = 'current' in step ? step.current.id : null;
   const base = { name, actions: actionsOf(step), id };
   if (step.kind === 'delete' || step.kind === 'forget') return base;
-  const { events, filter, status } = step.desired;
-  const desired = { events, filter, status, endpoint: endpointOf(publicUrl, name) };
+  const { type, events, filter, status } = step.desired;
+  const desired = { type, events, filter, status, endpoint: endpointFor(publicUrl, step.desired) };
   if (step.kind !== 'replace') return { ...base, wanted: desired };
   const replaces = step.old.map(({ id: old }) => old);
   return { ...base, wanted: desired, replaces, differs: step.differs, way: step.way };
@@ -83,11 +83,16 @@ function stepText(step: PlanStep, paint: Paint): string {
 function linesOf(step: PlanStep, paint: Paint): string[] {
   switch (step.kind) {
     case 'create': {
-      const { events, filter, status } = step.desired;
-      return [`events  ${events.join(', ')}`, `filter  ${filterText(filter)}`, `status  ${status}`];
+      const { type, events, filter, status } = step.desired;
+      return [
+        ...(type === 'pull' ? ['type    pull'] : []),
+        `events  ${events.join(', ')}`,
+        `filter  ${filterText(filter)}`,
+        `status  ${status}`,
+      ];
     }
     case 'adopt':
-      return [`id      ${printable(step.current.id)}`];
+      return [`id      ${printable(step.current.id)}`, ...adoptionNote(step)];
     case 'delete': {
       const { id, filter } = step.current;
       return [`id      ${printable(id)}`, `filter  ${filterText(filter)}`];
@@ -116,8 +121,8 @@ function replaceLines(
   if (first !== undefined) {
     lines.push(`id      ${old.map(({ id }) => printable(id)).join(', ')}`);
     for (const field of differs) {
-      const text = (one: { events: readonly string[]; filter: string }) =>
-        field === 'events' ? one.events.join(', ') : filterText(one.filter);
+      const text = (one: { type: string; events: readonly string[]; filter: string }) =>
+        field === 'filter' ? filterText(one.filter) : [one[field]].flat().join(', ');
       lines.push(...changed(`${field}  `, text(first), text(desired), paint));
     }
     if (first.status !== desired.status) {
@@ -127,6 +132,12 @@ function replaceLines(
   if (ready !== null) lines.push(`replacement ${printable(ready.id)} already exists`);
   lines.push(paint('dim', ways[way]));
   return lines;
+}
+
+/** The other reader of an adopted queue, if there is one, would miss what earshot acknowledges. */
+function adoptionNote({ desired }: { desired: { type: string } }): string[] {
+  if (desired.type !== 'pull') return [];
+  return ['earshot reads and acknowledges its queue: no other program may read this subscription'];
 }
 
 /** Lines with the old and the new value; none without a change. */

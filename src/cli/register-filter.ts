@@ -1,6 +1,6 @@
 /** Builds a subscription filter from product flags, and counts its matches of the last week. */
 
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { nameOf, type Plan } from '../admin/plan.ts';
 import { subscriptionsFileName } from '../config/subscriptions-file.ts';
 import { AppError, errorText } from '../domain/app-error.ts';
@@ -19,7 +19,7 @@ import { printFilter } from '../filter/print.ts';
 import { createOutboundClient } from '../http/outbound-client.ts';
 import { eventLists, listingUrl, readListingPage } from '../reconcile/listing-pages.ts';
 import { checkSubscriptionFilter, type FilterReport, findingText } from './filter-text.ts';
-import { eventFlagText } from './flags.ts';
+import { eventFlagText, pullFlagText } from './flags.ts';
 import type { Io } from './io.ts';
 import { counted, painter } from './output.ts';
 import {
@@ -108,6 +108,9 @@ async function countLastWeek(
 
 export interface SubscriptionFlags extends ConditionFlags {
   subscription?: string;
+  /** Type of the subscription. */
+  pull?: true;
+  push?: true;
   event?: SubscriptionEvent[];
   filter?: string;
 }
@@ -140,6 +143,8 @@ export function addSubscriptionFlags(command: Command): Command {
       `subscription name (last part of the endpoint URL; default: ${defaultSubscriptionName})`,
       subscriptionName,
     )
+    .addOption(new Option('--pull', pullFlagText).conflicts('push'))
+    .option('--push', 'receive notifications at the public URL (default for a new subscription)')
     .option('--event <names>', eventFlagText, eventNames);
   return addConditionFlags(command).addOption(filterOption());
 }

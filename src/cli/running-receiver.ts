@@ -15,7 +15,8 @@ const noteSchema = z.object({
   pid: z.int().positive(),
   startedAtUs: z.int(),
   publicUrl: z.string().nullable(),
-  listen: z.object({ host: z.string(), port: z.int() }),
+  /** Null without a public listener. */
+  listen: z.object({ host: z.string(), port: z.int() }).nullable(),
   consoleListen: z.object({ host: z.string(), port: z.int() }).nullable(),
 });
 
@@ -49,7 +50,8 @@ export function runningText(running: RunningNote | 'unknown'): string {
   const { pid, startedAtUs, publicUrl, listen, consoleListen } = running;
   const queries = consoleListen === null ? '' : `, queries on ${addressText(consoleListen)}`;
   const url = publicUrl === null ? '' : `${publicUrl}, `;
-  return `process ${pid}, ${url}listening on ${addressText(listen)}${queries}, running since ${shortDateUs(startedAtUs)} UTC`;
+  const where = listen === null ? 'reading queues' : `listening on ${addressText(listen)}`;
+  return `process ${pid}, ${url}${where}${queries}, running since ${shortDateUs(startedAtUs)} UTC`;
 }
 
 /** Returns how to stop a running receiver from another terminal. */
@@ -57,10 +59,14 @@ export function stopText(running: RunningNote | 'unknown'): string {
   return running === 'unknown' ? 'Ctrl-C in its terminal' : `kill ${running.pid}`;
 }
 
-/** True if both receivers would listen on the same port of the same address. */
-export function isSameListener(running: RunningNote | 'unknown', listen: ListenAddress): boolean {
-  if (running === 'unknown' || running.listen.port !== listen.port || listen.port === 0)
-    return false;
+/** True if both receivers would listen on the same port of the same address, or one has no public listener. */
+export function isSameListener(
+  running: RunningNote | 'unknown',
+  listen: ListenAddress | null,
+): boolean {
+  if (running === 'unknown') return false;
+  if (running.listen === null || listen === null) return true;
+  if (running.listen.port !== listen.port || listen.port === 0) return false;
   const hosts = [running.listen.host, listen.host];
   return new Set(hosts).size === 1 || hosts.some((host) => host === '0.0.0.0' || host === '::');
 }
@@ -152,9 +158,14 @@ interface ReceiverHealth {
   reason: string;
 }
 
-/** Checks the receiver with an authenticated GET. Never rejects. */
+/** Address of a receiver: its public listener, or, without credentials, its private one. */
+export interface ProbedAddress extends Pick<Config['health'], 'listen' | 'secure'> {
+  credentials: Config['health']['credentials'] | null;
+}
+
+/** Checks the receiver with a GET, authenticated on the public listener. Never rejects. */
 export async function probeReceiver(
-  config: Config['health'],
+  config: ProbedAddress,
   signal: AbortSignal,
 ): Promise<ReceiverHealth> {
   const url = urlOf(config);
@@ -175,13 +186,11 @@ export async function probeReceiver(
 /** Resolves with the HTTP status of a GET with the credentials. */
 async function statusOf(
   url: URL,
-  { secure, credentials }: Config['health'],
+  { secure, credentials }: ProbedAddress,
   signal: AbortSignal,
 ): Promise<number> {
-  const { username, password } = credentials;
-  const login = Buffer.from(`${username}:${password}`, 'utf8').toString('base64');
   const options = {
-    headers: { Authorization: `Basic ${login}` },
+    headers: credentials === null ? {} : { Authorization: basicLogin(credentials) },
     agent: false,
     rejectUnauthorized: false,
     signal,
@@ -198,10 +207,16 @@ async function statusOf(
   });
 }
 
+function basicLogin({ username, password }: Config['health']['credentials']): string {
+  return `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
+}
+
 /** Uses loopback for a listener on all addresses. */
-function urlOf({ listen: { host, port }, secure }: Config['health']): URL {
+function urlOf({ listen: { host, port }, secure, credentials }: ProbedAddress): URL {
   const address = `${hostInUrl(loopbackOf(host))}:${port}`;
-  return new URL(`${secure ? 'https' : 'http'}://${address}/notifications`);
+  return new URL(
+    `${secure ? 'https' : 'http'}://${address}${credentials === null ? '/readyz' : '/notifications'}`,
+  );
 }
 
 type HealthResult = Omit<ReceiverHealth, 'origin'>;

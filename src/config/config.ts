@@ -55,6 +55,7 @@ const sections = {
   /** True if the receiver compares the log with the catalogue. */
   reconcile: ({ value }: Reader) => value('EARSHOT_RECONCILE'),
   requestsPerMinute: ({ value }: Reader) => value('EARSHOT_RECONCILE_REQUESTS_PER_MINUTE'),
+  pullRequestsPerMinute: ({ value }: Reader) => value('EARSHOT_PULL_REQUESTS_PER_MINUTE'),
   alertUrl: ({ value }: Reader) => value('EARSHOT_ALERT_URL') ?? null,
   /** Program and arguments. */
   alertCommand: ({ value }: Reader) => value('EARSHOT_ALERT_COMMAND') ?? null,
@@ -88,19 +89,44 @@ function chosen<Section extends keyof Config>(names: readonly Section[]) {
 export const dataSections = ['dataDir', 'diskReserveBytes', 'sharedLog'] as const;
 export type DataConfig = Pick<Config, (typeof dataSections)[number]>;
 
+/** Sections of the public listener. */
+const endpointSections = ['listen', 'credentials', 'tls', 'trustedProxies'] as const;
+
 /** Sections for the receiver. */
 export const serveSections = [
   'publicUrl',
-  'listen',
+  ...endpointSections,
   ...dataSections,
-  'credentials',
-  'tls',
-  'trustedProxies',
   'console',
   'index',
   'logLevel',
 ] as const;
-export type ServeConfig = Pick<Config, (typeof serveSections)[number]>;
+/** `listen` is null without a public listener. */
+export type ServeConfig = Pick<Config, Exclude<(typeof serveSections)[number], 'listen'>> & {
+  listen: Config['listen'] | null;
+};
+
+/** Settings of a receiver that only reads queues. */
+const noEndpoint: Pick<ServeConfig, (typeof endpointSections)[number]> = {
+  listen: null,
+  credentials: { source: 'none', pairs: [] },
+  tls: { kind: 'off' },
+  trustedProxies: [],
+};
+
+type Served<Section extends keyof Config> = Omit<Pick<Config, Section>, 'listen'> &
+  Pick<ServeConfig, 'listen'>;
+
+/** Loads the sections of a receiver as `loadConfig` does. Without an endpoint, the settings of the endpoint are ignored. */
+export function loadServed<const Section extends keyof Config>(
+  environment: Environment,
+  names: readonly Section[],
+  { hasEndpoint }: { hasEndpoint: boolean },
+): Served<Section> {
+  const isLoaded = (name: Section) => hasEndpoint || !endpointSections.some((own) => own === name);
+  const config: Partial<Config> = loadConfig(environment, names.filter(isLoaded));
+  return Object.freeze({ ...(hasEndpoint ? {} : noEndpoint), ...config }) as Served<Section>;
+}
 
 /** Sections for commands that use the catalogue account. */
 export const accountSections = [
@@ -112,6 +138,7 @@ export const accountSections = [
   'limits',
   'probeCa',
   'endpoint',
+  'pullRequestsPerMinute',
 ] as const;
 export type AccountConfig = Pick<Config, (typeof accountSections)[number]>;
 
@@ -139,16 +166,25 @@ export const startSections = [
   'compact',
   'backup',
 ] as const;
-export type StartConfig = Pick<Config, (typeof startSections)[number]>;
+export type StartConfig = ServeConfig &
+  Pick<Config, Exclude<(typeof startSections)[number], 'listen'>>;
 
 /** Account configuration with all settings that requests to the catalogue need. */
-export type CompleteAccountConfig = AccountConfig & { account: Account; publicUrl: string };
+export type CompleteAccountConfig = AccountConfig & { account: Account };
+
+/** `publicUrl` is true if a push subscription is involved. */
+interface AccountNeeds {
+  publicUrl: boolean;
+}
 
 /**
  * Loads the configuration for commands of the account. Throws `configuration`, also for a setting that is not set.
  */
-export function loadAccountConfig(environment: Environment): CompleteAccountConfig {
-  const complete = completeAccountConfig(loadConfig(environment, accountSections));
+export function loadAccountConfig(
+  environment: Environment,
+  needs: AccountNeeds,
+): CompleteAccountConfig {
+  const complete = completeAccountConfig(loadConfig(environment, accountSections), needs);
   if (!('missing' in complete)) return complete;
   throw new AppError('configuration', 'Settings are missing:', {
     details: complete.missing,
@@ -158,19 +194,20 @@ export function loadAccountConfig(environment: Environment): CompleteAccountConf
 /** Returns the complete configuration, or sentences that name the missing settings. */
 export function completeAccountConfig(
   config: AccountConfig,
+  needs: AccountNeeds,
 ): CompleteAccountConfig | { missing: string[] } {
   const { account, publicUrl } = config;
-  if (account !== null && publicUrl !== undefined)
-    return Object.freeze({ ...config, account, publicUrl });
+  const isUrlMissing = needs.publicUrl && publicUrl === undefined;
+  if (account !== null && !isUrlMissing) return Object.freeze({ ...config, account });
   const missing: string[] = [];
   if (account === null) {
     missing.push(
       'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD to the credentials of your catalogue account.',
     );
   }
-  if (publicUrl === undefined) {
+  if (isUrlMissing) {
     missing.push(
-      'Set EARSHOT_PUBLIC_URL to the https URL at which the catalogue reaches the receiver.',
+      'Set EARSHOT_PUBLIC_URL to the https URL at which the catalogue reaches the receiver. Without a public host, use pull subscriptions: `earshot register --pull`.',
     );
   }
   return { missing };
@@ -226,7 +263,7 @@ function readCredentials(reader: Reader) {
   reader.report(
     'EARSHOT_ENDPOINT_USERNAME',
     'No endpoint credentials are configured: all notifications would be refused.',
-    'Run `earshot credentials create`, or set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD.',
+    'Run `earshot credentials create`, or set EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD. Without a public host, use a pull subscription: `earshot register --pull`.',
   );
   return reader.stop();
 }

@@ -14,6 +14,7 @@ import {
   sortedEvents,
   subscriptionEvents,
   subscriptionNamePattern,
+  subscriptionTypes,
 } from '../domain/subscription.ts';
 import {
   digestWindows,
@@ -124,10 +125,15 @@ function formAdvice(value: unknown): string {
   return `${JSON.stringify(field)} is not a known field.${hint} Use ${forms}`;
 }
 
-/** A subscription: events, filter, status and summary rule. */
+/** A subscription: type, events, filter, status and summary rule. */
 const subscriptionSchema = z.strictObject(
   {
-    /** Events to be pushed; by default `['created']`. */
+    /**
+     * `push` (default): the catalogue sends notifications to the receiver, which needs a public host. `pull`: the
+     * receiver reads them from a queue in the catalogue.
+     */
+    type: z.enum(subscriptionTypes).default('push'),
+    /** Events to be received; by default `['created']`. */
     events: z
       .array(z.enum(subscriptionEvents), "must be a list, such as ['created', 'deleted']")
       .min(1, 'add an event, or omit this field')
@@ -206,8 +212,8 @@ export async function loadSubscriptionsFile(folder: string): Promise<DesiredSubs
   const config = await readConfigFile(join(folder, subscriptionsFileName));
   if (config?.subscriptions === undefined) return null;
   return Object.entries(config.subscriptions)
-    .map(([name, { events, filter, status }]) => {
-      return { name, events: sortedEvents(events), filter, status };
+    .map(([name, { type, events, filter, status }]) => {
+      return { name, type, events: sortedEvents(events), filter, status };
     })
     .toSorted((a, b) => a.name.localeCompare(b.name));
 }

@@ -298,6 +298,13 @@ export const variables = {
       'Maximum number of product queries per minute that earshot sends to the catalogue. Each query returns up to 400 products (`earshot reconcile`: 1,000).',
     example: '60',
   },
+  EARSHOT_PULL_REQUESTS_PER_MINUTE: {
+    schema: values.count,
+    default: '120',
+    description:
+      'Maximum number of requests per minute to the queues of pull subscriptions. Two requests read and acknowledge up to 20 notifications: the default reads 1,200 notifications per minute.',
+    example: '120',
+  },
   EARSHOT_ALERT_URL: {
     schema: exactUrl,
     secret: true,

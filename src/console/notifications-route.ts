@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
 import { timeField, toNotificationJson } from '../domain/json-rows.ts';
-import { type NotificationLog, namePatternMax } from '../domain/ports.ts';
+import { type NotificationLog, namePatternMax, notificationSources } from '../domain/ports.ts';
 import {
   type ApiRoute,
   apiRoute,
@@ -45,7 +45,7 @@ const query = z.strictObject({
     .optional()
     .describe('Only notifications with one of these events.'),
   subscription: z.string().optional(),
-  source: z.enum(['push', 'reconcile']).optional(),
+  source: z.enum(notificationSources).optional(),
   time: z
     .enum(['received', 'notification'])
     .default('received')

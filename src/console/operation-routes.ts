@@ -11,8 +11,9 @@ import {
 import { isAppError } from '../domain/app-error.ts';
 import { timeField, toQuarantineJson } from '../domain/json-rows.ts';
 import { faultCodes } from '../domain/notification.ts';
-import type { Quarantine, QuarantineEntry } from '../domain/ports.ts';
+import { notificationSources, type Quarantine, type QuarantineEntry } from '../domain/ports.ts';
 import type { Status } from '../domain/status.ts';
+import { subscriptionTypes } from '../domain/subscription.ts';
 import {
   type ApiRoute,
   apiRoute,
@@ -39,6 +40,19 @@ const historyFields = z.object({
   reason: z.string(),
 });
 
+const queueFields = z.object({
+  length: z.int().nullable().describe('Number of unread entries; null before the first answer.'),
+  lengthMax: z.int().describe('With more entries, the catalogue drops the oldest ones.'),
+  oldestAt: timeField.nullable().describe('NotificationDate of the oldest unread entry.'),
+  emptiedAt: timeField.nullable().describe('Time when the queue was last read to its end.'),
+  readAt: timeField.nullable().describe('Time of the last successful request.'),
+  entriesPerHour: z.number().nullable().describe('Mean of the last 24 hours.'),
+  failure: z.string().nullable().describe('Error of the last request.'),
+  otherReaderAt: timeField
+    .nullable()
+    .describe('Last time that another program acknowledged entries meanwhile.'),
+});
+
 /** Fields with the meaning of `earshot subscriptions list --json`, and more. */
 const subscriptionFields = z.object({
   name: z.string().nullable().describe('Null for the path `/notifications` without a name.'),
@@ -49,12 +63,18 @@ const subscriptionFields = z.object({
     .describe(
       'Last known state. `unfinished`: a change of the subscription is not complete. `absent`: not in the catalogue. `unregistered`: the path received notifications, but earshot has registered no such subscription. Null if the status could not be read.',
     ),
+  type: z.enum(subscriptionTypes),
   events: z.array(z.string()).nullable().describe('Null for an unregistered subscription.'),
   filter: z
     .string()
     .nullable()
     .describe('Filter expression; empty for all products, null for an unregistered subscription.'),
-  path: z.string().describe('Path of the public listener to which the catalogue pushes.'),
+  path: z
+    .string()
+    .nullable()
+    .describe(
+      'Path of the public listener to which the catalogue pushes; null for a pull subscription.',
+    ),
   heldBy: z
     .enum(['command', 'person'])
     .nullable()
@@ -76,6 +96,9 @@ const subscriptionFields = z.object({
     .describe(
       'Time at which the catalogue deletes the subscription, unless a push succeeds earlier.',
     ),
+  queue: queueFields
+    .nullable()
+    .describe('Queue of a pull subscription, as last read; null for push.'),
   senders: z
     .array(z.object({ username: z.string(), lastAt: timeField }))
     .describe('User names that pushed to the path, with the time of the last push.'),
@@ -166,7 +189,7 @@ const quarantineFields = z.object({
   id: z.int(),
   receivedAt: timeField,
   subscription: z.string().nullable(),
-  source: z.enum(['push', 'reconcile']),
+  source: z.enum(notificationSources),
   reason: z.string().describe('Code of the first fault.'),
   faults: z
     .array(

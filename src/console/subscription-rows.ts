@@ -20,6 +20,8 @@ export interface SubscriptionRow {
   state: (typeof subscriptionStates)[number] | null;
   registration: Registration | null;
   status: SubscriptionStatus | null;
+  /** State of the queue of a pull subscription; null for push, and before the first read. */
+  queue: Status['queues'][number] | null;
   /** User names that delivered to the path, the last one first. */
   senders: { username: string; lastAtUs: number }[];
   /** Newest first. */
@@ -33,7 +35,7 @@ export const historyMax = 50;
 /** Reads the rows, sorted by name: registered ones first, the path without a name last. Rejects with `unavailable`. */
 export async function readSubscriptionRows(
   administration: AdministrationReader,
-  { subscriptions }: Pick<Status, 'subscriptions'>,
+  { subscriptions, queues }: Pick<Status, 'subscriptions' | 'queues'>,
 ): Promise<SubscriptionRow[]> {
   const [registrations, marks, gaps] = await Promise.all([
     administration.registrations(),
@@ -55,8 +57,10 @@ export async function readSubscriptionRows(
         state: registration === null ? 'unregistered' : (status?.state ?? null),
         registration,
         status,
+        queue: queues.find(({ subscription }) => subscription === name) ?? null,
         senders: marks
-          .filter(({ subscription }) => subscription === name)
+          // A queue is read without a user name.
+          .filter(({ subscription, username }) => subscription === name && username !== '')
           .map(({ username, lastAtUs }) => ({ username, lastAtUs }))
           .toSorted((a, b) => b.lastAtUs - a.lastAtUs),
         gaps: gaps.filter(({ subscription }) => subscription === name).toReversed(),
@@ -73,20 +77,22 @@ export function pathOf(name: string | null): string {
 
 /** Converts a row to JSON, with times as ISO 8601 UTC. */
 export function toSubscriptionJson(row: SubscriptionRow) {
-  const { name, registration, status, senders } = row;
+  const { name, registration, status, queue, senders } = row;
   return {
     name,
     id: registration?.subscriptionId ?? null,
     state: row.state,
+    type: registration?.type ?? 'push',
     events: registration === null ? null : [...registration.events],
     filter: registration?.filter ?? null,
-    path: pathOf(name),
+    path: registration?.type === 'pull' ? null : pathOf(name),
     heldBy: registration?.heldBy ?? null,
     runningSeenAt: timeOf(registration?.runningSeenAtUs),
     pausedSeenAt: timeOf(registration?.pausedSeenAtUs),
     lastDeliveryAt: timeOf(status?.lastDeliveryAtUs ?? senders[0]?.lastAtUs),
     pausesAt: timeOf(status?.pausesAtUs),
     cancelsAt: timeOf(status?.cancelsAtUs),
+    queue: queue === null ? null : toQueueJson(queue),
     senders: senders.map(({ username, lastAtUs }) => ({
       username,
       lastAt: formatDateUs(lastAtUs),
@@ -100,6 +106,20 @@ export function toSubscriptionJson(row: SubscriptionRow) {
       at: formatDateUs(atUs),
       ...{ subscriptionId, action, actor, reason },
     })),
+  };
+}
+
+function toQueueJson(queue: Status['queues'][number]) {
+  const { length, lengthMax, entriesPerHour, failure, otherReader } = queue;
+  return {
+    length,
+    lengthMax,
+    oldestAt: timeOf(queue.oldestAtUs),
+    emptiedAt: timeOf(queue.emptiedAtUs),
+    readAt: timeOf(queue.readAtUs),
+    entriesPerHour,
+    failure,
+    otherReaderAt: timeOf(otherReader?.atUs),
   };
 }
 

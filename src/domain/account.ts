@@ -2,6 +2,7 @@
  * Stored state of the catalogue account: registered subscriptions, the history of changes with their reasons, and the
  * times in which notifications may have been missed. All times are microseconds since 1970, UTC.
  */
+import type { QueueState } from './pull-queue.ts';
 import type { DesiredSubscription } from './subscription.ts';
 
 /** A subscription applied by `register`: the desired state, and what is known of the actual one. */
@@ -87,7 +88,7 @@ export interface AdministrationChange {
   closeGaps?: { subscription: string; toUs: number };
 }
 
-/** Last time that a user name delivered to the path of a subscription. */
+/** Last time that a user name delivered to the path of a subscription; for a queue, without a user name. */
 export interface DeliveryMark {
   /** Subscription name; null for `/notifications` without a name. */
   subscription: string | null;
@@ -104,6 +105,8 @@ export interface AdministrationReader {
   /** Returns the gaps, oldest first. */
   gaps(): Promise<Gap[]>;
   deliveryMarks(): Promise<DeliveryMark[]>;
+  /** Returns the latest known states of the queues of pull subscriptions, sorted by subscription. */
+  queues(): Promise<QueueState[]>;
 }
 
 export interface Administration extends AdministrationReader {
@@ -111,6 +114,8 @@ export interface Administration extends AdministrationReader {
   commit(change: AdministrationChange): Promise<void>;
   /** Stores the marks; of each, the latest time wins. Rejects with `unavailable`. */
   markDeliveries(marks: readonly DeliveryMark[]): Promise<void>;
+  /** Replaces the states of all queues. Rejects with `unavailable`. */
+  saveQueues(states: readonly QueueState[]): Promise<void>;
 }
 
 /** Work that only one process may do at a time. */
@@ -124,6 +129,7 @@ export type LockName =
   | 'index'
   | 'summaries'
   | 'reconcile'
+  | 'pull'
   | 'sinks'
   | 'prune'
   | 'compact'

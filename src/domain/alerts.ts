@@ -13,6 +13,8 @@ export const alertKinds = [
   'auto-pause', // the catalogue will pause a subscription without successful deliveries
   'cancellation', // the catalogue will cancel a paused subscription
   'not-running', // a subscription that should run does not run
+  'queue', // a queue has many or old unread entries, or cannot be read
+  'queue-reader', // another program reads a queue
   'certificate', // close to expiry and not renewed
   'disk', // little free space
   'intake', // notifications cannot be stored

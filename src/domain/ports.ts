@@ -1,24 +1,30 @@
 /**
  * Interfaces of the store, and how each call fails.
  *
- * Terms: a *notification* is one event that the catalogue reports. A *push* is the POST request that brings it. A
- * *delivery* is one body handed to the store, from a push or from the comparison with the catalogue; the *receipt* is
- * its result. The *notification log* (the log) stores each notification once, at a *position*: an integer that only
+ * Terms: a *notification* is one event that the catalogue reports. A *push* is the POST request that brings it; a pull
+ * subscription has a *queue* to read it from. A *delivery* is one body handed to the store, from a push, from a queue
+ * or from the comparison with the catalogue; the *receipt* is its result. The *notification log* (the log) stores each notification once, at a *position*: an integer that only
  * grows. A *reader* is a part that reads the log in order; its *cursor* is the last position that it has processed.
  * The *quarantine* stores bodies that are not notifications. All times are microseconds since 1970, UTC.
  */
 import type { Fault } from './notification.ts';
 
-/** A request body as received, with its metadata. */
+/**
+ * Origins of a notification. `push`: sent by the catalogue. `pull`: read from the queue of a pull subscription.
+ * `reconcile`: found missing, or without a record, and fetched by earshot.
+ */
+export const notificationSources = ['push', 'pull', 'reconcile'] as const;
+export type NotificationSource = (typeof notificationSources)[number];
+
+/** A request body, or an entry of a queue, as received, with its metadata. */
 export interface Delivery {
   body: Uint8Array;
   /** Set for a body with a Content-Encoding. */
   encoded?: EncodedBody | undefined;
-  /** Subscription name in the URL path; null for a path without a name. */
+  /** Subscription name, for a push the one in the URL path; null for a path without a name. */
   subscription: string | null;
   receivedAtUs: number;
-  /** `push`: sent by the catalogue. `reconcile`: found missing and fetched by earshot. */
-  source: 'push' | 'reconcile';
+  source: NotificationSource;
   /** Header names and values, alternating, as received. Credentials are removed before they are stored. */
   headers: readonly string[];
 }

@@ -131,7 +131,7 @@ const certificate = z.object({
 const reader = z.object({
   name: z.string(),
   /** A part of earshot, or a command of the user (`tail`). */
-  of: z.enum(['index', 'summaries', 'sink', 'tail']),
+  of: z.enum(['index', 'summaries', 'sink', 'records', 'tail']),
   position: count,
   behind: count.describe('Number of log positions that the reader has not read.'),
   unreadSinceUs: momentUs.describe(
@@ -154,6 +154,26 @@ const sink = z.object({
   oldestLiveWaitingAtUs: momentUs.describe(
     'The same as oldestWaitingAt, without replayed notifications.',
   ),
+});
+
+/** State of the queue of a pull subscription (pull-queue.ts). */
+const queue = z.object({
+  subscription: z.string(),
+  subscriptionId: z.string(),
+  length: count.nullable().describe('Number of unread entries; null before the first answer.'),
+  lengthMax: count.describe('With more entries, the catalogue drops the oldest ones.'),
+  oldestAtUs: momentUs.describe('NotificationDate of the oldest unread entry; null without one.'),
+  emptiedAtUs: momentUs.describe('Time when the queue was last read to its end.'),
+  readAtUs: momentUs.describe('Time of the last successful request.'),
+  entriesPerHour: z.number().nullable().describe('Mean of the last 24 hours; null while unknown.'),
+  entries: count.describe('Number of entries that were stored and acknowledged since the start.'),
+  requests: count.describe('Number of requests since the start.'),
+  failure: reason.describe('Error of the last request; null if the request succeeded.'),
+  failingSinceUs: momentUs,
+  otherReader: z
+    .object({ atUs: timeUs, entries: count })
+    .nullable()
+    .describe('Entries that another program acknowledged; null if there were none.'),
 });
 
 const summaries = z.object({
@@ -203,6 +223,8 @@ export const statusSchema = z.object({
     .nullable()
     .describe('Receivers of the shared log; null without a shared log.'),
   subscriptions: z.array(subscription),
+  queues: z.array(queue).describe('Queues of the pull subscriptions.'),
+  hasEndpoint: z.boolean().describe('False if the receiver only reads queues.'),
   behindProxy: z
     .boolean()
     .describe('True if a reverse proxy terminates HTTPS and has the certificate.'),

@@ -1,5 +1,7 @@
 /** Subscriptions in their desired state, and the endpoints that identify them in the catalogue. */
 
+import { AppError } from './app-error.ts';
+
 /** Events of a product (specification, SubscriptionEvent). */
 export const subscriptionEvents = ['created', 'modified', 'deleted'] as const;
 export type SubscriptionEvent = (typeof subscriptionEvents)[number];
@@ -7,6 +9,13 @@ export type SubscriptionEvent = (typeof subscriptionEvents)[number];
 /** States that a user can request. The catalogue has a third one, `cancelled`. */
 export const requestedStatuses = ['running', 'paused'] as const;
 export type RequestedStatus = (typeof requestedStatuses)[number];
+
+/**
+ * Types of a subscription (specification, SubscriptionType). `push`: the catalogue sends each notification to an
+ * endpoint. `pull`: the catalogue keeps a queue, which earshot reads and acknowledges.
+ */
+export const subscriptionTypes = ['push', 'pull'] as const;
+export type SubscriptionType = (typeof subscriptionTypes)[number];
 
 /** Form of a subscription name (design, section 4). */
 export const subscriptionNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -17,6 +26,7 @@ export const defaultSubscriptionName = 'default';
 /** Desired state of a subscription. */
 export interface DesiredSubscription {
   name: string;
+  type: SubscriptionType;
   /** At least one, without duplicates. */
   events: readonly SubscriptionEvent[];
   /** A `$filter` expression, kept byte for byte; empty for every product. */
@@ -30,6 +40,23 @@ export interface DesiredSubscription {
  */
 export function endpointOf(publicUrl: string, name: string): string {
   return `${publicUrl}/notifications/${name}`;
+}
+
+/** Returns the endpoint of a push subscription; null for a pull subscription. Throws as `requirePublicUrl` does. */
+export function endpointFor(
+  publicUrl: string | null,
+  { name, type }: Pick<DesiredSubscription, 'name' | 'type'>,
+): string | null {
+  return type === 'pull' ? null : endpointOf(requirePublicUrl(publicUrl), name);
+}
+
+/** Throws `configuration` without a public URL, which push subscriptions need. */
+export function requirePublicUrl(publicUrl: string | null): string {
+  if (publicUrl !== null) return publicUrl;
+  throw new AppError('configuration', 'EARSHOT_PUBLIC_URL is not set.', {
+    advice:
+      'Set EARSHOT_PUBLIC_URL to the https URL at which the catalogue reaches the receiver. Without a public host, use a pull subscription: `earshot register --pull`.',
+  });
 }
 
 /** Returns the name in an endpoint under a public URL; null for any other URL. */

@@ -44,6 +44,8 @@ export interface OutboundAnswer {
   text: string;
   /** Undefined if the text is not JSON. */
   json: unknown;
+  /** The body without its Content-Encoding; only with the bodies `all`. */
+  bytes?: Uint8Array;
 }
 
 /**
@@ -56,7 +58,7 @@ export type OutboundClient = (request: OutboundRequest) => Promise<OutboundAnswe
 /**
  * `service` is the name for messages: "the catalogue"; `variable` contains its address. `retries` and
  * `answerBytesMax` (maximum size of a response) replace the defaults. With `bodies: 'of-failures'`, the text of a
- * success is empty.
+ * success is empty; with `all`, it also has its bytes.
  */
 export function createOutboundClient(
   options: KyOptions & { service: string; variable: string },
@@ -81,7 +83,9 @@ export function createOutboundClient(
       };
       const retry = { shouldRetry };
       const response = await client(url, { method, headers: { ...headers }, retry, ...own });
-      return answerOf(response, await response.text());
+      if (options.bodies !== 'all') return answerOf(response, await response.text());
+      const bytes = new Uint8Array(await response.arrayBuffer());
+      return { ...answerOf(response, new TextDecoder().decode(bytes)), bytes };
     } catch (error) {
       signal?.throwIfAborted();
       const cancelled = cancellationIn(error);

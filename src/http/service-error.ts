@@ -59,7 +59,8 @@ export function readServiceMessage(
 }
 
 /**
- * Creates the AppError for an error response. `purpose` completes "refused to …".
+ * Creates the AppError for an error response. `purpose` completes "refused to …". Its facts are the `status`
+ * and `retryAfterMs`, the delay that the service requests, or null.
  */
 export function serviceError(
   answer: OutboundAnswer,
@@ -71,7 +72,8 @@ export function serviceError(
   const response = lines.length > 0 ? 'Response:' : text === null ? null : `Response: ${text}`;
   const [message, ...next] = sentencesOf(code, answer, purpose, `(${answer.status}${id})`);
   const advice = [...next, ...(response === null ? [] : [response])].join(' ') || undefined;
-  return new AppError(code, message, { advice, details: lines });
+  const facts = { status: answer.status, retryAfterMs: retryAfterMs(answer.headers) };
+  return new AppError(code, message, { advice, details: lines, facts });
 }
 
 function codeOf(status: number): ErrorCode {

@@ -15,7 +15,9 @@ import {
   eventLists,
   type ListPosition,
   listingUrl,
+  productUrl,
   readListingPage,
+  readProduct,
 } from './listing-pages.ts';
 import {
   createListingLogin,
@@ -60,13 +62,14 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
   const requests = createPacedRequests({ client, requestsPerMinute, time: options });
   const size = createPageSize(options.sizes ?? pageSizes);
   const login = createListingLogin(options.tokens);
+  const newPages = () => createPageRequests({ requests, size, login, random, timing, onRetry });
   let unreadableRecords = 0;
   let undecided = 0;
 
   async function* list(query: ListingQuery, signal: AbortSignal): AsyncGenerator<ListingPage> {
     const { fromUs, toUs } = query;
     if (fromUs >= toUs) return yield { events: [], completeUpToUs: toUs, total: 0 };
-    const pages = createPageRequests({ requests, size, login, random, timing, onRetry });
+    const pages = newPages();
     const walk = createListingWalk({
       sinceMs: Math.floor(fromUs / 1000),
       origin: new URL(catalogueUrl).origin,
@@ -111,7 +114,32 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
     if (shortfall !== null) throw shortfall;
   }
 
-  return { list, spent: () => ({ ...requests.spent(), unreadableRecords, undecided }) };
+  const product = createProductLookup(catalogueUrl, newPages);
+  return { list, product, spent: () => ({ ...requests.spent(), unreadableRecords, undecided }) };
+}
+
+/** Requests of one listing, or of one product. */
+type PageRequests = ReturnType<typeof createPageRequests>;
+
+function createProductLookup(
+  catalogueUrl: string,
+  newPages: () => PageRequests,
+): ProductListing['product'] {
+  return async ({ event, productId }, signal) => {
+    const list = eventLists[event];
+    const question: PageQuestion = {
+      purpose: `get a ${event} product`,
+      url: () => productUrl(catalogueUrl, list, productId),
+      read: (json) => readProduct(json, list),
+    };
+    try {
+      const { page } = await newPages().ask(question, signal);
+      return page.records[0] ?? null;
+    } catch (error) {
+      if (isAppError(error, 'invalid') && error.facts.status === 404) return null;
+      throw error;
+    }
+  };
 }
 
 function clientOf(

@@ -158,3 +158,89 @@ function downtimes(subscription: string, { uptimes, gaps }: DueOptions): TimeWin
 
 const hourKey = (kind: { subscription: string; event: string }, at: number) =>
   `${kind.subscription} ${kind.event} ${at}`;
+
+/** Maximum number of hours skipped at once. */
+const skippedHoursMax = 8;
+
+/** Tasks that are compared together. */
+export interface RoundPart {
+  /** Oldest first. A task longer than an hour is split after its first hour. */
+  tasks: readonly ReconcileTask[];
+  /** False for early checks. */
+  coverage: boolean;
+}
+
+export type Kind = Pick<ReconcileTask, 'subscription' | 'event'>;
+
+export type KindRound = ReturnType<typeof createKindRound>;
+
+/**
+ * Leaves a failed hour to the next round. If the first hour of a part fails, skips more hours, twice as many
+ * each time. The first hour is queried alone, so that a failure of later hours does not affect it.
+ */
+export function createKindRound(kind: Kind, due: DueTasks) {
+  const { earlyChecks, tasks, rechecks } = due;
+  const parts = [partOf(earlyChecks, false), partOf(tasks, true), partOf(rechecks, true)].filter(
+    (part) => part.tasks.length > 0,
+  );
+  const skipped: TimeWindow[] = [];
+  let failures = 0;
+  let skippedHours = 1;
+  let hasProgress = false;
+  let hasFailedEarlyCheck = false;
+
+  /** Skips the hour at which the next part failed: everything before `reachedUs` is compared. */
+  function failed(reachedUs: number) {
+    const [part] = parts;
+    const [first] = part?.tasks ?? [];
+    if (part === undefined || first === undefined) return;
+    failures += 1;
+    if (!part.coverage) hasFailedEarlyCheck = true;
+    const failedTask = part.tasks.find(({ toUs }) => toUs > reachedUs) ?? first;
+    const failedHourUs = hourOf(Math.max(failedTask.fromUs, reachedUs));
+    const isFirstHour = failedHourUs === hourOf(first.fromUs);
+    if (!isFirstHour) hasProgress = true;
+    const resumeUs = failedHourUs + (isFirstHour ? skippedHours : 1) * hourUs;
+    skippedHours = isFirstHour ? Math.min(skippedHours * 2, skippedHoursMax) : 1;
+    for (const { fromUs, toUs } of part.tasks) {
+      const window = { fromUs: Math.max(fromUs, failedHourUs), toUs: Math.min(toUs, resumeUs) };
+      if (window.fromUs < window.toUs) skipped.push(window);
+    }
+    const rest = part.tasks.flatMap((task) =>
+      task.toUs > resumeUs ? [{ ...task, fromUs: Math.max(task.fromUs, resumeUs) }] : [],
+    );
+    parts.splice(0, 1, ...(rest.length === 0 ? [] : [partOf(rest, part.coverage)]));
+  }
+
+  return {
+    kind,
+    /** Returns the next part; null if none is left. */
+    next: () => parts[0] ?? null,
+    done: () => {
+      parts.shift();
+      skippedHours = 1;
+      hasProgress = true;
+    },
+    failed,
+    failures: () => failures,
+    /** True if anything was compared. */
+    hasProgress: () => hasProgress,
+    /** True if all early checks succeeded. */
+    isEarlyChecked: () => !hasFailedEarlyCheck && parts.every(({ coverage }) => coverage),
+    /** Returns what was skipped or not attempted, oldest first. */
+    left: (): TimeWindow[] => mergeWindows([...skipped, ...parts.flatMap((part) => part.tasks)]),
+  };
+}
+
+function partOf(tasks: readonly ReconcileTask[], coverage: boolean): RoundPart {
+  return { coverage, tasks: tasks.flatMap(firstHourApart) };
+}
+
+function firstHourApart(task: ReconcileTask): ReconcileTask[] {
+  const endUs = hourOf(task.fromUs) + hourUs;
+  if (endUs >= task.toUs) return [task];
+  return [
+    { ...task, toUs: endUs },
+    { ...task, fromUs: endUs },
+  ];
+}

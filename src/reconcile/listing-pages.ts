@@ -183,6 +183,13 @@ export function readListingPage(
   return { records, nextLink, count: page['@odata.count'] ?? null };
 }
 
+/** Reads a response with one product; `broken` as above. */
+export function readProduct(json: unknown, list: EventList): ReadPage | { broken: string } {
+  const record = readRecord(json, list);
+  if (record === null) return { broken: `it is not a product with Id and ${list.dateField}` };
+  return { records: [record], nextLink: null, count: null };
+}
+
 /** Returns the millisecond of an event. */
 function msOf({ eventUs }: Pick<ListedEvent, 'eventUs'>): number {
   return Math.floor(eventUs / 1000);
@@ -253,10 +260,20 @@ export function listingUrl(catalogueUrl: string, question: ListingQuestion): str
     ...list.expand.map((part): [string, string] => ['$expand', part]),
     ...(count ? [['$count', 'true'] satisfies [string, string]] : []),
   ];
-  const query = options.map(
-    ([name, value]) => `${name}=${encodeURIComponent(value.toWellFormed())}`,
-  );
-  return `${catalogueUrl}/odata/v1/${list.entity}?${query.join('&')}`;
+  return `${catalogueUrl}/odata/v1/${list.entity}?${queryOf(options)}`;
+}
+
+/** Builds the URL of one product with its parts. */
+export function productUrl(catalogueUrl: string, list: EventList, productId: string): string {
+  const id = encodeURIComponent(productId.toWellFormed());
+  const options = list.expand.map((part): [string, string] => ['$expand', part]);
+  return `${catalogueUrl}/odata/v1/${list.entity}(${id})?${queryOf(options)}`;
+}
+
+function queryOf(options: readonly [name: string, value: string][]): string {
+  return options
+    .map(([name, value]) => `${name}=${encodeURIComponent(value.toWellFormed())}`)
+    .join('&');
 }
 
 function windowFilter({ list: { dateField }, sinceMs, untilMs }: ListingQuestion): string {

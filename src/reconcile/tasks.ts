@@ -77,6 +77,12 @@ export interface ListingQuery {
   toUs: number;
 }
 
+/** The event of a product whose record is requested. */
+export interface EventOfProduct {
+  event: SubscriptionEvent;
+  productId: string;
+}
+
 export interface ListedEvent {
   productId: string;
   productName: string | null;
@@ -104,6 +110,11 @@ export interface ProductListing {
    * `AccessTokens` does, and with the signal's reason. Pages returned before remain valid.
    */
   list(query: ListingQuery, signal: AbortSignal): AsyncGenerator<ListingPage>;
+  /**
+   * Returns a product in its current state; for a deletion, the deleted product. Null if it does not exist. Sends one
+   * request, and rejects as `list` does.
+   */
+  product(query: EventOfProduct, signal: AbortSignal): Promise<ListedEvent | null>;
   /**
    * Returns totals: requests including retries, time spent waiting, records skipped because they lack an id or a
    * date, and events skipped because their records lack a field that the filter needs.

@@ -1,5 +1,7 @@
 /** Tables of the catalogue account: registrations, their history, gaps, delivery marks, and definitions. */
-import type { Database } from 'better-sqlite3';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite, { type Database } from 'better-sqlite3';
 import type {
   AdministrationChange,
   DeliveryMark,
@@ -9,8 +11,13 @@ import type {
   Registration,
 } from '../domain/account.ts';
 import { notificationDelayUs } from '../domain/completeness.ts';
-import { type SubscriptionEvent, sortedEvents } from '../domain/subscription.ts';
-import { prepared } from './engine/database.ts';
+import type { QueueState } from '../domain/pull-queue.ts';
+import {
+  type SubscriptionEvent,
+  type SubscriptionType,
+  sortedEvents,
+} from '../domain/subscription.ts';
+import { databaseFileName, prepared } from './engine/database.ts';
 
 /** A stored row: `events` is JSON, written only by this module. */
 type Stored<Row> = Omit<Row, 'events' | 'unfinished'> & { events: string };
@@ -19,7 +26,7 @@ export const accountReads = {
   registrations(database: Database): Registration[] {
     return prepared<[], Stored<Registration> & { unfinished: number }>(
       database,
-      `SELECT name, events, filter, status, subscription_id AS subscriptionId, unfinished,
+      `SELECT name, type, events, filter, status, subscription_id AS subscriptionId, unfinished,
          credentials_digest AS credentialsDigest,
          activity_at_us AS activityAtUs, notified_at_us AS notifiedAtUs,
          running_seen_at_us AS runningSeenAtUs, paused_seen_at_us AS pausedSeenAtUs,
@@ -64,6 +71,13 @@ export const accountReads = {
        FROM delivery_mark ORDER BY delivery_mark.subscription, username`,
     ).all();
   },
+
+  queues(database: Database): QueueState[] {
+    const sql = 'SELECT state FROM pull_queue ORDER BY subscription';
+    const states = prepared<[], string>(database, sql).pluck().all();
+    // Written only by this module.
+    return states.map((state) => JSON.parse(state) as QueueState);
+  },
 };
 
 export const accountWrites = {
@@ -106,15 +120,26 @@ export const accountWrites = {
       ).run(subscription ?? '', username, lastAtUs);
     }
   },
+
+  /** Replaces the states of all queues. */
+  saveQueues(database: Database, states: readonly QueueState[]): void {
+    prepared(database, 'DELETE FROM pull_queue').run();
+    for (const state of states) {
+      prepared(database, 'INSERT INTO pull_queue VALUES (?, ?)').run(
+        state.subscription,
+        JSON.stringify(state),
+      );
+    }
+  },
 };
 
 function saveRegistration(database: Database, one: Registration): void {
   prepared(
     database,
-    `INSERT OR REPLACE INTO registration (name, events, filter, status, subscription_id, unfinished,
+    `INSERT OR REPLACE INTO registration (name, type, events, filter, status, subscription_id, unfinished,
        credentials_digest, activity_at_us, notified_at_us,
        running_seen_at_us, paused_seen_at_us, held_by, reported)
-     VALUES (@name, @events, @filter, @status, @subscriptionId, @unfinished,
+     VALUES (@name, @type, @events, @filter, @status, @subscriptionId, @unfinished,
        @credentialsDigest, @activityAtUs, @notifiedAtUs,
        @runningSeenAtUs, @pausedSeenAtUs, @heldBy, @reported)`,
   ).run({ ...one, events: JSON.stringify(one.events), unfinished: Number(one.unfinished) });
@@ -174,4 +199,25 @@ function activityAtUs(database: Database, name: string): number | undefined {
   )
     .pluck()
     .get(name);
+}
+
+/**
+ * Returns the types of the registered subscriptions, also in a file of an older version; none without a readable file.
+ * Reads on the calling thread, and upgrades nothing.
+ */
+export function registeredTypes(dataDir: string): SubscriptionType[] {
+  const file = join(dataDir, databaseFileName);
+  if (!existsSync(file)) return [];
+  let database: Database | undefined;
+  try {
+    database = new Sqlite(file, { readonly: true, timeout: 1_000 });
+    const rows = database.prepare<[], Partial<Registration>>('SELECT * FROM registration').all();
+    // Before version 13, all were push.
+    return rows.map(({ type = 'push' }) => type);
+  } catch (error) {
+    if (error instanceof Sqlite.SqliteError) return [];
+    throw error;
+  } finally {
+    database?.close();
+  }
 }

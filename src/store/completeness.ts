@@ -95,7 +95,7 @@ export const coverageReads = {
        FROM (
          SELECT subscription, received_at_us AS at_us FROM notification
            INDEXED BY notification_received_at_us
-         WHERE received_at_us >= @sinceUs AND received_at_us < @untilUs AND source = 'push'
+         WHERE received_at_us >= @sinceUs AND received_at_us < @untilUs AND source <> 'reconcile'
          UNION ALL
          SELECT subscription, pushed_at_us FROM notification INDEXED BY notification_pushed
          WHERE pushed_at_us >= @sinceUs AND pushed_at_us < @untilUs

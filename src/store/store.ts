@@ -126,7 +126,7 @@ export function readPorts(reads: Remote<Reads>): Omit<StoreReader, 'close'> {
       pages(limit, (rowsMax, last) =>
         quarantine.page({ released, beforeId: last?.id ?? beforeId, rowsMax }),
       ),
-    administration: pick(account, ['registrations', 'history', 'gaps', 'deliveryMarks']),
+    administration: pick(account, ['registrations', 'history', 'gaps', 'deliveryMarks', 'queues']),
     summaries: {
       ...pick(summaries, ['textsOf', 'nextDueAtUs', 'known']),
       due: async (query) => ((await summaries.nextDueAtUs()) === null ? [] : summaries.due(query)),
@@ -264,7 +264,10 @@ export function changePorts(
 > {
   const { account, summaries, coverage, alerts, sinks, backups, pruning } = writer;
   return {
-    administration: { ...reader.administration, ...pick(account, ['commit', 'markDeliveries']) },
+    administration: {
+      ...reader.administration,
+      ...pick(account, ['commit', 'markDeliveries', 'saveQueues']),
+    },
     summaries: {
       ...reader.summaries,
       ...pick(summaries, ['enqueue', 'claim', 'settle']),

@@ -68,7 +68,7 @@ export function checkNotRunning(
         : 'A change of the subscription was interrupted.';
   return found({
     severity: 'critical',
-    cause: `The subscription ${name} is not running, although it should run: the catalogue pushes nothing.`,
+    cause: `The subscription ${name} is not running, although it should run: no notifications arrive.`,
     evidence:
       heldBy === 'person' ? [seen, 'A person changed the subscription in the catalogue.'] : [seen],
     nextStep: `Run \`earshot register\` to make the subscription run${resumesItself ? '. To see why maintenance failed, run `earshot maintain`' : ''}.`,

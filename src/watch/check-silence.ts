@@ -90,25 +90,37 @@ function checkSilence(registration: Registration, situation: Situation): CheckRe
   const odds = silenceOdds(learned, watched, silence);
   if (odds === null) return notChecked;
   if (!odds.isAlarm && alert === undefined) return fine;
-  return found(findingOf(name, learned, odds, nowUs));
+  return found(findingOf(registration, learned, odds, nowUs));
 }
 
+/** Words for the two types of subscriptions. */
+const words = {
+  push: { one: 'push', many: 'pushes', lost: 'pushed' },
+  pull: { one: 'notification', many: 'notifications', lost: 'read from the queue' },
+} as const;
+
+const checks = {
+  push: 'whether the catalogue can reach this endpoint',
+  pull: 'the account and the access to the queue',
+} as const;
+
 function findingOf(
-  name: string,
+  { name, type }: Registration,
   { lastPushAtUs, longestSilence, watchedHours }: LearnedRates,
   { expected, odds }: SilenceOdds,
   nowUs: number,
 ) {
+  const { one, many } = words[type];
   const length = lengthText(nowUs - lastPushAtUs);
   return {
     severity: 'critical',
-    cause: `No push of the subscription ${name} has arrived for ${length}. This is unlikely to be chance.`,
+    cause: `No ${one} of the subscription ${name} has arrived for ${length}. This is unlikely to be chance.`,
     evidence: [
       `The last notification arrived at ${momentText(lastPushAtUs)}.`,
-      `About ${rounded(expected)} pushes were expected since then, and about ${rounded(longestSilence)} in the longest earlier silence.`,
+      `About ${rounded(expected)} ${many} were expected since then, and about ${rounded(longestSilence)} in the longest earlier silence.`,
       `The probability of such a silence is ${oddsText(odds)}, based on ${rounded(watchedHours / 24)} days of observation.`,
     ],
-    nextStep: `Run \`earshot doctor\` to check whether the catalogue can reach this endpoint, and \`earshot subscriptions show ${name}\` to check whether the subscription is still running.`,
+    nextStep: `Run \`earshot doctor\` to check ${checks[type]}, and \`earshot subscriptions show ${name}\` to check whether the subscription is still running.`,
   } as const;
 }
 
@@ -132,7 +144,8 @@ const upShareMin = 0.999;
  * Checks for lost pushes, using only hours in which the receiver was up all the time: losses caused by our own
  * downtime are known.
  */
-export function checkLostPushes({ name }: Registration, situation: Situation): CheckResult {
+export function checkLostPushes({ name, type }: Registration, situation: Situation): CheckResult {
+  const { many, lost: verb } = words[type];
   const { nowUs } = situation;
   const coverage = coverageOf(situation, name);
   const hours = talliedHours(coverage, watchedSpans(situation, name), nowUs);
@@ -144,13 +157,12 @@ export function checkLostPushes({ name }: Registration, situation: Situation): C
   const sinceText = momentText(lostPushes.sinceUs);
   return found({
     severity: lost * 2 > expected ? 'critical' : 'warning',
-    cause: `The subscription ${name} loses more pushes than usual: ${countText(lost)} of ${countText(expected)} events were not pushed.`,
+    cause: `The subscription ${name} loses more ${many} than usual: ${countText(lost)} of ${countText(expected)} events were not ${verb}.`,
     evidence: [
       `That is ${percentText(lost / expected)} since ${sinceText}; ${percentText(lostPushes.usual)} is usual.`,
       'Hours in which earshot was interrupted are not counted.',
     ],
-    nextStep:
-      'Run `earshot doctor` to check whether the catalogue can reach this endpoint, and `earshot coverage --since 7d` to see when the losses started.',
+    nextStep: `Run \`earshot doctor\` to check ${checks[type]}, and \`earshot coverage --since 7d\` to see when the losses started.`,
   });
 }
 

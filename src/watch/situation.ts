@@ -11,6 +11,7 @@ import {
 import { hourOf } from '../domain/coverage.ts';
 import { shortDateUs, wholeDays } from '../domain/dates.ts';
 import type { BackupReader, Cursors, DiskSpace, Logger, NotificationLog } from '../domain/ports.ts';
+import type { QueueState } from '../domain/pull-queue.ts';
 import type { KnownNode } from '../domain/shared-log.ts';
 import type { SinkReader } from '../domain/sinks.ts';
 import type { CertificateStatus } from '../domain/status.ts';
@@ -30,6 +31,7 @@ export interface Situation {
   registrations: readonly Registration[];
   definitions: readonly Definition[];
   gaps: readonly Gap[];
+  queues: readonly QueueState[];
   uptimes: readonly Uptime[];
   /** Time before which nothing is known, because it was pruned; 0 when nothing was pruned. */
   unprunedSinceUs: number;
@@ -62,6 +64,7 @@ export async function readSituation(
     registrations,
     definitions: await completeness.definitions(),
     gaps: await administration.gaps(),
+    queues: await administration.queues(),
     uptimes: await completeness.uptimes(now - historyUs),
     unprunedSinceUs: await completeness.unprunedSinceUs(),
     active: await alerts.alerts({ all: false, limit: activeMax }),

@@ -12,6 +12,7 @@ import {
   checkUnknown,
 } from './check-account.ts';
 import { checkBackup, checkCertificate, checkDisk, checkIntake } from './check-machine.ts';
+import { checkQueue } from './check-queues.ts';
 import { checkReceivers } from './check-receivers.ts';
 import { checkAllSilence, checkLostPushes } from './check-silence.ts';
 import { type CursorMemory, checkSinks } from './check-sinks.ts';
@@ -110,7 +111,7 @@ const checkTimeoutMs = 20_000;
 
 const subscriptionKinds: readonly AlertKind[] = [
   ...(['silence', 'lost-pushes', 'missing', 'unknown'] as const),
-  ...(['auto-pause', 'cancellation', 'not-running'] as const),
+  ...(['auto-pause', 'cancellation', 'not-running', 'queue', 'queue-reader'] as const),
 ];
 
 /**
@@ -191,6 +192,7 @@ function checkSubscriptions(
       checkLostPushes(registration, situation),
       checkMissing(registration, situation, conditionAgeUs),
       reconcile ? checkUnknown(registration, situation) : notChecked,
+      checkQueue(registration, situation),
       checkNotRunning(registration, situation, { maintenance, conditionAgeUs }),
       ...checkLifetimes(registration, situation, deps),
     ]),

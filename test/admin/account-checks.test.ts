@@ -15,7 +15,14 @@ import type { Account, Registration } from '../../src/domain/account.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { listening } from './endpoint/tls-endpoint.ts';
-import { dayUs, managed, startUs as nowUs, publicUrl, registrationOf } from './samples.ts';
+import {
+  dayUs,
+  desiredState,
+  managed,
+  startUs as nowUs,
+  publicUrl,
+  registrationOf,
+} from './samples.ts';
 
 /** Running; its last notification came an hour ago. */
 const listedAs = (fields: Parameters<typeof managed>[0] = {}) =>
@@ -275,7 +282,7 @@ describe('a subscription that needs attention', () => {
   });
 
   it('is one in the file that is not registered', () => {
-    const desired = { name: 's1', events: ['created'], filter: '', status: 'running' } as const;
+    const desired = desiredState({ name: 's1', filter: '' });
     const same = { ...registered(), name: 's2' };
     const findings = check({ inFile: [desired, same] });
     expect(findings.map(({ check, state }) => [check, state])).toEqual([

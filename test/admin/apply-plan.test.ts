@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { applyPlan, type PlanOptions, preparePlan } from '../../src/admin/apply-plan.ts';
-import { createOnce } from '../../src/admin/apply-step.ts';
+import { createOnce } from '../../src/admin/create-once.ts';
 import type { ProbeReport } from '../../src/admin/endpoint-probe.ts';
 import { maintain } from '../../src/admin/maintain.ts';
 import {

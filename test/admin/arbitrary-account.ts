@@ -95,7 +95,12 @@ const drawn = fc.record({
   unmanaged: fc.array(unmanagedOne, { maxLength: 3 }),
   registrations: fc.uniqueArray(known, { selector: ({ name }) => name }),
   desired: fc.uniqueArray(
-    fc.record({ ...what, name: fc.constantFrom(...names), status: desiredStatus }),
+    fc.record({
+      ...what,
+      type: fc.constant('push' as const),
+      name: fc.constantFrom(...names),
+      status: desiredStatus,
+    }),
     { selector: ({ name }) => name },
   ),
   limits: fc.record({

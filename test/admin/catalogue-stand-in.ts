@@ -14,12 +14,16 @@ import { failureOf, startAccount } from './account.ts';
 
 export const id = '7ca682c3-7b21-4e9b-952e-874798101340';
 
+export const address = {
+  endpoint: 'https://earshot.example.org:8443/notifications/default',
+  credentials: { username: 'catalogue', password: 'Endpoint"Pass wörd+1' },
+};
+
 export const newSubscription: NewSubscription = {
   events: ['created', 'modified'],
   filter: "Collection/Name eq 'SENTINEL-2'",
   status: 'running',
-  endpoint: 'https://earshot.example.org:8443/notifications/default',
-  credentials: { username: 'catalogue', password: 'Endpoint"Pass wörd+1' },
+  address,
 };
 
 /** Texts that must not appear in errors. */
@@ -27,7 +31,7 @@ export const secrets = [
   'first-token',
   'second-token',
   'wörd',
-  Buffer.from(`catalogue:${newSubscription.credentials.password}`).toString('base64'),
+  Buffer.from(`catalogue:${address.credentials.password}`).toString('base64'),
   'endpoint-password',
 ];
 
@@ -40,7 +44,7 @@ export const shown = {
   FilterParam: '',
   StageOrder: false,
   Priority: 1,
-  NotificationEndpoint: newSubscription.endpoint,
+  NotificationEndpoint: address.endpoint,
   SubmissionDate: '2026-05-01T12:00:00.000Z',
   '@odata.context': '$metadata#OData.CSC.Subscription',
 };
@@ -93,8 +97,7 @@ export const running: NewSubscription = {
   events: ['created', 'modified'],
   filter: "Collection/Name eq 'SENTINEL-1'",
   status: 'running',
-  endpoint,
-  credentials,
+  address: { endpoint, credentials },
 };
 /** The same, but paused. */
 export const paused: NewSubscription = { ...running, status: 'paused' };

@@ -54,8 +54,9 @@ export function createFakeCatalogue(options: {
   };
   const create = (requested: NewSubscription): FakeSubscription => {
     lapse(account, nowUs());
-    requireCapacity('total', requested.endpoint);
-    if (requested.status === 'running') requireCapacity('running', requested.endpoint);
+    const who = requested.address?.endpoint ?? 'pull';
+    requireCapacity('total', who);
+    if (requested.status === 'running') requireCapacity('running', who);
     created += 1;
     const subscription = subscriptionFrom(requested, `made-${created}`, nowUs());
     account.set(subscription.id, subscription);
@@ -94,7 +95,7 @@ export function createFakeCatalogue(options: {
         .map(shown)
         .find((one) => one.id === id) ?? null,
     create: async (requested) => {
-      writes.push(`create ${nameOf(requested.endpoint)} ${requested.status}`);
+      writes.push(`create ${nameOf(requested)} ${requested.status}`);
       return shown(create(requested));
     },
     edit: async (id, changes) => {
@@ -131,22 +132,23 @@ function lapse(account: Map<string, FakeSubscription>, nowUs: number): void {
 }
 
 function subscriptionFrom(requested: NewSubscription, id: string, nowUs: number): FakeSubscription {
-  const { events, filter, status, endpoint, credentials } = requested;
+  const { events, filter, status, address } = requested;
   return {
     id,
     status,
-    type: 'push',
+    type: address === null ? 'pull' : 'push',
     events: [...events],
     filter,
-    endpoint,
-    credentials,
+    endpoint: address?.endpoint ?? null,
+    credentials: address?.credentials ?? null,
     submittedAtUs: nowUs,
     lastNotificationAtUs: null,
     resumedAtUs: null,
   };
 }
 
-const nameOf = (endpoint: string) => endpoint.slice(endpoint.lastIndexOf('/') + 1);
+const nameOf = ({ address }: NewSubscription) =>
+  address === null ? 'pull' : address.endpoint.slice(address.endpoint.lastIndexOf('/') + 1);
 
 function wordsOf({ status, endpoint, credentials }: SubscriptionEdit): string {
   return [

@@ -4,7 +4,14 @@ import { describe, expect, it } from 'vitest';
 import { createIdentityProvider } from '../../src/admin/identity-provider.ts';
 import { errorText, isAppError } from '../../src/domain/app-error.ts';
 import { type Answer, startServer } from '../http/answering-server.ts';
-import { errorOf, id, newSubscription, shown, startStandIn } from './catalogue-stand-in.ts';
+import {
+  address,
+  errorOf,
+  id,
+  newSubscription,
+  shown,
+  startStandIn,
+} from './catalogue-stand-in.ts';
 
 const depth = 50_000;
 const anyJson = fc.jsonValue({ maxDepth: 4 });
@@ -38,7 +45,7 @@ async function startHostile() {
     () => client.list(),
     () => client.get(id),
     () => client.create(newSubscription),
-    () => client.edit(id, { credentials: newSubscription.credentials }),
+    () => client.edit(id, { credentials: address.credentials }),
     () => client.cancel(id),
     () => client.delete(id),
   ];

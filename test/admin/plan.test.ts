@@ -108,6 +108,7 @@ function plan(input: Partial<PlanInput>) {
     listed: [],
     registrations: [],
     publicUrl,
+    adoptsPull: true,
     prune: false,
     hasCredentials: ({ credentialsDigest }) => credentialsDigest === digest,
     ...input,
@@ -313,6 +314,7 @@ function fitted(
     listed,
     registrations: [],
     publicUrl,
+    adoptsPull: true,
     prune,
     hasCredentials: () => true,
   });

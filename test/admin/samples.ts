@@ -59,6 +59,7 @@ export function registrationOf(fields: Partial<Registration> = {}): Registration
   const { name = 'alps' } = fields;
   return {
     name,
+    type: 'push',
     events: ['created'],
     filter,
     status: 'running',
@@ -77,5 +78,8 @@ export function registrationOf(fields: Partial<Registration> = {}): Registration
 
 /** The desired state of `managed`. */
 export function desiredState(fields: Partial<DesiredSubscription> = {}): DesiredSubscription {
-  return { name: 'alps', events: ['created'], filter, status: 'running', ...fields };
+  return {
+    ...{ name: 'alps', type: 'push', events: ['created'], filter, status: 'running' },
+    ...fields,
+  };
 }

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 import { applyStep } from '../../src/admin/apply-step.ts';
 import { type MaintenanceOptions, maintain } from '../../src/admin/maintain.ts';
 import { type AccountLimits, fitPlan, makePlan, type Plan } from '../../src/admin/plan.ts';
-import type { AccountContext } from '../../src/admin/plan-context.ts';
+import type { AccountContext, QueueAccess } from '../../src/admin/plan-context.ts';
 import { type ReviewInput, review } from '../../src/admin/review.ts';
 import type { Administration, NewGap, Registration } from '../../src/domain/account.ts';
 import { AppError } from '../../src/domain/app-error.ts';
@@ -115,6 +115,12 @@ export const usualLimits: AccountLimits = { runningMax: 2, totalMax: 10 };
 /** Time between the start of a call, its effect, and its end. */
 const callUs = 1_000;
 
+/** Push subscriptions have no queues. */
+const unusedQueues: QueueAccess = {
+  check: () => Promise.reject(new Error('A queue was checked.')),
+  drain: () => Promise.reject(new Error('A queue was drained.')),
+};
+
 export type AccountSetUp = Awaited<ReturnType<typeof openAccount>>;
 
 /** `administration` is the store of the registrations; in memory by default. */
@@ -151,6 +157,7 @@ export async function openAccount(
       random: () => 0,
       newSecret: () => secret,
       probe: async () => ({ fault: null, status: 200, tls: null }),
+      queues: unusedQueues,
       listDelayMs: 0,
     };
   };
@@ -188,6 +195,7 @@ async function planIn(context: AccountContext, { desired, movedFrom, prune }: Re
     registrations,
     publicUrl,
     movedFrom,
+    adoptsPull: true,
     prune: prune === true,
     hasCredentials: ({ credentialsDigest }) => credentialsDigest === digest,
   });

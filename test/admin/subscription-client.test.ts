@@ -7,6 +7,7 @@ import { errorText } from '../../src/domain/app-error.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import type { Answer } from '../http/answering-server.ts';
 import {
+  address,
   errorOf,
   id,
   listedTokens,
@@ -16,7 +17,7 @@ import {
   startStandIn,
 } from './catalogue-stand-in.ts';
 
-const { username, password } = newSubscription.credentials;
+const { username, password } = address.credentials;
 
 /** Returns the request of a call with the given answer. */
 async function sentBy(
@@ -45,7 +46,7 @@ describe('a request', () => {
       StageOrder: false,
       Priority: 1,
       Status: 'running',
-      NotificationEndpoint: newSubscription.endpoint,
+      NotificationEndpoint: address.endpoint,
       NotificationEpUsername: username,
       NotificationEpPassword: password,
     });
@@ -60,9 +61,9 @@ describe('a request', () => {
 
   it.each([
     [{ status: 'paused' }, { Status: 'paused' }],
-    [{ endpoint: newSubscription.endpoint }, { NotificationEndpoint: newSubscription.endpoint }],
+    [{ endpoint: address.endpoint }, { NotificationEndpoint: address.endpoint }],
     [
-      { credentials: newSubscription.credentials },
+      { credentials: address.credentials },
       { NotificationEpUsername: username, NotificationEpPassword: password },
     ],
     [
@@ -144,7 +145,7 @@ describe.skipIf(!existsSync(fixtures))('the documented examples (in ../shared/fi
     expect(await client.create(newSubscription)).toEqual({
       id,
       status: 'running',
-      type: null,
+      type: 'push',
       events: ['created'],
       filter: fixture('create-push-201.json').FilterParam,
       endpoint: 'https://userservice/notification',
@@ -384,7 +385,7 @@ describe('the text of an error', () => {
   });
 
   it('is shown line by line if it is a list, without the input', async () => {
-    const input = { NotificationEpPassword: newSubscription.credentials.password, odd: 'input' };
+    const input = { NotificationEpPassword: address.credentials.password, odd: 'input' };
     const detail = [
       { type: 'missing', loc: ['body', 'SubscriptionType'], msg: 'Field required', input },
       { type: 'enum', loc: ['body', 'SubscriptionEvent', 0], msg: 'Input should be …', input },
@@ -435,7 +436,7 @@ describe('the text of an error', () => {
     ['in another form', (text: string) => ({ sent: text })],
     ['as plain text', (text: string) => text],
   ])('never contains our secrets: %s', async (_title, form) => {
-    const { username, password } = newSubscription.credentials;
+    const { username, password } = address.credentials;
     const basic = Buffer.from(`${username}:${password}`).toString('base64');
     const echo = `first-token ${password} ${encodeURIComponent(password)} ${basic}`;
     const error = await errorWith({

@@ -70,7 +70,7 @@ export async function openAccountContext(
   const config = loadConfig({ env, readFile: () => '' }, serveSections);
   const receiver = await serve(config, logger, { nowUs, newId: randomUUID, random: Math.random });
   onTestFinished(() => receiver.close());
-  const publicUrl = receiver.url.replace('127.0.0.1', 'localhost');
+  const publicUrl = (receiver.url ?? '').replace('127.0.0.1', 'localhost');
   env.EARSHOT_PUBLIC_URL = publicUrl;
   const passDays = (days: number) => sandbox.clock.advance(days * 86_400_000);
   return { folder, dataDir, env, sandbox, receiver, publicUrl, log, run, passDays };

@@ -105,7 +105,7 @@ describe('a healthy part', () => {
       log({ pruned: { position: 1, receivedBeforeUs: 1, prunedAtUs: nowUs } }),
       'pruned, since 2025-03-28 12:00 UTC, 4.2 GiB',
     ],
-    ['subscriptions', {}, '2 running, last push: alps (2 min ago), sea-ice (3 h ago)'],
+    ['subscriptions', {}, '2 running, last notification: alps (2 min ago), sea-ice (3 h ago)'],
     [
       'subscriptions',
       { subscriptions: [changed(alps, { state: 'paused', pausedOnPurpose: true })] },
@@ -114,7 +114,7 @@ describe('a healthy part', () => {
     [
       'subscriptions',
       { subscriptions: ['a', 'b', 'c', 'd', 'e'].map((name) => changed(alps, { name })) },
-      '5 running, last push: a (2 min ago), b (2 min ago), c (2 min ago) and 2 more',
+      '5 running, last notification: a (2 min ago), b (2 min ago), c (2 min ago) and 2 more',
     ],
     [
       'subscriptions',

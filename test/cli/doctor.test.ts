@@ -64,6 +64,7 @@ describe('the doctor before anything is set up', () => {
       'skipped token',
       'skipped catalogue',
       'skipped subscriptions',
+      'skipped queues',
       'skipped limits',
       'skipped inference key',
       'skipped sinks',
@@ -141,7 +142,7 @@ describe('the doctor before anything is set up', () => {
     const workingDir = temporaryDirectory();
     const plain = await runCommand(['doctor'], { env, workingDir, fetch: noNetwork });
     expect(plain.code).toBe(1);
-    expect(plain.err).toMatch(/^earshot: [23] passed, [12] warnings?, 3 failed, 16 skipped\.\n$/);
+    expect(plain.err).toMatch(/^earshot: [23] passed, [12] warnings?, 3 failed, 17 skipped\.\n$/);
     const lines = plain.out.split('\n');
     expect(lines).toContain(
       'fail     public URL            EARSHOT_PUBLIC_URL is missing or invalid.',

@@ -20,7 +20,7 @@ async function openSources(changes: Partial<StatusSources> = {}) {
   const { store, dataDir } = await openSqliteStore({ nowUs: () => nowUs });
   const warned: object[] = [];
   const sources: StatusSources = {
-    ...{ store, dataDir, index: false, behindProxy: true },
+    ...{ store, dataDir, index: false, hasEndpoint: true, behindProxy: true },
     probes: { certificate: async () => null, disk: async () => null },
     receiver: async () => null,
     backgroundJobs: () => ({

@@ -14,6 +14,7 @@ import { subscriptionsFileName } from '../../src/config/subscriptions-file.ts';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { openStore } from '../../src/store/store.ts';
+import { registrationOf } from '../admin/samples.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type AccountContext, endpointPair, openAccountContext } from './account-context.ts';
 import { startCommand } from './fake-io.ts';
@@ -41,11 +42,11 @@ async function openQuietContext({ withCredentials = true } = {}) {
     EARSHOT_ACCOUNT_USERNAME: 'me',
     EARSHOT_ACCOUNT_PASSWORD: 'password',
   };
-  const config = loadAccountConfig({ env, readFile: () => '' });
+  const config = loadAccountConfig({ env, readFile: () => '' }, { publicUrl: true });
   const asked = vi.fn(() => Promise.reject(new Error('nobody may be asked')));
   const context = { ...io, nowUs: () => 0, fetch: asked, workingDir: folder };
   const round = () => maintenanceRound(config, store, context);
-  return { folder, dataDir, asked, round, acquireLock: createAcquireLock(dataDir) };
+  return { folder, dataDir, store, asked, round, acquireLock: createAcquireLock(dataDir) };
 }
 
 describe('a round', () => {
@@ -84,8 +85,9 @@ describe('a round', () => {
     },
   );
 
-  it('says what to do when there are no credentials', async () => {
-    const { round, acquireLock } = await openQuietContext({ withCredentials: false });
+  it('says what to do when there are no credentials for a push subscription', async () => {
+    const { store, round, acquireLock } = await openQuietContext({ withCredentials: false });
+    await store.administration.commit({ save: registrationOf() });
     await expect(round()).rejects.toMatchObject({
       text: expect.stringMatching(/no endpoint credentials.*credentials create/),
     });
@@ -98,7 +100,7 @@ describe('maintenance within a receiver', () => {
     const { env, folder, dataDir, log, receiver, run, passDays, sandbox } =
       await openAccountContext();
     expect((await run(['register', '--event', 'created', '--yes'])).code).toBe(0);
-    const config = loadAccountConfig({ env, readFile: () => '' });
+    const config = loadAccountConfig({ env, readFile: () => '' }, { publicUrl: true });
     const next = { username: 'earshot-next', password: 'the-next-endpoint-password' };
     await writeCredentialsFile(dataDir, [endpointPair, next]);
     await vi.waitFor(() => expect(log.join()).toContain('reloaded endpoint credentials'), {
@@ -232,7 +234,7 @@ it('logs changes, failures, and new notes', async () => {
 
 function roundOf({ env, sandbox, folder, receiver }: AccountContext) {
   const readFile = (path: string) => readFileSync(path, 'utf8');
-  const config = loadAccountConfig({ env, readFile });
+  const config = loadAccountConfig({ env, readFile }, { publicUrl: true });
   const io = {
     nowUs: () => Math.trunc(sandbox.clock.now()) * 1000,
     random: () => 0.5,

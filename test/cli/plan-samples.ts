@@ -9,6 +9,7 @@ export const endpoint = `${publicUrl}/notifications/alps`;
 
 export const desired: DesiredSubscription = {
   name: 'alps',
+  type: 'push',
   events: ['created', 'modified'],
   filter: "Collection/Name eq 'SENTINEL-2'",
   status: 'running',
@@ -25,8 +26,8 @@ export const current: CatalogueSubscription = {
   lastNotificationAtUs: null,
 };
 
-const { events, filter, status } = desired;
-const desiredState = { events, filter, status, endpoint };
+const { type, events, filter, status } = desired;
+const desiredState = { type, events, filter, status, endpoint };
 /** An empty plan for an account without subscriptions. */
 export const empty: Plan = {
   steps: [],

@@ -190,6 +190,7 @@ describe('a filter that the catalogue would reject', () => {
   it('causes only a warning if registered: the catalogue has accepted it', () => {
     const one: DesiredSubscription = {
       name: 'default',
+      type: 'push',
       events: ['created'],
       filter: wrong,
       status: 'running',

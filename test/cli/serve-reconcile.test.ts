@@ -98,8 +98,9 @@ function isWithin(filter: string, us: number): boolean {
 
 function registration(name: string, filter: string, atUs: number) {
   return {
-    ...{ name, filter, events: ['created', 'deleted'] as const, status: 'running' as const },
-    ...{ subscriptionId: null, credentialsDigest: null, unfinished: false, heldBy: null },
+    ...{ name, type: 'push' as const, filter, events: ['created', 'deleted'] as const },
+    ...{ status: 'running' as const, unfinished: false, heldBy: null },
+    ...{ subscriptionId: null, credentialsDigest: null },
     ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null },
     reported: null,
   };

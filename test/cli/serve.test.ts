@@ -39,7 +39,7 @@ async function startServing(tuning: ServeTuning, notAfterMs?: number) {
   const io = { nowUs: () => Date.now() * 1000, newId: () => 'id', random: Math.random };
   const receiver = await serve(config, log, io, tuning);
   onTestFinished(() => receiver.close());
-  const port = Number(new URL(receiver.url).port);
+  const port = Number(new URL(receiver.url ?? '').port);
   const open = async () => {
     const socket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false });
     onTestFinished(() => void socket.destroy());

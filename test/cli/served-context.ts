@@ -48,7 +48,7 @@ export async function openServed({ index = false } = {}) {
   const auth = `${credentials.username}:${credentials.password}`;
   const post = (path: string, body: string, login = auth): Promise<number> =>
     new Promise((resolve, reject) => {
-      const url = new URL(path, receiver.url);
+      const url = new URL(path, receiver.url ?? '');
       const sent = request(url, { method: 'POST', agent, auth: login }, (response) => {
         response.resume().on('end', () => resolve(response.statusCode ?? 0));
       });

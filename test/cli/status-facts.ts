@@ -49,6 +49,8 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
         ...{ pausesAtUs: nowUs + 59 * dayUs, cancelsAtUs: nowUs + 364 * dayUs },
       },
     ],
+    queues: [],
+    hasEndpoint: true,
     behindProxy: false,
     certificate: {
       notAfterUs: nowUs + 61 * dayUs,

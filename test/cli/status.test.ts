@@ -65,7 +65,9 @@ describe('earshot status', () => {
     const { code, out, err } = await status(['--check']);
     expect({ code, err }, out).toEqual({ code: 0, err: '' });
     expect(out).toMatch(/^All is well\.\n\n {3}receiver {7}accepting notifications, up for 12 h; /);
-    expect(part(out, 'subscriptions')).toContain('1 running, last push: sea-ice (60 min ago)');
+    expect(part(out, 'subscriptions')).toContain(
+      '1 running, last notification: sea-ice (60 min ago)',
+    );
     const lines = out.split('\n');
     expect(lines.length).toBeLessThanOrEqual(24);
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100);
@@ -144,7 +146,9 @@ describe('earshot status reports the cause of a problem:', () => {
     const env = { EARSHOT_ENDPOINT_USERNAME: '', EARSHOT_ENDPOINT_PASSWORD: '', EARSHOT_TLS: '' };
     const { code, out, err } = await status([], { env });
     expect(code).toBe(2);
-    expect(part(out, 'subscriptions')).toContain('1 running, last push: sea-ice (60 min ago)');
+    expect(part(out, 'subscriptions')).toContain(
+      '1 running, last notification: sea-ice (60 min ago)',
+    );
     expect(part(out, 'receiver')).toMatch(/^! {2}receiver .*The settings have problems/);
     const { log, failures } = JSON.parse((await status(['--json'], { env })).out);
     expect(log.lastPosition).toBe(2);

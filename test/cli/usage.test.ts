@@ -119,7 +119,7 @@ describe('usage errors', () => {
     ['query --before x', /whole number, 0 or more/],
     ['query --output xml', /Allowed choices are table, json, ndjson, csv/],
     ['query --order up', /Allowed choices are newest, oldest/],
-    ['query --source fax', /Allowed choices are push, reconcile/],
+    ['query --source fax', /Allowed choices are push, pull, reconcile/],
     ['query --time sensing', /Allowed choices are received, notification/],
     ['query surplus', /unknown command|too many arguments/],
     [

@@ -35,6 +35,8 @@ const EARSHOT_INFERENCE_MODEL = 'openai/gpt-oss-120b';
 const model = { EARSHOT_INFERENCE_API_KEY, EARSHOT_INFERENCE_MODEL };
 
 const secretWord = 'a word of mine';
+/** A push subscription is involved. */
+const needs = { publicUrl: true };
 
 describe('the configuration of start', () => {
   it('has defaults wherever a default is possible', () => {
@@ -67,7 +69,7 @@ describe('the configuration of start', () => {
       typeof value === 'object' && value !== null
         ? [value, ...Object.values(value).flatMap(partsOf)]
         : [];
-    const parts = [...partsOf(config), loadAccountConfig(environment(env))];
+    const parts = [...partsOf(config), loadAccountConfig(environment(env), needs)];
     expect(parts.length).toBeGreaterThan(12);
     expect(parts.filter((part) => !Object.isFrozen(part))).toEqual([]);
   });
@@ -282,6 +284,7 @@ describe('the configuration of an account command', () => {
       limits: { runningMax: 2, totalMax: 10 },
       probeCa: undefined,
       endpoint: { source: 'none', pairs: [] },
+      pullRequestsPerMinute: 120,
     });
   });
 
@@ -326,21 +329,21 @@ describe('a command that uses the account', () => {
     ['the public URL with a token', { EARSHOT_ACCESS_TOKEN }, [publicUrl]],
   ])('gets one report that it lacks %s', (_title, env, missing) => {
     const all = environment({ EARSHOT_DATA_DIR: temporaryDirectory(), ...env });
-    const error = refusalOf(() => loadAccountConfig(all));
+    const error = refusalOf(() => loadAccountConfig(all, needs));
     expect(error.code).toBe('configuration');
     expect(error.details).toEqual(missing);
-    expect(completeAccountConfig(loadConfig(all, accountSections))).toEqual({ missing });
+    expect(completeAccountConfig(loadConfig(all, accountSections), needs)).toEqual({ missing });
   });
 
   it('gets a report of problems before one of missing settings', () => {
     const env = environment({ EARSHOT_ACCOUNT_USERNAME, EARSHOT_DATA_DIR: temporaryDirectory() });
-    expect(refusalOf(() => loadAccountConfig(env)).details).toEqual([belongTogether]);
+    expect(refusalOf(() => loadAccountConfig(env, needs)).details).toEqual([belongTogether]);
   });
 
   it('receives account and public URL when both are set', () => {
     const EARSHOT_DATA_DIR = temporaryDirectory();
     const env = environment({ ...both, EARSHOT_PUBLIC_URL, EARSHOT_DATA_DIR });
-    const config = loadAccountConfig(env);
+    const config = loadAccountConfig(env, needs);
     expect(config).toEqual(loadConfig(env, accountSections));
     expect(config).toMatchObject({ publicUrl: EARSHOT_PUBLIC_URL, account: { kind: 'password' } });
   });

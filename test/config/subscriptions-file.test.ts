@@ -12,7 +12,7 @@ const load = async (folder: string) => (await loadFolder(folder)).subscriptions;
 const loadSubscriptions = async (text: string) => (await loadText(text)).subscriptions;
 const write = writeConfig;
 
-const bare = { events: ['created'], filter: '', status: 'running' };
+const bare = { type: 'push', events: ['created'], filter: '', status: 'running' };
 
 describe('earshot.config.ts', () => {
   it('gives its subscriptions by name, with defaults, and events in the order of the specification', async () => {

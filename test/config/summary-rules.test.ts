@@ -50,7 +50,7 @@ describe('a summary rule', () => {
     expect(rules).toEqual({ a: expected });
     // Registering compares these; the rule has no effect there.
     expect(subscriptions).toEqual([
-      { name: 'a', events: ['created'], filter: '', status: 'running' },
+      { name: 'a', type: 'push', events: ['created'], filter: '', status: 'running' },
     ]);
   });
 
@@ -146,7 +146,7 @@ describe('a summary rule with faults', () => {
     const slip = await loadText("export default { subscriptions: { a: { sumary: 'each' } } };\n");
     expect(slip.rules).toEqual(
       refused(
-        'subscriptions.a: "sumary" is not a known field. Did you mean summary? Known fields: events, filter, status, summary.',
+        'subscriptions.a: "sumary" is not a known field. Did you mean summary? Known fields: type, events, filter, status, summary.',
       ),
     );
     const above = await loadText('export default { subscriptions: {}, zzzzzzzz: {} };\n');

@@ -185,6 +185,7 @@ const examples = {
     good: { '1': 1, '600': 600 },
     bad: ['0', '-1', '1.5', 'many'],
   },
+  EARSHOT_PULL_REQUESTS_PER_MINUTE: counts,
   EARSHOT_ALERT_URL: {
     good: {
       'https://chat.example.org/hooks/a?b=c': 'https://chat.example.org/hooks/a?b=c',

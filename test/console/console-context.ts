@@ -255,7 +255,9 @@ export function createMemoryOperations(): Pick<
       ...{ nextDueAtUs: async () => null, sameReplay: async () => null },
       async *items() {},
     },
-    administration: { registrations: none, history: none, gaps: none, deliveryMarks: none },
+    administration: {
+      ...{ registrations: none, history: none, gaps: none, deliveryMarks: none, queues: none },
+    },
   };
 }
 

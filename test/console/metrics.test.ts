@@ -244,6 +244,12 @@ earshot_subscription_state{subscription="andes",state="absent"} 0
 earshot_subscription_last_delivery_timestamp_seconds{subscription="alps"} 1777716000
 earshot_subscription_pause_timestamp_seconds{subscription="alps"} 1778587200
 earshot_subscription_cancellation_timestamp_seconds{subscription="alps"} 1782907200
+earshot_pull_queue_entries{subscription="andes"} 27
+earshot_pull_queue_entries_max{subscription="andes"} 100000
+earshot_pull_oldest_entry_age_seconds{subscription="andes"} 14400
+earshot_pull_failing{subscription="andes"} 0
+earshot_pull_last_read_timestamp_seconds{subscription="andes"} 1777723197
+earshot_pull_requests{subscription="andes"} 30
 earshot_coverage_events{subscription="alps",kind="expected"} 17
 earshot_coverage_events{subscription="alps",kind="missing"} 18
 earshot_coverage_events{subscription="alps",kind="recovered"} 19

@@ -11,7 +11,7 @@ import {
   openConsole,
   summaryRow,
 } from './console-context.ts';
-import { filledOperations } from './operation-sample.ts';
+import { filledOperations, registration } from './operation-sample.ts';
 import { emptyStatus, sampleStatus } from './status-sample.ts';
 
 async function openWithAll() {
@@ -26,7 +26,15 @@ async function openWithAll() {
   });
   const status = async () => sampleStatus(true);
   const operations = filledOperations();
-  const context = await openConsole({ notifications, completeness, status, ...operations });
+  const pulled = { ...registration, name: 'andes', type: 'pull' as const };
+  const administration = {
+    ...operations.administration,
+    registrations: async () => [registration, pulled],
+  };
+  const context = await openConsole({
+    ...operations,
+    ...{ notifications, completeness, status, administration },
+  });
   const delay = { count: 1, p50Ms: 1, p90Ms: 2, p99Ms: 3, maxMs: 4 };
   const all = {
     sensingToPublication: delay,
@@ -65,7 +73,7 @@ const samples: Record<string, [good: string, bad: string | null]> = {
   event: ['created', null],
   subscription: ['alps', null],
   collection: ['SENTINEL-2', null],
-  source: ['push', 'pull'],
+  source: ['push', 'fax'],
   time: ['notification', 'any'],
   since: ['2026-04-01T00:00:00Z', 'now'],
   until: ['2026-01-01', 'now'],

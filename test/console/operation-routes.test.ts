@@ -16,6 +16,7 @@ describe('/api/subscriptions', () => {
       name: 'alps',
       id: 'an-id',
       state: 'running',
+      type: 'push',
       events: ['created'],
       filter: "Collection/Name eq 'SENTINEL-2'",
       path: '/notifications/alps',
@@ -25,6 +26,7 @@ describe('/api/subscriptions', () => {
       lastDeliveryAt: '2026-05-02T10:00:00.000000Z',
       pausesAt: '2026-05-12T12:00:00.000000Z',
       cancelsAt: '2026-07-01T12:00:00.000000Z',
+      queue: null,
       senders: [
         { username: 'new', lastAt: '2026-05-01T00:00:00.000001Z' },
         { username: 'old', lastAt: '2026-05-01T00:00:00.000000Z' },

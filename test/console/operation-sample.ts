@@ -8,7 +8,8 @@ import { createMemoryOperations } from './console-context.ts';
 export const seenUs = Date.UTC(2026, 4, 1) * 1000;
 
 export const registration: Registration = {
-  ...{ name: 'alps', events: ['created'], filter: "Collection/Name eq 'SENTINEL-2'" },
+  ...{ name: 'alps', type: 'push', events: ['created'] },
+  filter: "Collection/Name eq 'SENTINEL-2'",
   ...{ status: 'running', subscriptionId: 'an-id', unfinished: false },
   ...{ credentialsDigest: 'a-digest', activityAtUs: seenUs, notifiedAtUs: seenUs },
   ...{ runningSeenAtUs: seenUs, pausedSeenAtUs: seenUs, heldBy: 'command', reported: null },
@@ -59,6 +60,7 @@ export function filledOperations({ alerts = [1, 2], bodies = [1, 2] } = {}) {
         subscription === 'alps'
           ? [{ ...entry, action: 'created' as const, actor: 'register' as const, reason: 'New.' }]
           : [],
+      queues: none.administration.queues,
     },
     alerts: {
       ...none.alerts,

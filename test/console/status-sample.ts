@@ -56,6 +56,17 @@ export function sampleStatus(moved = false): Status {
         cancelsAtUs: null,
       },
     ],
+    queues: [
+      {
+        ...{ subscription: 'andes', subscriptionId: 'an-id', length: 27 + step },
+        ...{ lengthMax: 100_000 + step, oldestAtUs: agoUs(4 * hourUs), emptiedAtUs: agoUs(dayUs) },
+        ...{ readAtUs: agoUs(3_000_000), entriesPerHour: 28 + step, entries: 29 + step },
+        ...{ requests: 30 + step, failure: moved ? 'The catalogue is down.' : null },
+        failingSinceUs: moved ? agoUs(60_000_000) : null,
+        otherReader: moved ? { atUs: agoUs(hourUs), entries: 31 } : null,
+      },
+    ],
+    hasEndpoint: true,
     behindProxy: false,
     certificate: {
       notAfterUs: agoUs(-20 * dayUs),
@@ -166,6 +177,7 @@ export function emptyStatus(): Status {
     receiver: null,
     log: null,
     subscriptions: [],
+    queues: [],
     certificate: null,
     readers: [],
     sinks: [],

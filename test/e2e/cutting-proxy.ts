@@ -3,15 +3,21 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** Moment of a cut: before a request reaches the services, or after they have processed it, before the answer. */
-export type CutMoment = 'before' | 'after';
+/**
+ * Moment of a cut: before a request reaches the services; after they have processed it, before the answer; or after
+ * the answer was passed on.
+ */
+export type CutMoment = 'before' | 'after' | 'answered';
 
 export interface CuttingProxy {
   url: string;
   /** Returns the number of requests since the last `cutAt`. */
   count(): number;
-  /** Calls the callback at this request, counted from 1, which gets no answer. */
-  cutAt(number: number, moment: CutMoment, cut: () => void): void;
+  /**
+   * Calls the callback at this request, counted from 1, of those whose URL contains `part` (default: all). From the cut
+   * on, nothing is forwarded or answered.
+   */
+  cutAt(number: number, moment: CutMoment, cut: () => void, part?: string): void;
   /** Forwards all requests again. */
   letPass(): void;
 }
@@ -19,17 +25,18 @@ export interface CuttingProxy {
 /** Starts a proxy on loopback in front of an address like `http://127.0.0.1:1234`. */
 export async function startCuttingProxy(target: string): Promise<CuttingProxy> {
   let count = 0;
-  let plan: { number: number; moment: CutMoment; cut: () => void } | null = null;
+  let plan: { number: number; moment: CutMoment; cut: () => void; part: string } | null = null;
   const handle = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    count += 1;
+    if (plan !== null && count >= plan.number) return;
+    if (incoming.url?.includes(plan?.part ?? '')) count += 1;
     const isCut = plan?.number === count ? plan : null;
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(Buffer.from(chunk));
     const body = Buffer.concat(chunks);
     if (isCut?.moment === 'before') return isCut.cut();
     const answer = await forward(target, incoming, body);
-    if (isCut !== null) return isCut.cut();
-    outgoing.writeHead(answer.status, answer.headers).end(answer.body);
+    if (isCut?.moment === 'after') return isCut.cut();
+    outgoing.writeHead(answer.status, answer.headers).end(answer.body, isCut?.cut);
   };
   const server = createServer((incoming, outgoing) => {
     handle(incoming, outgoing).catch(() => outgoing.destroy());
@@ -42,9 +49,9 @@ export async function startCuttingProxy(target: string): Promise<CuttingProxy> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     count: () => count,
-    cutAt: (number, moment, cut) => {
+    cutAt: (number, moment, cut, part = '') => {
       count = 0;
-      plan = { number, moment, cut };
+      plan = { number, moment, cut, part };
     },
     letPass: () => {
       count = 0;

@@ -24,7 +24,7 @@ async function openContext(count: number) {
     writeFileSync(file, body);
     return file;
   });
-  const counter = await countConnections(Number(new URL(url).port));
+  const counter = await countConnections(Number(new URL(url ?? '').port));
   const target = `https://localhost:${counter.port}/notifications/real-clients`;
   const bodies = async () => {
     const stored: string[] = [];

@@ -34,7 +34,8 @@ async function openData(): Promise<{ dataDir: string; store: Store }> {
   const events = ['created', 'modified', 'deleted'] as const;
   await store.administration.commit({
     save: {
-      ...{ name: subscription, events, filter: '', status: 'running', unfinished: false },
+      ...{ name: subscription, type: 'push', events, filter: '' },
+      ...{ status: 'running', unfinished: false },
       ...{ subscriptionId: '00000000-0000-4000-8000-000000000000', credentialsDigest: null },
       ...{ activityAtUs: nowUs, notifiedAtUs: nowUs, runningSeenAtUs: nowUs },
       ...{ pausedSeenAtUs: null, heldBy: null, reported: null },

@@ -36,7 +36,7 @@ async function openStartContext() {
   const passMs = (ms: number) => sandbox.clock.advance(ms);
   passMs(hourMs - (sandbox.clock.now() % hourMs) + 5 * minuteMs);
   // From now on, the command listens at this address.
-  env.EARSHOT_LISTEN = new URL(receiver.url).host;
+  env.EARSHOT_LISTEN = new URL(receiver.url ?? '').host;
   env.EARSHOT_RECONCILE_REQUESTS_PER_MINUTE = '60000';
   await receiver.close();
   const reader = openStoreReader(dataDir);

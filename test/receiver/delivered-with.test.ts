@@ -84,7 +84,7 @@ async function startServing() {
   });
   onTestFinished(() => receiver.close());
   const { store, close, url } = receiver;
-  return { dataDir, clock, post: clientOf(url), administration: store.administration, close };
+  return { dataDir, clock, post: clientOf(url ?? ''), administration: store.administration, close };
 }
 
 function sorted(marks: readonly DeliveryMark[]): DeliveryMark[] {

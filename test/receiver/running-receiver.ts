@@ -70,7 +70,7 @@ export async function startReceiver(
     { nowUs: () => clock.us, newId: randomUUID, random: Math.random },
   );
   onTestFinished(() => running.close());
-  const port = Number(new URL(running.url).port);
+  const port = Number(new URL(running.url ?? '').port);
   return { port, caPem, store: running.store, log: lines, clock, close: running.close };
 }
 

@@ -110,7 +110,11 @@ export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
     odd: 0,
     undecided: 0,
     pauses: 0,
-    listing: { list: (query, signal) => list(setUp, pageMax, query, signal), spent },
+    listing: {
+      list: (query, signal) => list(setUp, pageMax, query, signal),
+      product: () => Promise.reject(new Error('A single product was requested.')),
+      spent,
+    },
     completeness: {
       recoveredEvents: completeness.recoveredEvents,
       coverage: completeness.coverage,

@@ -9,9 +9,11 @@ import type { Io } from '../../src/cli/io.ts';
 import { maintenanceRound } from '../../src/cli/start/maintenance.ts';
 import { createReconcileRounds } from '../../src/cli/start/reconcile.ts';
 import { type RunningReceiver, serve } from '../../src/cli/start/serve.ts';
+import { needsEndpoint } from '../../src/cli/subscription-ways.ts';
 import {
   loadAccountConfig,
   loadConfig,
+  loadServed,
   reconcileSections,
   serveSections,
 } from '../../src/config/config.ts';
@@ -21,7 +23,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import { type Ended, runCommand } from '../cli/fake-io.ts';
 
-const account = { username: 'me@example.org', password: 'the-password-of-the-account' };
+export const account = { username: 'me@example.org', password: 'the-password-of-the-account' };
 
 export interface MonthContext {
   dataDir: string;
@@ -31,7 +33,7 @@ export interface MonthContext {
   nowMs(): number;
   /** Null while the receiver is closed. */
   receiver(): RunningReceiver | null;
-  /** Starts the receiver, always on the same port. */
+  /** Starts the receiver, always on the same port; without a listener if all subscriptions are pull. */
   open(): Promise<void>;
   /** Stops the receiver. */
   shut(): Promise<void>;
@@ -50,27 +52,27 @@ export interface MonthContext {
   close(): Promise<void>;
 }
 
-/** Starts the sandbox and the receiver. The clock stands still unless the sandbox advances it. */
-export async function openMonthContext(options: {
+interface MonthContextOptions {
   folder: string;
   seed: number;
   startMs: number;
   sandbox?: Partial<SandboxOptions>;
-}): Promise<MonthContext> {
-  const { folder, seed, startMs } = options;
+  /** False: the receiver has no certificate and no credentials, and is not started yet. */
+  hasEndpoint?: boolean;
+}
+
+/** Starts the sandbox and the receiver. The clock stands still unless the sandbox advances it. */
+export async function openMonthContext(options: MonthContextOptions): Promise<MonthContext> {
+  const { folder, seed, startMs, hasEndpoint = true } = options;
   const dataDir = join(folder, 'data');
-  const { authorityPem, certificateFile, keyFile } = await createEndpoint(folder);
-  const authorityFile = join(folder, 'authority.pem');
-  writeFileSync(authorityFile, authorityPem);
+  const endpoint = hasEndpoint ? await createMonthEndpoint(folder) : null;
   const sandbox = await startSandbox({
     ...{ account, seed, now: () => startMs, count: 0 },
-    trustedCaPems: [authorityPem],
+    trustedCaPems: endpoint === null ? [] : [endpoint.authorityPem],
     ...options.sandbox,
   });
   const env: Record<string, string> = {
-    EARSHOT_TLS_CERT: certificateFile,
-    EARSHOT_TLS_KEY: keyFile,
-    EARSHOT_PROBE_CA: authorityFile,
+    ...endpoint?.env,
     EARSHOT_DATA_DIR: dataDir,
     EARSHOT_LISTEN: '127.0.0.1:0',
     EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
@@ -84,6 +86,7 @@ export async function openMonthContext(options: {
   const nowUs = () => Math.trunc(sandbox.clock.now()) * 1_000;
   const io = createIo({ env, folder, seed, nowUs });
   const context = createContext({ sandbox, env, io, dataDir, folder });
+  if (!hasEndpoint) return context;
   try {
     const created = await context.command(['credentials', 'create']);
     if (created.code !== 0) throw new Error(created.err);
@@ -93,6 +96,18 @@ export async function openMonthContext(options: {
     throw error;
   }
   return context;
+}
+
+async function createMonthEndpoint(folder: string) {
+  const { authorityPem, certificateFile, keyFile } = await createEndpoint(folder);
+  const authorityFile = join(folder, 'authority.pem');
+  writeFileSync(authorityFile, authorityPem);
+  const env = {
+    EARSHOT_TLS_CERT: certificateFile,
+    EARSHOT_TLS_KEY: keyFile,
+    EARSHOT_PROBE_CA: authorityFile,
+  };
+  return { authorityPem, env };
 }
 
 interface ContextDeps extends Pick<MonthContext, 'sandbox' | 'dataDir' | 'folder'> {
@@ -133,10 +148,17 @@ function createContext({ sandbox, env, io, dataDir, folder }: ContextDeps): Mont
     nowMs: sandbox.clock.now,
     receiver: () => served?.receiver ?? null,
     open: async () => {
-      const receiver = await serve(loadConfig({ ...io, env }, serveSections), log, io);
-      const { port } = new URL(receiver.url);
-      env.EARSHOT_LISTEN = `127.0.0.1:${port}`;
-      env.EARSHOT_PUBLIC_URL = `https://localhost:${port}`;
+      const hasEndpoint = await needsEndpoint({ ...io, env });
+      const receiver = await serve(
+        loadServed({ ...io, env }, serveSections, { hasEndpoint }),
+        log,
+        io,
+      );
+      if (receiver.url !== null) {
+        const { port } = new URL(receiver.url);
+        env.EARSHOT_LISTEN = `127.0.0.1:${port}`;
+        env.EARSHOT_PUBLIC_URL = `https://localhost:${port}`;
+      }
       const { store, products } = receiver;
       const stopping = new AbortController();
       const config = loadConfig({ ...io, env }, reconcileSections);
@@ -152,7 +174,7 @@ function createContext({ sandbox, env, io, dataDir, folder }: ContextDeps): Mont
       return isDone;
     },
     maintain: async () => {
-      const config = loadAccountConfig({ ...io, env });
+      const config = loadAccountConfig({ ...io, env }, { publicUrl: true });
       await maintenanceRound(config, up().receiver.store, io);
     },
     command: (argv, send = fetch) =>

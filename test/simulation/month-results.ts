@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { type HourCoverage, hourUs } from '../../src/domain/completeness.ts';
 import { parseDate } from '../../src/domain/dates.ts';
+import type { NotificationSource } from '../../src/domain/ports.ts';
 import type { SubscriptionEvent } from '../../src/domain/subscription.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { bodyReader } from '../../src/store/bodies/bodies.ts';
@@ -106,8 +107,8 @@ interface LoggedEvent {
   productId: string;
   /** PublicationDate, ModificationDate or DeletionDate of the record. */
   dateUs: number;
-  source: 'push' | 'reconcile';
-  /** Time of its first push; null without a push. */
+  source: NotificationSource;
+  /** Time when it was first pushed or pulled; null if it was only fetched. */
   pushedAtUs: number | null;
 }
 
@@ -151,7 +152,7 @@ function toLogged(
   const record = (item.value ?? item.Value) as Record<string, unknown>;
   const date = parseDate(String(record[dateFields[row.event]]));
   if (date === null) throw new Error(`Entry ${row.position} has no date.`);
-  const pushedAtUs = row.source === 'push' ? receivedAtUs : row.pushedAtUs;
+  const pushedAtUs = row.source === 'reconcile' ? row.pushedAtUs : receivedAtUs;
   return { ...row, dateUs: date.us, pushedAtUs };
 }
 

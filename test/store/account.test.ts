@@ -8,13 +8,16 @@ import {
   type NewGap,
   type Registration,
 } from '../../src/domain/account.ts';
+import { queueState } from '../domain/sample-queue.ts';
 import { openLocalStore } from './local-store.ts';
+import { openSqliteStore, writeVersion } from './sqlite-store.ts';
 
 const atUs = 1_795_000_000_000_001;
 
 /** A registration with a value in every field. */
 const registration: Registration = {
   name: 'alps',
+  type: 'push',
   events: ['created', 'deleted'],
   filter: "contains(Name,'Kärnten €') \n and 1 eq 1",
   status: 'running',
@@ -33,6 +36,7 @@ const registration: Registration = {
 const bare: Registration = {
   ...registration,
   name: 'a-bare-one',
+  type: 'pull',
   events: ['modified'],
   filter: '',
   status: 'paused',
@@ -116,6 +120,77 @@ describe('stored registrations', () => {
     const administration = await openAdministration();
     await administration.commit({});
     expect(await administration.registrations()).toEqual([]);
+  });
+});
+
+describe('stored states of queues', () => {
+  const other = { otherReader: { atUs: atUs + 5, entries: 7 } };
+  const known = queueState({ failure: 'Größe, € and "quotes"', failingSinceUs: atUs, ...other });
+  const unread = queueState({
+    ...{ subscription: 'andes', length: null, emptiedAtUs: null, readAtUs: null },
+    entriesPerHour: null,
+  });
+
+  it('keep every field, including null fields, over a restart, sorted by subscription', async () => {
+    const { store, reopen } = await openLocalStore();
+    expect(await store.administration.queues()).toEqual([]);
+    await store.administration.saveQueues([unread, known]);
+    expect(await store.administration.queues()).toEqual([known, unread]);
+    expect(await (await reopen()).administration.queues()).toEqual([known, unread]);
+  });
+
+  it('are replaced all at once', async () => {
+    const administration = await openAdministration();
+    await administration.saveQueues([known, unread]);
+    await administration.saveQueues([{ ...unread, length: 3 }]);
+    expect(await administration.queues()).toEqual([{ ...unread, length: 3 }]);
+    await administration.saveQueues([]);
+    expect(await administration.queues()).toEqual([]);
+  });
+
+  it('stay as they were when two of them have the same subscription', async () => {
+    const administration = await openAdministration();
+    await administration.saveQueues([known]);
+    await expect(administration.saveQueues([unread, unread])).rejects.toThrow();
+    expect(await administration.queues()).toEqual([known]);
+  });
+
+  it('are independent of the registrations', async () => {
+    const administration = await openAdministration();
+    await administration.commit({ save: { ...registration, type: 'pull' } });
+    await administration.saveQueues([known]);
+    await administration.commit({ save: registration });
+    expect(await administration.queues()).toEqual([known]);
+    expect(await administration.registrations()).toEqual([registration]);
+  });
+});
+
+describe('a database of version 12', () => {
+  const write = () =>
+    writeVersion(12, (database) =>
+      database.exec(
+        `INSERT INTO registration (name, events, filter, status, unfinished, activity_at_us, notified_at_us)
+           VALUES ('alps', '["created"]', 'true', 'running', 0, 30, 31), ('andes', '["deleted"]', '', 'paused', 1, 40, 41)`,
+      ),
+    );
+
+  it('is upgraded: its subscriptions are push, and it has no queues', async () => {
+    const { store } = await openSqliteStore({ dataDir: write() });
+    expect(await store.administration.registrations()).toMatchObject([
+      { name: 'alps', type: 'push', events: ['created'], filter: 'true', activityAtUs: 30 },
+      { name: 'andes', type: 'push', events: ['deleted'], status: 'paused', unfinished: true },
+    ]);
+    expect(await store.administration.queues()).toEqual([]);
+  });
+
+  it('keeps a change from push to pull after the upgrade', async () => {
+    const { store, reopen } = await openSqliteStore({ dataDir: write() });
+    await store.administration.commit({ save: { ...registration, type: 'pull' } });
+    await store.administration.saveQueues([queueState()]);
+    const { administration } = await reopen();
+    const types = (await administration.registrations()).map(({ type }) => type);
+    expect(types).toEqual(['pull', 'push']);
+    expect(await administration.queues()).toEqual([queueState()]);
   });
 });
 

@@ -158,6 +158,7 @@ describe('the arrival counts', () => {
 
 const registration: Registration = {
   name: subscription,
+  type: 'push',
   events: ['created', 'deleted'],
   filter: "startswith(Name,'S2')",
   status: 'running',

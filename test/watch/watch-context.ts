@@ -18,6 +18,7 @@ export const beginUs = Math.floor(1_795_000_000_000_000 / (7 * dayUs)) * 7 * day
 
 export const registration = (fields: Partial<Registration> = {}): Registration => ({
   name: 'alps',
+  type: 'push',
   events: ['created'],
   filter: '',
   status: 'running',

@@ -130,7 +130,7 @@ Examples:
   $ earshot credentials rotate --wait 120       wait up to 2 minutes
   $ earshot credentials rotate --skip-probe     do not check the endpoint first`,
   check: (_, io) => {
-    const { endpoint } = loadAccountConfig(io);
+    const { endpoint } = loadAccountConfig(io, { publicUrl: true });
     if (endpoint.source === 'variables') throw setByVariables();
     if (endpoint.source === 'none') {
       throw new AppError('configuration', 'There are no credentials to rotate.', {
@@ -147,7 +147,7 @@ async function rotate(
   { account, ...io }: Io & Pick<Parts, 'account'>,
   { wait, skipProbe = false }: { wait: number; skipProbe?: boolean },
 ): Promise<void> {
-  const { dataDir } = loadAccountConfig(io);
+  const { dataDir } = loadAccountConfig(io, { publicUrl: true });
   const { rotateCredentials } = await import('../../admin/rotate-credentials.ts');
   await rotateCredentials(
     { waitMs: wait * 1000, skipProbe },

@@ -1,7 +1,7 @@
 /** `earshot demo`: runs a sandbox catalogue and a receiver on one machine. */
 import { defineCommand } from '../command.ts';
 import type { DemoFlags } from '../demo/run-demo.ts';
-import { wholeNumber } from '../flags.ts';
+import { pullFlagText, wholeNumber } from '../flags.ts';
 
 export const demoCommand = defineCommand('demo', {
   description:
@@ -19,6 +19,7 @@ export const demoCommand = defineCommand('demo', {
         '--faults',
         'inject faults (duplicates, lost answers, unusual formats, lost notifications)',
       )
+      .option('--pull', pullFlagText)
       .option(
         '--receivers <number>',
         'number of receivers with a shared log in PostgreSQL, one of which is killed',
@@ -36,6 +37,9 @@ the counts of this subscription:
 {"published","delivered","stored","duplicates","quarantined","summaries"}. With --faults, the line
 also has "recovered". "summaries" counts the summaries of both subscriptions, at most 250.
 
+With --pull, the receiver reads the queues of pull subscriptions. --faults then injects faults of
+the queue (429, lost answers, repeated pages), and no notification is lost.
+
 With --receivers, the demo starts a temporary PostgreSQL server and that many receivers behind a
 load balancer. One receiver is killed while products arrive, and started again. The last line of
 output has the counts: {"published","delivered","stored","missing","receivers","killed"}. PostgreSQL
@@ -48,6 +52,7 @@ Examples:
   $ earshot demo --once                        publish 200 products, then print the counts
   $ earshot demo --once --products 500 --faults     publish 500 products with faults
   $ earshot demo --once --records products.jsonl    publish your own records
+  $ earshot demo --pull                        without a certificate
   $ earshot demo --receivers 3                 kill one of three receivers`,
   // Loaded on demand: the demo imports most modules, and `--help` does not need them.
   run: async (io, { receivers, ...flags }: DemoFlags & { receivers?: number }) => {

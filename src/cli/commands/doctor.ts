@@ -55,21 +55,27 @@ const checksOfRunning = [
   'endpoint login',
   'login required',
   'subscriptions',
+  'queues',
 ];
 
 /**
- * Prints each finding as soon as it is known. `beforeStart` omits checks that need a running receiver. Rejects with
+ * Prints each finding as soon as it is known. `beforeStart` omits checks that need a running receiver; `hasEndpoint` is
+ * set before the first registration. Rejects with
  * `unavailable` if a check failed.
  */
 export async function runDoctor(
   io: Io,
-  { json, beforeStart = false }: { json?: true; beforeStart?: boolean },
+  {
+    json,
+    beforeStart = false,
+    hasEndpoint,
+  }: { json?: true; beforeStart?: boolean; hasEndpoint?: boolean },
 ): Promise<void> {
   // Loaded on demand: the checks import most modules, and `--help` does not need them.
   const account = await import('../doctor/account-steps.ts');
   const endpoint = await import('../doctor/endpoint-steps.ts');
   const { sharedLogSteps } = await import('../doctor/shared-log-step.ts');
-  const settings = await readDoctorSettings(io);
+  const settings = await readDoctorSettings(io, hasEndpoint);
   const all = [
     ...endpoint.machineSteps(settings, io),
     ...sharedLogSteps(settings, io),

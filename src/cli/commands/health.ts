@@ -2,12 +2,29 @@
 import { loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { defineCommand } from '../command.ts';
-import { probeReceiver } from '../running-receiver.ts';
+import type { Io } from '../io.ts';
+import { type ProbedAddress, probeReceiver } from '../running-receiver.ts';
+import { needsEndpoint } from '../subscription-ways.ts';
+
+/** Returns the private listener of a receiver that only reads queues. */
+async function addressOf(io: Io): Promise<ProbedAddress> {
+  if (await needsEndpoint(io)) return loadConfig(io, ['health']).health;
+  const { console } = loadConfig(io, ['console']);
+  if (console !== null) return { listen: console.listen, secure: false, credentials: null };
+  throw new AppError(
+    'configuration',
+    'The receiver has no listener: EARSHOT_CONSOLE_LISTEN is off.',
+    {
+      advice: 'Set EARSHOT_CONSOLE_LISTEN, or use `earshot status`.',
+    },
+  );
+}
 
 export const healthCommand = defineCommand('health', {
   description: 'Check if the receiver on this machine can store notifications now.',
   help: `Use the command for health checks of containers, and in scripts. The command sends a request to
-EARSHOT_LISTEN with the endpoint credentials, and therefore needs the settings of the receiver. Over
+EARSHOT_LISTEN with the endpoint credentials, and therefore needs the settings of the receiver. If
+all subscriptions are pull, then the request is sent to EARSHOT_CONSOLE_LISTEN. Over
 HTTPS, the certificate is not verified, because the address is local. The receiver reports success
 if a commit to disk succeeded in the last few seconds. For all other checks, run \`earshot doctor\`.
 
@@ -18,8 +35,7 @@ Examples:
   $ docker exec earshot earshot health > /dev/null     use the exit code, in a container
   $ until earshot health; do sleep 2; done             wait until the receiver accepts notifications`,
   run: async (io) => {
-    const { health } = loadConfig(io, ['health']);
-    const { state, origin, reason } = await probeReceiver(health, io.signal);
+    const { state, origin, reason } = await probeReceiver(await addressOf(io), io.signal);
     if (state !== 'accepting') {
       throw new AppError(
         'unavailable',

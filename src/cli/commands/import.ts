@@ -6,7 +6,12 @@ import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { type CatalogueEvent, coversEvent } from '../../domain/completeness.ts';
 import { readNotifications } from '../../domain/notification.ts';
-import type { Delivery, Quarantine, Receipt } from '../../domain/ports.ts';
+import {
+  type Delivery,
+  notificationSources,
+  type Quarantine,
+  type Receipt,
+} from '../../domain/ports.ts';
 import { decodeStored } from '../../http/request-body.ts';
 import { databaseFileName, inodeOf } from '../../store/engine/database.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
@@ -120,7 +125,7 @@ export async function importLog(from: StoreReader, to: Target, io: Context): Pro
     const done = counts.notifications;
     if (done % 1_000 === 0 || done === total) progress.show(`${done} of ${total} notifications`);
     const { subscription, receivedAtUs } = row;
-    const source = row.source === 'reconcile' ? 'reconcile' : 'push';
+    const source = notificationSources.find((known) => known === row.source) ?? 'push';
     const { bytes: body, encoding } = await from.original(row.position);
     const encoded = encoding === null ? undefined : decodeStored(body, encoding);
     const delivery: Delivery = { body, encoded, subscription, receivedAtUs, source, headers: [] };

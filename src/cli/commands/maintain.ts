@@ -1,7 +1,6 @@
 /** `earshot maintain`: runs the maintenance of the subscriptions once. */
 import type { MaintenanceResult } from '../../admin/maintain.ts';
 import { noteText } from '../../admin/review.ts';
-import { loadAccountConfig } from '../../config/config.ts';
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/text.ts';
@@ -40,7 +39,6 @@ Examples:
   $ earshot maintain --json           print JSON
   $ earshot maintain --skip-probe     do not check the endpoint first`,
   run: async (io: Io, { json, skipProbe = false }: MaintainFlags) => {
-    loadAccountConfig(io);
     const inFile = await loadSubscriptionsFile(io.workingDir);
     const { maintain } = await import('../../admin/maintain.ts');
     const results = await withParts(

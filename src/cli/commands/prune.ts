@@ -13,6 +13,7 @@ import type {
   PruneRequest,
   Retention,
 } from '../../domain/pruning.ts';
+import { recordReader } from '../../domain/pull-queue.ts';
 import { sinkReader } from '../../domain/sinks.ts';
 import { summaryReader } from '../../domain/summaries.ts';
 import { sizeText } from '../../domain/text.ts';
@@ -316,6 +317,7 @@ const blockerAdvice: Record<PruneBlocker['kind'], (key: string) => string> = {
 
 function advanceText(key: string): string {
   if (key === summaryReader) return '`earshot summarize`';
+  if (key === recordReader) return '`earshot start`';
   if (key.includes(':')) return '`earshot start`, if earshot.config.ts has the sink';
   return `\`earshot tail --reader ${key}\``;
 }

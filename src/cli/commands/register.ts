@@ -15,6 +15,7 @@ import {
   defaultSubscriptionName,
   type RequestedStatus,
   requestedStatuses,
+  requirePublicUrl,
 } from '../../domain/subscription.ts';
 import { printable } from '../../domain/text.ts';
 import type { OpenedAccount } from '../account.ts';
@@ -31,6 +32,7 @@ import {
   type SubscriptionFlags,
   showFilter,
 } from '../register-filter.ts';
+import { needsEndpoint } from '../subscription-ways.ts';
 
 interface RegisterFlags extends SubscriptionFlags {
   status?: RequestedStatus;
@@ -99,8 +101,10 @@ Examples:
 export async function register(io: Io, flags: RegisterFlags): Promise<void> {
   const file = await loadSubscriptionsFile(io.workingDir);
   const filter = filterOfFlags(flags, io);
-  const { event, status, subscription } = flags;
-  const isStated = [event, filter, status, subscription].some((flag) => flag !== undefined);
+  const { event, status, subscription, pull, push } = flags;
+  const isStated = [event, filter, status, subscription, pull, push].some(
+    (flag) => flag !== undefined,
+  );
   if (file !== null && isStated) throw describedTwice();
   const readOnly = (flags.dryRun || flags.check) ?? false;
   if (flags.json && !(flags.yes || readOnly)) {
@@ -109,13 +113,16 @@ export async function register(io: Io, flags: RegisterFlags): Promise<void> {
       'With --json, there is no prompt. Add --dry-run, --check or --yes.',
     );
   }
-  const config = loadAccountConfig(io);
+  const inFile = file?.some(({ type }) => type === 'push');
+  const publicUrl = !pull && (push === true || (inFile ?? (await needsEndpoint(io))));
+  const config = loadAccountConfig(io, { publicUrl });
   refuseTooMany(file ?? [], config);
   const withAccount = async ({ account }: Pick<Parts, 'account'>) => {
     const before = await lastRegistered(account);
     const one = isStated ? describedByFlags(flags, filter, before) : null;
     const desired = file ?? (one === null ? before : [one]);
     if (desired.length === 0 && file === null) throw nothingDescribed();
+    if (desired.some(({ type }) => type === 'push')) requirePublicUrl(account.publicUrl);
     warnOfMixedEvents(desired, io);
     if (filter?.trim() === '') {
       io.stderr.write(`${painter(io, io.stderr)('yellow', emptyFilter)}\n`);
@@ -123,7 +130,7 @@ export async function register(io: Io, flags: RegisterFlags): Promise<void> {
     const shown = filter === undefined || flags.json ? null : one;
     await planAndApply({ desired, shown, readOnly }, flags, account, config, io);
   };
-  await withParts(io, ['account'], withAccount, { account: { readOnly } });
+  await withParts(io, ['account'], withAccount, { account: { readOnly, publicUrl } });
 }
 
 const emptyFilter =
@@ -177,7 +184,9 @@ async function apply(
   await confirm(io, 'Apply these changes?', { yes });
   const paint = painter(io, io.stderr);
   if (skipProbe) io.stderr.write(`${paint('yellow', skippedProbe)}\n`);
-  await applyPlan(prepared, await account.withCredentials(), {
+  const { steps } = prepared.plan;
+  const needsCredentials = steps.some((step) => 'desired' in step && step.desired.type === 'push');
+  await applyPlan(prepared, needsCredentials ? await account.withCredentials() : account, {
     actor: 'register',
     skipProbe: skipProbe === true,
     onStep: (step) => {
@@ -206,17 +215,21 @@ async function showPlan(
 
 /** Subscription of the flags; missing ones keep the last registered value. */
 function describedByFlags(
-  { event, status, subscription: name = defaultSubscriptionName }: RegisterFlags,
+  { event, status, pull, push, subscription: name = defaultSubscriptionName }: RegisterFlags,
   filter: string | undefined,
   before: readonly DesiredSubscription[],
 ): DesiredSubscription {
   const last = before.find((one) => one.name === name);
   // A name alone must not subscribe to all products.
-  if (last === undefined && [event, filter, status].every((flag) => flag === undefined)) {
+  if (
+    last === undefined &&
+    [event, filter, status, pull, push].every((flag) => flag === undefined)
+  ) {
     throw nothingDescribed();
   }
   return {
     name,
+    type: pull ? 'pull' : push ? 'push' : (last?.type ?? 'push'),
     events: event ?? last?.events ?? ['created'],
     filter: filter ?? last?.filter ?? '',
     status: status ?? last?.status ?? 'running',
@@ -228,8 +241,9 @@ async function lastRegistered(account: OpenedAccount): Promise<DesiredSubscripti
   const { administration, client, publicUrl } = account;
   const registrations = await administration.registrations();
   if (registrations.length === 0) return desiredFromAccount(await client.list(), publicUrl);
-  return registrations.map(({ name, events, filter, status }) => ({
+  return registrations.map(({ name, type, events, filter, status }) => ({
     name,
+    type,
     events,
     filter,
     status,

@@ -2,7 +2,7 @@
 import {
   checkConfig,
   dataSections,
-  loadConfig,
+  loadServed,
   type ServeConfig,
   startSections,
 } from '../../config/config.ts';
@@ -12,6 +12,7 @@ import type { Closers } from '../closers.ts';
 import { defineCommand } from '../command.ts';
 import { type Io, pause, untilAborted } from '../io.ts';
 import type { RunningReceiver } from '../start/serve.ts';
+import { needsEndpoint } from '../subscription-ways.ts';
 import { startSystemdNotices } from '../systemd.ts';
 
 export const startCommand = defineCommand('start', {
@@ -45,7 +46,8 @@ export async function start(
   beforeJobs: (receiver: RunningReceiver) => Promise<void> = async () => {},
 ): Promise<void> {
   await copySharedFiles(io);
-  const config = loadConfig(io, startSections);
+  const hasEndpoint = await needsEndpoint(io);
+  const config = loadServed(io, startSections, { hasEndpoint });
   // Loaded on demand: other commands do not need the server.
   const [
     { createLogger },
@@ -157,8 +159,21 @@ async function warnOfOpenFiles(io: Io, log: Logger): Promise<void> {
 }
 
 function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): void {
+  const { url, consoleUrl } = receiver;
+  const { dataDir, console } = config;
+  if (url === null) {
+    const reason = 'all subscriptions are pull, and EARSHOT_PUBLIC_URL is not set';
+    log.info({ dataDir, consoleUrl, reason }, 'ready to read queues, without a public listener');
+  } else announceEndpoint(config, receiver, log);
+  if (console?.password !== undefined && consoleUrl !== null) {
+    log.info({}, 'the private listener uses plain HTTP: use its password in trusted networks only');
+  }
+  if (consoleUrl !== null) log.info({ page: `${consoleUrl}/` }, 'serving the web page');
+}
+
+function announceEndpoint(config: ServeConfig, receiver: RunningReceiver, log: Logger): void {
   const { url, consoleUrl, hasCertificate } = receiver;
-  const { dataDir, publicUrl, tls, trustedProxies, console } = config;
+  const { dataDir, publicUrl, tls, trustedProxies } = config;
   const warn = (message: string) => log.warn({}, message);
   if (tls.kind === 'off') {
     warn('EARSHOT_TLS=off: passwords are sent unencrypted unless a proxy in front uses HTTPS');
@@ -168,13 +183,9 @@ function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): 
       'EARSHOT_TRUSTED_PROXIES is not set: behind a proxy, all clients share one limit of failed logins. Set the variable to the address of the proxy',
     );
   }
-  if (console?.password !== undefined && consoleUrl !== null) {
-    log.info({}, 'the private listener uses plain HTTP: use its password in trusted networks only');
-  }
   const endpoint = `${publicUrl ?? url}/notifications/<name>`;
   const state = hasCertificate
     ? 'ready to receive notifications'
     : 'waiting for the certificate; notifications are received after it is issued';
   log.info({ url, dataDir, endpoint, consoleUrl }, state);
-  if (consoleUrl !== null) log.info({ page: `${consoleUrl}/` }, 'serving the web page');
 }

@@ -1,11 +1,11 @@
 /** `earshot status`: shows the state of all parts on one screen. */
 
 import {
-  type Config,
   comparisonOff,
   type DataConfig,
   dataSections,
   loadConfig,
+  loadServed,
   type ServeConfig,
   serveSections,
 } from '../../config/config.ts';
@@ -38,12 +38,14 @@ import { painter, wrapText, writeOut } from '../output.ts';
 import {
   findRunning,
   isSameListener,
+  type ProbedAddress,
   probeReceiver,
   type RunningNote,
   runningText,
 } from '../running-receiver.ts';
 import { watchProbes } from '../start/watch-probes.ts';
 import { gatherStatus, type StatusSources } from '../status/gather-status.ts';
+import { needsEndpoint } from '../subscription-ways.ts';
 
 export const statusCommand = defineCommand('status', {
   description: 'Show the state of all parts on one screen, with advice for each problem.',
@@ -97,7 +99,7 @@ async function showStatus(
   await withParts(io, ['reader'], async ({ reader: store }) => {
     const usable = refuseUnusable(store);
     // Read while the query thread starts.
-    const settings = readSettings(io);
+    const settings = readSettings(io, await needsEndpoint(io));
     await usable;
     const { problems } = settings;
     const sources = await sourcesOf(io, { ...place, ...settings, store, version });
@@ -117,21 +119,21 @@ function pageLine({ receiver }: Status, serve: ServeConfig | undefined): string 
 }
 
 /** Reads all settings. Invalid sections are undefined, with the reasons in `problems`. */
-function readSettings(io: Io) {
+function readSettings(io: Io, hasEndpoint: boolean) {
   const problems: ConfigProblem[] = [];
-  const attempt = <Section extends keyof Config>(names: readonly Section[]) => {
+  const attempt = <Loaded>(load: () => Loaded) => {
     try {
-      return loadConfig(io, names);
+      return load();
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       problems.push(...problemsOf(error));
       return undefined;
     }
   };
-  const serve = attempt(serveSections);
-  const summary = attempt(['summary'])?.summary;
-  const backup = attempt(['backup'])?.backup;
-  const comparison = attempt(['reconcile', 'index']);
+  const serve = attempt(() => loadServed(io, serveSections, { hasEndpoint }));
+  const summary = attempt(() => loadConfig(io, ['summary']))?.summary;
+  const backup = attempt(() => loadConfig(io, ['backup']))?.backup;
+  const comparison = attempt(() => loadConfig(io, ['reconcile', 'index']));
   return { serve, summary, backup, comparison, problems };
 }
 
@@ -155,7 +157,8 @@ async function sourcesOf(
   return {
     ...{ store, dataDir, nowUs: io.nowUs },
     index: serve?.index ?? true,
-    behindProxy: serve?.tls.kind === 'off',
+    hasEndpoint: serve?.listen !== null,
+    behindProxy: serve?.listen !== null && serve?.tls.kind === 'off',
     probes: serve === undefined ? { ...probes, certificate: unset } : probes,
     receiver: serve === undefined ? unset : () => receiverOf(serve, store, io),
     backgroundJobs: () => ({
@@ -217,28 +220,43 @@ async function sinksOf(workingDir: string): Promise<DeliveryState> {
 
 /** State of the receiver; null without one. Rejects with `unavailable` if the running receiver has other settings. */
 async function receiverOf(
-  { dataDir, listen, tls, credentials }: ServeConfig,
+  serve: ServeConfig,
   { completeness }: Pick<StoreReader, 'completeness'>,
   { signal, nowUs }: Pick<Io, 'signal' | 'nowUs'>,
 ): Promise<ReceiverStatus | null> {
-  const [pair] = credentials.pairs.slice(-1);
-  if (pair === undefined) throw new AppError('internal', 'There are no endpoint credentials.');
-  const secure = tls.kind !== 'off';
-  const { state, reason } = await probeReceiver({ listen, secure, credentials: pair }, signal);
+  const { dataDir, listen } = serve;
+  const address = probedAddress(serve);
+  // Without any listener, only the lock shows that a receiver runs.
+  const { state, reason } = address === null ? unlistening : await probeReceiver(address, signal);
   // A receiver that answers keeps its lock, so waiting would be useless.
   const running = await findRunning(dataDir, state === 'absent' ? undefined : 0);
   if (state === 'absent') {
     if (running === null) return null;
-    throw servedElsewhere(running);
+    if (address !== null) throw servedElsewhere(running);
   }
   if (state === 'unclear') throw new AppError('unavailable', sentence(reason));
   const now = nowUs();
   const up = (await completeness.uptimes(now - heartbeatMaxAgeUs)).at(-1);
-  const refusing = state === 'accepting' ? null : sentence(reason);
+  const refusing = state === 'refusing' ? sentence(reason) : null;
   const own = isSameListener(running ?? 'unknown', listen) ? running : null;
   const { pid, startedAtUs } =
     own === null || own === 'unknown' ? { pid: null, startedAtUs: up?.fromUs ?? null } : own;
   return { startedAtUs, pid, refusing, queue: null };
+}
+
+const unlistening = { state: 'absent', reason: '' } as const;
+
+/** Returns the private listener of a receiver that only reads queues; null without one. */
+export function probedAddress({
+  listen,
+  tls,
+  credentials,
+  console,
+}: Pick<ServeConfig, 'listen' | 'tls' | 'credentials' | 'console'>): ProbedAddress | null {
+  if (listen !== null) {
+    return { listen, secure: tls.kind !== 'off', credentials: credentials.pairs.at(-1) ?? null };
+  }
+  return console === null ? null : { listen: console.listen, secure: false, credentials: null };
 }
 
 function servedElsewhere(running: RunningNote | 'unknown'): AppError {

@@ -237,7 +237,7 @@ const day = (us: number) => formatDateUs(us).slice(0, 10);
 const columns: readonly Column<Row>[] = [
   { title: 'name', value: ({ name }) => name ?? '-' },
   { title: 'status', value: ({ listed }) => listed.status },
-  { title: 'type', value: ({ listed }) => typeOf(listed), optionalRank: 4 },
+  { title: 'type', value: ({ listed }) => listed.type, optionalRank: 4 },
   { title: 'events', value: ({ listed }) => listed.events.join(','), optionalRank: 2 },
   {
     title: 'notified (UTC)',
@@ -260,7 +260,7 @@ function toOutput({ name, listed, registration, lifetime }: Row) {
     name,
     id,
     status,
-    type: typeOf(listed),
+    type: listed.type,
     events,
     filter,
     endpoint,
@@ -279,7 +279,7 @@ function details({ name, listed, registration, lifetime }: Row, gaps: readonly G
     ['name', name ?? '- (unmanaged)'],
     ['id', id],
     ['status', `${status}${registration?.heldBy ? setBy[registration.heldBy] : ''}`],
-    ['type', typeOf(listed)],
+    ['type', listed.type],
     ['events', events.join(', ')],
     ['filter', filterText(filter)],
     ['endpoint', endpoint ?? '-'],
@@ -297,11 +297,6 @@ function details({ name, listed, registration, lifetime }: Row, gaps: readonly G
 
 function gapOutput({ fromUs, toUs, reason }: Gap) {
   return { from: formatDateUs(fromUs), to: isoTime(toUs), reason };
-}
-
-/** Facts, catalogue 1.3: old responses do not contain the type, but only push has an endpoint. */
-function typeOf({ type, endpoint }: CatalogueSubscription): string {
-  return type ?? (endpoint === null ? 'pull' : 'push');
 }
 
 const historyCommand = defineCommand('history', {

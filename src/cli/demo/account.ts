@@ -19,7 +19,13 @@ export const demoName = 'demo';
 export const filteredName = 'demo-filtered';
 
 /** The counting form compares all products with the matching ones; the interactive form shows matching ones only. */
-const everything = { name: demoName, events: ['created'], filter: '', status: 'running' } as const;
+const everything = {
+  name: demoName,
+  type: 'push',
+  events: ['created'],
+  filter: '',
+  status: 'running',
+} as const;
 
 export const demoCollection = 'SENTINEL-2';
 
@@ -57,6 +63,7 @@ const desired = {
 } as const satisfies Record<string, readonly DesiredSubscription[]>;
 
 type RegisteredDemo = Pick<DemoContext, 'config' | 'sandbox'> & {
+  isPull?: boolean;
   receiver: Pick<DemoContext['receiver'], 'store'>;
 };
 
@@ -67,7 +74,9 @@ export async function registerDemo(
   form: keyof typeof desired,
 ): Promise<void> {
   const context = contextOf(io, demo);
-  const prepared = await preparePlan({ desired: desired[form] }, context);
+  const type = demo.isPull ? 'pull' : 'push';
+  const planned = desired[form].map((one): DesiredSubscription => ({ ...one, type }));
+  const prepared = await preparePlan({ desired: planned }, context);
   if (form === 'lively') {
     const paint = painter(io, io.stdout);
     io.stdout.write(
@@ -79,7 +88,10 @@ export async function registerDemo(
   // Starts when all subscriptions run, so that all get the same products.
   demo.sandbox.resume();
   if (form === 'lively') {
-    io.stdout.write('Registered: the endpoint returned 200 with a trusted certificate.\n\n');
+    const check = demo.isPull
+      ? 'the catalogue keeps a queue, which the receiver reads'
+      : 'the endpoint returned 200 with a trusted certificate';
+    io.stdout.write(`Registered: ${check}.\n\n`);
   }
 }
 

@@ -22,6 +22,7 @@ export interface DemoFlags {
   products?: number;
   records?: string;
   faults?: true;
+  pull?: true;
   seed: number;
 }
 
@@ -44,10 +45,14 @@ const pendingPollMs = 100;
 
 /** Runs the demo. Throws `invalid` if the records of sandbox and store differ. */
 export async function runDemo(io: Io, flags: DemoFlags): Promise<void> {
-  if (!flags.once) showIntro(io);
+  const isPull = flags.pull === true;
+  if (!flags.once) showIntro(io, isPull);
   const progress = createProgressLine(io.stderr);
   if (flags.once) progress.show('starting sandbox and receiver …');
-  const demo = await openDemoContext(io, publishing(flags));
+  const demo = await openDemoContext(io, publishing(flags), {
+    isPull,
+    hasFaults: flags.faults === true,
+  });
   try {
     if (flags.once) progress.show('registering …');
     await registerDemo(io, demo, flags.once ? 'counting' : 'lively');
@@ -115,10 +120,10 @@ async function runOnce(
   faults: boolean,
 ): Promise<void> {
   const { sandbox, receiver } = demo;
-  await untilPublished(io, sandbox, progress);
+  await untilPublished(io, demo, progress);
   requireNotStopped(io);
   progress.show('comparing the records of sandbox and store …');
-  const { subscriptions, quarantined, mismatches } = await countDemo(receiver.store, sandbox);
+  const { subscriptions, quarantined, mismatches } = await countDemo(receiver.store, sandbox, demo);
   const everything = resultOf(subscriptions, demoName);
   const filtered = resultOf(subscriptions, filteredName);
   const found = await queryDemo(receiver, filteredName, filtered.productIds);
@@ -160,10 +165,16 @@ function resultOf(subscriptions: ReadonlyMap<string, SubscriptionResult>, name: 
   throw new AppError('invalid', `The sandbox has no subscription for /notifications/${name}.`);
 }
 
-async function untilPublished(io: Io, sandbox: Sandbox, progress: ProgressLine): Promise<void> {
+async function untilPublished(
+  io: Io,
+  { sandbox, isPull }: DemoContext,
+  progress: ProgressLine,
+): Promise<void> {
   const stop = AbortSignal.any([io.signal, AbortSignal.timeout(onceTimeoutMs)]);
   const done = new AbortController();
-  const finished = sandbox.finished.finally(() => done.abort());
+  const finished = sandbox.finished
+    .then(() => (isPull ? untilRead(sandbox, stop) : undefined))
+    .finally(() => done.abort());
   const report = async () => {
     while (!done.signal.aborted && io.stderr.isTTY) {
       // A product may match both subscriptions, and so have two notifications.
@@ -179,4 +190,9 @@ async function untilPublished(io: Io, sandbox: Sandbox, progress: ProgressLine):
     Promise.race([finished, untilAborted(stop)]).then(() => done.abort()),
     report(),
   ]);
+}
+
+/** Waits until the entries of all queues are acknowledged, or the signal is aborted. */
+async function untilRead(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
+  while (sandbox.totals().pending > 0 && !signal.aborted) await pause(pendingPollMs, signal);
 }

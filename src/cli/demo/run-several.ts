@@ -129,6 +129,7 @@ async function open(
     limits: { runningMax: 2, totalMax: 10 },
     probeCa: files.ca,
     endpoint: { source: 'variables' as const, pairs: [pair] },
+    pullRequestsPerMinute: 6_000,
   };
   return { receivers, sandbox, store, config, products };
 }

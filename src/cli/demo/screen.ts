@@ -25,11 +25,14 @@ const pollMs = 150;
 const productColumn = 52;
 
 /** Prints the first lines of the screen. */
-export function showIntro(io: Io): void {
+export function showIntro(io: Io, isPull: boolean): void {
   const paint = painter(io, io.stdout);
-  io.stdout.write(`${paint('bold', 'earshot demo')}: a sandbox catalogue pushes to a receiver, over real HTTPS.
-Creating a temporary certificate authority and starting the receiver …
-`);
+  const what = isPull
+    ? `a receiver reads the queue of a sandbox catalogue.
+Starting the receiver, without a certificate and without an open port …`
+    : `a sandbox catalogue pushes to a receiver, over real HTTPS.
+Creating a temporary certificate authority and starting the receiver …`;
+  io.stdout.write(`${paint('bold', 'earshot demo')}: ${what}\n`);
 }
 
 /** Prints notifications as they are stored, until all are published or the user stops the demo. */
@@ -85,8 +88,7 @@ ${maintained === null ? '' : `Maintenance checked ${maintained} subscriptions: n
 function showAddresses(io: Io, { receiver, dataDir, sandbox, settingsFile }: DemoContext): void {
   const paint = painter(io, io.stdout);
   io.stdout.write(`  web page  ${paint('bold', `${receiver.consoleUrl}/`)}  (open it in a browser)
-  receiver  ${paint('cyan', `${receiver.url}/notifications/demo`)}
-  sandbox   ${paint('cyan', sandbox.controlUrl)}  (observe and control it: /totals /record /subscriptions)
+${receiver.url === null ? '' : `  receiver  ${paint('cyan', `${receiver.url}/notifications/demo`)}\n`}  sandbox   ${paint('cyan', sandbox.controlUrl)}  (observe and control it: /totals /record /subscriptions)
   queries   ${paint('cyan', `${receiver.consoleUrl}/odata/v1/Products`)}
   data      ${paint('cyan', dataDir)}  (removed at the end)
   filter    ${paint('cyan', demoFilter)}

@@ -5,6 +5,7 @@ import { createAccessTokens } from '../../admin/access-tokens.ts';
 import {
   checkCatalogue,
   checkLimits,
+  checkQueue,
   checkSubscriptions,
   checkToken,
 } from '../../admin/account-checks.ts';
@@ -22,6 +23,7 @@ import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { ruleFilterFindings } from '../../config/summary-rules.ts';
 import type { Account } from '../../domain/account.ts';
 import type { Finding } from '../../domain/finding.ts';
+import type { PullQueue } from '../../domain/pull-queue.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import type { SinkDefinition } from '../../sinks/registry.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
@@ -29,13 +31,14 @@ import { createAcquireLock } from '../../store/engine/locks.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { checkSubscriptionFilter } from '../filter-text.ts';
 import type { Io } from '../io.ts';
+import { openPullQueue } from '../pull-queue.ts';
 import { type DoctorSettings, needsOf, type Step } from './steps.ts';
 
 /** Timeout including retries; short, because a person waits for it. */
 const catalogueTimeoutMs = 30_000;
 
 export function accountSteps(settings: DoctorSettings, io: Io): Step[] {
-  const { account: config, publicUrl = '', inFile = null } = settings;
+  const { account: config, hasEndpoint, publicUrl = null, inFile = null } = settings;
   const entry = config?.account ? openClient(config, config.account, io) : null;
   let listed: readonly CatalogueSubscription[] = [];
   return [
@@ -56,13 +59,18 @@ export function accountSteps(settings: DoctorSettings, io: Io): Step[] {
     },
     {
       name: 'subscriptions',
-      needs: ['catalogue', 'public URL'],
+      needs: ['catalogue', ...(hasEndpoint ? ['public URL'] : [])],
       run: async () => {
         const { registrations, deliveryMarks } = await readLocalState(settings.dataDir);
         const pairs = config?.endpoint.pairs ?? [];
         const known = { registrations, deliveryMarks, nowUs: io.nowUs() };
         return checkSubscriptions({ ...known, listed, inFile, publicUrl, pairs });
       },
+    },
+    {
+      name: 'queues',
+      needs: ['catalogue'],
+      run: async () => (entry === null ? [] : checkQueues(settings.dataDir, entry.queue, io)),
     },
     {
       name: 'limits',
@@ -82,27 +90,41 @@ const noAccount: Finding = {
     'To register subscriptions, set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD to your catalogue account.',
 };
 
-function openClient({ dataDir, catalogueUrl }: AccountConfig, account: Account, io: Io) {
+/** Returns no finding without pull subscriptions. */
+async function checkQueues(dataDir: string, queue: PullQueue, io: Io): Promise<Finding[]> {
+  const { registrations, queues } = await readLocalState(dataDir);
+  const findings: Finding[] = [];
+  for (const { name, type, subscriptionId: id } of registrations) {
+    if (type !== 'pull' || id === null) continue;
+    const state = queues.find(({ subscription }) => subscription === name);
+    findings.push(await checkQueue({ name, id, queue, state, nowUs: io.nowUs() }));
+  }
+  return findings;
+}
+
+function openClient(config: AccountConfig, account: Account, io: Io) {
+  const { dataDir, catalogueUrl } = config;
   const { nowUs, fetch, random } = io;
   const acquireLock = createAcquireLock(dataDir);
   const tokens = createAccessTokens({ account, dataDir, nowUs, fetch, acquireLock });
   const timing = { totalTimeoutMs: catalogueTimeoutMs };
   const client = createSubscriptionClient({ catalogueUrl, tokens, fetch, random, timing });
-  return { account, tokens, client };
+  return { account, tokens, client, queue: openPullQueue({ ...config, account }, io) };
 }
 
 /** Reads what earshot has stored about the account; empty without a database. */
 async function readLocalState(dataDir: string) {
   if (!existsSync(join(dataDir, databaseFileName))) {
-    return { registrations: [], deliveryMarks: [], everRegistered: [] };
+    return { registrations: [], deliveryMarks: [], queues: [], everRegistered: [] };
   }
   const store = openStoreReader(dataDir);
   try {
     const { administration, completeness } = store;
     const registrations = await administration.registrations();
     const deliveryMarks = await administration.deliveryMarks();
+    const queues = await administration.queues();
     const everRegistered = (await completeness.definitions()).map((one) => one.subscription);
-    return { registrations, deliveryMarks, everRegistered };
+    return { registrations, deliveryMarks, queues, everRegistered };
   } finally {
     await store.close();
   }

@@ -35,7 +35,17 @@ import { checkAlerts } from '../../watch/notify.ts';
 import type { Io } from '../io.ts';
 import { checkConfiguration, type DoctorSettings, fixInFile, needsOf, type Step } from './steps.ts';
 
+const noEndpoint: Finding = {
+  check: 'endpoint',
+  state: 'skipped',
+  message:
+    'Not needed, because all subscriptions are pull: public URL, name, certificate, port, login.',
+};
+
 export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
+  if (!settings.hasEndpoint) {
+    return [{ name: 'endpoint', needs: [], run: async () => [noEndpoint] }];
+  }
   const { nowUs } = io;
   const { publicUrl = '', serve, account, probeWithExtra } = settings;
   const endpoint = endpointOf(publicUrl, defaultSubscriptionName);

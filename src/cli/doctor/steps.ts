@@ -7,6 +7,7 @@ import {
   type Config,
   checkConfig,
   loadConfig,
+  loadServed,
   type ServeConfig,
   serveSections,
   type WatchConfig,
@@ -23,6 +24,7 @@ import { areAllOff, type SummaryRule } from '../../domain/summaries.ts';
 import { probeTrusting } from '../account.ts';
 import type { Io } from '../io.ts';
 import { counted } from '../output.ts';
+import { needsEndpoint } from '../subscription-ways.ts';
 
 export interface Step {
   /** Usual name of its findings; other steps refer to it. */
@@ -79,6 +81,8 @@ function skipped(check: string, { name, failed }: Cause): Finding {
 
 /** Settings of the doctor. Undefined: not set, or not readable. */
 export interface DoctorSettings {
+  /** False if all subscriptions are pull. */
+  hasEndpoint: boolean;
   /** Problems of the settings, one or two sentences each. */
   problems: readonly { message: string; advice: string }[];
   dataDir: string;
@@ -104,6 +108,7 @@ export interface DoctorSettings {
 /** Reads all settings. Never rejects because of invalid settings. */
 export async function readDoctorSettings(
   io: Pick<Io, 'env' | 'readFile' | 'workingDir'>,
+  isEndpointNeeded?: boolean,
 ): Promise<DoctorSettings> {
   const problems = new Map<string, DoctorSettings['problems'][number]>();
   const attempt = async <Value>(
@@ -121,7 +126,8 @@ export async function readDoctorSettings(
   };
   const attemptFile = <Value>(read: (folder: string) => Promise<Value>) =>
     attempt(() => read(io.workingDir), fixInFile);
-  const serve = await attempt(() => loadConfig(io, serveSections));
+  const hasEndpoint = isEndpointNeeded ?? (await needsEndpoint(io));
+  const serve = await attempt(() => loadServed(io, serveSections, { hasEndpoint }));
   const account = await attempt(() => loadConfig(io, accountSections));
   const inFile = await attemptFile(loadSubscriptionsFile);
   const summary = await attempt(() => loadConfig(io, ['summary']).summary);
@@ -144,7 +150,16 @@ export async function readDoctorSettings(
     (await attempt(() => (probeCa === undefined ? null : probeTrusting(probeCa, io)))) ?? null;
   const values = { dataDir, publicUrl, catalogueUrl, tokenUrl };
   const delivery = { sinks: loaded?.definitions, faultySinks: loaded?.faulty ?? [], watch };
-  const read = { serve, account, inFile, summary, summaryRules, ...delivery, probeWithExtra };
+  const read = {
+    hasEndpoint,
+    serve,
+    account,
+    inFile,
+    summary,
+    summaryRules,
+    ...delivery,
+    probeWithExtra,
+  };
   return { problems: [...problems.values()], ...values, ...read };
 }
 

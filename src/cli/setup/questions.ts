@@ -19,6 +19,8 @@ interface Question {
   /** True if the flag names a file with the answer: it then sets the variable `…_FILE`. */
   inFile?: boolean;
   optional?: boolean;
+  /** True for settings of the public listener, which pull subscriptions do not need. */
+  ofEndpoint?: boolean;
   when?: (settings: Settings) => boolean;
   /** Value of an empty answer. */
   fallback?: (settings: Settings) => string | undefined;
@@ -37,8 +39,9 @@ const questions: readonly Question[] = [
   {
     usage: '--host <name>',
     help: 'public host name, with :port if the port is not 443',
-    ask: 'Public host name, for example earshot.example.org (add :port unless it is 443)',
+    ask: 'Public host name, for example earshot.example.org (add :port unless it is 443; without a public host, use --pull)',
     variable: 'EARSHOT_PUBLIC_URL',
+    ofEndpoint: true,
     read: (text) =>
       textFor('EARSHOT_PUBLIC_URL', text.includes('://') ? text : `https://${text}`, true),
   },
@@ -48,6 +51,7 @@ const questions: readonly Question[] = [
     choices: ['acme', 'files', 'off'],
     ask: 'HTTPS certificate: acme (automatic; needs ports 443 and 80), files, or off (behind a proxy)',
     variable: 'EARSHOT_TLS',
+    ofEndpoint: true,
     fallback: () => 'acme',
   },
   {
@@ -55,6 +59,7 @@ const questions: readonly Question[] = [
     help: 'file with certificate and chain (only with --tls files)',
     ask: 'File with the certificate and its chain (PEM)',
     variable: 'EARSHOT_TLS_CERT',
+    ofEndpoint: true,
     when: usesTls('files'),
     read: pathIn,
   },
@@ -63,6 +68,7 @@ const questions: readonly Question[] = [
     help: 'file with the private key (only with --tls files)',
     ask: 'File with the private key of the certificate (PEM)',
     variable: 'EARSHOT_TLS_KEY',
+    ofEndpoint: true,
     when: usesTls('files'),
     read: pathIn,
   },
@@ -71,6 +77,7 @@ const questions: readonly Question[] = [
     help: 'address of the public listener (default: 0.0.0.0 with the port of --host)',
     ask: 'Address and port of the public listener',
     variable: 'EARSHOT_LISTEN',
+    ofEndpoint: true,
     fallback: listenFallback,
   },
   {
@@ -78,6 +85,7 @@ const questions: readonly Question[] = [
     help: 'addresses of trusted proxies (only with --tls off; default: 127.0.0.1)',
     ask: 'Addresses of the proxy',
     variable: 'EARSHOT_TRUSTED_PROXIES',
+    ofEndpoint: true,
     when: usesTls('off'),
     fallback: () => '127.0.0.1',
   },
@@ -86,6 +94,7 @@ const questions: readonly Question[] = [
     help: 'contact address for the certificate authority (only with --tls acme)',
     ask: 'Contact email address for the certificate authority (empty: none)',
     variable: 'EARSHOT_ACME_EMAIL',
+    ofEndpoint: true,
     optional: true,
     when: usesTls('acme'),
   },
@@ -94,6 +103,7 @@ const questions: readonly Question[] = [
     help: "accept the authority's terms of service (only with --tls acme)",
     ask: "Do you agree to the authority's terms of service (Let's Encrypt: https://letsencrypt.org/repository/)? (y/n)",
     variable: 'EARSHOT_ACME_AGREE',
+    ofEndpoint: true,
     when: usesTls('acme'),
     read: (text) => {
       if (isYes(text)) return 'yes';
@@ -147,7 +157,7 @@ export async function askSettings(
 ): Promise<string[]> {
   const missing: string[] = [];
   for (const question of questions) {
-    if (question.when?.(settings) === false) continue;
+    if (question.when?.(settings) === false || (flags.pull && question.ofEndpoint)) continue;
     const name = question.variable;
     if (applyFlag(question, flags, settings, io.workingDir)) continue;
     const present = settings[name] ?? settings[`${name}_FILE`];

@@ -22,6 +22,7 @@ import { painter, writeOut } from '../output.ts';
 import { conditionFlagsOf, describedTwice, filterOfFlags } from '../register-filter.ts';
 import { alreadyServed, findRunning, isSameListener, probeReceiver } from '../running-receiver.ts';
 import type { RunningReceiver } from '../start/serve.ts';
+import { needsEndpoint } from '../subscription-ways.ts';
 import { ioWith, mergeEnvFile, type Settings, shownSettings } from './env-file.ts';
 import { askFilter, askSettings, isChosen, type ReadFlag, type SetupFlags } from './questions.ts';
 
@@ -60,6 +61,7 @@ export async function runSetup(
     name.startsWith('EARSHOT_') && value !== undefined && value !== '';
   const before = Object.fromEntries(Object.entries(io.env).filter(isSet)) as Record<string, string>;
   const settings = { ...before };
+  if (!(await needsEndpoint(io))) flags.pull = true;
   const missing = await askSettings(io, flags, settings);
   if (!isNamed && !isChosen(flags)) missing.push(...(await askFilter(io, flags, readFlag)));
   if (!flags.yes && !flags.dryRun && missing.length > 0)
@@ -84,7 +86,7 @@ export async function install(io: Io, plan: SetupPlan): Promise<void> {
   const acme = own.env.EARSHOT_TLS === 'acme' ? (['acme', 'listen'] as const) : [];
   const { dataDir } = loadConfig(own, [...dataSections, ...accountSections, ...acme]);
   const filter = checkedFilter(own, flags);
-  if (!flags.dryRun) await requireNoOther(own, dataDir);
+  if (!flags.dryRun && !flags.pull) await requireNoOther(own, dataDir);
   const path = join(folder, '.env');
   const before = existsSync(path) ? io.readFile(path) : null;
   const text = mergeEnvFile(before, settings, { header, dropped });
@@ -97,10 +99,11 @@ export async function install(io: Io, plan: SetupPlan): Promise<void> {
   else await confirm(io, 'Continue?', flags);
   if (before !== text) await writeOwnerOnly(path, text);
   report(io, `${before === text ? 'unchanged' : 'written'}: ${path}`);
-  await createCredentials(own, dataDir);
+  if (!flags.pull) await createCredentials(own, dataDir);
   report(io, 'running the checks that do not need a receiver:');
-  await runDoctor(own, { beforeStart: true }).catch(refuseToStart);
-  await receiveAndRegister(own, plan);
+  const hasEndpoint = !flags.pull;
+  await runDoctor(own, { beforeStart: true, hasEndpoint }).catch(refuseToStart);
+  await (flags.pull ? registerAndRead(own, plan) : receiveAndRegister(own, plan));
 }
 
 /** Throws `conflict` if a receiver with another address uses the data directory. */
@@ -137,18 +140,27 @@ function planText(
       : flags.subscription === undefined
         ? `the subscriptions of ${subscriptionsFileName}`
         : `subscription "${subscription}" as last registered`;
+  const [registration, end] = [
+    `register ${subject}`,
+    flags.stay ? 'receive until Ctrl-C' : 'stop the receiver',
+  ];
+  const steps = [
+    ...(flags.pull
+      ? []
+      : [`create endpoint credentials in ${printable(dataDir)}, if there are none`]),
+    'run the checks of earshot doctor that need no receiver',
+    ...(flags.pull
+      ? [`${registration}, with a queue`, 'start the receiver']
+      : ['start the receiver', registration]),
+    end,
+  ];
   return `${path} (${before === null ? 'new' : 'exists; other lines stay unchanged'}; readable only by its owner):
 
 ${shownSettings(settings)
   .map((line) => `  ${printable(line)}\n`)
   .join('')}
 ${removed}Then:
-  1. create endpoint credentials in ${printable(dataDir)}, if there are none
-  2. run the checks of earshot doctor that need no receiver
-  3. start the receiver
-  4. register ${subject}
-  5. ${flags.stay ? 'receive until Ctrl-C' : 'stop the receiver'}
-`;
+${steps.map((step, i) => `  ${i + 1}. ${step}\n`).join('')}`;
 }
 
 /** Confirms the change of an existing file, unless --force and --yes are set. */
@@ -185,13 +197,7 @@ function refuseToStart(cause: unknown): never {
 
 /** Registers only when the receiver answers: without a receiver, notifications would be lost. */
 async function receiveAndRegister(io: Io, { flags, version, farewell }: SetupPlan): Promise<void> {
-  const { event, subscription } = flags;
-  const registration = {
-    ...(event === undefined ? {} : { event }),
-    ...(subscription === undefined ? {} : { subscription }),
-    ...conditionFlagsOf(flags),
-    yes: true as const,
-  };
+  const registration = registrationOf(flags);
   const isRunning =
     (await probeReceiver(loadConfig(io, ['health']).health, io.signal)).state === 'accepting';
   if (isRunning) {
@@ -214,6 +220,39 @@ async function receiveAndRegister(io: Io, { flags, version, farewell }: SetupPla
   await watching;
   report(io, farewell);
 }
+
+/** Flags of the registration, for `earshot register`. */
+function registrationOf(flags: SetupFlags) {
+  const { event, subscription } = flags;
+  return {
+    ...(event === undefined ? {} : { event }),
+    ...(subscription === undefined ? {} : { subscription }),
+    ...conditionFlagsOf(flags),
+    yes: true as const,
+  };
+}
+
+/** Registers first: the catalogue keeps the notifications in a queue until a receiver reads them. */
+async function registerAndRead(io: Io, { flags, version }: SetupPlan): Promise<void> {
+  const { dataDir } = loadConfig(io, dataSections);
+  const isInFile = (await loadSubscriptionsFile(io.workingDir)) !== null;
+  await register(io, { ...registrationOf(flags), ...(isInFile ? {} : { pull: true as const }) });
+  if ((await findRunning(dataDir)) !== null) {
+    return report(io, 'registered. The running receiver reads the queue.');
+  }
+  if (!flags.stay) return report(io, 'registered. To read the queue: `earshot start`.');
+  let watching: Promise<void> = Promise.resolve();
+  await start(io, version, async (receiver) => {
+    const afterPosition = await receiver.store.lastPosition();
+    report(io, 'registered. The receiver runs until Ctrl-C. Waiting for the first notification');
+    watching = announceFirst(receiver, io, afterPosition);
+  });
+  await watching;
+  report(io, stoppedReading);
+}
+
+const stoppedReading =
+  'The receiver has stopped; the catalogue keeps the notifications. Start the receiver within three days: `earshot start`, or as a service (docs/start.md).';
 
 /** Resolves when the receiver accepts notifications. Ordering the first certificate may take minutes. */
 async function untilReady(io: Io): Promise<void> {

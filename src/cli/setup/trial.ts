@@ -280,24 +280,28 @@ export async function createTrialCertificate(
 /** Returns the variables for receiver and commands. */
 export function trialSettings(trial: {
   dataDir: string;
-  files: TrialCertificate['files'];
+  /** Null without a public listener. */
+  files: TrialCertificate['files'] | null;
   sandbox: Pick<Sandbox, 'catalogueUrl' | 'tokenUrl' | 'inferenceUrl'>;
   account: { username: string; password: string };
-  publicUrl: string;
+  publicUrl: string | null;
   /** `host:port`. */
   listen: string;
   consoleListen: string;
 }): Record<string, string> {
   const { dataDir, files, sandbox, account, publicUrl, listen, consoleListen } = trial;
   return {
-    EARSHOT_PUBLIC_URL: publicUrl,
-    EARSHOT_LISTEN: listen,
+    ...(publicUrl === null ? {} : { EARSHOT_PUBLIC_URL: publicUrl, EARSHOT_LISTEN: listen }),
     EARSHOT_CONSOLE_LISTEN: consoleListen,
     EARSHOT_DATA_DIR: dataDir,
-    EARSHOT_TLS: 'files',
-    EARSHOT_TLS_CERT: files.cert,
-    EARSHOT_TLS_KEY: files.key,
-    EARSHOT_PROBE_CA: files.ca,
+    ...(files === null
+      ? {}
+      : {
+          EARSHOT_TLS: 'files',
+          EARSHOT_TLS_CERT: files.cert,
+          EARSHOT_TLS_KEY: files.key,
+          EARSHOT_PROBE_CA: files.ca,
+        }),
     EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
     EARSHOT_TOKEN_URL: sandbox.tokenUrl,
     EARSHOT_ACCOUNT_USERNAME: account.username,

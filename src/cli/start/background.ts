@@ -91,6 +91,11 @@ async function startSingleJobs(
   const started = (name: string, part: Job) => closers.add(() => part.stop(), name);
   try {
     const account = maintainedAccount(settings, log);
+    if (settings.account !== null) {
+      const { startPullIntake } = await import('./pull.ts');
+      const pulled = { ...settings, account: settings.account };
+      started('pull intake', startPullIntake({ ...receiver, log }, pulled, io));
+    }
     if (account !== null) {
       const { maintenanceRound, startMaintenance } = await import('./maintenance.ts');
       const round = () => maintenanceRound(account, store, io);
@@ -185,8 +190,12 @@ function createMode<Mode>(read: () => Promise<Mode>) {
 }
 
 /** Returns the account for maintenance; logs the reason and returns null without lasting credentials. */
-function maintainedAccount(config: AccountConfig, log: Logger): CompleteAccountConfig | null {
-  const complete = completeAccountConfig(config);
+function maintainedAccount(
+  config: AccountConfig & Pick<StartConfig, 'listen'>,
+  log: Logger,
+): CompleteAccountConfig | null {
+  // Only push subscriptions need a URL.
+  const complete = completeAccountConfig(config, { publicUrl: config.listen !== null });
   const reason = 'missing' in complete ? complete.missing.join(' ') : shortLivedReason(complete);
   if (!('missing' in complete) && reason === null) return complete;
   log.info({ reason }, 'subscription maintenance disabled');

@@ -49,7 +49,7 @@ export function startMaintenance(options: {
 /** Runs one round on an open store, with the current configuration, files and credentials. */
 export async function maintenanceRound(
   config: CompleteAccountConfig,
-  store: Pick<Store, 'administration' | 'acquireLock'>,
+  store: Pick<Store, 'accept' | 'administration' | 'acquireLock'>,
   io: AccountIo & Pick<Io, 'workingDir'>,
 ): Promise<MaintenanceResult[]> {
   const [{ createAccountContext }, { maintain }] = await Promise.all([
@@ -62,8 +62,9 @@ export async function maintenanceRound(
   try {
     // Read while holding the lock: a rotation may have just ended.
     const pairs = endpoint.source === 'file' ? readCredentialsFile(dataDir) : null;
-    const credentials = (pairs ?? endpoint.pairs).at(-1);
-    if (credentials === undefined) {
+    const credentials = (pairs ?? endpoint.pairs).at(-1) ?? noCredentials;
+    const registrations = await store.administration.registrations();
+    if (credentials === noCredentials && registrations.some(({ type }) => type === 'push')) {
       throw new AppError('configuration', 'There are no endpoint credentials.', {
         advice: 'Run `earshot credentials create`, and restart the receiver.',
       });
@@ -77,6 +78,9 @@ export async function maintenanceRound(
     release();
   }
 }
+
+/** Pull subscriptions need none. */
+const noCredentials = { username: '', password: '' };
 
 /**
  * Ignores failed connections: many routers do not let a host reach its own public address. Wrong

@@ -1,5 +1,6 @@
 /** Automatic comparison: compares the hours that are due, every few minutes, as a background job. */
 import type { ReconcileConfig } from '../../config/config.ts';
+import type { HistoryEntry } from '../../domain/account.ts';
 import { isAppError } from '../../domain/app-error.ts';
 import {
   comparisonHorizonUs,
@@ -7,19 +8,21 @@ import {
   recheckAfterUs,
   settlingUs,
 } from '../../domain/completeness.ts';
-import { hourOf } from '../../domain/coverage.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { errorFields, type Job, type RoundTimes, startJob } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
-import { type DueTasks, dueTasks } from '../../reconcile/due-windows.ts';
-import { reconcile } from '../../reconcile/reconcile.ts';
 import {
-  mergeWindows,
-  type ReconcileTask,
-  type TaskReport,
-  type TimeWindow,
-} from '../../reconcile/tasks.ts';
+  createKindRound,
+  type DueTasks,
+  dueTasks,
+  type Kind,
+  type KindRound,
+  type RoundPart,
+} from '../../reconcile/due-windows.ts';
+import { type FetchedRecords, fetchRecords } from '../../reconcile/pulled-records.ts';
+import { reconcile } from '../../reconcile/reconcile.ts';
+import type { ReconcileTask, TaskReport } from '../../reconcile/tasks.ts';
 import type { Store } from '../../store/store.ts';
 import { type Io, pause } from '../io.ts';
 import { type OpenedListing, openListing } from '../reconcile-listing.ts';
@@ -82,7 +85,8 @@ export function createReconcileRounds(
 }
 
 interface ReconcileParts {
-  store: Pick<Store, 'administration' | 'completeness' | 'lastPosition' | 'acquireLock'>;
+  store: Pick<Store, 'administration' | 'completeness' | 'lastPosition' | 'acquireLock'> &
+    Pick<Store, 'find' | 'cursor' | 'moveCursor'>;
   products: Products;
   log: Logger;
 }
@@ -111,7 +115,8 @@ const failuresMax = 5;
  */
 async function compareDue(parts: ReconcileParts, deps: DueComparison): Promise<RoundOutcome> {
   const startedAtUs = deps.nowUs();
-  const kinds = byKind(await findDue(parts, deps, startedAtUs));
+  const busy = await unreadQueues(parts, deps);
+  const kinds = byKind(await findDue(parts, deps, startedAtUs), busy);
   const failed = new Map<KindRound, unknown>();
   let isAnswered = false;
   // Each failure may take minutes. Until the catalogue answers, the first kind gets two attempts, the others one.
@@ -142,9 +147,10 @@ async function compareDue(parts: ReconcileParts, deps: DueComparison): Promise<R
     parts.log[level]({ ...fieldsOf(kind), ...errorFields(error) }, failedText);
   }
   // If one early check failed, all are repeated.
-  if (kinds.every((kind) => kind.isEarlyChecked())) {
+  if (busy.size === 0 && kinds.every((kind) => kind.isEarlyChecked())) {
     deps.lastCheck.atUs = startedAtUs - checkOverlapUs;
   }
+  await fetchPulledRecords(parts, deps);
   if (failed.size === 0) return 'all';
   return kinds.some((kind) => kind.hasProgress()) ? 'some' : 'none';
 }
@@ -164,11 +170,11 @@ function shortDate(us: number): string {
   return formatDateUs(us).replace(/\.0+Z$/, 'Z');
 }
 
-function byKind(due: DueTasks): KindRound[] {
+function byKind(due: DueTasks, busy: ReadonlySet<string>): KindRound[] {
   const key = ({ subscription, event }: Kind) => `${subscription} ${event}`;
   const all = [...due.earlyChecks, ...due.tasks, ...due.rechecks];
   return [...Map.groupBy(all, key)].flatMap(([name, [first]]) => {
-    if (first === undefined) return [];
+    if (first === undefined || busy.has(first.subscription)) return [];
     const own = (some: readonly ReconcileTask[]) => some.filter((task) => key(task) === name);
     const { subscription, event } = first;
     const { earlyChecks, tasks, rechecks } = due;
@@ -276,88 +282,78 @@ function extentOf(tasks: readonly ReconcileTask[]): { hours: number; from: strin
   };
 }
 
-/** Maximum number of hours skipped at once. */
-const skippedHoursMax = 8;
+/** Time for another program to complete a change of the account. */
+const lockWaitMs = 10_000;
 
-/** Tasks that are compared together. */
-interface RoundPart {
-  /** Oldest first. A task longer than an hour is split after its first hour. */
-  tasks: readonly ReconcileTask[];
-  /** False for early checks. */
-  coverage: boolean;
-}
+/** A queue with more entries is read first. */
+const unreadMax = 100;
 
-type Kind = Pick<ReconcileTask, 'subscription' | 'event'>;
-
-type KindRound = ReturnType<typeof createKindRound>;
+/** Age of a state after which the queue counts as not being read. */
+const queueStateMaxUs = 5 * 60_000_000;
 
 /**
- * Leaves a failed hour to the next round. If the first hour of a part fails, skips more hours, twice as many
- * each time. The first hour is queried alone, so that a failure of later hours does not affect it.
+ * Returns the subscriptions whose queues are being read: what they contain would be fetched twice, and out of order.
+ * While a queue cannot be read, its events are compared as all others.
  */
-function createKindRound(kind: Kind, due: DueTasks) {
-  const { earlyChecks, tasks, rechecks } = due;
-  const parts = [partOf(earlyChecks, false), partOf(tasks, true), partOf(rechecks, true)].filter(
-    (part) => part.tasks.length > 0,
-  );
-  const skipped: TimeWindow[] = [];
-  let failures = 0;
-  let skippedHours = 1;
-  let hasProgress = false;
-  let hasFailedEarlyCheck = false;
+async function unreadQueues(
+  { store }: ReconcileParts,
+  { ownNowUs }: DueComparison,
+): Promise<ReadonlySet<string>> {
+  const states = await store.administration.queues();
+  const unread = states.filter(({ length, readAtUs, failure }) => {
+    const isRead = failure === null && ownNowUs() - (readAtUs ?? 0) < queueStateMaxUs;
+    return isRead && length !== null && length > unreadMax;
+  });
+  return new Set(unread.map(({ subscription }) => subscription));
+}
 
-  /** Skips the hour at which the next part failed: everything before `reachedUs` is compared. */
-  function failed(reachedUs: number) {
-    const [part] = parts;
-    const [first] = part?.tasks ?? [];
-    if (part === undefined || first === undefined) return;
-    failures += 1;
-    if (!part.coverage) hasFailedEarlyCheck = true;
-    const failedTask = part.tasks.find(({ toUs }) => toUs > reachedUs) ?? first;
-    const failedHourUs = hourOf(Math.max(failedTask.fromUs, reachedUs));
-    const isFirstHour = failedHourUs === hourOf(first.fromUs);
-    if (!isFirstHour) hasProgress = true;
-    const resumeUs = failedHourUs + (isFirstHour ? skippedHours : 1) * hourUs;
-    skippedHours = isFirstHour ? Math.min(skippedHours * 2, skippedHoursMax) : 1;
-    for (const { fromUs, toUs } of part.tasks) {
-      const window = { fromUs: Math.max(fromUs, failedHourUs), toUs: Math.min(toUs, resumeUs) };
-      if (window.fromUs < window.toUs) skipped.push(window);
-    }
-    const rest = part.tasks.flatMap((task) =>
-      task.toUs > resumeUs ? [{ ...task, fromUs: Math.max(task.fromUs, resumeUs) }] : [],
+/** Fetches the records that entries of queues no longer have. A failure does not affect the comparison. */
+async function fetchPulledRecords({ store, products, log }: ReconcileParts, deps: DueComparison) {
+  const { administration, completeness } = store;
+  const { listing, nowUs, ownNowUs, signal } = deps;
+  const registrations = await administration.registrations();
+  if (registrations.every(({ type }) => type !== 'pull')) return;
+  try {
+    const context = { listing, completeness, products, log: store, cursors: store, pause };
+    const { fetched, gone } = await fetchRecords(
+      { ...context, nowUs, ownNowUs },
+      registrations,
+      signal,
     );
-    parts.splice(0, 1, ...(rest.length === 0 ? [] : [partOf(rest, part.coverage)]));
+    if (fetched > 0) log.info({ fetched }, 'fetched the records of pulled notifications');
+    await reportGone(gone, { store, log }, ownNowUs());
+  } catch (error) {
+    if (signal.aborted || !isAppError(error)) throw error;
+    log.warn(errorFields(error), 'failed to fetch the records of pulled notifications');
   }
-
-  return {
-    kind,
-    /** Returns the next part; null if none is left. */
-    next: () => parts[0] ?? null,
-    done: () => {
-      parts.shift();
-      skippedHours = 1;
-      hasProgress = true;
-    },
-    failed,
-    failures: () => failures,
-    /** True if anything was compared. */
-    hasProgress: () => hasProgress,
-    /** True if all early checks succeeded. */
-    isEarlyChecked: () => !hasFailedEarlyCheck && parts.every(({ coverage }) => coverage),
-    /** Returns what was skipped or not attempted, oldest first. */
-    left: (): TimeWindow[] => mergeWindows([...skipped, ...parts.flatMap((part) => part.tasks)]),
-  };
 }
 
-function partOf(tasks: readonly ReconcileTask[], coverage: boolean): RoundPart {
-  return { coverage, tasks: tasks.flatMap(firstHourApart) };
+/** Maximum number of ids in an entry of the history. */
+const idsMax = 20;
+
+/** Records the products in the history of their subscription: their notifications will never have a record. */
+async function reportGone(
+  gone: FetchedRecords['gone'],
+  { store, log }: Pick<ReconcileParts, 'store' | 'log'>,
+  atUs: number,
+): Promise<void> {
+  if (gone.length === 0) return;
+  for (const product of gone) log.warn(product, 'a pulled product no longer exists');
+  const release = await store.acquireLock('subscriptions', { waitMs: lockWaitMs });
+  try {
+    const history = [...Map.groupBy(gone, ({ subscription }) => subscription)].map(
+      ([subscription, products]): HistoryEntry => ({
+        ...{ atUs, subscription, subscriptionId: null, action: 'noted', actor: 'maintain' },
+        reason: goneText(products.map(({ productId }) => productId)),
+      }),
+    );
+    await store.administration.commit({ history });
+  } finally {
+    release();
+  }
 }
 
-function firstHourApart(task: ReconcileTask): ReconcileTask[] {
-  const endUs = hourOf(task.fromUs) + hourUs;
-  if (endUs >= task.toUs) return [task];
-  return [
-    { ...task, toUs: endUs },
-    { ...task, fromUs: endUs },
-  ];
+function goneText(ids: readonly string[]): string {
+  const more = ids.length > idsMax ? ` and ${ids.length - idsMax} more` : '';
+  return `products of entries without a record that no longer exist in the catalogue: ${ids.slice(0, idsMax).join(', ')}${more}`;
 }

@@ -4,7 +4,7 @@ import { type CredentialPairs, watchCredentialsFile } from '../../config/endpoin
 import type { ConsoleOptions, Readiness, UnreadyReason } from '../../console/app.ts';
 import { createMetrics } from '../../console/metrics/metrics.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
-import type { Logger } from '../../domain/ports.ts';
+import type { Logger, Receipt } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
 import { startIdleCollection } from '../../host/memory.ts';
 import { type Listener, type ListenerLimits, startListener } from '../../http/listener.ts';
@@ -19,7 +19,11 @@ import type { Io } from '../io.ts';
 import { openConfiguredStore } from '../open-store.ts';
 import { createFileSync, credentialsDigest, type FileSync } from '../shared-files.ts';
 import { type BackgroundJobs, createStatus } from '../status/gather-status.ts';
-import { type CertificateTuning, openServedCertificate } from './certificate.ts';
+import {
+  type CertificateTuning,
+  openServedCertificate,
+  type ServedCertificate,
+} from './certificate.ts';
 import { createReadiness, serveQueries } from './console.ts';
 import { startDeliveryMarks, startOutcomeSummary } from './marks.ts';
 import { watchProbes } from './watch-probes.ts';
@@ -33,8 +37,8 @@ export interface ServeTuning extends CertificateTuning {
 }
 
 export interface RunningReceiver {
-  /** Public listener, for example `https://127.0.0.1:8443`. */
-  url: string;
+  /** Public listener, for example `https://127.0.0.1:8443`; null without one. */
+  url: string | null;
   /** Private listener, for example `http://127.0.0.1:8080`; null for none. */
   consoleUrl: string | null;
   store: Store;
@@ -42,6 +46,8 @@ export interface RunningReceiver {
   products: Products;
   /** Copies the files of a shared log; null without one. */
   syncFiles: FileSync | null;
+  /** Records and counts entries of the queue of a subscription. */
+  notePulled(subscription: string, receipts: readonly Receipt[]): void;
   /** Returns the digest of the accepted credentials. */
   credentialsDigest(): string;
   /** False until the first certificate is issued; the receiver cannot be reached before that. */
@@ -70,6 +76,10 @@ export async function serve(
     closers.add(() => summary.stop());
     const marks = startDeliveryMarks(store, { nowUs, log });
     closers.add(() => marks.stop());
+    const notePulled: RunningReceiver['notePulled'] = (subscription, receipts) => {
+      marks.note(subscription, '');
+      for (const receipt of receipts) metrics.noteReceipt(subscription, receipt);
+    };
     const credentials = startCredentials(config, log, nowUs);
     closers.add(() => credentials.stop());
     const idle = startIdleCollection(closers);
@@ -87,33 +97,46 @@ export async function serve(
       },
       onDelivered: marks.note,
     });
-    const listener = await startListener({
-      fetch: app.fetch,
-      listen: config.listen,
-      listenVariable: 'EARSHOT_LISTEN',
-      onBadRequest: malformedResponse(log, newId),
-      keyPair: certificate.keyPair,
-      handshakeOnly: certificate.handshakeOnly,
-      answersHalfClosed: true,
-      ...(tuning.limits === undefined ? {} : { limits: tuning.limits }),
-    });
-    closers.add(() => listener.close(graceMs));
-    const renewal = certificate.follow(listener, { ...store, syncFiles });
-    closers.add(() => renewal.stop());
+    const listener = await openListener(config, app.fetch, certificate, { log, newId, tuning });
+    if (listener !== null) {
+      closers.add(() => listener.close(graceMs));
+      const renewal = certificate.follow(listener, { ...store, syncFiles });
+      closers.add(() => renewal.stop());
+    }
     const readiness = createReadiness({ store, certificate, nowUs });
     const { setBackgroundJobs, ...how } = serveStatus(config, { store, readiness, log }, io);
     const queries = await serveQueries(config, { store, ...how, metrics, readiness, log }, io);
     closers.add(() => queries.close());
     return {
-      ...{ url: urlOf(listener, config.tls.kind !== 'off'), consoleUrl: queries.consoleUrl },
+      ...{
+        url: listener && urlOf(listener, config.tls.kind !== 'off'),
+        consoleUrl: queries.consoleUrl,
+      },
       ...{ store, products: queries.products, hasCertificate: certificate.keyPair !== null },
-      ...{ credentialsDigest: credentials.digest, syncFiles, setBackgroundJobs },
+      ...{ credentialsDigest: credentials.digest, notePulled },
+      ...{ syncFiles, setBackgroundJobs },
       close: closers.closeAll,
     };
   } catch (error) {
     await closers.closeAll();
     throw error;
   }
+}
+
+/** Returns null if the receiver only reads queues. */
+async function openListener(
+  { listen }: ServeConfig,
+  fetch: ReturnType<typeof createReceiverApp>['fetch'],
+  { keyPair, handshakeOnly }: ServedCertificate,
+  { log, newId, tuning }: { log: Logger; newId: () => string; tuning: ServeTuning },
+): Promise<Listener | null> {
+  if (listen === null) return null;
+  return startListener({
+    ...{ fetch, listen, listenVariable: 'EARSHOT_LISTEN', keyPair, handshakeOnly },
+    onBadRequest: malformedResponse(log, newId),
+    answersHalfClosed: true,
+    ...(tuning.limits === undefined ? {} : { limits: tuning.limits }),
+  });
 }
 
 /** Answers malformed requests. They need no password, so they are logged at debug level only. */
@@ -216,7 +239,8 @@ export function serveStatus(
   };
   const status = createStatus({
     ...{ store, dataDir, index, probes, nowUs, log },
-    behindProxy: tls.kind === 'off',
+    hasEndpoint: config.listen !== null,
+    behindProxy: config.listen !== null && tls.kind === 'off',
     receiver: async () => ({
       ...{ startedAtUs, pid: pid ?? null, refusing: await refusing(), queue: store.queue() },
     }),

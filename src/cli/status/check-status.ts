@@ -8,21 +8,25 @@ import {
   type SinkStatus,
   type StatusFacts,
   type StatusPart,
-  type SubscriptionStatus,
   statusLevels,
   statusParts,
 } from '../../domain/status.ts';
 import { sizeText } from '../../domain/text.ts';
-import { cancelAhead, pauseAhead } from '../../watch/check-account.ts';
 import { checkBackup, checkCertificate, checkDisk } from '../../watch/check-machine.ts';
 import { checkRejected, checkSink } from '../../watch/check-sinks.ts';
-import { agoText, lengthText, momentText } from '../../watch/situation.ts';
+import { agoText, lengthText } from '../../watch/situation.ts';
 import { counted, whole } from '../output.ts';
-
-type Evaluation = Omit<PartStatus, 'part'>;
-
-/** Pure function: the same facts give the same result. */
-type Evaluate = (facts: StatusFacts) => Evaluation;
+import { evaluateSubscriptions } from './check-subscriptions.ts';
+import {
+  critical,
+  type Evaluate,
+  type Evaluation,
+  isWatched,
+  listed,
+  unused,
+  warning,
+  well,
+} from './evaluation.ts';
 
 const evaluateReceiver: Evaluate = ({ receiver, log, atUs }) => {
   if (receiver === null) {
@@ -65,20 +69,9 @@ const evaluateReceivers: Evaluate = ({ receivers }) => {
   return critical(`${cause}: ${fault}`, 'Check the log and the disk of this receiver.');
 };
 
-const evaluateSubscriptions: Evaluate = (facts) => {
-  const { subscriptions, log } = facts;
-  if (subscriptions.length === 0) {
-    return log?.lastReceivedAtUs === null
-      ? warning(
-          'No subscription is registered, so no notifications will arrive.',
-          'Add a subscription to earshot.config.ts and run `earshot register`.',
-        )
-      : unused('none registered here');
-  }
-  return notRunning(facts) ?? ending(facts) ?? well(summed(facts));
-};
-
-const evaluateCertificate: Evaluate = ({ behindProxy, certificate, alerts, atUs }) => {
+const evaluateCertificate: Evaluate = (facts) => {
+  const { hasEndpoint, behindProxy, certificate, alerts, atUs } = facts;
+  if (!hasEndpoint) return unused('not needed: all subscriptions are pull');
   if (behindProxy) return unused('provided by the proxy');
   if (certificate?.notAfterUs == null) {
     const failure =
@@ -244,6 +237,8 @@ const partOf: Readonly<Record<AlertKind, StatusPart>> = {
   'auto-pause': 'subscriptions',
   cancellation: 'subscriptions',
   'not-running': 'subscriptions',
+  queue: 'subscriptions',
+  'queue-reader': 'subscriptions',
   certificate: 'certificate',
   disk: 'disk',
   intake: 'receiver',
@@ -271,22 +266,6 @@ function evaluatePart(part: StatusPart, facts: StatusFacts): Evaluation {
   return warning(`The status is unknown: ${failure.reason}`, 'For details, run `earshot doctor`.');
 }
 
-const well = (text: string): Evaluation => ({ level: 'well', text, nextStep: null });
-
-const unused = (text: string): Evaluation => ({ level: 'unused', text, nextStep: null });
-
-const warning = (text: string, nextStep: string): Evaluation => ({
-  level: 'warning',
-  text,
-  nextStep,
-});
-
-const critical = (text: string, nextStep: string): Evaluation => ({
-  level: 'critical',
-  text,
-  nextStep,
-});
-
 /** Returns the worst finding, with the number of the others; null without findings. */
 function worstOf(
   findings: readonly Pick<AlertFinding, 'severity' | 'cause' | 'nextStep'>[],
@@ -298,14 +277,6 @@ function worstOf(
 }
 
 /** True while a receiver, and so the watchdog, runs: what it tolerates for a while is not reported yet. */
-const isWatched = ({ receiver }: StatusFacts) => receiver !== null;
-
-/** Returns the first three items, and the count of the others: `a, b, c and 4 more`. */
-function listed(items: readonly string[]): string {
-  const shown = items.slice(0, 3).join(', ');
-  return items.length > 3 ? `${shown} and ${items.length - 3} more` : shown;
-}
-
 /** Describes what the counts leave out. */
 function uncomparedText({ coverage, comparisonOff, receiver }: StatusFacts): string[] {
   const uncompared = coverage.filter(({ state }) => state === 'not-compared');
@@ -324,9 +295,9 @@ const lagMaxUs = 900_000_000;
 const isShown = (reader: ReaderStatus, { summaries }: StatusFacts) =>
   reader.of !== 'sink' && !(reader.of === 'summaries' && summaries?.mode === 'off');
 
-/** Ignores the readers of `earshot tail`, which only run while a user runs them. */
+/** Ignores the readers of `earshot tail`, which only run while a user runs them, and fetching at a limited rate. */
 const isStuck = ({ of, unreadSinceUs }: ReaderStatus, { atUs }: StatusFacts) =>
-  of !== 'tail' && unreadSinceUs !== null && atUs - unreadSinceUs > lagMaxUs;
+  of !== 'tail' && of !== 'records' && unreadSinceUs !== null && atUs - unreadSinceUs > lagMaxUs;
 
 const lagWarning = ({ name, behind: lag, unreadSinceUs }: ReaderStatus, atUs: number) =>
   warning(
@@ -344,56 +315,3 @@ function findingsOf(sink: SinkStatus, { alerts, atUs }: StatusFacts): readonly A
   };
   return checkSink(view, sink.fault, { active: alerts, nowUs: atUs }).findings;
 }
-
-const inspect = (name: string) =>
-  `To inspect the subscription: \`earshot subscriptions show ${name}\`. To resume it: \`earshot maintain\`.`;
-
-/** While a receiver runs, the watchdog reports this, after giving maintenance time to fix it. */
-function notRunning(facts: StatusFacts): Evaluation | null {
-  if (isWatched(facts)) return null;
-  const names = facts.subscriptions.filter(isStopped).map(({ name }) => name);
-  if (names.length === 0) return null;
-  return warning(
-    `Subscriptions that are not running, although they should be: ${listed(names)}.`,
-    'To resume the subscriptions: `earshot register`.',
-  );
-}
-
-const isStopped = ({ state, pausedOnPurpose }: SubscriptionStatus) =>
-  state !== 'running' && !pausedOnPurpose;
-
-function ending({ subscriptions, atUs }: StatusFacts): Evaluation | null {
-  for (const { name, pausesAtUs, cancelsAtUs } of subscriptions) {
-    const ends = [
-      { endUs: cancelsAtUs, ahead: cancelAhead, verb: 'delete' },
-      { endUs: pausesAtUs, ahead: pauseAhead, verb: 'pause' },
-    ];
-    for (const { endUs, ahead, verb } of ends) {
-      if (endUs === null || endUs - atUs > ahead.warningUs) continue;
-      return warning(`The catalogue will ${verb} ${name} at ${momentText(endUs)}.`, inspect(name));
-    }
-  }
-  return null;
-}
-
-function summed({ subscriptions, atUs }: StatusFacts): string {
-  const running = subscriptions.filter(({ state }) => state === 'running');
-  const last = ({ name, lastDeliveryAtUs }: SubscriptionStatus) =>
-    `${name} (${lastDeliveryAtUs === null ? 'none yet' : agoText(atUs - lastDeliveryAtUs)})`;
-  const others = subscriptions.filter(({ state }) => state !== 'running');
-  return [
-    running.length === 0
-      ? 'none running'
-      : `${running.length} running, last push: ${listed(running.map(last))}`,
-    ...(others.length === 0
-      ? []
-      : [listed(others.map(({ name, state }) => `${name} is ${stateText[state]}`))]),
-  ].join('; ');
-}
-
-const stateText: Record<SubscriptionStatus['state'], string> = {
-  running: 'running',
-  paused: 'paused',
-  unfinished: 'being changed',
-  absent: 'missing in the catalogue',
-};

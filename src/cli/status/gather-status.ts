@@ -7,6 +7,7 @@ import type { Registration } from '../../domain/account.ts';
 import { AppError, errorCodeOf, errorText, isAppError } from '../../domain/app-error.ts';
 import { type CoverageSummary, readSubscriptionCoverage } from '../../domain/coverage.ts';
 import type { Logger } from '../../domain/ports.ts';
+import { type QueueState, recordReader } from '../../domain/pull-queue.ts';
 import { sinkReader } from '../../domain/sinks.ts';
 import type {
   CertificateStatus,
@@ -61,7 +62,7 @@ export function createStatus(sources: StatusSources): () => Promise<Status> {
 
 /** Gathers the status once. Never rejects: parts that fail are listed in `failures`. */
 export async function gatherStatus(sources: StatusSources): Promise<Status> {
-  const { store, behindProxy, probes, backgroundJobs, nowUs } = sources;
+  const { store, hasEndpoint, behindProxy, probes, backgroundJobs, nowUs } = sources;
   const atUs = nowUs();
   const failures: { part: StatusPart; reason: string }[] = [];
   const attempt = async <Value>(
@@ -99,11 +100,12 @@ export async function gatherStatus(sources: StatusSources): Promise<Status> {
   const rejectedConfig = deliveryState.rejected ?? null;
   const facts: StatusFacts = {
     ...found,
-    ...{ atUs, behindProxy, rejectedConfig, version: backgroundJobs().version },
+    ...{ atUs, hasEndpoint, behindProxy, rejectedConfig, version: backgroundJobs().version },
     comparisonOff: backgroundJobs().comparisonOff,
     // A rejected file is one finding: the summary rules cannot be read for the same reason.
     failures: failures.filter(({ reason }) => reason !== rejectedConfig),
-    subscriptions: found.subscriptions ?? [],
+    subscriptions: found.subscriptions?.subscriptions ?? [],
+    queues: found.subscriptions?.queues ?? [],
     coverage: found.coverage ?? [],
     readers: found.readers ?? [],
     sinks: found.sinks ?? [],
@@ -183,12 +185,13 @@ async function receiverFacts(
 async function subscriptionFacts(
   { administration }: Pick<Store, 'administration'>,
   nowUs: number,
-): Promise<SubscriptionStatus[]> {
-  const [registrations, marks] = await Promise.all([
+): Promise<{ subscriptions: SubscriptionStatus[]; queues: QueueState[] }> {
+  const [registrations, marks, queues] = await Promise.all([
     administration.registrations(),
     administration.deliveryMarks(),
+    administration.queues(),
   ]);
-  return registrations.map((registration) => {
+  const subscriptions = registrations.map((registration): SubscriptionStatus => {
     const { name, status, heldBy } = registration;
     const delivered = marks.filter((one) => one.subscription === name && one.lastAtUs <= nowUs);
     const lastDeliveryAtUs =
@@ -204,6 +207,7 @@ async function subscriptionFacts(
       cancelsAtUs: state === 'absent' ? null : lifetime.cancelsAtUs,
     };
   });
+  return { subscriptions, queues };
 }
 
 function stateOf(registration: Registration): SubscriptionStatus['state'] {
@@ -250,6 +254,7 @@ async function readerFacts({
 
 function readerOf(key: string): ReaderStatus['of'] {
   if (key === summaryReader) return 'summaries';
+  if (key === recordReader) return 'records';
   return key.startsWith(sinkReader('')) ? 'sink' : 'tail';
 }
 
@@ -296,7 +301,7 @@ async function summaryFacts(
 /** Returns null if the newest one was recovered: delivery marks have the times of earlier pushes. */
 async function newestPushUs({ find }: Pick<Store, 'find'>): Promise<number | null> {
   for await (const row of find({ limit: 1 }))
-    return row.source === 'push' ? row.receivedAtUs : null;
+    return row.source !== 'reconcile' ? row.receivedAtUs : null;
   return null;
 }
 
@@ -333,6 +338,8 @@ export interface BackgroundJobs {
 export interface StatusSources {
   store: StoreReader;
   dataDir: string;
+  /** False if the receiver only reads queues. */
+  hasEndpoint: boolean;
   /** True if a proxy terminates HTTPS. */
   behindProxy: boolean;
   /** True if the product index is enabled. */

@@ -1,4 +1,5 @@
 /** Table of metrics, in the order of their reference page. */
+import type { MetricRow, StatusMetric } from './status-gauge.ts';
 import {
   backupMetrics,
   certificateMetrics,
@@ -6,15 +7,13 @@ import {
   diskMetrics,
   intakeMetrics,
   logMetrics,
-  type MetricRow,
   programMetrics,
   readerMetrics,
   receiverMetrics,
-  type StatusMetric,
   sinkMetrics,
-  subscriptionMetrics,
   summaryMetrics,
 } from './status-metrics.ts';
+import { queueMetrics, subscriptionMetrics } from './subscription-metrics.ts';
 
 /** Subscription labels. The number of rows for unregistered names is limited. */
 const subscriptionNames =
@@ -168,6 +167,7 @@ export const processMetrics: readonly MetricRow[] = [
 const metricGroups: readonly { title: string; rows: readonly (MetricRow | StatusMetric)[] }[] = [
   { title: 'Intake', rows: [...Object.values(observedMetrics), ...intakeMetrics] },
   { title: 'Subscriptions', rows: subscriptionMetrics },
+  { title: 'Queues of pull subscriptions', rows: queueMetrics },
   { title: 'Completeness', rows: coverageMetrics },
   { title: 'Certificate', rows: certificateMetrics },
   { title: 'Log and disk', rows: [...logMetrics, ...diskMetrics] },

@@ -12,7 +12,7 @@ import {
   requestOutcomes,
   statusMetrics,
 } from './metric-table.ts';
-import type { MetricRow, Sample, Value } from './status-metrics.ts';
+import type { MetricRow, Sample, Value } from './status-gauge.ts';
 
 /** Below the default timeout of Prometheus, 10 s. */
 const statusTimeoutMs = 8_000;
@@ -20,7 +20,7 @@ const statusTimeoutMs = 8_000;
 /** Content-Type of the result of `scrape`. */
 export const metricsContentType = Registry.PROMETHEUS_CONTENT_TYPE;
 
-export interface Metrics extends Pick<Observation, 'observe' | 'noteCommit'> {
+export interface Metrics extends Pick<Observation, 'observe' | 'noteCommit' | 'noteReceipt'> {
   /**
    * Returns all metrics in the Prometheus text format, without the status metrics if `status` fails or takes longer
    * than a few seconds. Concurrent calls share one result.
@@ -31,7 +31,7 @@ export interface Metrics extends Pick<Observation, 'observe' | 'noteCommit'> {
 /** Creates the metrics with their own registry. The process is measured from the first scrape on. */
 export function createMetrics(log: Logger, tuning = { statusTimeoutMs }): Metrics {
   const registry = new Registry();
-  const { observe, noteCommit, register, settle } = createObservation(registry);
+  const { observe, noteCommit, noteReceipt, register, settle } = createObservation(registry);
   const gauges = statusMetrics.map((row) => ({ row, gauge: new Gauge(options(row, registry)) }));
   const available = new Gauge(options(availability, registry));
   let isProcessMeasured = false;
@@ -55,6 +55,7 @@ export function createMetrics(log: Logger, tuning = { statusTimeoutMs }): Metric
   return {
     observe,
     noteCommit,
+    noteReceipt,
     scrape: (status) => {
       rendering ??= render(status).finally(() => {
         rendering = undefined;
@@ -100,6 +101,8 @@ async function inTime<Value>(work: () => Promise<Value>, timeoutMs: number): Pro
 type NotificationCounts = Record<(typeof notificationOutcomes)[number], number>;
 
 interface Observation {
+  /** Counts what an entry of a queue brought. */
+  noteReceipt(subscription: string, receipt: Receipt): void;
   /** Counts a request to `/notifications`; `receipt` is set when it reached the store. */
   observe(outcome: RequestOutcome, subscription: string | null, receipt?: Receipt): void;
   noteCommit(commit: CommitFacts): void;
@@ -132,6 +135,8 @@ function createObservation(registry: Registry): Observation {
       requests.set(outcome, (requests.get(outcome) ?? 0) + 1);
       if (receipt !== undefined) addReceipt(countsOf(labels.labelOf(subscription)), receipt);
     },
+    noteReceipt: (subscription, receipt) =>
+      addReceipt(countsOf(labels.labelOf(subscription)), receipt),
     noteCommit: ({ durationSeconds, deliveries, publicationDelay }) => {
       commitSeconds.observe(durationSeconds);
       commitDeliveries.observe(deliveries);

@@ -1,67 +1,17 @@
 /** Metrics derived from the status of the receiver, with their descriptions. */
 import { alertKinds } from '../../domain/alerts.ts';
+import { type PartStatus, statusParts } from '../../domain/status.ts';
 import {
-  type PartStatus,
-  type Status,
-  type SubscriptionStatus,
-  statusParts,
-} from '../../domain/status.ts';
-
-export interface MetricRow {
-  name: string;
-  type: 'counter' | 'gauge' | 'histogram';
-  /** Unit, such as `seconds` or `0 or 1`. */
-  unit: string;
-  /** Description, also used as help text of a scrape. */
-  meaning: string;
-  /** Labels, with their possible values. */
-  labels: Readonly<Record<string, string>>;
-  /** Upper bounds of the buckets of a histogram, in its unit. */
-  buckets?: readonly number[];
-}
-
-/** A labelled value of a metric; unknown values are omitted. */
-export type Sample = readonly [labels: Record<string, string>, value: Value];
-
-/** A boolean is exported as 1 or 0; an unknown value is omitted. */
-export type Value = number | boolean | null | undefined;
-
-/** A gauge derived from the status. */
-export interface StatusMetric extends MetricRow {
-  type: 'gauge';
-  read(status: Status): Value | readonly Sample[];
-}
-
-type Gauge = (
-  name: string,
-  meaning: string,
-  read: StatusMetric['read'],
-  labels?: MetricRow['labels'],
-) => StatusMetric;
-
-/** Returns a function that defines gauges with a unit. */
-function gaugesIn(unit: string): Gauge {
-  return (name, meaning, read, labels = {}) => ({
-    name,
-    type: 'gauge',
-    unit,
-    meaning,
-    labels,
-    read,
-  });
-}
-
-const bytes = gaugesIn('bytes');
-const seconds = gaugesIn('seconds');
-/** Points in time, as in Prometheus. */
-const moment = gaugesIn('seconds since 1970');
-const flag = gaugesIn('0 or 1');
-
-function toSeconds(us: number | null | undefined): number | null {
-  return typeof us === 'number' ? us / 1_000_000 : null;
-}
-
-const registeredNames = 'name of the subscription';
+  bytes,
+  flag,
+  gaugesIn,
+  moment,
+  registeredNames,
+  type Sample,
+  type StatusMetric,
+  seconds,
+  toSeconds,
+} from './status-gauge.ts';
 
 export const intakeMetrics: readonly StatusMetric[] = [
   flag(
@@ -135,48 +85,6 @@ export const receiverMetrics: readonly StatusMetric[] = [
     'Number of entries of the shared log that a receiver had not applied at its last report.',
     ({ receivers }) => receivers?.map(({ name, lag }) => [{ receiver: name }, lag]),
     { receiver: 'name of the receiver' },
-  ),
-];
-
-const states = [
-  'running',
-  'paused',
-  'unfinished',
-  'absent',
-] as const satisfies SubscriptionStatus['state'][];
-
-const ofEach =
-  (momentOf: (subscription: SubscriptionStatus) => number | null) =>
-  ({ subscriptions }: Status): Sample[] =>
-    subscriptions.map((one) => [{ subscription: one.name }, toSeconds(momentOf(one))]);
-
-export const subscriptionMetrics: readonly StatusMetric[] = [
-  flag(
-    'earshot_subscription_state',
-    '1 for the last known state of a registered subscription, 0 for all other states. unfinished: a change of the subscription is not complete. absent: not in the catalogue.',
-    ({ subscriptions }) =>
-      subscriptions.flatMap(({ name, state: current }) =>
-        states.map((state): Sample => [{ subscription: name, state }, state === current]),
-      ),
-    { subscription: registeredNames, state: states.join(', ') },
-  ),
-  moment(
-    'earshot_subscription_last_delivery_timestamp_seconds',
-    'Time of the last push for a subscription.',
-    ofEach(({ lastDeliveryAtUs }) => lastDeliveryAtUs),
-    { subscription: registeredNames },
-  ),
-  moment(
-    'earshot_subscription_pause_timestamp_seconds',
-    'Time at which the catalogue pauses a subscription, unless the receiver accepts a push earlier.',
-    ofEach(({ pausesAtUs }) => pausesAtUs),
-    { subscription: registeredNames },
-  ),
-  moment(
-    'earshot_subscription_cancellation_timestamp_seconds',
-    'Time at which the catalogue deletes a subscription, unless the receiver accepts a push earlier.',
-    ofEach(({ cancelsAtUs }) => cancelsAtUs),
-    { subscription: registeredNames },
   ),
 ];
 

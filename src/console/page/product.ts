@@ -202,7 +202,7 @@ function notificationsPanel(rows: readonly NotificationRow[], nowUs: number): Ht
 
 /** Time from NotificationDate to receipt. */
 function delayText({ notificationDateUs, receivedAtUs, source }: NotificationRow): string | null {
-  if (notificationDateUs === null || source !== 'push') return null;
+  if (notificationDateUs === null || source === 'reconcile') return null;
   return spanText(Math.max(0, (receivedAtUs - notificationDateUs) / 1_000_000));
 }
 

@@ -1,6 +1,7 @@
 /** The page `/subscriptions`: state, expiry, gaps and history of each subscription. */
 import { html } from 'hono/html';
 import type { Gap, HistoryEntry, Registration } from '../../domain/account.ts';
+import { queueOutlook } from '../../domain/pull-queue.ts';
 import type { Status } from '../../domain/status.ts';
 import { printable } from '../../domain/text.ts';
 import { pathOf, readSubscriptionRows, type SubscriptionRow } from '../subscription-rows.ts';
@@ -113,15 +114,18 @@ const holders = {
 } as const;
 
 function registeredFacts(row: SubscriptionRow, known: Registration, nowUs: number): Html {
-  const { events, filter, subscriptionId, runningSeenAtUs, pausedSeenAtUs, heldBy } = known;
+  const { type, events, filter, subscriptionId, runningSeenAtUs, pausedSeenAtUs, heldBy } = known;
   const { status } = row;
   const at = (us: number | null | undefined) => (us == null ? null : time(us, nowUs, 'minute'));
   const end = (us: number | null | undefined) =>
     us == null ? null : html`${time(us, nowUs, 'minute')} ${unlessPushed}`;
+  const isPull = type === 'pull';
   return facts([
+    ['type', type],
     ['events', events.join(', ')],
     ['filter', filter === '' ? 'none: all products' : code(filter)],
-    ['URL path', code(pathOf(row.name))],
+    ['URL path', isPull ? null : code(pathOf(row.name))],
+    ...queueFacts(row, nowUs),
     ['catalogue id', subscriptionId === null ? 'none' : code(subscriptionId)],
     ['last notification', lastDelivery(row, nowUs)],
     ['last seen running', time(runningSeenAtUs, nowUs, 'minute')],
@@ -129,8 +133,27 @@ function registeredFacts(row: SubscriptionRow, known: Registration, nowUs: numbe
     ['maintenance', heldBy === null ? null : holders[heldBy]],
     ['automatic pause', end(status?.pausesAtUs)],
     ['automatic deletion', end(status?.cancelsAtUs)],
-    ['credentials', credentials(row, known, nowUs)],
+    ['credentials', isPull ? null : credentials(row, known, nowUs)],
   ]);
+}
+
+/** Facts of the queue of a pull subscription; none without a known state. */
+function queueFacts({ queue }: SubscriptionRow, nowUs: number): [string, Html | string | null][] {
+  if (queue === null) return [];
+  const { length, oldestAgeUs } = queueOutlook(queue, nowUs);
+  const { lengthMax, emptiedAtUs, entriesPerHour, failure, otherReader } = queue;
+  const at = (us: number | null) => (us === null ? null : time(us, nowUs));
+  return [
+    [
+      'unread entries',
+      length === null ? 'not known yet' : html`${count(length)} of at most ${count(lengthMax)}`,
+    ],
+    ['oldest unread entry', oldestAgeUs ? age(nowUs - oldestAgeUs, nowUs) : null],
+    ['last read to the end', at(emptiedAtUs)],
+    ['entries per hour', entriesPerHour === null ? null : count(Math.round(entriesPerHour))],
+    ['last failure', failure === null ? null : withCommands(printable(failure))],
+    ['another reader', at(otherReader?.atUs ?? null)],
+  ];
 }
 
 function unregisteredFacts(row: SubscriptionRow, nowUs: number): Html {
@@ -229,7 +252,8 @@ async function removedPanel(
 }
 
 /** Certificate and credentials apply to all subscriptions. */
-function endpointPanel(status: Status, nowUs: number): Html {
+function endpointPanel(status: Status, nowUs: number): Html | string {
+  if (!status.hasEndpoint) return '';
   const rows = [
     ['Check the endpoint', `earshot doctor`],
     ['Replace the credentials', `earshot credentials rotate`],

@@ -24,6 +24,7 @@ export const busyMessages: Record<LockName, string> = {
   summaries: 'Another earshot program is queueing summaries. Wait until it has finished.',
   reconcile:
     'Another earshot program is comparing the log with the catalogue. Wait until it has finished, then run this command again.',
+  pull: 'Another earshot program is reading the queue of a pull subscription.',
   sinks: 'Another earshot program is delivering notifications to the sinks.',
   compact: 'Another earshot program is compacting the log. Wait until it has finished.',
   prune: 'Another earshot program is pruning the log. Wait until it has finished.',

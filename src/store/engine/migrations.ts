@@ -343,11 +343,7 @@ export const migrations: readonly string[] = [
     CREATE INDEX sink_item_waiting_position ON sink_item (sink, position) WHERE state = 'waiting';
     CREATE INDEX sink_item_dead_position ON sink_item (sink, position) WHERE state = 'dead';
   `,
-  /*
-   * Version 9: number and time of acknowledged deliveries.
-   *
-   * One row for each sink with an acknowledged delivery since this version.
-   */
+  // Version 9: number and time of acknowledged deliveries. One row for each sink that has one since this version.
   `
     CREATE TABLE sink_delivery (
       sink TEXT PRIMARY KEY,
@@ -372,9 +368,8 @@ export const migrations: readonly string[] = [
       WHERE body_digest IS NOT NULL AND released_at_us IS NULL;
   `,
   /*
-   * Version 11: the channels that an alert was sent to, which also get the message that it is resolved.
-   *
-   * A JSON array; null for alerts of older versions.
+   * Version 11: the channels that an alert was sent to, which also get the message that it is resolved, as a JSON
+   * array; null for alerts of older versions.
    */
   'ALTER TABLE alert ADD COLUMN channels TEXT;',
   /*
@@ -395,4 +390,7 @@ export const migrations: readonly string[] = [
     CREATE TABLE copied_change (position INTEGER PRIMARY KEY) STRICT;
     CREATE TABLE shared_result (number INTEGER PRIMARY KEY, json TEXT NOT NULL, bytes BLOB NOT NULL) STRICT;
   `,
+  // Version 13: pull subscriptions, and the latest known state of each queue, as JSON.
+  `ALTER TABLE registration ADD COLUMN type TEXT NOT NULL DEFAULT 'push';
+   CREATE TABLE pull_queue (subscription TEXT PRIMARY KEY, state TEXT NOT NULL) STRICT, WITHOUT ROWID;`,
 ];

@@ -195,7 +195,8 @@ function pushedSince(
     `SELECT product_id AS productId, event, notification_date_us AS notificationUs,
        body_id AS bodyId, body_index AS bodyIndex
      FROM notification NOT INDEXED
-     WHERE position > ? AND source = 'push' AND subscription = ?
+     WHERE position > ? AND subscription = ?
+       AND (source = 'push' OR (source = 'pull' AND product_name IS NOT NULL))
        AND product_id COLLATE NOCASE IN (SELECT value FROM json_each(?))`,
   ).all(position, events[0]?.subscription, ids);
   const found = Map.groupBy(rows, ({ productId }) => productId.toLowerCase());
@@ -318,7 +319,7 @@ const bodyBytesMax = 64 * 2 ** 10;
 export function publicationDelay(delivery: Delivery): PublicationDelay | null {
   const body = contentOf(delivery);
   const { subscription, receivedAtUs, source } = delivery;
-  if (source !== 'push' || body.byteLength > bodyBytesMax) return null;
+  if (source === 'reconcile' || body.byteLength > bodyBytesMax) return null;
   const document = bodyDocument(body);
   const publishedUs = isCreated(document) ? dateUs(recordIn(document, 0)?.PublicationDate) : null;
   if (publishedUs === null) return null;

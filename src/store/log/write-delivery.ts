@@ -185,7 +185,7 @@ function writeAs(
   const { database } = batch;
   const { key, bodyId, recovered } = target;
   const { receivedAtUs, source } = delivery;
-  if (source === 'push' && recordPush(database, { delivery, item, key })) {
+  if (source !== 'reconcile' && recordPush(database, { delivery, item, key })) {
     return 'duplicate';
   }
   const eventUs = recovered?.eventUs ?? null;

@@ -227,7 +227,9 @@ export function pushedEvents(
     `SELECT e.position, e.event, e.event_us AS eventUs, e.state_us AS stateUs,
        e.notification_us AS notificationUs, e.received_us AS receivedUs
      FROM product p CROSS JOIN product_event e ON e.product = p.id
-     WHERE p.product_id = ? AND e.subscription = ? AND e.source = 'push' ORDER BY e.position`,
+     WHERE p.product_id = ? AND e.subscription = ?
+       AND (e.source = 'push' OR (e.source = 'pull' AND e.event_us IS NOT NULL))
+     ORDER BY e.position`,
   );
   return [...new Set(productIds)].flatMap((productId) =>
     events.all(productId, subscription).map((event) => ({ productId, ...event })),

@@ -10,6 +10,7 @@ import type {
   PruneHorizon,
   PruneRequest,
 } from '../../domain/pruning.ts';
+import { recordReader } from '../../domain/pull-queue.ts';
 import { type SinkItem, sinkReader } from '../../domain/sinks.ts';
 import { summaryReader } from '../../domain/summaries.ts';
 import { prepared } from '../engine/database.ts';
@@ -91,6 +92,7 @@ function cursors(database: Database): PruneBlocker[] {
   const ofSink = sinkReader('');
   const nameOf = (key: string) => {
     if (key === summaryReader) return key;
+    if (key === recordReader) return 'records of queues';
     return key.startsWith(ofSink) ? `sink ${key.slice(ofSink.length)}` : `reader ${key}`;
   };
   return prepared<[], BlockerRow>(database, sql)

@@ -31,6 +31,7 @@ const leaseOfGroup: Partial<Record<string, LockName>> = {
 /** Changes by users or by every node, which need no lease. */
 const withoutLease: ReadonlySet<string> = new Set([
   'account.markDeliveries',
+  'account.saveQueues',
   'coverage.recordUptime',
   'sinks.retrySome',
   'sinks.dropSome',

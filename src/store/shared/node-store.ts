@@ -27,6 +27,7 @@ const leases: ReadonlySet<LockName> = new Set([
   'leader',
   'subscriptions',
   'reconcile',
+  'pull',
   'sinks',
   'summaries',
   'certificate',

@@ -134,7 +134,9 @@ function itemOf(delivery: Delivery, notification: Notification): LogItem {
   const id = subscriptionId?.toLowerCase() ?? null;
   const isCompared = ackId !== null && source === 'push';
   const stateUs =
-    event === 'modified' && source === 'push' ? modificationUs(contentOf(delivery), index) : null;
+    event === 'modified' && source !== 'reconcile'
+      ? modificationUs(contentOf(delivery), index)
+      : null;
   return {
     key: hex(key),
     subscriptionKey: ackId === null || id === null ? null : hex(subscriptionKey(key, id)),
@@ -143,7 +145,7 @@ function itemOf(delivery: Delivery, notification: Notification): LogItem {
     product: digestOf(productId.toLowerCase()),
     event: eventName(event),
     content: isCompared ? itemDigest(contentOf(delivery), index) : null,
-    isPush: source === 'push',
+    isPush: source !== 'reconcile',
     stateMs: stateUs === null ? null : millisecondOf(stateUs),
     notificationMs: notificationDateUs === null ? null : millisecondOf(notificationDateUs),
     recoveredUs: null,

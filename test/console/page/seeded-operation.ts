@@ -41,8 +41,9 @@ async function registerPaused({ administration }: Store, now: number): Promise<v
   const filter = "Collection/Name eq 'SENTINEL-1' and contains(Name,'GRD')";
   await administration.commit({
     save: {
-      ...{ name: 'andes', events: ['created'], filter, status: 'running', subscriptionId: id },
-      ...{ unfinished: false, credentialsDigest: null, heldBy: 'command', reported: null },
+      ...{ name: 'andes', type: 'push', events: ['created'], filter, status: 'running' },
+      ...{ subscriptionId: id, unfinished: false, credentialsDigest: null },
+      ...{ heldBy: 'command', reported: null },
       ...{ activityAtUs: now - 3 * dayUs, notifiedAtUs: now - 3 * dayUs },
       ...{ runningSeenAtUs: now - 3 * dayUs, pausedSeenAtUs: now - 2 * dayUs },
     },

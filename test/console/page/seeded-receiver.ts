@@ -199,6 +199,7 @@ async function register({ administration }: Store, now: number): Promise<void> {
   const fromUs = now - 3 * dayUs;
   const subscription = {
     name: 'alps',
+    type: 'push' as const,
     events: ['created', 'deleted'] as const,
     filter: "Collection/Name eq 'SENTINEL-2'",
     status: 'running' as const,

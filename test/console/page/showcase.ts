@@ -192,8 +192,9 @@ async function register({ administration }: Store): Promise<void> {
   for (const { name, subscriptionId, filter, events } of subscriptions) {
     await administration.commit({
       save: {
-        ...{ name, events, filter, status: 'running', subscriptionId, unfinished: false },
-        ...{ credentialsDigest: null, activityAtUs: latest, notifiedAtUs: latest },
+        ...{ name, type: 'push', events, filter, status: 'running', subscriptionId },
+        ...{ unfinished: false, credentialsDigest: null },
+        ...{ activityAtUs: latest, notifiedAtUs: latest },
         ...{ runningSeenAtUs: showcaseNowUs, pausedSeenAtUs: null, heldBy: null, reported: null },
       },
       history: [

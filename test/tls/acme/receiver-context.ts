@@ -60,7 +60,7 @@ export async function startReceiver(pebble: Pebble, options: ReceiverOptions = {
   const receiver = await serve(config, log, io, { certificateWatchMs: checkEveryMs, stagingUrl });
   const close = closeOnce(receiver);
   onTestFinished(close);
-  const port = Number(new URL(receiver.url).port);
+  const port = Number(new URL(receiver.url ?? '').port);
   return { port, dataDir, clock, lines, close, receiver };
 }
 export type Receiver = Awaited<ReturnType<typeof startReceiver>>;

@@ -1,0 +1,46 @@
+/** Composes the client of the queues of pull subscriptions, with its request budget. */
+import { createAccessTokens } from '../admin/access-tokens.ts';
+import { catalogue } from '../admin/authorized-call.ts';
+import { createPullQueue, pageBytesMax } from '../admin/pull-queue.ts';
+import type { AccountConfig } from '../config/config.ts';
+import type { Account } from '../domain/account.ts';
+import type { PullQueue } from '../domain/pull-queue.ts';
+import { createOutboundClient } from '../http/outbound-client.ts';
+import { createPacedRequests } from '../reconcile/listing-requests.ts';
+import { createAcquireLock } from '../store/engine/locks.ts';
+import { type Io, pause } from './io.ts';
+
+/** Shorter than the time in which a receiver stops. Requests are sent once: the reader retries. */
+const attemptTimeoutMs = 15_000;
+
+/** Settings of the queues. */
+export type PullConfig = Pick<
+  AccountConfig,
+  'dataDir' | 'catalogueUrl' | 'pullRequestsPerMinute'
+> & { account: Account };
+
+/** The queues share one request budget. A shutdown does not abort acknowledgements. */
+export function openPullQueue(
+  { account, dataDir, catalogueUrl, pullRequestsPerMinute: requestsPerMinute }: PullConfig,
+  { nowUs, random, fetch }: Pick<Io, 'nowUs' | 'random' | 'fetch'>,
+): PullQueue {
+  const acquireLock = createAcquireLock(dataDir);
+  const tokens = createAccessTokens({ account, dataDir, nowUs, fetch, acquireLock });
+  const client = createOutboundClient({
+    ...catalogue,
+    fetch,
+    random,
+    timing: { attemptTimeoutMs, totalTimeoutMs: attemptTimeoutMs },
+    retries: 0,
+    answerBytesMax: pageBytesMax,
+    bodies: 'all',
+  });
+  const time = { nowMs: () => nowUs() / 1_000, pause };
+  const requests = createPacedRequests({ client, requestsPerMinute, time });
+  const unlimited = new AbortController().signal;
+  return createPullQueue({
+    catalogueUrl,
+    tokens,
+    send: (request) => requests.send(request, request.signal ?? unlimited),
+  });
+}

@@ -1,0 +1,92 @@
+/** Intake of the pull subscriptions as a background job of the receiver: one reader for each queue. */
+import { errorFields, type Job, startJob } from '../../domain/job.ts';
+import type { Logger, Receipt } from '../../domain/ports.ts';
+import { createQueueReader, type QueueReader } from '../../reconcile/pull-intake.ts';
+import type { Store } from '../../store/store.ts';
+import { type Io, pause } from '../io.ts';
+import { openPullQueue, type PullConfig } from '../pull-queue.ts';
+
+/** Interval in which changed registrations are noticed, and changed states of queues are stored. */
+const followMs = 3_000;
+
+const stateNotStored = 'failed to store the states of the queues';
+
+interface RunningReader extends QueueReader {
+  stop(): Promise<void>;
+}
+
+/** Starts a reader for each registered pull subscription, and follows changes of the registrations. */
+export function startPullIntake(
+  parts: {
+    store: Pick<Store, 'accept' | 'administration' | 'acquireLock'>;
+    notePulled: (subscription: string, receipts: readonly Receipt[]) => void;
+    log: Logger;
+  },
+  config: PullConfig,
+  io: Pick<Io, 'nowUs' | 'random' | 'fetch'>,
+): Job {
+  const { store, notePulled: onDelivered, log } = parts;
+  const { nowUs, random } = io;
+  const queue = openPullQueue(config, io);
+  const deps = {
+    ...{ queue, intake: store, acquireLock: store.acquireLock, onDelivered },
+    ...{ nowUs, random, pause, log },
+  };
+  const readers = new Map<string, RunningReader>();
+
+  const open = (name: string, id: string): RunningReader => {
+    const stopping = new AbortController();
+    const reader = createQueueReader({ name, id }, deps);
+    const running = reader.run(stopping.signal).catch((error: unknown) => {
+      log.error({ subscription: name, ...errorFields(error) }, 'the reader of a queue ended');
+    });
+    log.info({ subscription: name, subscriptionId: id }, 'reading the queue');
+    return {
+      ...reader,
+      stop: () => {
+        stopping.abort();
+        return running;
+      },
+    };
+  };
+
+  const follow = async () => {
+    const registrations = await store.administration.registrations();
+    const desired = registrations.flatMap(({ name, type, subscriptionId: id }) =>
+      type === 'pull' && id !== null ? [{ key: `${name} ${id}`, name, id }] : [],
+    );
+    const keys = new Set(desired.map(({ key }) => key));
+    for (const [key, reader] of readers) {
+      if (keys.has(key)) continue;
+      readers.delete(key);
+      await reader.stop();
+    }
+    for (const { key, name, id } of desired)
+      if (!readers.has(key)) readers.set(key, open(name, id));
+    await saveStates();
+  };
+  let saved = '';
+  const saveStates = async () => {
+    const states = [...readers.values()].map((reader) => reader.state());
+    const text = JSON.stringify(states);
+    if (text === saved) return;
+    await store.administration.saveQueues(states);
+    saved = text;
+  };
+
+  const job = startJob(
+    {
+      every: { firstMs: 0, intervalMs: followMs },
+      run: follow,
+      failed: 'failed to read the registered subscriptions',
+    },
+    { pause, random, log },
+  );
+  return {
+    stop: async () => {
+      await job.stop();
+      await Promise.all([...readers.values()].map((reader) => reader.stop()));
+      await saveStates().catch((error: unknown) => log.debug(errorFields(error), stateNotStored));
+    },
+  };
+}

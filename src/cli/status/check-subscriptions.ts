@@ -1,0 +1,103 @@
+/** Evaluates the subscriptions, and the queues of pull subscriptions. */
+import { type QueueState, queueOutlook } from '../../domain/pull-queue.ts';
+import type { StatusFacts, SubscriptionStatus } from '../../domain/status.ts';
+import { cancelAhead, pauseAhead } from '../../watch/check-account.ts';
+import { agoText, lengthText, momentText } from '../../watch/situation.ts';
+import { counted } from '../output.ts';
+import {
+  type Evaluate,
+  type Evaluation,
+  isWatched,
+  listed,
+  unused,
+  warning,
+  well,
+} from './evaluation.ts';
+
+export const evaluateSubscriptions: Evaluate = (facts) => {
+  const { subscriptions, log } = facts;
+  if (subscriptions.length === 0) {
+    return log?.lastReceivedAtUs === null
+      ? warning(
+          'No subscription is registered, so no notifications will arrive.',
+          'Add a subscription to earshot.config.ts and run `earshot register`.',
+        )
+      : unused('none registered here');
+  }
+  return notRunning(facts) ?? unreadable(facts) ?? ending(facts) ?? well(summed(facts));
+};
+
+const inspect = (name: string) =>
+  `To inspect the subscription: \`earshot subscriptions show ${name}\`. To resume it: \`earshot maintain\`.`;
+
+/** While a receiver runs, the watchdog reports this, after giving maintenance time to fix it. */
+function notRunning(facts: StatusFacts): Evaluation | null {
+  if (isWatched(facts)) return null;
+  const names = facts.subscriptions.filter(isStopped).map(({ name }) => name);
+  if (names.length === 0) return null;
+  return warning(
+    `Subscriptions that are not running, although they should be: ${listed(names)}.`,
+    'To resume the subscriptions: `earshot register`.',
+  );
+}
+
+const isStopped = ({ state, pausedOnPurpose }: SubscriptionStatus) =>
+  state !== 'running' && !pausedOnPurpose;
+
+function ending({ subscriptions, atUs }: StatusFacts): Evaluation | null {
+  for (const { name, pausesAtUs, cancelsAtUs } of subscriptions) {
+    const ends = [
+      { endUs: cancelsAtUs, ahead: cancelAhead, verb: 'delete' },
+      { endUs: pausesAtUs, ahead: pauseAhead, verb: 'pause' },
+    ];
+    for (const { endUs, ahead, verb } of ends) {
+      if (endUs === null || endUs - atUs > ahead.warningUs) continue;
+      return warning(`The catalogue will ${verb} ${name} at ${momentText(endUs)}.`, inspect(name));
+    }
+  }
+  return null;
+}
+
+function summed({ subscriptions, queues, atUs }: StatusFacts): string {
+  const running = subscriptions.filter(({ state }) => state === 'running');
+  const last = ({ name, lastDeliveryAtUs }: SubscriptionStatus) =>
+    `${name} (${lastDeliveryAtUs === null ? 'none yet' : agoText(atUs - lastDeliveryAtUs)})`;
+  const others = subscriptions.filter(({ state }) => state !== 'running');
+  return [
+    running.length === 0
+      ? 'none running'
+      : `${running.length} running, last notification: ${listed(running.map(last))}`,
+    ...(others.length === 0
+      ? []
+      : [listed(others.map(({ name, state }) => `${name} is ${stateText[state]}`))]),
+    ...queues.map((state) => queueText(state, atUs)),
+  ].join('; ');
+}
+
+const stateText: Record<SubscriptionStatus['state'], string> = {
+  running: 'running',
+  paused: 'paused',
+  unfinished: 'being changed',
+  absent: 'missing in the catalogue',
+};
+
+/** A queue that cannot be read at the moment; the watchdog raises an alert later. */
+function unreadable({ queues, subscriptions }: StatusFacts): Evaluation | null {
+  const known = new Set(subscriptions.map(({ name }) => name));
+  const failing = queues.find(({ subscription, failure }) => failure && known.has(subscription));
+  if (failing === undefined) return null;
+  return warning(
+    `The queue of ${failing.subscription} cannot be read: ${failing.failure}`,
+    'The receiver retries. To check the account: `earshot doctor`.',
+  );
+}
+
+/** Formats for example: `queue of alps: 1,240 entries, the oldest 3.5 h old`. */
+export function queueText(state: QueueState, nowUs: number): string {
+  const { length, oldestAgeUs } = queueOutlook(state, nowUs);
+  const name = `queue of ${state.subscription}`;
+  if (length === null) return `${name}: not read yet`;
+  if (length === 0) return `${name}: empty`;
+  const age = oldestAgeUs ? `, the oldest ${lengthText(oldestAgeUs)} old` : '';
+  return `${name}: ${counted(length, 'entry', 'entries')}${age}`;
+}

@@ -1,0 +1,30 @@
+/** Ways in which notifications reach this receiver. */
+import { checkConfig } from '../config/config.ts';
+import type { Environment } from '../config/load.ts';
+import { loadSubscriptionsFile } from '../config/subscriptions-file.ts';
+import { AppError } from '../domain/app-error.ts';
+import type { SubscriptionType } from '../domain/subscription.ts';
+import { registeredTypes } from '../store/account.ts';
+import type { Io } from './io.ts';
+
+/**
+ * Returns false if the receiver needs no public listener: it has pull subscriptions, no push subscription, in
+ * `earshot.config.ts` and among the registered ones, and EARSHOT_PUBLIC_URL is not set.
+ */
+export async function needsEndpoint(io: Environment & Pick<Io, 'workingDir'>): Promise<boolean> {
+  const { publicUrl, dataDir } = checkConfig(io, ['publicUrl', 'dataDir']).config;
+  if (publicUrl !== undefined) return true;
+  const registered = dataDir === undefined ? [] : registeredTypes(dataDir);
+  const types = [...(await typesInFile(io)), ...registered];
+  return types.length === 0 || types.includes('push');
+}
+
+/** Returns none for an invalid file: its problems are reported where it is used. */
+async function typesInFile({ workingDir }: Pick<Io, 'workingDir'>): Promise<SubscriptionType[]> {
+  try {
+    return ((await loadSubscriptionsFile(workingDir)) ?? []).map(({ type }) => type);
+  } catch (error) {
+    if (error instanceof AppError) return [];
+    throw error;
+  }
+}

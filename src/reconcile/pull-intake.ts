@@ -1,0 +1,305 @@
+/**
+ * Intake of pull subscriptions: reads a queue page by page, stores each entry, and acknowledges what is on disk. A
+ * crash at any point repeats at most one page, whose entries are known by their AckIds.
+ */
+import type { AcquireLock } from '../domain/account.ts';
+import { AppError, errorText, isAppError } from '../domain/app-error.ts';
+import { hourUs } from '../domain/completeness.ts';
+import { errorFields, jittered } from '../domain/job.ts';
+import type { Intake, Logger, Receipt } from '../domain/ports.ts';
+import {
+  type Acknowledgement,
+  type PullQueue,
+  type QueueEntry,
+  type QueuePage,
+  type QueueState,
+  queueLengthMaxDefault,
+  readEntriesMax,
+} from '../domain/pull-queue.ts';
+import { createPageSize } from './listing-requests.ts';
+
+export interface PullIntakeDeps {
+  queue: PullQueue;
+  intake: Pick<Intake, 'accept'>;
+  /** Acquires `pull`, so that only one program at a time reads queues. */
+  acquireLock: AcquireLock;
+  /** Called after entries were stored and acknowledged. */
+  onDelivered: (subscription: string, receipts: readonly Receipt[]) => void;
+  nowUs: () => number;
+  /** Returns a number in [0, 1). */
+  random: () => number;
+  /** Resolves after a time, or immediately when the signal is aborted. Never rejects. */
+  pause: (ms: number, signal: AbortSignal) => Promise<void>;
+  log: Logger;
+}
+
+export interface PulledSubscription {
+  name: string;
+  /** Id in the catalogue. */
+  id: string;
+}
+
+export interface QueueReader {
+  /** Reads, stores and acknowledges until the signal is aborted. Never rejects. */
+  run(signal: AbortSignal): Promise<void>;
+  /**
+   * Reads the queue to its end, and resolves with the time before the last request. Waits and retries a few times
+   * after failures; then rejects as `PullQueue` and `Intake.accept` do, and with the signal's reason.
+   */
+  drain(signal: AbortSignal, onPage?: (state: QueueState) => void): Promise<number>;
+  state(): QueueState;
+}
+
+/** Interval of reads of an empty queue. It grows while the queue stays empty. */
+const idleMs = { min: 2_000, max: 60_000, factor: 1.5 };
+
+/** Delay after a failure, doubled by each further one. A longer `Retry-After` wins, up to its own maximum. */
+const retryMs = { min: 2_000, max: 60_000, requestedMax: 3_600_000 };
+
+/** Consecutive failures after which a drain gives up. */
+const drainFailuresMax = 8;
+
+/** Time for another program to store and acknowledge its page. */
+const lockWaitMs = 60_000;
+
+/** Values of `$top`: smaller after repeated failures, as one entry may be too large or too slow. */
+const pageSizes = [readEntriesMax, 5, 1];
+
+/** Creates the reader of one queue. Sends no request before it runs. */
+export function createQueueReader(
+  subscription: PulledSubscription,
+  deps: PullIntakeDeps,
+): QueueReader {
+  const state = createState(subscription, deps.nowUs);
+  const step = createStep(subscription, deps, state);
+  const { pause, random, log } = deps;
+  const fields = { subscription: subscription.name };
+
+  const run = async (signal: AbortSignal) => {
+    let waitMs = idleMs.min;
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        const { isEnd, entries } = await step(signal);
+        if (failures > 0) log.info(fields, 'the queue is read again');
+        failures = 0;
+        waitMs = entries > 0 ? idleMs.min : Math.min(idleMs.max, waitMs * idleMs.factor);
+        if (isEnd) await pause(jittered(waitMs, random), signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        failures += 1;
+        const retryInMs = retryDelayMs(failures, error, random);
+        state.failed(error);
+        const level = failures === 1 ? 'warn' : 'debug';
+        log[level]({ ...fields, ...errorFields(error), retryInMs }, 'failed to read the queue');
+        await pause(retryInMs, signal);
+      }
+    }
+  };
+
+  const drain: QueueReader['drain'] = async (signal, onPage = () => undefined) => {
+    for (let failures = 0; ; ) {
+      signal.throwIfAborted();
+      const beganAtUs = deps.nowUs();
+      try {
+        const { isEmpty } = await step(signal);
+        failures = 0;
+        onPage(state.current());
+        if (isEmpty) return beganAtUs;
+      } catch (error) {
+        failures += 1;
+        const isPassing = isAppError(error, 'unavailable') || isAppError(error, 'too_many');
+        if (!isPassing || failures >= drainFailuresMax) throw error;
+        await pause(retryDelayMs(failures, error, random), signal);
+      }
+    }
+  };
+  return { run, drain, state: state.current };
+}
+
+function retryDelayMs(failures: number, error: unknown, random: () => number): number {
+  const asked = error instanceof AppError ? error.facts.retryAfterMs : null;
+  const ownMs = Math.min(retryMs.max, retryMs.min * 2 ** (failures - 1)) * (0.5 + random() / 2);
+  if (typeof asked !== 'number') return ownMs;
+  // Jitter, because other clients retry at the same time.
+  return Math.max(ownMs, Math.min(asked, retryMs.requestedMax) + retryMs.min * random());
+}
+
+interface StepResult {
+  /** Number of entries of the page. */
+  entries: number;
+  /** True if the page was empty. */
+  isEmpty: boolean;
+  /** True if the queue has no further entries, as far as the answers show. */
+  isEnd: boolean;
+}
+
+type State = ReturnType<typeof createState>;
+
+/** Creates the function that reads, stores and acknowledges one page, while holding the lock. */
+function createStep({ name, id }: PulledSubscription, deps: PullIntakeDeps, state: State) {
+  const { queue, intake, acquireLock, nowUs, log } = deps;
+  const size = createPageSize(pageSizes);
+  const isRepeated = createRepeatedPages();
+
+  const read = async (signal: AbortSignal): Promise<QueuePage> => {
+    try {
+      const page = await queue.read({ id, entriesMax: size.current(), signal });
+      size.succeeded();
+      return page;
+    } catch (error) {
+      if (isAppError(error, 'unavailable')) size.failed();
+      throw error;
+    } finally {
+      state.requested();
+    }
+  };
+
+  const store = (entries: readonly QueueEntry[], headers: string[]): Promise<Receipt[]> => {
+    const receivedAtUs = nowUs();
+    const delivery = { subscription: name, receivedAtUs, source: 'pull', headers } as const;
+    return Promise.all(entries.map(({ bytes: body }) => intake.accept({ ...delivery, body })));
+  };
+
+  const acknowledge = async (ackId: string): Promise<Acknowledgement> => {
+    try {
+      return await queue.acknowledge({ id, ackId });
+    } catch (error) {
+      // The entry was acknowledged before, by a request whose answer was lost, or by another reader.
+      if (!isAppError(error, 'not_found')) throw error;
+      return { acknowledged: 0, length: null, lengthMax: null };
+    } finally {
+      state.requested();
+    }
+  };
+
+  return async (signal: AbortSignal): Promise<StepResult> => {
+    const release = await acquireLock('pull', { waitMs: lockWaitMs, signal });
+    try {
+      const { entries, headers } = await read(signal);
+      if (entries.length === 0) {
+        state.emptied();
+        return { entries: 0, isEmpty: true, isEnd: true };
+      }
+      const last = entries.findLastIndex(({ ackId }) => ackId !== null);
+      const ackId = entries[last]?.ackId ?? null;
+      if (ackId === null) {
+        // Stored once: they stay in the queue until a later entry with an AckId follows.
+        if (!isRepeated(entries)) await store(entries, headers);
+        throw withoutAckId(name);
+      }
+      const page = entries.slice(0, last + 1);
+      const receipts = await store(page, headers);
+      const answer = await acknowledge(ackId);
+      const stored = receipts.filter(({ outcome }) => outcome !== 'duplicate').length;
+      deps.onDelivered(name, receipts);
+      const missing = state.acknowledged({ page, stored, rest: entries[last + 1], answer });
+      if (missing > 0) log.warn({ subscription: name, entries: missing }, otherReaderText);
+      return { entries: page.length, isEmpty: false, isEnd: answer.length === 0 };
+    } finally {
+      release();
+    }
+  };
+}
+
+const otherReaderText = 'another program acknowledges entries of this queue';
+
+function withoutAckId(name: string): AppError {
+  return new AppError(
+    'unavailable',
+    `The entries at the start of the queue of ${name} have no AckId, so they cannot be acknowledged.`,
+    { advice: 'They are stored. The queue continues with the next entry that has an AckId.' },
+  );
+}
+
+/** Returns a function that is true for the same entries as in the last call. */
+function createRepeatedPages() {
+  let last: readonly QueueEntry[] = [];
+  return (entries: readonly QueueEntry[]): boolean => {
+    const isSame =
+      entries.length === last.length &&
+      entries.every(({ bytes }, i) => Buffer.compare(bytes, last[i]?.bytes ?? Buffer.of()) === 0);
+    last = entries;
+    return isSame;
+  };
+}
+
+/** Creates the state of a queue, for monitoring. */
+function createState({ name, id }: PulledSubscription, nowUs: () => number) {
+  const rate = createRate();
+  let state: QueueState = {
+    ...{ subscription: name, subscriptionId: id, length: null, lengthMax: queueLengthMaxDefault },
+    ...{ oldestAtUs: null, emptiedAtUs: null, readAtUs: null, entriesPerHour: null },
+    ...{ entries: 0, requests: 0, failure: null, failingSinceUs: null, otherReader: null },
+  };
+  const succeeded = (changes: Partial<QueueState>) => {
+    state = { ...state, failure: null, failingSinceUs: null, readAtUs: nowUs(), ...changes };
+  };
+  return {
+    current: (): QueueState => ({ ...state, entriesPerHour: rate.perHour() }),
+    requested: () => {
+      state.requests += 1;
+    },
+    failed: (error: unknown) => {
+      const failingSinceUs = state.failingSinceUs ?? nowUs();
+      state = { ...state, failure: errorText(error), failingSinceUs };
+    },
+    emptied: () => succeeded({ length: 0, oldestAtUs: null, emptiedAtUs: nowUs() }),
+    /**
+     * Records a page that was stored and acknowledged. Returns the number of its entries that somebody else
+     * acknowledged meanwhile. A page that was known before is no sign of that: the service may have shown it twice.
+     */
+    acknowledged: (done: {
+      page: readonly QueueEntry[];
+      stored: number;
+      /** The next entry, if it was read too. */
+      rest: QueueEntry | undefined;
+      answer: Acknowledgement;
+    }): number => {
+      const { page, stored, rest, answer } = done;
+      if (stored > 0) rate.add(page);
+      const lengthMax = answer.lengthMax ?? state.lengthMax;
+      const missing = page.length - (answer.acknowledged ?? page.length);
+      const isOverflow = answer.length !== null && answer.length >= lengthMax;
+      const others = stored === 0 || isOverflow ? 0 : Math.max(0, Math.min(missing, stored));
+      const isEnd = answer.length === 0;
+      succeeded({
+        lengthMax,
+        length: answer.length,
+        // Until the next page: the first entry of this one is older than all that remain.
+        oldestAtUs: isEnd ? null : ((rest ?? page.at(-1))?.notificationUs ?? null),
+        ...(isEnd ? { emptiedAtUs: nowUs() } : {}),
+        entries: state.entries + page.length,
+        ...(others > 0 ? { otherReader: { atUs: nowUs(), entries: others } } : {}),
+      });
+      return others;
+    },
+  };
+}
+
+/** Number of hours of the observed rate. */
+const rateHours = 24;
+
+/** Counts new entries by the hour of their NotificationDate: a queue that was not read for a day is read in minutes. */
+function createRate() {
+  const counts = new Map<number, number>();
+  const newest = () => Math.max(...counts.keys());
+  return {
+    add: (page: readonly QueueEntry[]) => {
+      for (const { notificationUs } of page) {
+        if (notificationUs === null) continue;
+        const hour = Math.floor(notificationUs / hourUs);
+        counts.set(hour, (counts.get(hour) ?? 0) + 1);
+      }
+      for (const hour of counts.keys()) if (hour < newest() - rateHours) counts.delete(hour);
+    },
+    /** Returns the mean of the whole hours; null before the first one. */
+    perHour: (): number | null => {
+      const last = newest();
+      const hours = Math.min(rateHours, last - Math.min(...counts.keys()));
+      if (counts.size < 2) return null;
+      const whole = [...counts].filter(([hour]) => hour < last && hour >= last - hours);
+      return whole.reduce((sum, [, entries]) => sum + entries, 0) / hours;
+    },
+  };
+}

@@ -1,0 +1,272 @@
+/** `earshot register` with pull subscriptions, against the sandbox's catalogue, over real sockets. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { collect } from '../helpers/deliveries.ts';
+import { type AccountContext, asPerson, openAccountContext, unmanaged } from './account-context.ts';
+import { expectEnd } from './fake-io.ts';
+
+const filter = "Collection/Name eq 'SENTINEL-2'";
+const otherFilter = "Collection/Name eq 'SENTINEL-1'";
+const pulled = ['register', '--pull', '--filter', filter, '--yes'];
+
+/** Opens an account without a public URL. */
+async function openPull(...options: Parameters<typeof openAccountContext>) {
+  const context = await openAccountContext(...options);
+  const { publicUrl, env } = context;
+  delete env.EARSHOT_PUBLIC_URL;
+  const usePublicUrl = () => {
+    env.EARSHOT_PUBLIC_URL = publicUrl;
+  };
+  return { ...context, usePublicUrl };
+}
+
+/** Writes a file with one pull subscription. */
+function writeConfig({ folder }: Pick<AccountContext, 'folder'>, name: string): void {
+  const config = { subscriptions: { [name]: { type: 'pull', filter } } };
+  const text = `export default ${JSON.stringify(config)};`;
+  writeFileSync(join(folder, 'earshot.config.ts'), text);
+}
+
+function subscriptions({ sandbox }: Pick<AccountContext, 'sandbox'>) {
+  return sandbox.subscriptions().map(({ type, status, filter: own }) => `${type} ${status} ${own}`);
+}
+
+/** Returns the ids of the products of the events of a kind of subscription, published and stored. */
+async function compared({ sandbox, receiver }: AccountContext) {
+  const ids = sandbox.entries().map(({ productId }) => productId);
+  const stored = await collect(receiver.store.find({ order: 'oldest' }));
+  return { published: new Set(ids), stored: new Set(stored.map(({ productId }) => productId)) };
+}
+
+describe('earshot register --pull', () => {
+  it('needs an account only, and creates a subscription with a queue', async () => {
+    const context = await openPull();
+    const { out } = await expectEnd(context.run(pulled), 0, 'Done.');
+    expect(out).toContain('type    pull');
+    expect(subscriptions(context)).toEqual([`pull running ${filter}`]);
+    const [known] = await context.receiver.store.administration.registrations();
+    expect(known).toMatchObject({ name: 'default', type: 'pull', credentialsDigest: null });
+    await expectEnd(context.run('register --yes'), 0);
+    expect(subscriptions(context)).toHaveLength(1);
+  });
+
+  it('keeps the type when only the filter changes, and says so in JSON', async () => {
+    const context = await openPull();
+    await context.run(pulled);
+    const plan = await expectEnd(
+      context.run(['register', '--filter', otherFilter, '--dry-run', '--json']),
+      0,
+    );
+    expect(JSON.parse(plan.out)).toMatchObject({
+      changes: [
+        { actions: ['replace'], wanted: { type: 'pull', endpoint: null }, differs: ['filter'] },
+      ],
+    });
+  });
+
+  it('registers the pull subscriptions of earshot.config.ts', async () => {
+    const context = await openPull();
+    writeConfig(context, 'alps');
+    await expectEnd(context.run('register --yes'), 0);
+    expect(subscriptions(context)).toEqual([`pull running ${filter}`]);
+    await expectEnd(context.run('register --check'), 0);
+  });
+
+  it('adopts a queue with the same filter, and warns of other readers', async () => {
+    const context = await openPull();
+    context.sandbox.addSubscription({ type: 'pull', filter });
+    const { out } = await expectEnd(context.run(pulled), 0);
+    expect(out).toContain('= adopt');
+    expect(out).toContain('no other program may read this subscription');
+    expect(subscriptions(context)).toHaveLength(1);
+  });
+
+  it('adopts no queue with another filter, and no queue that it has for another name', async () => {
+    const context = await openPull();
+    context.sandbox.addSubscription({ type: 'pull', filter: otherFilter, status: 'paused' });
+    await expectEnd(context.run(pulled), 0);
+    await expectEnd(context.run([...pulled, '--subscription', 'second']), 0);
+    expect(subscriptions(context)).toEqual([
+      `pull paused ${otherFilter}`,
+      `pull running ${filter}`,
+      `pull running ${filter}`,
+    ]);
+  });
+
+  it('creates one subscription although the answer to the creation is lost', async () => {
+    const context = await openPull({ sandbox: { service: { createAnswersLost: 1 } } });
+    await expectEnd(context.run(pulled), 0);
+    expect(subscriptions(context)).toHaveLength(1);
+  });
+});
+
+describe('a change of a pull subscription', () => {
+  it('stores what is left in the old queue before the old one is deleted, without a gap', async () => {
+    const context = await openPull();
+    await context.run(pulled);
+    await context.sandbox.publishNow(120);
+    const queued = context.sandbox.queues()[0]?.length ?? 0;
+    expect(queued).toBeGreaterThan(20);
+    await expectEnd(context.run(['register', '--filter', otherFilter, '--yes']), 0);
+    expect(subscriptions(context)).toEqual([`pull running ${otherFilter}`]);
+    expect(await context.receiver.store.lastPosition()).toBe(queued);
+    expect(await context.receiver.store.administration.gaps()).toEqual([]);
+    expect(context.sandbox.totals().lost).toBe(0);
+  });
+
+  it('from push to pull and back loses nothing', async () => {
+    const context = await openPull();
+    context.usePublicUrl();
+    const { sandbox, run } = context;
+    await expectEnd(run(['register', '--event', 'created', '--filter', filter, '--yes']), 0);
+    await sandbox.publishNow(40);
+    await sandbox.quiet();
+    await expectEnd(run(['register', '--pull', '--yes']), 0, 'Done.');
+    expect(subscriptions(context)).toEqual([`pull running ${filter}`]);
+    await sandbox.publishNow(40);
+    await expectEnd(run(['register', '--push', '--yes']), 0, 'Done.');
+    expect(subscriptions(context)).toEqual([`push running ${filter}`]);
+    await sandbox.publishNow(40);
+    await sandbox.quiet();
+    const { published, stored } = await compared(context);
+    expect(published.size).toBeGreaterThan(20);
+    expect(stored).toEqual(published);
+    expect(await context.receiver.store.administration.gaps()).toEqual([]);
+  });
+
+  it.each(['allow', 'refuse'] as const)(
+    'with one free place, pauses the old one and records the gap (queue of a paused one: %s)',
+    async (readOfPaused) => {
+      const context = await openPull({ sandbox: { service: { readOfPaused } } });
+      context.sandbox.addSubscription(unmanaged('a'));
+      await context.run(pulled);
+      await context.sandbox.publishNow(60);
+      const queued = context.sandbox.queues()[0]?.length ?? 0;
+      const { out } = await expectEnd(
+        context.run(['register', '--filter', otherFilter, '--yes']),
+        0,
+      );
+      expect(out).toContain('the short gap is recorded');
+      expect(await context.receiver.store.lastPosition()).toBe(queued);
+      expect(await context.receiver.store.administration.gaps()).toHaveLength(1);
+    },
+  );
+
+  it('in a full account, reads the old queue before it is deleted', async () => {
+    const context = await openPull();
+    await context.run(pulled);
+    for (let i = 0; i < 9; i += 1) context.sandbox.addSubscription(unmanaged(`s${i}`, 'paused'));
+    await context.sandbox.publishNow(60);
+    const queued = context.sandbox.queues()[0]?.length ?? 0;
+    await expectEnd(context.run(['register', '--filter', otherFilter, '--yes']), 0);
+    expect(await context.receiver.store.lastPosition()).toBe(queued);
+  });
+
+  it('that is interrupted while the old queue is read is completed by the next run', async () => {
+    const context = await openPull();
+    await context.run(pulled);
+    await context.sandbox.publishNow(60);
+    const queued = context.sandbox.queues()[0]?.length ?? 0;
+    context.sandbox.service.change({
+      nextQueueCalls: { brokenJson: 0 },
+      readTopBeyondMax: 'refuse',
+    });
+    context.sandbox.service.change({ queueFaults: { serverError: 1 } });
+    const change = ['register', '--filter', otherFilter, '--yes'];
+    const cut = await context.run(change);
+    expect(cut.code, cut.err).toBe(1);
+    expect(subscriptions(context)).toHaveLength(2);
+    context.sandbox.service.change({ queueFaults: { serverError: 0 } });
+    await expectEnd(context.run(change), 0);
+    expect(subscriptions(context)).toEqual([`pull running ${otherFilter}`]);
+    expect(await context.receiver.store.lastPosition()).toBe(queued);
+  });
+
+  it('that removes it stores what is left in its queue', async () => {
+    const context = await openPull();
+    await context.run(pulled);
+    await context.run([...pulled, '--subscription', 'second']);
+    await context.sandbox.publishNow(60);
+    const queued = context.sandbox.queues()[1]?.length ?? 0;
+    writeConfig(context, 'default');
+    await expectEnd(context.run('register --prune --yes'), 0);
+    expect(subscriptions(context)).toHaveLength(1);
+    expect(await context.receiver.store.lastPosition()).toBe(queued);
+  });
+});
+
+describe('maintenance of a pull subscription', () => {
+  it('resumes what the catalogue paused after 60 days without an acknowledgement', async () => {
+    const context = await openPull();
+    await context.run(pulled);
+    context.passDays(61);
+    expect(subscriptions(context)).toEqual([`pull paused ${filter}`]);
+    const { out } = await expectEnd(context.run('maintain'), 0);
+    expect(out).toContain('resumed');
+    expect(subscriptions(context)).toEqual([`pull running ${filter}`]);
+  });
+
+  it('counts an acknowledgement as activity', async () => {
+    const context = await openPull();
+    await context.run(pulled);
+    context.passDays(50);
+    await context.sandbox.publishNow(60);
+    // Reads the queue, and keeps the subscription.
+    await context.run(['register', '--filter', otherFilter, '--yes']);
+    context.passDays(50);
+    expect(subscriptions(context)).toEqual([`pull running ${otherFilter}`]);
+    const { out } = await expectEnd(context.run('maintain'), 0);
+    expect(out).not.toContain('resumed');
+  });
+
+  it('adopts no foreign queue, but reports what a person deleted', async () => {
+    const context = await openPull();
+    await context.run(pulled);
+    const [own] = context.sandbox.subscriptions();
+    await asPerson(context, own?.id ?? '');
+    context.sandbox.addSubscription({ type: 'pull', filter });
+    const { out } = await expectEnd(context.run('maintain'), 0);
+    expect(out).toContain('was deleted in the catalogue');
+    const [known] = await context.receiver.store.administration.registrations();
+    expect(known?.subscriptionId).toBe(own?.id);
+  });
+
+  it('is paused and resumed by commands, and its queue stays', async () => {
+    const context = await openPull();
+    await context.run(pulled);
+    await context.sandbox.publishNow(60);
+    const queued = context.sandbox.queues()[0]?.length;
+    await expectEnd(context.run('subscriptions pause default'), 0);
+    expect(subscriptions(context)).toEqual([`pull paused ${filter}`]);
+    await expectEnd(context.run('subscriptions resume default'), 0);
+    expect(context.sandbox.queues()[0]?.length).toBe(queued);
+    const { out } = await expectEnd(context.run('subscriptions list'), 0);
+    expect(out).toMatch(/default +running +pull/);
+  });
+});
+
+describe('mistakes', () => {
+  it('a type is stated once', async () => {
+    const context = await openPull();
+    const both = await context.run(['register', '--pull', '--push', '--yes']);
+    expect(both).toMatchObject({ code: 2 });
+  });
+
+  it('a push subscription without a public URL is refused, with the way around', async () => {
+    const context = await openPull();
+    const ended = await context.run(['register', '--filter', filter, '--yes']);
+    expect(ended.code).toBe(2);
+    expect(ended.err).toContain('register --pull');
+  });
+
+  it('more running subscriptions than the catalogue allows', async () => {
+    const context = await openPull();
+    context.sandbox.addSubscription(unmanaged('a'));
+    context.sandbox.addSubscription(unmanaged('b'));
+    const ended = await context.run(pulled);
+    expect(ended.code).toBe(1);
+    expect(ended.err).toContain('the maximum is 2');
+    expect(subscriptions(context)).toHaveLength(2);
+  });
+});

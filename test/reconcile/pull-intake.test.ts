@@ -1,0 +1,243 @@
+/** Intake of a queue of the sandbox: what is stored, in which order, and what is acknowledged when. */
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../src/domain/app-error.ts';
+import { openPullSetUp, wrapped } from './pull-set-up.ts';
+
+describe('reading a queue', () => {
+  it('stores every entry once, in order, with the source pull and its exact bytes', async () => {
+    const { sandbox, queue, id, drain, rows, length, store, published } = await openPullSetUp();
+    await sandbox.publishNow(45);
+    const [first] = (await queue.read({ id, entriesMax: 1 })).entries;
+    await drain();
+    expect(length()).toBe(0);
+    const stored = await rows();
+    expect(stored.map(({ ackId }) => ackId)).toEqual(published());
+    expect(stored[0]).toMatchObject({ subscription: 'alps', source: 'pull', timesSeen: 1 });
+    expect(Buffer.from(await store.body(1))).toEqual(Buffer.from(first?.bytes ?? []));
+    expect(sandbox.totals()).toMatchObject({ published: 45, delivered: 45, lost: 0 });
+  });
+
+  it('acknowledges a page only after each of its entries is on disk', async () => {
+    const { sandbox, queue, store, drain } = await openPullSetUp();
+    await sandbox.publishNow(30);
+    const positions: number[] = [];
+    const watched = wrapped(queue, async (call) => {
+      if (call === 'acknowledge') positions.push(await store.lastPosition());
+    });
+    await drain({ queue: watched });
+    expect(positions).toEqual([20, 30]);
+  });
+
+  it('acknowledges nothing when a notification cannot be stored', async () => {
+    const { sandbox, store, runUntil, length, rows } = await openPullSetUp();
+    await sandbox.publishNow(5);
+    let calls = 0;
+    const full = new AppError('unavailable', 'The disk is full.');
+    const intake = {
+      accept: (delivery: Parameters<typeof store.accept>[0]) => {
+        calls += 1;
+        return calls === 3 ? Promise.reject(full) : store.accept(delivery);
+      },
+    };
+    const reader = await runUntil(() => true, { intake });
+    expect(length()).toBe(5);
+    expect(reader.state()).toMatchObject({ failure: 'The disk is full.', entries: 0 });
+    await runUntil(() => length() === 0);
+    expect((await rows()).map(({ timesSeen }) => timesSeen)).toHaveLength(5);
+  });
+
+  it('stores a page again without duplicates after a stop between commit and acknowledgement', async () => {
+    const { sandbox, queue, runUntil, drain, rows, published, length } = await openPullSetUp();
+    await sandbox.publishNow(25);
+    const cut = wrapped(queue, (call) => {
+      if (call === 'acknowledge') throw new AppError('unavailable', 'The process was killed.');
+    });
+    await runUntil(() => true, { queue: cut });
+    expect(length()).toBe(25);
+    expect(await rows()).toHaveLength(20);
+    await drain();
+    const stored = await rows();
+    expect(stored.map(({ ackId }) => ackId)).toEqual(published());
+    expect(stored.map(({ timesSeen }) => timesSeen)).toEqual([
+      ...Array(20).fill(2),
+      ...Array(5).fill(1),
+    ]);
+  });
+
+  it('quarantines entries that are no notifications, and acknowledges them with the rest', async () => {
+    const { sandbox, store, drain, rows, length } = await openPullSetUp();
+    await sandbox.publishNow(2);
+    sandbox.faults.change({ eventAbsent: 1 });
+    await sandbox.publishNow(2);
+    sandbox.faults.change({ eventAbsent: 0 });
+    await sandbox.publishNow(2);
+    await drain();
+    expect(length()).toBe(0);
+    expect(await rows()).toHaveLength(4);
+    expect(await store.counts()).toMatchObject({ quarantined: 2 });
+    const entry = await store.quarantineEntry(1);
+    expect(entry).toMatchObject({ source: 'pull', subscription: 'alps', reason: 'event-missing' });
+    expect(entry.headers).toContain('request-id');
+  });
+
+  it('reads an entry without its record after three days as the same notification', async () => {
+    const { sandbox, queue, runUntil, drain, rows, store } = await openPullSetUp();
+    await sandbox.publishNow(3);
+    const cut = wrapped(queue, (call) => {
+      if (call === 'acknowledge') throw new AppError('unavailable', 'The process was killed.');
+    });
+    await runUntil(() => true, { queue: cut });
+    sandbox.clock.advance(4 * 86_400_000);
+    await drain();
+    const stored = await rows();
+    expect(stored.map(({ timesSeen }) => timesSeen)).toEqual([2, 2, 2]);
+    expect(stored.every(({ productName }) => productName !== null)).toBe(true);
+    expect(await store.counts()).toMatchObject({ quarantined: 0 });
+  });
+});
+
+describe('an answer that cannot be used', () => {
+  it.each([
+    'rateLimited',
+    'serverError',
+    'htmlPage',
+    'connectionCut',
+    'brokenJson',
+    'ackAnswerLost',
+    'doubleRead',
+  ] as const)(
+    '%s: everything is stored once, in order, and no other reader is reported',
+    async (fault) => {
+      const { sandbox, drain, rows, published, length, warnings } = await openPullSetUp({
+        queueRetryAfterSeconds: 7,
+      });
+      await sandbox.publishNow(30);
+      await drain();
+      await sandbox.publishNow(30);
+      sandbox.service.change({ nextQueueCalls: { [fault]: 3 } });
+      await drain();
+      expect(length()).toBe(0);
+      expect((await rows()).map(({ ackId }) => ackId)).toEqual(published());
+      expect(sandbox.service.current().nextQueueCalls[fault]).toBeLessThan(3);
+      expect(warnings).toEqual([]);
+    },
+  );
+
+  it('waits as Retry-After requests, and doubles its own delay otherwise', async () => {
+    const { sandbox, runUntil, waits, length } = await openPullSetUp({
+      queueRetryAfterSeconds: 30,
+    });
+    await sandbox.publishNow(1);
+    sandbox.service.change({ nextQueueCalls: { rateLimited: 1, serverError: 3 } });
+    await runUntil(() => length() === 0);
+    expect(waits.slice(0, 4)).toEqual([31_000, 3_000, 6_000, 12_000]);
+  });
+
+  it('reads smaller pages after repeated failures, and large ones again later', async () => {
+    const { sandbox, queue, runUntil, length } = await openPullSetUp();
+    await sandbox.publishNow(60);
+    const sizes: number[] = [];
+    let failures = 4;
+    await runUntil(() => length() === 0, {
+      queue: {
+        ...queue,
+        read: (options) => {
+          sizes.push(options.entriesMax);
+          failures -= 1;
+          const slow = new AppError('unavailable', 'The catalogue did not answer in time.');
+          return failures >= 0 ? Promise.reject(slow) : queue.read(options);
+        },
+      },
+    });
+    expect(sizes.slice(0, 5)).toEqual([20, 20, 5, 5, 1]);
+    expect(sizes.at(-1)).toBe(20);
+  });
+
+  it('gives up a drain after repeated failures, and at once when the subscription is unknown', async () => {
+    const { sandbox, drain, waits, deps, reader, id } = await openPullSetUp();
+    sandbox.service.change({ queueFaults: { serverError: 1 } });
+    await expect(drain()).rejects.toMatchObject({ code: 'unavailable' });
+    expect(waits).toHaveLength(7);
+    sandbox.service.change({ queueFaults: { serverError: 0 } });
+    const unknown = {
+      ...deps.queue,
+      read: () => deps.queue.read({ id: id.replaceAll(/\w/g, '0'), entriesMax: 1 }),
+    };
+    await expect(
+      reader({ queue: unknown }).drain(new AbortController().signal),
+    ).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
+
+describe('the interval of reads', () => {
+  it('continues at once while the queue has entries, then waits longer and longer, up to a minute', async () => {
+    const { sandbox, runUntil, waits } = await openPullSetUp();
+    await sandbox.publishNow(100);
+    await runUntil(() => waits.length === 12);
+    expect(sandbox.queues()[0]).toMatchObject({ acknowledged: 100, reads: 5 + 11 });
+    expect(waits[0]).toBe(2_000);
+    expect(waits.at(-1)).toBe(60_000);
+    expect(waits).toEqual(waits.toSorted((a, b) => a - b));
+  });
+
+  it('is short again after an entry', async () => {
+    const { sandbox, runUntil, waits } = await openPullSetUp();
+    let published = false;
+    await runUntil(() => {
+      if (waits.length === 6 && !published) void sandbox.publishNow(1);
+      published = waits.length >= 6;
+      return waits.length === 9;
+    });
+    expect(waits[5]).toBeGreaterThan(10_000);
+    expect(waits[6]).toBe(2_000);
+  });
+});
+
+describe('another reader', () => {
+  it('is reported when it acknowledges entries between read and acknowledgement', async () => {
+    const { sandbox, runUntil, length, warnings } = await openPullSetUp();
+    await sandbox.publishNow(20);
+    sandbox.service.change({ nextQueueCalls: { otherReader: 1 } });
+    const reader = await runUntil(() => length() === 0);
+    expect(reader.state().otherReader).toMatchObject({ entries: 1 });
+    expect(warnings).toEqual([
+      ['another program acknowledges entries of this queue', { subscription: 'alps', entries: 1 }],
+    ]);
+  });
+
+  it('is excluded on this machine: the pages of two readers alternate', async () => {
+    const { sandbox, queue, drain, rows, published, warnings } = await openPullSetUp();
+    await sandbox.publishNow(200);
+    let isOpen = false;
+    const exclusive = wrapped(queue, (call) => {
+      // A page of one reader must not begin within a page of the other.
+      if (call === 'read' && isOpen) throw new Error('Two readers at once.');
+      isOpen = call === 'read';
+    });
+    await Promise.all([drain({ queue: exclusive }), drain({ queue: exclusive })]).catch(
+      (error: unknown) => {
+        // The last read of each finds nothing to acknowledge.
+        if (sandbox.queues()[0]?.length !== 0) throw error;
+      },
+    );
+    expect((await rows()).map(({ ackId }) => ackId)).toEqual(published());
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe('the state of a queue', () => {
+  it('has the length and the age of the oldest entry while it is read, and the arrivals per hour', async () => {
+    const { sandbox, reader, nowUs } = await openPullSetUp();
+    for (let hour = 0; hour < 4; hour += 1) {
+      await sandbox.publishNow(30);
+      sandbox.clock.advance(3_600_000);
+    }
+    const states: object[] = [];
+    const reading = reader();
+    await reading.drain(new AbortController().signal, (state) => states.push(state));
+    expect(states[0]).toMatchObject({ length: 100, lengthMax: 100_000, requests: 2 });
+    expect(states[0]).toHaveProperty('oldestAtUs', nowUs() - 4 * 3_600_000_000);
+    expect(states.at(-1)).toMatchObject({ length: 0, oldestAtUs: null, emptiedAtUs: nowUs() });
+    expect(reading.state().entriesPerHour).toBe(30);
+  });
+});

@@ -14,6 +14,7 @@ const programs = {
   month: () => import('../test/simulation/month.ts'),
   page: () => import('../bench/page.ts'),
   profile: () => import('../bench/profile.ts'),
+  pull: () => import('../bench/pull.ts'),
   query: () => import('../bench/query.ts'),
   rebuild: () => import('../bench/rebuild.ts'),
   reconcile: () => import('../bench/reconcile.ts'),

@@ -1,0 +1,251 @@
+/** Benchmark of the intake from the queue of a pull subscription, with and without its request budget. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { startSandbox } from '../src/sandbox/sandbox.ts';
+import { openStore } from '../src/store/store.ts';
+import {
+  alignTable,
+  figure,
+  hasFaults,
+  inMegabytes,
+  megabytes,
+  quantile,
+  renderMachine,
+  renderTargets,
+  type TargetResult,
+  target,
+} from './figures.ts';
+import {
+  type BenchContext,
+  type BenchIo,
+  type Benchmark,
+  dirOption,
+  flag,
+  integer,
+  number,
+  runBenchmark,
+} from './harness.ts';
+import { type Memory, readCpuMs, watchMemory } from './processes.ts';
+import { earshotProgram, startProcess } from './servers.ts';
+
+const options = {
+  entries: integer('N', 'entries of the queue', {
+    ...{ default: 50_000, quick: 5_000, min: 100, max: 100_000 },
+  }),
+  seconds: number('S', 'time with the default request budget', {
+    ...{ default: 120, quick: 20, min: 5, max: 3_600 },
+  }),
+  dir: dirOption,
+  quick: flag('5,000 entries and 20 s by default'),
+  check: flag('exit 1 if a target is missed'),
+};
+
+/** Runs the benchmark and returns the exit code. */
+export function run(argv: readonly string[], io: BenchIo): Promise<number> {
+  return runBenchmark(pulling, argv, io);
+}
+
+/** Default of EARSHOT_PULL_REQUESTS_PER_MINUTE, and the entries that two requests read. */
+const [requestsPerMinute, entriesPerPage] = [120, 20];
+
+/** More than this machine can send. */
+const unlimited = 100_000;
+
+const timeoutMs = 900_000;
+
+const pulling: Benchmark<typeof options> = {
+  command: 'npm run bench:pull --',
+  about: `Measures \`earshot start\` while it reads the queue of a pull subscription, from a sandbox on the same
+machine: for some time with the default request budget, then the rest without a budget. The product
+index is enabled. Memory is flat if the last third of the time needs no more than the first.`,
+  options,
+  closing: `Exit code: 0 done, 1 a notification is missing, or (--check) a target was missed; 2 invalid usage.
+
+Examples:
+  npm run bench:pull                  four minutes
+  npm run bench:pull -- --quick`,
+  async measure(chosen, context) {
+    const { about } = context;
+    const { paced, rest, stored } = await measureBoth(chosen, context);
+    const targets = targetsOf(paced, rest);
+    const faults =
+      stored === chosen.entries ? [] : [`${chosen.entries} published, ${stored} stored`];
+    return {
+      report: { ...about, setting: chosen, paced, rest, stored, targets, faults },
+      text: [
+        renderMachine(about.machine, `a queue of ${chosen.entries} entries`),
+        render([paced, rest]),
+        renderTargets(targets),
+        ...(faults.length > 0 ? [['FAILED', ...faults].join('\n  ')] : []),
+        `Repeat: ${about.command}`,
+      ],
+      hasFailed: hasFaults({ faults, targets }, chosen),
+    };
+  },
+};
+
+async function measureBoth(
+  { entries, seconds }: { entries: number; seconds: number },
+  context: BenchContext,
+) {
+  const queue = await openQueue(entries, context);
+  try {
+    const paced = await readQueue(queue, context, { requestsPerMinute, seconds });
+    const rest = await readQueue(queue, context, { requestsPerMinute: unlimited, seconds: null });
+    return { paced, rest, stored: await countStored(queue.dataFolder) };
+  } finally {
+    await queue.sandbox.close();
+  }
+}
+
+type Queue = Awaited<ReturnType<typeof openQueue>>;
+
+/** Publishes the entries, and registers the subscription in a new data directory. */
+async function openQueue(entries: number, { cleanup, progress, folder }: BenchContext) {
+  const dataFolder = cleanup.temporaryFolder(folder);
+  const sandbox = await startSandbox({ now: Date.now, count: 0, eventsMax: 2 * entries });
+  const { id } = sandbox.addSubscription({ type: 'pull' });
+  for (let done = 0; done < entries; done += 1_000) {
+    progress.show(`publishing: ${done} of ${entries}`);
+    await sandbox.publishNow(Math.min(1_000, entries - done));
+  }
+  const nowUs = () => Date.now() * 1_000;
+  const store = await openStore({ dataDir: dataFolder, nowUs });
+  const atUs = nowUs();
+  await store.administration.commit({
+    save: {
+      ...{ name: 'bench', type: 'pull', events: ['created'], filter: '', status: 'running' },
+      ...{ unfinished: false, subscriptionId: id, credentialsDigest: null, heldBy: null },
+      ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs },
+      ...{ pausedSeenAtUs: null, reported: null },
+    },
+  });
+  await store.close();
+  return { sandbox, dataFolder };
+}
+
+interface Reading {
+  readonly requestsPerMinute: number;
+  /** Entries read, from the first to the last acknowledgement. */
+  readonly entries: number;
+  readonly seconds: number;
+  readonly cpuSeconds: number | null;
+  readonly peakBytes: number | null;
+  /** Median memory of the last third of the time, relative to the first. */
+  readonly growth: number | null;
+}
+
+/** Runs the receiver for some time (null: until the queue is empty). */
+async function readQueue(
+  { sandbox, dataFolder }: Queue,
+  { cleanup, progress }: BenchContext,
+  setting: { requestsPerMinute: number; seconds: number | null },
+): Promise<Reading> {
+  const length = () => sandbox.queues()[0]?.length ?? 0;
+  const before = length();
+  const receiver = startProcess({
+    words: earshotProgram('start'),
+    folder: dataFolder,
+    env: environmentOf(sandbox, dataFolder, setting.requestsPerMinute),
+    logFile: `${dataFolder}/earshot.log`,
+    cleanup,
+  });
+  const processId = receiver.child.pid ?? 0;
+  const startMs = performance.now();
+  const ended = async (isDone: () => boolean) => {
+    while (!isDone()) {
+      if (!receiver.isRunning()) throw new Error(`earshot ended:\n${receiver.log().slice(-2_000)}`);
+      if (performance.now() - startMs > timeoutMs) throw new Error(`${length()} entries are left`);
+      progress.show(`${setting.requestsPerMinute} requests/min: ${length()} entries left`);
+      await delay(100);
+    }
+  };
+  await ended(() => length() < before);
+  const [firstMs, first, cpuMs] = [performance.now(), length(), readCpuMs(processId)];
+  const memory = watchMemory(processId, 500);
+  const endMs = setting.seconds === null ? timeoutMs : setting.seconds * 1_000;
+  await ended(() => length() === 0 || performance.now() - firstMs > endMs);
+  const [seconds, entries] = [(performance.now() - firstMs) / 1_000, first - length()];
+  const usedMs = readCpuMs(processId);
+  const samples = memory.stop();
+  await receiver.stop();
+  return {
+    ...{ requestsPerMinute: setting.requestsPerMinute, entries, seconds },
+    cpuSeconds: usedMs === undefined || cpuMs === undefined ? null : (usedMs - cpuMs) / 1_000,
+    peakBytes: samples.at(-1)?.peakResidentBytes ?? null,
+    growth: growthOf(samples),
+  };
+}
+
+function growthOf(samples: readonly Memory[]): number | null {
+  const third = Math.floor(samples.length / 3);
+  const medianOf = (some: readonly Memory[]) =>
+    quantile(
+      some.map(({ residentBytes }) => residentBytes),
+      0.5,
+    );
+  const [early, late] = [medianOf(samples.slice(0, third)), medianOf(samples.slice(-third))];
+  return early === null || late === null || third === 0 ? null : late / early;
+}
+
+function environmentOf(
+  { catalogueUrl, tokenUrl }: Queue['sandbox'],
+  dataFolder: string,
+  perMinute: number,
+): NodeJS.ProcessEnv {
+  return {
+    PATH: process.env.PATH,
+    EARSHOT_DATA_DIR: dataFolder,
+    EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
+    EARSHOT_CATALOGUE_URL: catalogueUrl,
+    EARSHOT_TOKEN_URL: tokenUrl,
+    EARSHOT_ACCOUNT_USERNAME: 'sandbox',
+    EARSHOT_ACCOUNT_PASSWORD: 'sandbox',
+    EARSHOT_PULL_REQUESTS_PER_MINUTE: String(perMinute),
+    // The comparison waits for the queue, and is measured elsewhere.
+    EARSHOT_RECONCILE: 'off',
+  };
+}
+
+async function countStored(dataFolder: string): Promise<number> {
+  const store = await openStore({ dataDir: dataFolder, nowUs: () => Date.now() * 1_000 });
+  const { notifications } = await store.counts();
+  await store.close();
+  return notifications;
+}
+
+const perMinute = ({ entries, seconds }: Reading) => (entries / seconds) * 60;
+
+function targetsOf(paced: Reading, rest: Reading): TargetResult[] {
+  const possible = (requestsPerMinute / 2) * entriesPerPage;
+  return [
+    target(
+      'entries/min with the default budget, share of the possible',
+      perMinute(paced) / possible,
+      {
+        min: 0.95,
+      },
+    ),
+    target('memory of the last third to the first, with the budget', paced.growth, { max: 1.1 }),
+    target('the same without a budget', rest.growth, { max: 1.1 }),
+    target('peak memory, MB', inMegabytes(rest.peakBytes), { max: 350 }),
+  ];
+}
+
+function render(readings: readonly Reading[]): string {
+  return alignTable([
+    [
+      'requests/min',
+      'entries',
+      's',
+      'entries/min',
+      'CPU s',
+      'peak MB',
+      'memory: last third to first',
+    ],
+    ...readings.map((one) => [
+      one.requestsPerMinute === unlimited ? 'unlimited' : String(one.requestsPerMinute),
+      ...[String(one.entries), figure(one.seconds, 1), figure(perMinute(one))],
+      ...[figure(one.cpuSeconds, 1), megabytes(one.peakBytes), figure(one.growth, 2)],
+    ]),
+  ]);
+}

@@ -10,7 +10,7 @@ import { by, faultOf, probeStages, type SeenTls, timeoutCode } from './probe-fau
 import type { EndpointCredentials } from './subscription-client.ts';
 
 const setPublicUrl =
-  'Set EARSHOT_PUBLIC_URL to the https URL where the catalogue reaches the receiver, with the port if it is not 443.';
+  'Set EARSHOT_PUBLIC_URL to the https URL where the catalogue reaches the receiver, with the port if it is not 443. Without a public host, use a pull subscription: `earshot register --pull`.';
 
 /** `publicUrl` is an origin; undefined if it is missing or invalid. */
 export function checkPublicUrl(publicUrl: string | undefined): Finding[] {

@@ -58,9 +58,13 @@ const entrySchema = z
   })
   .catch({ AckId: null, NotificationDate: null });
 
+const entryNames = ['AckId', 'SubscriptionEvent', 'ProductId'];
+
 /** Throws `unavailable` for an answer that is not an array of entries, or one entry. */
 function entriesOf({ json, bytes = new Uint8Array() }: OutboundAnswer, purpose: string) {
-  if (typeof json !== 'object' || json === null) {
+  // One entry may come without an array; another object is not an entry.
+  const isEntry = Array.isArray(json) || entryNames.some((name) => name in Object(json));
+  if (!isEntry) {
     throw new AppError('unavailable', `Could not ${purpose}: the response is not a JSON array.`, {
       advice: 'Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.',
     });

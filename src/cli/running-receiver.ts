@@ -173,13 +173,13 @@ export async function probeReceiver(
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
     const status = await statusOf(url, config, AbortSignal.any([signal, timeout]));
-    return { origin, ...resultOf(status) };
+    return { origin, ...resultOf(status, config) };
   } catch (error) {
     if (timeout.aborted) {
       const reason = `the receiver did not answer within ${timeoutMs / 1000} s. Check the log of the receiver`;
       return { state: 'refusing', origin, reason };
     }
-    return { origin, ...faultIn(error) };
+    return { origin, ...faultIn(error, config) };
   }
 }
 
@@ -219,6 +219,11 @@ function urlOf({ listen: { host, port }, secure, credentials }: ProbedAddress): 
   );
 }
 
+/** Name of the variable with the address. */
+function variableOf({ credentials }: ProbedAddress): string {
+  return credentials === null ? 'EARSHOT_CONSOLE_LISTEN' : 'EARSHOT_LISTEN';
+}
+
 type HealthResult = Omit<ReceiverHealth, 'origin'>;
 
 const otherCredentials: HealthResult = {
@@ -238,22 +243,21 @@ const results: Readonly<Record<number, HealthResult>> = {
   },
 };
 
-function resultOf(status: number): HealthResult {
-  const reason = `another program answers at this address (HTTP status ${status}). Check EARSHOT_LISTEN`;
+function resultOf(status: number, address: ProbedAddress): HealthResult {
+  const reason = `another program answers at this address (HTTP status ${status}). Check ${variableOf(address)}`;
   return results[status] ?? { state: 'unclear', reason };
 }
 
-function faultIn(error: unknown): HealthResult {
+function faultIn(error: unknown, address: ProbedAddress): HealthResult {
   const code = errorCodeOf(error);
   if (code === 'ECONNREFUSED') {
-    const reason =
-      'no program listens at this address. Start the receiver. If the receiver is running, check EARSHOT_LISTEN';
+    const reason = `no program listens at this address. Start the receiver. If the receiver is running, check ${variableOf(address)}`;
     return { state: 'absent', reason };
   }
   if (/^(EPROTO|ERR_SSL_|ERR_TLS_)/.test(code)) {
     const reason = `no HTTPS at this address (${code}): the receiver has no certificate yet, or has another EARSHOT_TLS. Check the log of the receiver`;
     return { state: 'refusing', reason };
   }
-  const reason = `the connection failed (${code}). Check EARSHOT_LISTEN, EARSHOT_TLS, and the log of the receiver`;
+  const reason = `the connection failed (${code}). Check ${variableOf(address)}, EARSHOT_TLS, and the log of the receiver`;
   return { state: 'unclear', reason };
 }

@@ -114,6 +114,14 @@ const noEndpoint: Pick<ServeConfig, (typeof endpointSections)[number]> = {
   trustedProxies: [],
 };
 
+/** Returns the sections that a receiver reads. */
+export function servedSections<Section extends keyof Config>(
+  names: readonly Section[],
+  hasEndpoint: boolean,
+): Section[] {
+  return names.filter((name) => hasEndpoint || !endpointSections.some((own) => own === name));
+}
+
 type Served<Section extends keyof Config> = Omit<Pick<Config, Section>, 'listen'> &
   Pick<ServeConfig, 'listen'>;
 
@@ -123,8 +131,7 @@ export function loadServed<const Section extends keyof Config>(
   names: readonly Section[],
   { hasEndpoint }: { hasEndpoint: boolean },
 ): Served<Section> {
-  const isLoaded = (name: Section) => hasEndpoint || !endpointSections.some((own) => own === name);
-  const config: Partial<Config> = loadConfig(environment, names.filter(isLoaded));
+  const config: Partial<Config> = loadConfig(environment, servedSections(names, hasEndpoint));
   return Object.freeze({ ...(hasEndpoint ? {} : noEndpoint), ...config }) as Served<Section>;
 }
 

@@ -89,12 +89,12 @@ const subscriptionFields = z.object({
   pausesAt: timeField
     .nullable()
     .describe(
-      'Time at which the catalogue pauses the subscription, unless a push succeeds earlier.',
+      'Time at which the catalogue pauses the subscription, unless a notification arrives first.',
     ),
   cancelsAt: timeField
     .nullable()
     .describe(
-      'Time at which the catalogue deletes the subscription, unless a push succeeds earlier.',
+      'Time at which the catalogue deletes the subscription, unless a notification arrives first.',
     ),
   queue: queueFields
     .nullable()

@@ -57,6 +57,17 @@ export interface Notification {
   notificationDateUs: number | null;
 }
 
+/**
+ * Returns true for an entry of a queue that has lost its record and its name, as after three days (facts, catalogue
+ * 1.3). It proves that there was an event, but not which state of the product it reports.
+ */
+export function lacksRecord(
+  source: string,
+  { productName }: Pick<Notification, 'productName'>,
+): boolean {
+  return source === 'pull' && productName === null;
+}
+
 /** Known drift shapes. An undocumented field adds `unknown-field:<name>`. */
 export const driftShapes = [
   'utf8-invalid',

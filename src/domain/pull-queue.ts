@@ -62,7 +62,7 @@ export interface QueueState {
   lengthMax: number;
   /** NotificationDate of the oldest entry that was not acknowledged; null when there is none, or when unknown. */
   oldestAtUs: number | null;
-  /** Last time that the queue was read to its end; null if not since the start. */
+  /** Last time that the queue was read to its end; null if it never was. */
   emptiedAtUs: number | null;
   /** Time of the last successful request; null before the first one. */
   readAtUs: number | null;
@@ -90,6 +90,8 @@ export interface QueueOutlook {
   leftUs: number | null;
 }
 
+const emptyForUs = 300_000_000;
+
 /** Estimates the state of a queue at `nowUs`. */
 export function queueOutlook(state: QueueState, nowUs: number): QueueOutlook {
   const { oldestAtUs, emptiedAtUs, readAtUs, entriesPerHour, lengthMax } = state;
@@ -98,7 +100,8 @@ export function queueOutlook(state: QueueState, nowUs: number): QueueOutlook {
   const length = state.length === null ? null : Math.round(state.length + sinceUs * perUs);
   // Entries that arrived after the queue was empty are younger than that.
   const fromUs = oldestAtUs ?? (state.length === 0 ? emptiedAtUs : null);
-  const isEmpty = oldestAtUs === null && length === 0;
+  // Without a known rate, an empty queue counts as empty only for some minutes.
+  const isEmpty = oldestAtUs === null && length === 0 && (perUs > 0 || sinceUs < emptyForUs);
   const oldestAgeUs = isEmpty ? 0 : fromUs === null ? null : Math.max(0, nowUs - fromUs);
   const untilFullUs =
     length === null || perUs === 0 ? null : Math.max(0, lengthMax - length) / perUs;

@@ -109,10 +109,10 @@ const subscription = z.object({
   lastDeliveryAtUs: momentUs,
   // Specification, Limits.
   pausesAtUs: momentUs.describe(
-    'Time at which the catalogue pauses the subscription, unless a push succeeds earlier.',
+    'Time at which the catalogue pauses the subscription, unless a notification arrives first.',
   ),
   cancelsAtUs: momentUs.describe(
-    'Time at which the catalogue deletes the subscription, unless a push succeeds earlier.',
+    'Time at which the catalogue deletes the subscription, unless a notification arrives first.',
   ),
 });
 

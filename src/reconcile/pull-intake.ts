@@ -65,12 +65,13 @@ const lockWaitMs = 60_000;
 /** Values of `$top`: smaller after repeated failures, as one entry may be too large or too slow. */
 const pageSizes = [readEntriesMax, 5, 1];
 
-/** Creates the reader of one queue. Sends no request before it runs. */
+/** Creates the reader of one queue. Sends no request before it runs. `before`: the state at the end of the last process. */
 export function createQueueReader(
   subscription: PulledSubscription,
   deps: PullIntakeDeps,
+  before?: QueueState,
 ): QueueReader {
-  const state = createState(subscription, deps.nowUs);
+  const state = createState(subscription, deps.nowUs, before);
   const step = createStep(subscription, deps, state);
   const { pause, random, log } = deps;
   const fields = { subscription: subscription.name };
@@ -90,7 +91,9 @@ export function createQueueReader(
         failures += 1;
         const retryInMs = retryDelayMs(failures, error, random);
         state.failed(error);
-        const level = failures === 1 ? 'warn' : 'debug';
+        // A subscription that was just replaced is missing for a moment.
+        const isFirst = failures === (isAppError(error, 'not_found') ? 2 : 1);
+        const level = isFirst ? 'warn' : 'debug';
         log[level]({ ...fields, ...errorFields(error), retryInMs }, 'failed to read the queue');
         await pause(retryInMs, signal);
       }
@@ -225,18 +228,20 @@ function createRepeatedPages() {
 }
 
 /** Creates the state of a queue, for monitoring. */
-function createState({ name, id }: PulledSubscription, nowUs: () => number) {
+function createState({ name, id }: PulledSubscription, nowUs: () => number, before?: QueueState) {
   const rate = createRate();
   let state: QueueState = {
     ...{ subscription: name, subscriptionId: id, length: null, lengthMax: queueLengthMaxDefault },
     ...{ oldestAtUs: null, emptiedAtUs: null, readAtUs: null, entriesPerHour: null },
+    ...(before?.subscriptionId === id ? before : {}),
     ...{ entries: 0, requests: 0, failure: null, failingSinceUs: null, otherReader: null },
   };
+  const usualPerHour = state.entriesPerHour;
   const succeeded = (changes: Partial<QueueState>) => {
     state = { ...state, failure: null, failingSinceUs: null, readAtUs: nowUs(), ...changes };
   };
   return {
-    current: (): QueueState => ({ ...state, entriesPerHour: rate.perHour() }),
+    current: (): QueueState => ({ ...state, entriesPerHour: rate.perHour() ?? usualPerHour }),
     requested: () => {
       state.requests += 1;
     },

@@ -10,6 +10,9 @@ import { type SubscriptionEvent, subscriptionEvents } from '../domain/subscripti
 import { type CompareContext, comparePage, isRecordable } from './compare-page.ts';
 import type { ListedEvent, ProductListing, ReconcileTask } from './tasks.ts';
 
+/** Maximum time from a modification to its notification; 48 s where it is known (facts, catalogue 1.1). */
+const notificationDelayMaxUs = 600_000_000;
+
 /** Number of entries between two stored positions of the cursor. */
 const batchMax = 100;
 
@@ -27,7 +30,7 @@ export interface FetchedRecords {
   gone: { subscription: string; event: SubscriptionEvent; productId: string }[];
 }
 
-type Missing = Pick<NotificationRow, 'productId'> & {
+type Missing = Pick<NotificationRow, 'productId' | 'notificationDateUs'> & {
   subscription: string;
   event: SubscriptionEvent;
 };
@@ -66,11 +69,12 @@ function missingRecord({
   productId,
   productName,
   subscription,
+  notificationDateUs,
   event: name,
 }: NotificationRow): Missing | null {
   const event = subscriptionEvents.find((known) => known === name);
   if (productName !== null || subscription === null || event === undefined) return null;
-  return { productId, subscription, event };
+  return { productId, notificationDateUs, subscription, event };
 }
 
 interface Run {
@@ -85,15 +89,17 @@ async function fetchBatch(batch: readonly Missing[], total: FetchedRecords, run:
   for (const [first, ...others] of kinds.values()) {
     if (first === undefined) continue;
     const { subscription, event } = first;
-    const known = await knownIds(context, [first, ...others]);
+    const isKnown = await knownEvents(context, [first, ...others]);
+    const asked = new Set<string>();
     const listed: ListedEvent[] = [];
-    for (const { productId } of [first, ...others]) {
-      if (known.has(productId.toLowerCase())) continue;
+    for (const one of [first, ...others]) {
+      const { productId } = one;
+      if (isKnown(one) || asked.has(productId.toLowerCase())) continue;
       signal.throwIfAborted();
       const found = await context.listing.product({ event, productId }, signal);
       if (found === null) total.gone.push({ subscription, event, productId });
       else if (isRecordable(found)) listed.push(found);
-      known.add(productId.toLowerCase());
+      asked.add(productId.toLowerCase());
     }
     const task = taskOf(first, run.registrations);
     const compared = await comparePage(task, listed, context, {
@@ -105,13 +111,21 @@ async function fetchBatch(batch: readonly Missing[], total: FetchedRecords, run:
   }
 }
 
-/** Returns the products whose event a comparison with the catalogue has already recovered; ids in lower case. */
-async function knownIds({ completeness }: RecordContext, batch: readonly Missing[]) {
+/**
+ * Returns the function that is true for an entry whose event was already recovered. A product is created and deleted
+ * once; a modification is known when the recovered state is not older than its notification.
+ */
+async function knownEvents({ completeness }: RecordContext, batch: readonly Missing[]) {
   const [{ subscription, event } = { subscription: '', event: '' }] = batch;
   const productIds = batch.map(({ productId }) => productId);
   const recovered = await completeness.recoveredEvents({ subscription, productIds });
   const same = recovered.filter((one) => one.event === event);
-  return new Set(same.map(({ productId }) => productId.toLowerCase()));
+  const byId = Map.groupBy(same, ({ productId }) => productId.toLowerCase());
+  return ({ productId, notificationDateUs }: Missing): boolean =>
+    (byId.get(productId.toLowerCase()) ?? []).some(
+      ({ eventUs }) =>
+        event !== 'modified' || eventUs >= (notificationDateUs ?? 0) - notificationDelayMaxUs,
+    );
 }
 
 function taskOf(

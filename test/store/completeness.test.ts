@@ -121,7 +121,7 @@ describe('stored uptimes', () => {
 });
 
 describe('the arrival counts', () => {
-  it('group pushes by subscription and hour of receipt, including late pushes of recovered events', async () => {
+  it('group pushes and pulled notifications by subscription and hour, including late ones of recovered events', async () => {
     const { store } = await openLocalStore();
     const arrive = (number: number, receivedAtUs: number, to: string | null = subscription) =>
       store.accept(push(pushed(number), { receivedAtUs, subscription: to }));
@@ -132,7 +132,8 @@ describe('the arrival counts', () => {
     await arrive(3, atUs + hour - 1);
     await arrive(3, atUs + hour - 1);
     await arrive(8, atUs + hour);
-    await arrive(4, atUs + 7, 'andes');
+    const pulled = push(pushed(4), { receivedAtUs: atUs + 7, subscription: 'andes' });
+    await store.accept({ ...pulled, source: 'pull' });
     await arrive(5, atUs + 8, null);
     await arrive(6, atUs + 2 * hour);
     const window = { sinceUs: atUs, untilUs: atUs + 2 * hour };

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { checkConfig, startSections } from '../../config/config.ts';
+import { checkConfig, servedSections, startSections } from '../../config/config.ts';
 import { problemLine, problemsOf } from '../../config/load.ts';
 import { readConfigFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import {
@@ -19,6 +19,7 @@ import { defineCommand } from '../command.ts';
 import { dataDirOf, jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { type Column, printJson, printTable, writeForeign, writeOut } from '../output.ts';
+import { needsEndpoint } from '../subscription-ways.ts';
 
 export const configCommand = defineCommand('config', {
   description: 'Print the effective settings and their sources, and check the settings.',
@@ -115,7 +116,8 @@ function defaultReserve({ EARSHOT_DATA_DIR: dataDir }: Io['env']): string | null
 
 /** Problems of the variables, as `start` checks them, and of earshot.config.ts. */
 async function problemsOfSettings(io: Io): Promise<string[]> {
-  const { problems } = checkConfig(io, startSections);
+  const sections = servedSections(startSections, await needsEndpoint(io));
+  const { problems } = checkConfig(io, sections);
   try {
     await readConfigFile(join(io.workingDir, subscriptionsFileName));
   } catch (error) {

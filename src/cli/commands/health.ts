@@ -10,13 +10,12 @@ import { needsEndpoint } from '../subscription-ways.ts';
 async function addressOf(io: Io): Promise<ProbedAddress> {
   if (await needsEndpoint(io)) return loadConfig(io, ['health']).health;
   const { console } = loadConfig(io, ['console']);
-  if (console !== null) return { listen: console.listen, secure: false, credentials: null };
+  if (console !== null && console.listen.port !== 0)
+    return { listen: console.listen, secure: false, credentials: null };
   throw new AppError(
     'configuration',
-    'The receiver has no listener: EARSHOT_CONSOLE_LISTEN is off.',
-    {
-      advice: 'Set EARSHOT_CONSOLE_LISTEN, or use `earshot status`.',
-    },
+    'This command needs EARSHOT_CONSOLE_LISTEN with a fixed port, because the receiver has no public listener.',
+    { advice: 'Set EARSHOT_CONSOLE_LISTEN, or use `earshot status`.' },
   );
 }
 

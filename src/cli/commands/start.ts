@@ -34,6 +34,12 @@ Examples:
   run: (io) => start(io, io.version),
 });
 
+function withoutAccount(): AppError {
+  return new AppError('configuration', 'Pull subscriptions need your catalogue account.', {
+    advice: 'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.',
+  });
+}
+
 /** Timeout of a shutdown, after which the process exits. Shorter than the 30 s of systemd. */
 const stopTimeoutMs = 25_000;
 /** Time for a start in progress to finish before a shutdown, so that it closes cleanly. */
@@ -48,6 +54,7 @@ export async function start(
   await copySharedFiles(io);
   const hasEndpoint = await needsEndpoint(io);
   const config = loadServed(io, startSections, { hasEndpoint });
+  if (!hasEndpoint && config.account === null) throw withoutAccount();
   // Loaded on demand: other commands do not need the server.
   const [
     { createLogger },

@@ -232,7 +232,7 @@ async function receiverOf(
   const running = await findRunning(dataDir, state === 'absent' ? undefined : 0);
   if (state === 'absent') {
     if (running === null) return null;
-    if (address !== null) throw servedElsewhere(running);
+    if (address !== null) throw servedElsewhere(running, listen === null);
   }
   if (state === 'unclear') throw new AppError('unavailable', sentence(reason));
   const now = nowUs();
@@ -259,10 +259,11 @@ export function probedAddress({
   return console === null ? null : { listen: console.listen, secure: false, credentials: null };
 }
 
-function servedElsewhere(running: RunningNote | 'unknown'): AppError {
+function servedElsewhere(running: RunningNote | 'unknown', onlyReads: boolean): AppError {
+  const variable = onlyReads ? 'EARSHOT_CONSOLE_LISTEN' : 'EARSHOT_LISTEN';
   return new AppError(
     'unavailable',
-    `Nothing listens at EARSHOT_LISTEN, but a receiver uses this data directory: ${runningText(running)}.`,
+    `Nothing listens at ${variable}, but a receiver uses this data directory: ${runningText(running)}.`,
     { advice: 'Run the command with the settings of that receiver.' },
   );
 }

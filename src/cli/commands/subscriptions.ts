@@ -98,6 +98,7 @@ Examples:
         );
       }
       print(io, `This command permanently ${how}s the subscription:\n${description(ours)}`);
+      if (ours.current.type === 'pull') print(io, discarded);
       await confirm(
         io,
         how === 'cancel' ? 'Cancel the subscription?' : 'Delete the subscription?',
@@ -107,6 +108,9 @@ Examples:
       print(io, `Removed ${ours.name} from the account.`);
     },
   });
+
+const discarded =
+  'Notifications in its queue that earshot has not read are discarded. To store them first, remove the subscription with `earshot register --prune`.';
 
 function description({
   name,
@@ -144,8 +148,8 @@ const listCommand = defineCommand('list', {
   help: `Fields of --json: name, id, status, type, events, filter, endpoint, submittedAt, lastNotificationAt,
 pausesAt, cancelsAt, heldBy. On a narrow terminal, the table has fewer columns.
   name       null if the subscription is unmanaged
-  pausesAt   time at which the catalogue pauses the subscription, unless a push succeeds earlier
-  cancelsAt  time at which the catalogue deletes the subscription, unless a push succeeds earlier
+  pausesAt   time at which the catalogue pauses the subscription, unless a notification arrives
+  cancelsAt  time at which the catalogue deletes the subscription, unless a notification arrives
   heldBy     reason why the automatic maintenance changes nothing; null without a reason
              command: a command has paused the subscription
              person: a user has changed the subscription in the catalogue

@@ -99,9 +99,9 @@ export async function install(io: Io, plan: SetupPlan): Promise<void> {
   else await confirm(io, 'Continue?', flags);
   if (before !== text) await writeOwnerOnly(path, text);
   report(io, `${before === text ? 'unchanged' : 'written'}: ${path}`);
-  if (!flags.pull) await createCredentials(own, dataDir);
+  const hasEndpoint = !flags.pull || settings.EARSHOT_PUBLIC_URL !== undefined;
+  if (hasEndpoint) await createCredentials(own, dataDir);
   report(io, 'running the checks that do not need a receiver:');
-  const hasEndpoint = !flags.pull;
   await runDoctor(own, { beforeStart: true, hasEndpoint }).catch(refuseToStart);
   await (flags.pull ? registerAndRead(own, plan) : receiveAndRegister(own, plan));
 }
@@ -150,9 +150,8 @@ function planText(
       : [`create endpoint credentials in ${printable(dataDir)}, if there are none`]),
     'run the checks of earshot doctor that need no receiver',
     ...(flags.pull
-      ? [`${registration}, with a queue`, 'start the receiver']
-      : ['start the receiver', registration]),
-    end,
+      ? [`${registration}, with a queue`, ...(flags.stay ? ['start the receiver', end] : [])]
+      : ['start the receiver', registration, end]),
   ];
   return `${path} (${before === null ? 'new' : 'exists; other lines stay unchanged'}; readable only by its owner):
 

@@ -57,7 +57,9 @@ export async function runTrial(
   const addresses = { ...(await newAddresses()), ...earlier?.addresses };
   await requireFreePorts(addresses);
   const now = () => io.nowUs() / 1000;
-  const certificate = await createTrialCertificate(folder, now);
+  const isPull =
+    earlier === null ? flags.pull === true : earlier.settings.EARSHOT_PUBLIC_URL === undefined;
+  const certificate = isPull ? null : await createTrialCertificate(folder, now);
   const sandbox = await startSandbox({
     ...{ account, now, ratePerSecond: productsPerSecond, past },
     ...{ modifiedShare: 0.2, deletedShare: 0.1 },
@@ -66,19 +68,20 @@ export async function runTrial(
     serviceListen: addresses.service,
     controlListen: addresses.control,
     inferenceListen: addresses.inference,
-    trustedCaPems: [certificate.authorityPem],
+    trustedCaPems: certificate === null ? [] : [certificate.authorityPem],
   });
   try {
-    const { files } = certificate;
+    const files = certificate?.files ?? null;
     const { listen, consoleListen } = addresses;
-    const publicUrl = `https://localhost:${portOf(listen)}`;
+    const publicUrl = isPull ? null : `https://localhost:${portOf(listen)}`;
     const trial = { dataDir, files, sandbox, account, publicUrl, listen, consoleListen };
     const settings = { ...trialSettings(trial), ...earlier?.settings };
     const chosen = await filterFlags(flags, { dataDir, readFlag });
-    const trialFlags = { ...flags, ...chosen, yes: true, force: true } as const;
+    const pull = isPull ? ({ pull: true } as const) : {};
+    const trialFlags = { ...flags, ...pull, ...chosen, yes: true, force: true } as const;
     if (!flags.dryRun) {
       makeDirectory(folder);
-      await certificate.write();
+      await certificate?.write();
       const page = `http://${settings.EARSHOT_CONSOLE_LISTEN ?? consoleListen}/`;
       showCommands(io, folder, { controlUrl: sandbox.controlUrl, page });
     }

@@ -95,7 +95,7 @@ async function startSingleJobs(
       const { startPullIntake } = await import('./pull.ts');
       const pulled = { ...settings, account: settings.account };
       started('pull intake', startPullIntake({ ...receiver, log }, pulled, io));
-    }
+    } else await warnOfUnreadQueues(store, log);
     if (account !== null) {
       const { maintenanceRound, startMaintenance } = await import('./maintenance.ts');
       const round = () => maintenanceRound(account, store, io);
@@ -131,6 +131,14 @@ async function startSingleJobs(
     await closers.closeAll();
     throw error;
   }
+}
+
+async function warnOfUnreadQueues({ administration }: Store, log: Logger): Promise<void> {
+  const registrations = await administration.registrations();
+  const names = registrations.filter(({ type }) => type === 'pull').map(({ name }) => name);
+  if (names.length === 0) return;
+  const reason = 'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.';
+  log.error({ subscriptions: names, reason }, 'queues are not read: no account is configured');
 }
 
 interface SingleJobsState {

@@ -34,9 +34,11 @@ export function startPullIntake(
   };
   const readers = new Map<string, RunningReader>();
 
-  const open = (name: string, id: string): RunningReader => {
+  const open = async (name: string, id: string): Promise<RunningReader> => {
     const stopping = new AbortController();
-    const reader = createQueueReader({ name, id }, deps);
+    const states = await store.administration.queues();
+    const before = states.find(({ subscription }) => subscription === name);
+    const reader = createQueueReader({ name, id }, deps, before);
     const running = reader.run(stopping.signal).catch((error: unknown) => {
       log.error({ subscription: name, ...errorFields(error) }, 'the reader of a queue ended');
     });
@@ -61,8 +63,9 @@ export function startPullIntake(
       readers.delete(key);
       await reader.stop();
     }
-    for (const { key, name, id } of desired)
-      if (!readers.has(key)) readers.set(key, open(name, id));
+    for (const { key, name, id } of desired) {
+      if (!readers.has(key)) readers.set(key, await open(name, id));
+    }
     await saveStates();
   };
   let saved = '';

@@ -28,11 +28,14 @@ import {
   well,
 } from './evaluation.ts';
 
-const evaluateReceiver: Evaluate = ({ receiver, log, atUs }) => {
+const evaluateReceiver: Evaluate = ({ receiver, hasEndpoint, log, atUs }) => {
   if (receiver === null) {
+    const [what, variable] = hasEndpoint
+      ? ['no notifications are accepted', 'EARSHOT_LISTEN']
+      : ['no queue is read', 'EARSHOT_CONSOLE_LISTEN'];
     return critical(
-      'The receiver is not running: no notifications are accepted and no alerts are raised.',
-      'Start the receiver with `earshot start`. If the receiver is running, check EARSHOT_LISTEN.',
+      `The receiver is not running: ${what} and no alerts are raised.`,
+      `Start the receiver with \`earshot start\`. If the receiver is running, check ${variable}.`,
     );
   }
   const { refusing, startedAtUs, pid } = receiver;
@@ -276,7 +279,6 @@ function worstOf(
   return { level: first.severity, text: `${first.cause}${more}`, nextStep: first.nextStep };
 }
 
-/** True while a receiver, and so the watchdog, runs: what it tolerates for a while is not reported yet. */
 /** Describes what the counts leave out. */
 function uncomparedText({ coverage, comparisonOff, receiver }: StatusFacts): string[] {
   const uncompared = coverage.filter(({ state }) => state === 'not-compared');

@@ -58,7 +58,8 @@ function ending({ subscriptions, atUs }: StatusFacts): Evaluation | null {
   return null;
 }
 
-function summed({ subscriptions, queues, atUs }: StatusFacts): string {
+function summed(facts: StatusFacts): string {
+  const { subscriptions, atUs } = facts;
   const running = subscriptions.filter(({ state }) => state === 'running');
   const last = ({ name, lastDeliveryAtUs }: SubscriptionStatus) =>
     `${name} (${lastDeliveryAtUs === null ? 'none yet' : agoText(atUs - lastDeliveryAtUs)})`;
@@ -70,7 +71,7 @@ function summed({ subscriptions, queues, atUs }: StatusFacts): string {
     ...(others.length === 0
       ? []
       : [listed(others.map(({ name, state }) => `${name} is ${stateText[state]}`))]),
-    ...queues.map((state) => queueText(state, atUs)),
+    ...registeredQueues(facts).map((state) => queueText(state, atUs)),
   ].join('; ');
 }
 
@@ -81,14 +82,18 @@ const stateText: Record<SubscriptionStatus['state'], string> = {
   absent: 'missing in the catalogue',
 };
 
+/** While no receiver runs, the state of a removed subscription stays stored. */
+function registeredQueues({ queues, subscriptions }: StatusFacts): QueueState[] {
+  return queues.filter((one) => subscriptions.some(({ name }) => name === one.subscription));
+}
+
 /** A queue that cannot be read at the moment; the watchdog raises an alert later. */
-function unreadable({ queues, subscriptions }: StatusFacts): Evaluation | null {
-  const known = new Set(subscriptions.map(({ name }) => name));
-  const failing = queues.find(({ subscription, failure }) => failure && known.has(subscription));
+function unreadable(facts: StatusFacts): Evaluation | null {
+  const failing = registeredQueues(facts).find(({ failure }) => failure !== null);
   if (failing === undefined) return null;
   return warning(
     `The queue of ${failing.subscription} cannot be read: ${failing.failure}`,
-    'The receiver retries. To check the account: `earshot doctor`.',
+    `${isWatched(facts) ? 'The receiver retries. ' : ''}To check the account: \`earshot doctor\`.`,
   );
 }
 

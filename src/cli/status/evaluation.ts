@@ -22,6 +22,7 @@ export const critical = (text: string, nextStep: string): Evaluation => ({
   nextStep,
 });
 
+/** True while a receiver, and so the watchdog, runs: what it tolerates for a while is not reported yet. */
 export const isWatched = ({ receiver }: StatusFacts) => receiver !== null;
 
 /** Returns the first three items, and the count of the others: `a, b, c and 4 more`. */

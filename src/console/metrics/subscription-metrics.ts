@@ -45,13 +45,13 @@ export const subscriptionMetrics: readonly StatusMetric[] = [
   ),
   moment(
     'earshot_subscription_pause_timestamp_seconds',
-    'Time at which the catalogue pauses a subscription, unless the receiver accepts a push earlier.',
+    'Time at which the catalogue pauses a subscription, unless a notification arrives earlier.',
     ofEach(({ pausesAtUs }) => pausesAtUs),
     { subscription: registeredNames },
   ),
   moment(
     'earshot_subscription_cancellation_timestamp_seconds',
-    'Time at which the catalogue deletes a subscription, unless the receiver accepts a push earlier.',
+    'Time at which the catalogue deletes a subscription, unless a notification arrives earlier.',
     ofEach(({ cancelsAtUs }) => cancelsAtUs),
     { subscription: registeredNames },
   ),

@@ -106,7 +106,7 @@ ${history.length === 0 ? '' : historyOf(row, nowUs)}`,
   );
 }
 
-const unlessPushed = html`<span class="dim">unless a push succeeds earlier</span>`;
+const unlessPushed = html`<span class="dim">unless a notification arrives earlier</span>`;
 
 const holders = {
   command: 'changes nothing: paused by a command',

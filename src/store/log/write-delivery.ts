@@ -7,6 +7,7 @@ import type { CatalogueEvent } from '../../domain/completeness.ts';
 import {
   type DriftShape,
   type Fault,
+  lacksRecord,
   type Notification,
   type Reading,
   readNotifications,
@@ -185,7 +186,10 @@ function writeAs(
   const { database } = batch;
   const { key, bodyId, recovered } = target;
   const { receivedAtUs, source } = delivery;
-  if (source !== 'reconcile' && recordPush(database, { delivery, item, key })) {
+  // The record of such a modification is fetched: it may be a later one than the recovered event.
+  const isUnclear = item.event === 'modified' && lacksRecord(source, item);
+  const isPush = source !== 'reconcile' && !isUnclear;
+  if (isPush && recordPush(database, { delivery, item, key })) {
     return 'duplicate';
   }
   const eventUs = recovered?.eventUs ?? null;

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import type { Database } from 'better-sqlite3';
 import type { Completeness, MissingEvent } from '../../domain/completeness.ts';
 import { millisecondOf, writtenEventUs } from '../../domain/completeness.ts';
-import type { Fault, Notification } from '../../domain/notification.ts';
+import { type Fault, lacksRecord, type Notification } from '../../domain/notification.ts';
 import { contentOf, type Delivery, type PublicationDelay } from '../../domain/ports.ts';
 import type { LogItem, NewEntry } from '../../domain/shared-log.ts';
 import { subscriptionEvents } from '../../domain/subscription.ts';
@@ -145,7 +145,7 @@ function itemOf(delivery: Delivery, notification: Notification): LogItem {
     product: digestOf(productId.toLowerCase()),
     event: eventName(event),
     content: isCompared ? itemDigest(contentOf(delivery), index) : null,
-    isPush: source !== 'reconcile',
+    isPush: source !== 'reconcile' && !(event === 'modified' && lacksRecord(source, notification)),
     stateMs: stateUs === null ? null : millisecondOf(stateUs),
     notificationMs: notificationDateUs === null ? null : millisecondOf(notificationDateUs),
     recoveredUs: null,

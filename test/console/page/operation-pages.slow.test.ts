@@ -44,7 +44,7 @@ describe('/subscriptions', () => {
     expect(text).toContain("filter Collection/Name eq 'SENTINEL-2' URL path /notifications/alps");
     expect(text).toContain('catalogue id c06f2e68-fb9e-4e22-ac57-49566e8621fb');
     expect(text).toMatch(/last notification \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+ s ago/);
-    expect(text).toMatch(/automatic pause \S+ \S+ in 60 d unless a push succeeds earlier/);
+    expect(text).toMatch(/automatic pause \S+ \S+ in 60 d unless a notification arrives earlier/);
     expect(text).toContain('credentials catalogue (last used');
     expect(text).toContain('earshot subscriptions pause alps');
     expect(page).toContain('href="/coverage?subscription=alps"');

@@ -1,0 +1,146 @@
+/** `earshot doctor` with pull subscriptions: no endpoint, and the queue of each subscription. */
+import { describe, expect, it } from 'vitest';
+import { asPerson } from './account-context.ts';
+import type { PrintedFinding } from './doctor-context.ts';
+import { openPullAccount } from './pull-account.ts';
+
+type PullAccount = Awaited<ReturnType<typeof openPullAccount>>;
+
+/** Opens an account with a registered pull subscription. */
+async function openRegistered() {
+  const context = await openPullAccount();
+  await context.register();
+  return context;
+}
+
+/** Runs the doctor; returns its exit code and findings. */
+async function doctor({ run, env }: PullAccount, changed: Record<string, string> = {}) {
+  const { code, out } = await run('doctor --json', { env: { ...env, ...changed } });
+  const findings: PrintedFinding[] = JSON.parse(out);
+  const finding = (check: string) => findings.find((one) => one.check === check);
+  return { code, findings, finding };
+}
+
+const endpointChecks = /^(public URL|name|public address|this host|certificate|port|login)/;
+
+describe('the doctor with pull subscriptions only', () => {
+  it('skips the endpoint with the reason, and finds no problem', async () => {
+    const { code, findings, finding } = await doctor(await openRegistered());
+    expect(code).toBe(0);
+    expect(findings.filter(({ state }) => state === 'fail')).toEqual([]);
+    expect(finding('endpoint')).toMatchObject({
+      state: 'skipped',
+      message: expect.stringContaining('all subscriptions are pull'),
+    });
+    expect(findings.filter(({ check }) => endpointChecks.test(check))).toEqual([]);
+    expect(finding('subscription default')?.state).toBe('pass');
+  });
+
+  it('reads the queue, and removes nothing from it', async () => {
+    const context = await openRegistered();
+    const empty = await doctor(context);
+    expect(empty.finding('queue default')).toMatchObject({
+      state: 'pass',
+      message: 'The queue can be read. It has no unread entries.',
+    });
+    await context.sandbox.publishNow(3);
+    const { finding } = await doctor(context);
+    expect(finding('queue default')).toMatchObject({
+      state: 'pass',
+      message: 'The queue can be read. The oldest unread entry is 0 minutes old.',
+      advice: null,
+    });
+    expect(context.sandbox.queues()[0]).toMatchObject({ length: 3, acknowledged: 0 });
+  });
+
+  it('warns of entries that are older than a day', async () => {
+    const context = await openRegistered();
+    await context.sandbox.publishNow(3);
+    context.passDays(2.5);
+    const { code, finding } = await doctor(context);
+    expect(code).toBe(0);
+    expect(finding('queue default')).toMatchObject({
+      state: 'warn',
+      message: 'The queue can be read. The oldest unread entry is 2 days old.',
+      advice: expect.stringMatching(/`earshot start`.*three days/),
+    });
+  });
+
+  it('shows the age of the oldest entry in minutes, hours and days', async () => {
+    const context = await openRegistered();
+    await context.sandbox.publishNow(1);
+    let passedMinutes = 0;
+    for (const [minutes, state, age] of [
+      [119, 'pass', '119 minutes'],
+      [23 * 60, 'pass', '23 hours'],
+      [24 * 60 + 1, 'warn', '24 hours'],
+      [48 * 60 + 1, 'warn', '2 days'],
+    ] as const) {
+      context.sandbox.clock.advance((minutes - passedMinutes) * 60_000);
+      passedMinutes = minutes;
+      const message = expect.stringContaining(`entry is ${age} old.`);
+      expect((await doctor(context)).finding('queue default')).toMatchObject({ state, message });
+    }
+  });
+
+  it('shows the number of entries at the last read', async () => {
+    const context = await openRegistered();
+    await context.sandbox.publishNow(1);
+    const running = await context.start();
+    await expect.poll(() => context.sandbox.queues()[0]?.length).toBe(0);
+    running.stop();
+    await running.ended;
+    await context.sandbox.publishNow(1);
+    const { finding } = await doctor(context);
+    expect(finding('queue default')?.message).toContain('At the last read, it had 0 entries.');
+  });
+
+  it('fails when the queue cannot be read, with the reason', async () => {
+    const context = await openRegistered();
+    context.sandbox.service.change({ queueFaults: { serverError: 1 } });
+    const { code, finding } = await doctor(context);
+    expect(code).toBe(1);
+    expect(finding('queue default')).toMatchObject({
+      state: 'fail',
+      message: expect.stringContaining('could not read the queue of subscription'),
+      advice: expect.stringMatching(/./),
+    });
+  });
+
+  it('fails when the subscription was deleted', async () => {
+    const context = await openRegistered();
+    await asPerson(context, context.sandbox.subscriptions()[0]?.id ?? '');
+    const { code, findings } = await doctor(context);
+    expect(code).toBe(1);
+    const failed = findings.filter(({ state }) => state === 'fail').map(({ check }) => check);
+    expect(new Set(failed)).toEqual(new Set(['subscription default', 'queue default']));
+  });
+
+  it('checks no queue without an account', async () => {
+    const context = await openRegistered();
+    const before = context.sandbox.requests().length;
+    const none = { EARSHOT_ACCOUNT_USERNAME: '', EARSHOT_ACCOUNT_PASSWORD: '' };
+    const { finding } = await doctor(context, none);
+    expect(finding('queues')).toMatchObject({ state: 'skipped' });
+    const sent = context.sandbox.requests().slice(before);
+    expect(sent.filter(({ path }) => path.includes('/odata/'))).toEqual([]);
+  });
+
+  it('prints no password', async () => {
+    const context = await openRegistered();
+    const { out, err } = await context.run('doctor');
+    expect(out).toContain('queue default');
+    expect(`${out}${err}`).not.toContain(context.env.EARSHOT_ACCOUNT_PASSWORD);
+  });
+});
+
+it('the doctor with a public URL checks the endpoint and the queue', async () => {
+  const context = await openRegistered();
+  const { findings, finding } = await doctor(context, {
+    EARSHOT_PUBLIC_URL: 'https://localhost:9',
+    EARSHOT_TLS: 'off',
+  });
+  expect(finding('endpoint')).toBeUndefined();
+  expect(findings.some(({ check }) => endpointChecks.test(check))).toBe(true);
+  expect(finding('queue default')?.state).toBe('pass');
+});

@@ -1,0 +1,101 @@
+/** The decision if a receiver needs a public listener. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { needsEndpoint } from '../../src/cli/subscription-ways.ts';
+import type { SubscriptionType } from '../../src/domain/subscription.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
+import { environment } from '../config/environment.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { openSqliteStore, writeVersion } from '../store/sqlite-store.ts';
+import { registration } from '../watch/watch-context.ts';
+
+interface Ways {
+  /** Types of the registered subscriptions; no database by default. */
+  registered?: readonly SubscriptionType[];
+  /** Text of `earshot.config.ts`; no file by default. */
+  file?: string;
+  env?: Record<string, string>;
+  dataDir?: string;
+}
+
+/** Returns true if a receiver with these subscriptions needs an endpoint. */
+async function needs({ registered, file, env = {}, dataDir = temporaryDirectory() }: Ways) {
+  const workingDir = temporaryDirectory();
+  if (file !== undefined) writeFileSync(join(workingDir, 'earshot.config.ts'), file);
+  if (registered !== undefined) {
+    const { store } = await openSqliteStore({ dataDir });
+    for (const [i, type] of registered.entries()) {
+      await store.administration.commit({ save: registration({ name: `s${i}`, type }) });
+    }
+  }
+  return needsEndpoint({ ...environment({ EARSHOT_DATA_DIR: dataDir, ...env }), workingDir });
+}
+
+const fileWith = (...types: SubscriptionType[]) =>
+  `export default { subscriptions: { ${types
+    .map((type, i) => `s${i}: { type: '${type}', filter: "Name eq 'a'" }`)
+    .join(', ')} } };`;
+
+describe('a receiver needs an endpoint', () => {
+  it.each<[string, Ways]>([
+    ['without a database and a file', {}],
+    ['with an empty database', { registered: [] }],
+    ['with a push subscription', { registered: ['push'] }],
+    ['with a push and a pull subscription', { registered: ['pull', 'push'] }],
+    ['with push subscriptions in the file only', { file: fileWith('push') }],
+    [
+      'with a pull subscription that becomes push',
+      { registered: ['pull'], file: fileWith('push') },
+    ],
+    [
+      'with a push subscription that becomes pull',
+      { registered: ['push'], file: fileWith('pull') },
+    ],
+    ['with both in the file', { file: fileWith('pull', 'push') }],
+    ['with a file without subscriptions', { file: 'export default { sinks: {} };' }],
+    [
+      'with a subscription without a type',
+      { file: 'export default { subscriptions: { a: {} } };' },
+    ],
+    [
+      'with pull subscriptions and a public URL',
+      { registered: ['pull'], env: { EARSHOT_PUBLIC_URL: 'https://earshot.example.org' } },
+    ],
+    [
+      'with an invalid file and nothing registered',
+      { file: 'export default { subscriptions: 7 };' },
+    ],
+    ['with a data directory that does not exist', { dataDir: '/nonexistent/earshot' }],
+  ])('%s', async (_title, ways) => {
+    expect(await needs(ways)).toBe(true);
+  });
+
+  it('with a database of an older version, which has push subscriptions only', async () => {
+    const dataDir = writeVersion(12, (database) =>
+      database.exec(
+        `INSERT INTO registration (name, events, filter, status, unfinished, activity_at_us, notified_at_us)
+           VALUES ('alps', '["created"]', '', 'running', 0, 1, 1)`,
+      ),
+    );
+    expect(await needs({ dataDir })).toBe(true);
+    expect(await needs({ dataDir, file: fileWith('pull') })).toBe(true);
+  });
+});
+
+describe('a receiver needs no endpoint', () => {
+  it.each<[string, Ways]>([
+    ['with a pull subscription', { registered: ['pull'] }],
+    ['with several pull subscriptions', { registered: ['pull', 'pull'], file: fileWith('pull') }],
+    ['with a pull subscription in the file only', { file: fileWith('pull') }],
+    ['with a pull subscription and an invalid file', { registered: ['pull'], file: 'export {' }],
+  ])('%s', async (_title, ways) => {
+    expect(await needs(ways)).toBe(false);
+  });
+});
+
+it('a file that is no database is left to the start, which reports it', async () => {
+  const dataDir = temporaryDirectory();
+  writeFileSync(join(dataDir, databaseFileName), 'no database', { mode: 0o600 });
+  expect(await needs({ dataDir })).toBe(true);
+});

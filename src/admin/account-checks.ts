@@ -1,9 +1,10 @@
 /** Checks of the catalogue account for `earshot doctor`: token, catalogue, limits, subscriptions, clock. */
 import type { AccessTokens, Account, DeliveryMark, Registration } from '../domain/account.ts';
+import { isAppError } from '../domain/app-error.ts';
 import { shortDateUs } from '../domain/dates.ts';
 import { type Finding, failedFinding } from '../domain/finding.ts';
 import type { PullQueue, QueueState } from '../domain/pull-queue.ts';
-import type { DesiredSubscription } from '../domain/subscription.ts';
+import type { DesiredSubscription, RequestedStatus } from '../domain/subscription.ts';
 import { lastDeliveryOf } from './maintain.ts';
 import { type AccountLimits, sortAccount } from './plan.ts';
 import { isDigestOf } from './plan-context.ts';
@@ -219,11 +220,12 @@ const slowReaderUs = dayUs;
 export async function checkQueue(options: {
   name: string;
   id: string;
+  status: RequestedStatus;
   queue: Pick<PullQueue, 'read'>;
   state: QueueState | undefined;
   nowUs: number;
 }): Promise<Finding> {
-  const { name, id, queue, state, nowUs } = options;
+  const { name, id, status, queue, state, nowUs } = options;
   const check = `queue ${name}`;
   try {
     const [oldest] = (await queue.read({ id, entriesMax: 1 })).entries;
@@ -240,6 +242,12 @@ export async function checkQueue(options: {
       'Start the receiver: `earshot start`. After three days, the catalogue removes the records from the entries.';
     return { check, state: 'warn', message, advice };
   } catch (error) {
+    if (status === 'paused' && isAppError(error, 'invalid')) {
+      const message = 'The catalogue does not permit reading the queue of a paused subscription.';
+      return { check, state: 'skipped', message };
+    }
+    // The subscription check reports it.
+    if (isAppError(error, 'not_found')) return { check, state: 'skipped', message: error.message };
     return failedFinding(check, error, 'Check the account, and `earshot subscriptions list`.');
   }
 }

@@ -44,7 +44,7 @@ export async function findManaged(
   if (first === undefined) {
     const isUnmanaged = unmanaged.some(({ id }) => id.toLowerCase() === searched);
     throw isUnmanaged
-      ? new AppError('conflict', `${nameOrId} is unmanaged: it has another endpoint.`, {
+      ? new AppError('conflict', `${nameOrId} is unmanaged: earshot has not registered it.`, {
           advice: `earshot never changes unmanaged subscriptions. Change it on the website of the catalogue.`,
         })
       : new AppError('not_found', `The account has no subscription ${nameOrId}.`, {

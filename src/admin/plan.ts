@@ -93,7 +93,8 @@ export function makePlan(input: PlanInput): Plan {
   for (const one of desired) {
     const registration = known.get(one.name);
     const own = managed.get(one.name) ?? [];
-    const adopted = mayAdopt(one, own, registration, input) ? free.take(one) : [];
+    const which = adoptable(one, own, registration, input);
+    const adopted = which === null ? [] : free.take(one, which);
     const planned = planOne(one, [...own, ...adopted], registration, input);
     steps.push(...planned);
     if (planned.length === 0) unchanged.push(one.name);
@@ -113,26 +114,32 @@ export function makePlan(input: PlanInput): Plan {
 }
 
 /**
- * A pull subscription has neither a name nor an endpoint: without its registration, it is identified by its events and
- * its filter.
+ * Returns which unmanaged subscriptions are adopted; null for none. A pull subscription has neither a name nor an
+ * endpoint: without its registration, it is identified by its events and its filter. After an interrupted change, only
+ * an `unread` one may be its result.
  */
-function mayAdopt(
+function adoptable(
   desired: DesiredSubscription,
   own: readonly CatalogueSubscription[],
   registration: Registration | undefined,
   { adoptsPull }: PlanInput,
-): boolean {
-  if (desired.type !== 'pull') return false;
-  if (own.some((one) => differencesOf(desired, one).length === 0)) return false;
-  return registration?.unfinished === true || (adoptsPull && own.length === 0);
+): 'any' | 'unread' | null {
+  if (desired.type !== 'pull') return null;
+  if (own.some((one) => differencesOf(desired, one).length === 0)) return null;
+  if (adoptsPull && own.length === 0) return 'any';
+  return registration?.unfinished === true ? 'unread' : null;
 }
 
 /** Unmanaged pull subscriptions, each of which is adopted at most once. */
 function adoptablePull(unmanaged: readonly CatalogueSubscription[]) {
   const rest = [...unmanaged];
   return {
-    take: (desired: DesiredSubscription): CatalogueSubscription[] => {
-      const index = rest.findIndex((one) => differencesOf(desired, one).length === 0);
+    take: (desired: DesiredSubscription, which: 'any' | 'unread'): CatalogueSubscription[] => {
+      const index = rest.findIndex(
+        (one) =>
+          differencesOf(desired, one).length === 0 &&
+          (which === 'any' || (one.lastNotificationAtUs ?? 0) <= (one.submittedAtUs ?? 0)),
+      );
       return index === -1 ? [] : rest.splice(index, 1);
     },
     rest: () => rest,

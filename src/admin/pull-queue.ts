@@ -8,7 +8,10 @@ import type { OutboundAnswer, OutboundClient } from '../http/outbound-client.ts'
 import { createAuthorizedCall, named, subscriptionUrl } from './authorized-call.ts';
 
 /** Twenty records with long footprints have well below 1 MB (facts, catalogue 1.1). */
-export const pageBytesMax = 32 * 2 ** 20;
+export const pageBytesMax = 8 * 2 ** 20;
+
+/** Far above `readEntriesMax`: entries of a service that ignores `$top` are accepted. */
+const itemsMax = 10_000;
 
 /** `send` returns the bytes of each answer (`bodies: 'all'`), and sends each request once. */
 export function createPullQueue(options: {
@@ -60,14 +63,20 @@ const entrySchema = z
 
 const entryNames = ['AckId', 'SubscriptionEvent', 'ProductId'];
 
-/** Throws `unavailable` for an answer that is not an array of entries, or one entry. */
+/** Throws `unavailable` for an answer that is neither an array of entries nor one entry. */
 function entriesOf({ json, bytes = new Uint8Array() }: OutboundAnswer, purpose: string) {
   // One entry may come without an array; another object is not an entry.
-  const isEntry = Array.isArray(json) || entryNames.some((name) => name in Object(json));
+  const isEntry = Array.isArray(json)
+    ? json.length <= itemsMax
+    : entryNames.some((name) => name in Object(json));
   if (!isEntry) {
-    throw new AppError('unavailable', `Could not ${purpose}: the response is not a JSON array.`, {
-      advice: 'Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.',
-    });
+    throw new AppError(
+      'unavailable',
+      `Could not ${purpose}: the response is not a page of entries.`,
+      {
+        advice: 'Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.',
+      },
+    );
   }
   if (!Array.isArray(json)) return [entryOf(json, bytes)];
   const parts = splitArray(bytes);

@@ -11,11 +11,11 @@ import type { CompleteAccountConfig } from '../config/config.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../config/endpoint-credentials.ts';
 import { AppError } from '../domain/app-error.ts';
 import type { QueueState } from '../domain/pull-queue.ts';
-import { createQueueReader } from '../reconcile/pull-intake.ts';
+import { createQueueReader, createTurns } from '../reconcile/pull-intake.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
 import type { Store } from '../store/store.ts';
 import { waitForLock } from './closers.ts';
-import { createServiceClock, createStoppableFetch, type Io, pause } from './io.ts';
+import { createServiceClock, createStoppableFetch, type Io, pause, stopped } from './io.ts';
 import { openConfiguredStore, silent } from './open-store.ts';
 import { createProgressLine } from './output.ts';
 import { openPullQueue } from './pull-queue.ts';
@@ -72,9 +72,14 @@ function createQueueAccess(
 ): QueueAccess {
   const { nowUs, random, signal } = io;
   const queue = openPullQueue(config, io);
-  const common = { queue, intake: store, acquireLock: store.acquireLock, nowUs, random, pause };
+  const takeTurn = createTurns(store.acquireLock);
+  const common = { queue, intake: store, takeTurn, nowUs, random, pause };
   return {
-    check: async (id) => void (await queue.read({ id, entriesMax: 1, signal })),
+    check: async (id) => {
+      await queue.read({ id, entriesMax: 1, signal }).catch((error: unknown) => {
+        throw signal.aborted ? stopped() : error;
+      });
+    },
     drain: async (subscription) => {
       const { name } = subscription;
       let isDelivered = false;
@@ -82,7 +87,9 @@ function createQueueAccess(
         isDelivered = true;
       };
       const reader = createQueueReader(subscription, { ...common, onDelivered, log: silent });
-      const emptiedAtUs = await reader.drain(signal, onPage);
+      const emptiedAtUs = await reader.drain(signal, onPage).catch((error: unknown) => {
+        throw signal.aborted ? stopped() : error;
+      });
       const mark = { subscription: name, username: '', lastAtUs: nowUs() };
       if (isDelivered) await store.administration.markDeliveries([mark]);
       return emptiedAtUs;

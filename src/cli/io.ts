@@ -168,7 +168,8 @@ export function createStoppableFetch(io: Pick<Io, 'fetch' | 'signal'>): typeof f
   };
 }
 
-function stopped(): AppError {
+/** The error of a command that a signal has stopped. */
+export function stopped(): AppError {
   return new AppError(
     'cancelled',
     'Stopped. Completed work is kept. Run the same command again to continue.',

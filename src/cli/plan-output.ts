@@ -6,6 +6,7 @@ import {
   type PlanStep,
   type ReplacementWay,
 } from '../admin/plan.ts';
+import { shortDateUs } from '../domain/dates.ts';
 import { endpointFor } from '../domain/subscription.ts';
 import { printable } from '../domain/text.ts';
 import type { painter } from './output.ts';
@@ -135,9 +136,15 @@ function replaceLines(
 }
 
 /** The other reader of an adopted queue, if there is one, would miss what earshot acknowledges. */
-function adoptionNote({ desired }: { desired: { type: string } }): string[] {
+type AdoptStep = Extract<PlanStep, { kind: 'adopt' }>;
+
+function adoptionNote({ desired, current }: Pick<AdoptStep, 'desired' | 'current'>): string[] {
   if (desired.type !== 'pull') return [];
-  return ['earshot reads and acknowledges its queue: no other program may read this subscription'];
+  const { lastNotificationAtUs: lastUs } = current;
+  return [
+    ...(lastUs === null ? [] : [`it was last read at ${shortDateUs(lastUs)}`]),
+    'earshot reads and acknowledges its queue: no other program may read this subscription',
+  ];
 }
 
 /** Lines with the old and the new value; none without a change. */

@@ -3,7 +3,8 @@ import { createAccessTokens } from '../admin/access-tokens.ts';
 import { catalogue } from '../admin/authorized-call.ts';
 import { createPullQueue, pageBytesMax } from '../admin/pull-queue.ts';
 import type { AccountConfig } from '../config/config.ts';
-import type { Account } from '../domain/account.ts';
+import type { AccessTokens, Account } from '../domain/account.ts';
+import { type AppError, isAppError } from '../domain/app-error.ts';
 import type { PullQueue } from '../domain/pull-queue.ts';
 import { createOutboundClient } from '../http/outbound-client.ts';
 import { createPacedRequests } from '../reconcile/listing-requests.ts';
@@ -25,7 +26,10 @@ export function openPullQueue(
   { nowUs, random, fetch }: Pick<Io, 'nowUs' | 'random' | 'fetch'>,
 ): PullQueue {
   const acquireLock = createAcquireLock(dataDir);
-  const tokens = createAccessTokens({ account, dataDir, nowUs, fetch, acquireLock });
+  const tokens = pausedAfterRefusal(
+    createAccessTokens({ account, dataDir, nowUs, fetch, acquireLock }),
+    nowUs,
+  );
   const client = createOutboundClient({
     ...catalogue,
     fetch,
@@ -43,4 +47,26 @@ export function openPullQueue(
     tokens,
     send: (request) => requests.send(request, request.signal ?? unlimited),
   });
+}
+
+/** Time without a login after a refused one: an identity provider may lock accounts with many wrong passwords. */
+const refusedLoginUs = 600_000_000;
+
+/** Returns the tokens of a reader that retries for ever. */
+function pausedAfterRefusal(tokens: AccessTokens, nowUs: () => number): AccessTokens {
+  let refused: { error: AppError; atUs: number } | null = null;
+  return {
+    ...tokens,
+    get: async () => {
+      if (refused !== null && Math.abs(nowUs() - refused.atUs) < refusedLoginUs)
+        throw refused.error;
+      refused = null;
+      try {
+        return await tokens.get();
+      } catch (error) {
+        if (isAppError(error, 'unauthorized')) refused = { error, atUs: nowUs() };
+        throw error;
+      }
+    },
+  };
 }

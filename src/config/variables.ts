@@ -302,7 +302,7 @@ export const variables = {
     schema: values.count,
     default: '120',
     description:
-      'Maximum number of requests per minute to the queues of pull subscriptions. Two requests read and acknowledge up to 20 notifications: the default reads 1,200 notifications per minute.',
+      'Maximum number of requests per minute to the queues of pull subscriptions, for each program. Two requests read and acknowledge up to 20 notifications: the default reads 1,200 notifications per minute.',
     example: '120',
   },
   EARSHOT_ALERT_URL: {

@@ -130,6 +130,7 @@ export type LockName =
   | 'summaries'
   | 'reconcile'
   | 'pull'
+  | 'pull-next'
   | 'sinks'
   | 'prune'
   | 'compact'

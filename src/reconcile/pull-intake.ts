@@ -2,7 +2,7 @@
  * Intake of pull subscriptions: reads a queue page by page, stores each entry, and acknowledges what is on disk. A
  * crash at any point repeats at most one page, whose entries are known by their AckIds.
  */
-import type { AcquireLock } from '../domain/account.ts';
+import type { AcquireLock, Release } from '../domain/account.ts';
 import { AppError, errorText, isAppError } from '../domain/app-error.ts';
 import { hourUs } from '../domain/completeness.ts';
 import { errorFields, jittered } from '../domain/job.ts';
@@ -21,8 +21,8 @@ import { createPageSize } from './listing-requests.ts';
 export interface PullIntakeDeps {
   queue: PullQueue;
   intake: Pick<Intake, 'accept'>;
-  /** Acquires `pull`, so that only one program at a time reads queues. */
-  acquireLock: AcquireLock;
+  /** Waits until this reader may read a page; see `createTurns`. */
+  takeTurn: (signal: AbortSignal) => Promise<Release>;
   /** Called after entries were stored and acknowledged. */
   onDelivered: (subscription: string, receipts: readonly Receipt[]) => void;
   nowUs: () => number;
@@ -59,11 +59,46 @@ const retryMs = { min: 2_000, max: 60_000, requestedMax: 3_600_000 };
 /** Consecutive failures after which a drain gives up. */
 const drainFailuresMax = 8;
 
+/** Failures that a drain retries. `conflict`: another program reads a slow queue. */
+const passingCodes = ['unavailable', 'too_many', 'conflict'] as const;
+
 /** Time for another program to store and acknowledge its page. */
 const lockWaitMs = 60_000;
 
 /** Values of `$top`: smaller after repeated failures, as one entry may be too large or too slow. */
 const pageSizes = [readEntriesMax, 5, 1];
+
+/**
+ * Returns the function that waits for the turn to read a page, so that one program at a time reads queues. Within a
+ * process, turns have the order of the calls. Programs alternate: each waits for `pull-next` before `pull`.
+ */
+export function createTurns(acquireLock: AcquireLock): (signal: AbortSignal) => Promise<Release> {
+  let last = Promise.resolve();
+  const acquire = async (signal: AbortSignal) => {
+    const leave = await acquireLock('pull-next', { waitMs: lockWaitMs, signal });
+    try {
+      return await acquireLock('pull', { waitMs: lockWaitMs, signal });
+    } finally {
+      leave();
+    }
+  };
+  return async (signal) => {
+    const before = last;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    last = promise;
+    await before;
+    try {
+      const release = await acquire(signal);
+      return () => {
+        release();
+        resolve();
+      };
+    } catch (error) {
+      resolve();
+      throw error;
+    }
+  };
+}
 
 /** Creates the reader of one queue. Sends no request before it runs. `before`: the state at the end of the last process. */
 export function createQueueReader(
@@ -81,7 +116,8 @@ export function createQueueReader(
     let failures = 0;
     while (!signal.aborted) {
       try {
-        const { isEnd, entries } = await step(signal);
+        const { isEnd, isBlocked, entries } = await step(signal);
+        if (isBlocked) throw blockedError(subscription.name);
         if (failures > 0) log.info(fields, 'the queue is read again');
         failures = 0;
         waitMs = entries > 0 ? idleMs.min : Math.min(idleMs.max, waitMs * idleMs.factor);
@@ -105,13 +141,14 @@ export function createQueueReader(
       signal.throwIfAborted();
       const beganAtUs = deps.nowUs();
       try {
-        const { isEmpty } = await step(signal);
+        const { isEmpty, isBlocked } = await step(signal);
         failures = 0;
         onPage(state.current());
-        if (isEmpty) return beganAtUs;
+        // Nobody can read beyond a block.
+        if (isEmpty || isBlocked) return beganAtUs;
       } catch (error) {
         failures += 1;
-        const isPassing = isAppError(error, 'unavailable') || isAppError(error, 'too_many');
+        const isPassing = passingCodes.some((code) => isAppError(error, code));
         if (!isPassing || failures >= drainFailuresMax) throw error;
         await pause(retryDelayMs(failures, error, random), signal);
       }
@@ -135,21 +172,29 @@ interface StepResult {
   isEmpty: boolean;
   /** True if the queue has no further entries, as far as the answers show. */
   isEnd: boolean;
+  /** True if no entry of a whole page has an AckId, so that no later entry can be read. */
+  isBlocked: boolean;
 }
+
+const nothingRead: StepResult = { entries: 0, isEmpty: true, isEnd: true, isBlocked: false };
 
 type State = ReturnType<typeof createState>;
 
-/** Creates the function that reads, stores and acknowledges one page, while holding the lock. */
-function createStep({ name, id }: PulledSubscription, deps: PullIntakeDeps, state: State) {
-  const { queue, intake, acquireLock, nowUs, log } = deps;
-  const size = createPageSize(pageSizes);
-  const isRepeated = createRepeatedPages();
+/** `entriesMax`: requested number of entries. */
+type ReadPage = QueuePage & { entriesMax: number };
 
-  const read = async (signal: AbortSignal): Promise<QueuePage> => {
+/** Creates the requests for the pages of one queue. */
+function createRequests({ name, id }: PulledSubscription, queue: PullQueue, state: State) {
+  const size = createPageSize(pageSizes);
+  /** Last entry whose acknowledgement was answered, and the number of times since then. */
+  let last = { ackId: '', repeats: 0 };
+
+  const read = async (signal: AbortSignal): Promise<ReadPage> => {
+    const entriesMax = size.current();
     try {
-      const page = await queue.read({ id, entriesMax: size.current(), signal });
+      const page = await queue.read({ id, entriesMax, signal });
       size.succeeded();
-      return page;
+      return { ...page, entriesMax };
     } catch (error) {
       if (isAppError(error, 'unavailable')) size.failed();
       throw error;
@@ -158,60 +203,102 @@ function createStep({ name, id }: PulledSubscription, deps: PullIntakeDeps, stat
     }
   };
 
+  const acknowledge = async (ackId: string): Promise<Acknowledgement> => {
+    const isRepeat = last.ackId === ackId;
+    let answer: Acknowledgement;
+    try {
+      answer = await queue.acknowledge({ id, ackId });
+    } catch (error) {
+      // The entry was acknowledged before, by a request whose answer was lost, or by another reader.
+      if (!isAppError(error, 'not_found')) throw error;
+      answer = { acknowledged: isRepeat ? null : 0, length: null, lengthMax: null };
+    } finally {
+      state.requested();
+    }
+    last = { ackId, repeats: isRepeat ? last.repeats + 1 : 0 };
+    // Once, the service may have shown an earlier state of the queue.
+    if (last.repeats > 1) throw withoutEffect(name);
+    return answer;
+  };
+  return { read, acknowledge };
+}
+
+/** Creates the function that reads, stores and acknowledges one page, in its turn. */
+function createStep(subscription: PulledSubscription, deps: PullIntakeDeps, state: State) {
+  const { name } = subscription;
+  const { queue, intake, takeTurn, nowUs } = deps;
+  const { read, acknowledge } = createRequests(subscription, queue, state);
+  const isRepeated = createRepeatedPages();
+  const warnOfOtherReader = createOtherReaderWarning(name, deps);
+
   const store = (entries: readonly QueueEntry[], headers: string[]): Promise<Receipt[]> => {
     const receivedAtUs = nowUs();
     const delivery = { subscription: name, receivedAtUs, source: 'pull', headers } as const;
     return Promise.all(entries.map(({ bytes: body }) => intake.accept({ ...delivery, body })));
   };
 
-  const acknowledge = async (ackId: string): Promise<Acknowledgement> => {
-    try {
-      return await queue.acknowledge({ id, ackId });
-    } catch (error) {
-      // The entry was acknowledged before, by a request whose answer was lost, or by another reader.
-      if (!isAppError(error, 'not_found')) throw error;
-      return { acknowledged: 0, length: null, lengthMax: null };
-    } finally {
-      state.requested();
-    }
+  /** Entries without an AckId are stored once: they stay in the queue until a later entry has one. */
+  const storeOnly = async ({ entries, headers, entriesMax }: ReadPage) => {
+    if (!isRepeated(entries)) await store(entries, headers);
+    const isFull = entries.length >= entriesMax;
+    if (!isFull) state.emptied();
+    const isBlocked = entries.length >= readEntriesMax;
+    return { ...nothingRead, isEmpty: !isFull, isBlocked };
   };
 
   return async (signal: AbortSignal): Promise<StepResult> => {
-    const release = await acquireLock('pull', { waitMs: lockWaitMs, signal });
+    const release = await takeTurn(signal);
     try {
-      const { entries, headers } = await read(signal);
+      const found = await read(signal);
+      const { entries, headers } = found;
       if (entries.length === 0) {
         state.emptied();
-        return { entries: 0, isEmpty: true, isEnd: true };
+        return nothingRead;
       }
       const last = entries.findLastIndex(({ ackId }) => ackId !== null);
       const ackId = entries[last]?.ackId ?? null;
-      if (ackId === null) {
-        // Stored once: they stay in the queue until a later entry with an AckId follows.
-        if (!isRepeated(entries)) await store(entries, headers);
-        throw withoutAckId(name);
-      }
+      if (ackId === null) return await storeOnly(found);
       const page = entries.slice(0, last + 1);
       const receipts = await store(page, headers);
       const answer = await acknowledge(ackId);
       const stored = receipts.filter(({ outcome }) => outcome !== 'duplicate').length;
       deps.onDelivered(name, receipts);
       const missing = state.acknowledged({ page, stored, rest: entries[last + 1], answer });
-      if (missing > 0) log.warn({ subscription: name, entries: missing }, otherReaderText);
-      return { entries: page.length, isEmpty: false, isEnd: answer.length === 0 };
+      if (missing > 0) warnOfOtherReader(missing);
+      const isEnd = answer.length === 0;
+      return { entries: page.length, isEmpty: false, isEnd, isBlocked: false };
     } finally {
       release();
     }
   };
 }
 
-const otherReaderText = 'another program acknowledges entries of this queue';
+/** Returns the function that logs it at most once per hour. */
+function createOtherReaderWarning(subscription: string, { log, nowUs }: PullIntakeDeps) {
+  let lastAtUs = Number.NEGATIVE_INFINITY;
+  return (entries: number) => {
+    const isRecent = nowUs() - lastAtUs < hourUs;
+    if (!isRecent) lastAtUs = nowUs();
+    const text = 'another program acknowledges entries of this queue';
+    log[isRecent ? 'debug' : 'warn']({ subscription, entries }, text);
+  };
+}
 
-function withoutAckId(name: string): AppError {
+function blockedError(name: string): AppError {
   return new AppError(
     'unavailable',
-    `The entries at the start of the queue of ${name} have no AckId, so they cannot be acknowledged.`,
-    { advice: 'They are stored. The queue continues with the next entry that has an AckId.' },
+    `The first ${readEntriesMax} entries of the queue of ${name} have no AckId, so they cannot be acknowledged, and later entries cannot be read.`,
+    {
+      advice: `The ${readEntriesMax} entries are stored. Delete the subscription and register it again: \`earshot subscriptions delete ${name}\`, then \`earshot register\`. The comparison with the catalogue fetches the later events.`,
+    },
+  );
+}
+
+function withoutEffect(name: string): AppError {
+  return new AppError(
+    'unavailable',
+    `The catalogue shows entries of the queue of ${name} again after they were acknowledged.`,
+    { advice: 'They are stored. earshot acknowledges them again later.' },
   );
 }
 

@@ -31,7 +31,10 @@ const failingUs = hourUs;
 const otherReaderUs = dayUs;
 
 /** Checks the queue of a pull subscription. An active alert is resolved when the queue is read again. */
-export function checkQueue({ name, type }: Registration, situation: Situation): CheckResult {
+export function checkQueue(
+  { name, type, status }: Registration,
+  situation: Situation,
+): CheckResult {
   const state = situation.queues.find(({ subscription }) => subscription === name);
   if (type !== 'pull') {
     return joinResults([
@@ -40,7 +43,9 @@ export function checkQueue({ name, type }: Registration, situation: Situation): 
     ]);
   }
   if (state === undefined) return notChecked;
-  return joinResults([checkUnread(state, situation), checkOtherReader(state, situation)]);
+  // The catalogue may refuse to read the queue of a paused subscription.
+  const readable = status === 'paused' ? { ...state, failure: null, failingSinceUs: null } : state;
+  return joinResults([checkUnread(readable, situation), checkOtherReader(state, situation)]);
 }
 
 type Level = keyof typeof queueLevels;

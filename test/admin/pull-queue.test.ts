@@ -320,13 +320,14 @@ describe('an error', () => {
     ['no body', { status: 204 }],
     ['a number', { body: 7 }],
     ['null', { body: 'null' }],
+    ['far too many items', { body: `[${'{},'.repeat(20_000)}{}]` }],
     ['JSON that is cut off', { body: '[{"AckId":"a"}' }],
   ])('of a read with %s and a status of success is unavailable', async (_title, answer) => {
     const { read } = await startQueue([answer]);
     const error = await errorOf(read());
     expect([error.code, errorText(error)]).toEqual([
       'unavailable',
-      `Could not read the queue of subscription ${id}: the response is not a JSON array. Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.`,
+      `Could not read the queue of subscription ${id}: the response is not a page of entries. Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.`,
     ]);
   });
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { collect } from '../helpers/deliveries.ts';
 import { type AccountContext, asPerson, openAccountContext, unmanaged } from './account-context.ts';
-import { expectEnd } from './fake-io.ts';
+import { expectEnd, startCommand } from './fake-io.ts';
 
 const filter = "Collection/Name eq 'SENTINEL-2'";
 const otherFilter = "Collection/Name eq 'SENTINEL-1'";
@@ -183,6 +183,24 @@ describe('a change of a pull subscription', () => {
     expect(await context.receiver.store.lastPosition()).toBe(queued);
   });
 
+  it('that Ctrl-C ends while the old queue is read says how to continue', async () => {
+    const context = await openPull();
+    await context.run(pulled);
+    await context.sandbox.publishNow(60);
+    const { folder } = context;
+    const env = { ...context.env, EARSHOT_PULL_REQUESTS_PER_MINUTE: '40' };
+    const change = ['register', '--filter', otherFilter, '--yes'];
+    const running = startCommand(change, { workingDir: folder, env });
+    const reads = () => context.sandbox.requests().filter(({ path }) => path.includes('/Read'));
+    const before = reads().length;
+    await expect.poll(() => reads().length).toBeGreaterThan(before + 1);
+    running.stop();
+    const { code, err } = await running.ended;
+    expect(code).toBe(1);
+    expect(err).toContain('Stopped. Completed work is kept.');
+    expect(err).not.toContain('Internal error');
+  });
+
   it('that removes it stores what is left in its queue', async () => {
     const context = await openPull();
     await context.run(pulled);
@@ -218,6 +236,18 @@ describe('maintenance of a pull subscription', () => {
     expect(subscriptions(context)).toEqual([`pull running ${otherFilter}`]);
     const { out } = await expectEnd(context.run('maintain'), 0);
     expect(out).not.toContain('resumed');
+  });
+
+  it('adopts a queue after an interrupted creation only if nobody has read it', async () => {
+    const context = await openPull({ sandbox: { service: { createsRefused503: 100 } } });
+    expect((await context.run(pulled)).code).toBe(1);
+    context.sandbox.service.change({ createsRefused503: 0 });
+    const lastNotificationDate = new Date(context.sandbox.clock.now() + 1_000).toISOString();
+    context.sandbox.addSubscription({ type: 'pull', filter, lastNotificationDate });
+    await context.run('maintain');
+    const registrations = await context.receiver.store.administration.registrations();
+    const ids = context.sandbox.subscriptions().map(({ id }) => id);
+    expect(registrations[0]?.subscriptionId).not.toBe(ids[0]);
   });
 
   it('adopts no foreign queue, but reports what a person deleted', async () => {

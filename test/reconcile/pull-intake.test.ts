@@ -1,6 +1,10 @@
 /** Intake of a queue of the sandbox: what is stored, in which order, and what is acknowledged when. */
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { openPullQueue } from '../../src/cli/pull-queue.ts';
 import { AppError } from '../../src/domain/app-error.ts';
+import type { PullQueue } from '../../src/domain/pull-queue.ts';
+import { createTurns } from '../../src/reconcile/pull-intake.ts';
 import { openPullSetUp, wrapped } from './pull-set-up.ts';
 
 describe('reading a queue', () => {
@@ -169,6 +173,77 @@ describe('an answer that cannot be used', () => {
   });
 });
 
+it('a refused login is repeated after ten minutes at the earliest', async () => {
+  const { account, sandbox, deps, dataDir, nowUs, runUntil, waits } = await openPullSetUp();
+  const { catalogueUrl } = sandbox;
+  const wrong = { ...account, password: 'wrong' };
+  const queue = openPullQueue(
+    { account: wrong, dataDir: join(dataDir, 'other'), catalogueUrl, pullRequestsPerMinute: 1e9 },
+    { nowUs, random: deps.random, fetch },
+  );
+  const logins = () => sandbox.requests().filter(({ path }) => path.endsWith('/token')).length;
+  const beganMs = sandbox.clock.now();
+  const reader = await runUntil(() => waits.length === 15, { queue });
+  const minutes = (sandbox.clock.now() - beganMs) / 60_000;
+  expect(reader.state().failure).toMatch(/password/i);
+  expect(minutes).toBeGreaterThan(5);
+  expect(logins()).toBeGreaterThan(0);
+  expect(logins()).toBeLessThanOrEqual(1 + minutes / 10);
+});
+
+describe('an acknowledgement without effect', () => {
+  it.each(['not found', 'answered'])(
+    'is a failure with longer and longer delays (%s)',
+    async (how) => {
+      const { sandbox, queue, runUntil, drain, waits, rows } = await openPullSetUp();
+      await sandbox.publishNow(40);
+      const without: PullQueue = {
+        read: queue.read,
+        acknowledge: async () => {
+          if (how === 'not found') throw new AppError('not_found', 'Unknown AckId.');
+          return { acknowledged: 20, length: 20, lengthMax: 100_000 };
+        },
+      };
+      const reader = await runUntil(() => waits.length === 6, { queue: without });
+      expect(reader.state().failure).toContain('again after they were acknowledged');
+      expect(waits.at(-1)).toBeGreaterThan(20_000);
+      await expect(drain({ queue: without })).rejects.toThrow('again after they were acknowledged');
+      expect(sandbox.queues()[0]).toMatchObject({ length: 40 });
+      expect(await rows()).toHaveLength(20);
+    },
+  );
+});
+
+describe('entries without an AckId', () => {
+  /** A queue whose first entries have no AckId. */
+  const withoutAckIds = (queue: PullQueue): PullQueue => ({
+    ...queue,
+    read: async (options) => {
+      const page = await queue.read(options);
+      return { ...page, entries: page.entries.map((entry) => ({ ...entry, ackId: null })) };
+    },
+  });
+
+  it('at the end of the queue are stored once, without a failure', async () => {
+    const { sandbox, queue, runUntil, waits, rows } = await openPullSetUp();
+    await sandbox.publishNow(3);
+    const reader = await runUntil(() => waits.length === 4, { queue: withoutAckIds(queue) });
+    expect(reader.state()).toMatchObject({ failure: null, length: 0 });
+    expect((await rows()).map(({ timesSeen }) => timesSeen)).toEqual([1, 1, 1]);
+  });
+
+  it('block the queue when they fill a page: a failure with the way around', async () => {
+    const { sandbox, queue, runUntil, drain, waits, rows } = await openPullSetUp();
+    await sandbox.publishNow(30);
+    const blocked = { queue: withoutAckIds(queue) };
+    const reader = await runUntil(() => waits.length === 4, blocked);
+    expect(reader.state().failure).toContain('cannot be acknowledged, and later entries');
+    expect(await rows()).toHaveLength(20);
+    // Nothing more can be read, so that the subscription can be replaced.
+    await expect(drain(blocked)).resolves.toEqual(expect.any(Number));
+  });
+});
+
 describe('the interval of reads', () => {
   it('continues at once while the queue has entries, then waits longer and longer, up to a minute', async () => {
     const { sandbox, runUntil, waits } = await openPullSetUp();
@@ -205,23 +280,48 @@ describe('another reader', () => {
     ]);
   });
 
-  it('is excluded on this machine: the pages of two readers alternate', async () => {
-    const { sandbox, queue, drain, rows, published, warnings } = await openPullSetUp();
-    await sandbox.publishNow(200);
-    let isOpen = false;
-    const exclusive = wrapped(queue, (call) => {
-      // A page of one reader must not begin within a page of the other.
-      if (call === 'read' && isOpen) throw new Error('Two readers at once.');
-      isOpen = call === 'read';
-    });
-    await Promise.all([drain({ queue: exclusive }), drain({ queue: exclusive })]).catch(
-      (error: unknown) => {
+  it.each(['process', 'machine'])(
+    'of the same %s is excluded: the pages alternate',
+    async (same) => {
+      const { sandbox, queue, store, drain, rows, published, warnings } = await openPullSetUp();
+      await sandbox.publishNow(600);
+      const pages: string[] = [];
+      let isOpen = false;
+      const exclusive = (reader: string) =>
+        wrapped(queue, (call) => {
+          // A page of one reader must not begin within a page of the other.
+          if (call === 'read' && isOpen) throw new Error('Two readers at once.');
+          isOpen = call === 'read';
+          if (call === 'acknowledge') pages.push(reader);
+        });
+      const shared = createTurns(store.acquireLock);
+      const turns = () => (same === 'process' ? shared : createTurns(store.acquireLock));
+      const drains = ['a', 'b'].map((reader) =>
+        drain({ queue: exclusive(reader), takeTurn: turns() }),
+      );
+      await Promise.all(drains).catch((error: unknown) => {
         // The last read of each finds nothing to acknowledge.
         if (sandbox.queues()[0]?.length !== 0) throw error;
-      },
-    );
-    expect((await rows()).map(({ ackId }) => ackId)).toEqual(published());
-    expect(warnings).toEqual([]);
+      });
+      expect((await rows()).map(({ ackId }) => ackId)).toEqual(published());
+      // The second program begins to wait within a tenth of a second; then neither has many pages in a row.
+      expect(pages).toHaveLength(30);
+      const whileBoth = pages
+        .join('')
+        .replace(/^(a+|b+)/, '')
+        .replace(/(a+|b+)$/, '');
+      expect(whileBoth.length).toBeGreaterThan(8);
+      expect(whileBoth).not.toMatch(/aaaa|bbbb/);
+      expect(warnings).toEqual([]);
+    },
+  );
+
+  it('is logged once an hour while its acknowledgements continue', async () => {
+    const { sandbox, runUntil, length, warnings } = await openPullSetUp();
+    await sandbox.publishNow(100);
+    sandbox.service.change({ nextQueueCalls: { otherReader: 5 } });
+    await runUntil(() => length() === 0);
+    expect(warnings).toHaveLength(1);
   });
 });
 

@@ -3,7 +3,11 @@ import { onTestFinished } from 'vitest';
 import { openPullQueue } from '../../src/cli/pull-queue.ts';
 import type { Logger } from '../../src/domain/ports.ts';
 import type { PullQueue } from '../../src/domain/pull-queue.ts';
-import { createQueueReader, type PullIntakeDeps } from '../../src/reconcile/pull-intake.ts';
+import {
+  createQueueReader,
+  createTurns,
+  type PullIntakeDeps,
+} from '../../src/reconcile/pull-intake.ts';
 import type { AddedSubscription } from '../../src/sandbox/account.ts';
 import type { ServiceSettingsInput } from '../../src/sandbox/live-settings.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
@@ -43,7 +47,7 @@ export async function openPullSetUp(
   const deps: PullIntakeDeps = {
     queue,
     intake: store,
-    acquireLock: store.acquireLock,
+    takeTurn: createTurns(store.acquireLock),
     onDelivered: nothing,
     nowUs,
     random: () => 0.5,
@@ -56,7 +60,20 @@ export async function openPullSetUp(
   const reader = (changes: Partial<PullIntakeDeps> = {}) =>
     createQueueReader({ name: 'alps', id }, { ...deps, ...changes });
   return {
-    ...{ sandbox, store, dataDir, reopen, queue, id, nowUs, deps, reader, waits, warnings },
+    ...{
+      account,
+      sandbox,
+      store,
+      dataDir,
+      reopen,
+      queue,
+      id,
+      nowUs,
+      deps,
+      reader,
+      waits,
+      warnings,
+    },
     /** Reads the queue to its end. */
     drain: (changes: Partial<PullIntakeDeps> = {}) =>
       reader(changes).drain(new AbortController().signal),

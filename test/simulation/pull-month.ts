@@ -4,7 +4,11 @@ import { join } from 'node:path';
 import { openPullQueue } from '../../src/cli/pull-queue.ts';
 import { notificationDelayUs } from '../../src/domain/completeness.ts';
 import type { SubscriptionEvent } from '../../src/domain/subscription.ts';
-import { createQueueReader, type QueueReader } from '../../src/reconcile/pull-intake.ts';
+import {
+  createQueueReader,
+  createTurns,
+  type QueueReader,
+} from '../../src/reconcile/pull-intake.ts';
 import { account, type MonthContext, openMonthContext } from './month-context.ts';
 import type { SubscriptionPeriod } from './month-results.ts';
 import type { SimulatedMonth } from './month-run.ts';
@@ -146,7 +150,13 @@ function createMonthReaders({ sandbox, dataDir, receiver, nowMs }: MonthContext)
         return createQueueReader(
           { name, id: subscriptionId ?? '' },
           {
-            ...{ queue, intake: store, acquireLock: store.acquireLock, onDelivered, nowUs },
+            ...{
+              queue,
+              intake: store,
+              takeTurn: createTurns(store.acquireLock),
+              onDelivered,
+              nowUs,
+            },
             random: () => 0.5,
             pause: async (ms) => sandbox.clock.advance(ms),
             log: { debug: silent, info: silent, warn: silent, error: silent },

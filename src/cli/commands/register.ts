@@ -74,14 +74,14 @@ running. For a registered subscription, missing flags keep the registered values
 
 Before the prompt, the command shows the plan, the filter, and the number of products that matched
 the filter in the last week. An invalid filter is refused. Unmanaged subscriptions are never
-changed. The command needs EARSHOT_PUBLIC_URL and the EARSHOT_ACCOUNT_ variables. The receiver must
-be reachable over HTTPS.
+changed. The command needs the EARSHOT_ACCOUNT_ variables. For push, the receiver must also be
+reachable over HTTPS at EARSHOT_PUBLIC_URL; --pull needs no public address.
 
 Fields of --json: changes, unchanged, unwanted, others, applied.
   changes    list of changes with name, actions, id, wanted, replaces, differs and way
   wanted     desired state of the subscription
   replaces   ids of the old subscriptions
-  differs    reason of the replacement: filter, events or both
+  differs    reasons of the replacement: type, filter, events
   way        method of the replacement: overlap has no gap, switch has a short gap, delete-first
              has a gap until the new subscription runs
   unwanted   names of managed subscriptions that are not configured

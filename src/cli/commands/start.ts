@@ -16,13 +16,15 @@ import { needsEndpoint } from '../subscription-ways.ts';
 import { startSystemdNotices } from '../systemd.ts';
 
 export const startCommand = defineCommand('start', {
-  description: 'Run the receiver: accept pushes and store notifications.',
+  description: 'Run the receiver: accept pushes, read queues, and store notifications.',
   help: `Settings are environment variables or lines of the file .env (see docs/reference/configuration.md).
 The receiver also runs these background jobs:
   - deliver notifications to the sinks of earshot.config.ts
   - compare the log with the catalogue and fetch missing notifications
   - write summaries and check for alerts
-  - maintain the subscriptions, if EARSHOT_PUBLIC_URL and the EARSHOT_ACCOUNT_ variables are set
+  - maintain the subscriptions and read the queues of pull subscriptions, if the EARSHOT_ACCOUNT_
+    variables are set (for push, also EARSHOT_PUBLIC_URL)
+With pull subscriptions only, no public listener is opened, and no certificate is needed.
 SIGTERM or Ctrl-C stops the receiver. Every acknowledged notification is on disk.
 
 Exit codes: 0 stopped, 1 failed, 2 wrong usage or configuration.

@@ -94,10 +94,10 @@ const noAccount: Finding = {
 async function checkQueues(dataDir: string, queue: PullQueue, io: Io): Promise<Finding[]> {
   const { registrations, queues } = await readLocalState(dataDir);
   const findings: Finding[] = [];
-  for (const { name, type, subscriptionId: id } of registrations) {
+  for (const { name, type, status, subscriptionId: id } of registrations) {
     if (type !== 'pull' || id === null) continue;
     const state = queues.find(({ subscription }) => subscription === name);
-    findings.push(await checkQueue({ name, id, queue, state, nowUs: io.nowUs() }));
+    findings.push(await checkQueue({ name, id, status, queue, state, nowUs: io.nowUs() }));
   }
   return findings;
 }

@@ -1,7 +1,7 @@
 /** Intake of the pull subscriptions as a background job of the receiver: one reader for each queue. */
 import { errorFields, type Job, startJob } from '../../domain/job.ts';
 import type { Logger, Receipt } from '../../domain/ports.ts';
-import { createQueueReader, type QueueReader } from '../../reconcile/pull-intake.ts';
+import { createQueueReader, createTurns, type QueueReader } from '../../reconcile/pull-intake.ts';
 import type { Store } from '../../store/store.ts';
 import { type Io, pause } from '../io.ts';
 import { openPullQueue, type PullConfig } from '../pull-queue.ts';
@@ -29,7 +29,7 @@ export function startPullIntake(
   const { nowUs, random } = io;
   const queue = openPullQueue(config, io);
   const deps = {
-    ...{ queue, intake: store, acquireLock: store.acquireLock, onDelivered },
+    ...{ queue, intake: store, takeTurn: createTurns(store.acquireLock), onDelivered },
     ...{ nowUs, random, pause, log },
   };
   const readers = new Map<string, RunningReader>();
@@ -39,9 +39,7 @@ export function startPullIntake(
     const states = await store.administration.queues();
     const before = states.find(({ subscription }) => subscription === name);
     const reader = createQueueReader({ name, id }, deps, before);
-    const running = reader.run(stopping.signal).catch((error: unknown) => {
-      log.error({ subscription: name, ...errorFields(error) }, 'the reader of a queue ended');
-    });
+    const running = reader.run(stopping.signal);
     log.info({ subscription: name, subscriptionId: id }, 'reading the queue');
     return {
       ...reader,

@@ -25,6 +25,7 @@ export const busyMessages: Record<LockName, string> = {
   reconcile:
     'Another earshot program is comparing the log with the catalogue. Wait until it has finished, then run this command again.',
   pull: 'Another earshot program is reading the queue of a pull subscription.',
+  'pull-next': 'Another earshot program is waiting to read the queue of a pull subscription.',
   sinks: 'Another earshot program is delivering notifications to the sinks.',
   compact: 'Another earshot program is compacting the log. Wait until it has finished.',
   prune: 'Another earshot program is pruning the log. Wait until it has finished.',

@@ -148,7 +148,7 @@ function withoutCredentials(headers: readonly string[]): [string, string][] {
   const pairs: [string, string][] = [];
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i] ?? '';
-    if (/^(authorization|proxy-authorization|cookie)$/i.test(name)) continue;
+    if (/^(authorization|proxy-authorization|cookie|set-cookie)$/i.test(name)) continue;
     pairs.push([name, headers[i + 1] ?? '']);
   }
   return pairs;

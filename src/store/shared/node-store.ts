@@ -28,6 +28,7 @@ const leases: ReadonlySet<LockName> = new Set([
   'subscriptions',
   'reconcile',
   'pull',
+  'pull-next',
   'sinks',
   'summaries',
   'certificate',

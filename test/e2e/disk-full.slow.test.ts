@@ -8,6 +8,7 @@ import { openProducts } from '../../src/store/products/products.ts';
 import { openStore } from '../../src/store/store.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { createClient, createReceiverContext } from '../helpers/spawned-receiver.ts';
+import { isThorough } from '../helpers/thorough.ts';
 import {
   bodyOf,
   type DiskContext,
@@ -18,6 +19,10 @@ import {
   storedIn,
 } from './disk-context.ts';
 import { canMount, mountSmallDisk } from './disk-small.ts';
+
+const withoutReserve: [string, Record<string, string>][] = [
+  ['without a disk reserve', { EARSHOT_DISK_RESERVE: '0' }],
+];
 
 const soon = { timeout: 20_000, interval: 20 };
 const filled = { timeout: 90_000, interval: 20 };
@@ -156,10 +161,7 @@ describe.skipIf(!canMount)(
       await expect.poll(accepts, soon).toBe('stored');
     }, 60_000);
 
-    it.each([
-      ['with the default disk reserve', {}],
-      ['without a disk reserve', { EARSHOT_DISK_RESERVE: '0' }],
-    ])(
+    it.each([['with the default disk reserve', {}], ...(isThorough ? withoutReserve : [])])(
       '%s loses nothing when another program fills the disk to the last byte',
       async (_name, env) => {
         const context = await openDiskContext(96);

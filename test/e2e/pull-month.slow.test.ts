@@ -6,6 +6,7 @@ import { recordAgeMaxUs } from '../../src/domain/pull-queue.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { times } from '../helpers/thorough.ts';
 import { coverageFaults, resultOf, totalOf } from '../simulation/month-results.ts';
 import { openPullMonth, type PullMonth } from '../simulation/pull-month.ts';
 import { publishedTo } from './pull-context.ts';
@@ -88,12 +89,12 @@ it('a month with outages of up to two days ends with a log of exactly the events
     ...{ rateLimited: 0.01, serverError: 0.01, connectionCut: 0.02 },
     ...{ ackAnswerLost: 0.02, doubleRead: 0.02, brokenJson: 0.01 },
   };
-  const month = await openMonth({ service: { queueFaults } }, 6);
+  const month = await openMonth({ service: { queueFaults } }, times(3, 6));
   await month.pass(4 * 24);
   const unread = () => month.sandbox.queues()[0]?.length;
   for (const hours of [3, 12, 48, 1]) {
     await month.outage(hours, async () => {
-      if (hours === 48) expect(unread()).toBeGreaterThan(100);
+      if (hours === 48) expect(unread()).toBeGreaterThan(times(50, 100));
       expect(await fetchedOf(month)).toEqual([]);
     });
     await month.pass(5 * 24);
@@ -110,7 +111,7 @@ it('a month with outages of up to two days ends with a log of exactly the events
   expect(others).toEqual({ ...none, expected: pushed + late });
   // The month must contain all kinds of events, and enough late ones.
   expect(Object.keys(counts)).toHaveLength(3);
-  expect(Math.min(pushed - 1_500, late - 100)).toBeGreaterThan(0);
+  expect(Math.min(pushed - times(750, 1_500), late - times(50, 100))).toBeGreaterThan(0);
   const { window, hours, recovered, missing } = await coverageOf(month);
   expect({ recovered, missing }).toEqual({ recovered: 0, missing: 0 });
   expect(coverageFaults(expected, logged, hours, window)).toEqual([]);
@@ -158,26 +159,30 @@ async function expectFetchedRecords(month: PullMonth): Promise<number> {
   });
   expect(unrecorded.map(({ ackId }) => ackId)).toEqual(old.map(({ ackId }) => ackId));
   const without = new Set(unrecorded.map(momentOf));
-  const shown = shownEvents(month).filter((one) => without.has(momentOf(one)));
   const fetched = await fetchedOf(month);
+  const fetchedKeys = new Set(fetched.map(keyOf));
+  const read = new Set(pulled.map(momentOf));
+  // The record of an earlier modification is that of the last one, whose entry may still be in the queue.
+  const isEarly = (one: Event) => !read.has(momentOf(one)) && fetchedKeys.has(keyOf(one));
+  const shown = shownEvents(month).filter((one) => without.has(momentOf(one)) || isEarly(one));
   expect(fetched.map(keyOf).toSorted()).toEqual(shown.map(keyOf).toSorted());
   return fetched.length;
 }
 
 it('after an outage of four days, the records that the queue no longer has are fetched', async () => {
-  const month = await openMonth({}, 12);
+  const month = await openMonth({}, times(6, 12));
   await month.pass(30);
   await month.outage(96, async () => {
     const fetched = await expectFetchedRecords(month);
-    expect(fetched).toBeGreaterThan(10);
-    expect(month.sandbox.queues()[0]?.length).toBeGreaterThan(100);
+    expect(fetched).toBeGreaterThan(times(5, 10));
+    expect(month.sandbox.queues()[0]?.length).toBeGreaterThan(times(50, 100));
   });
   await month.pass(30);
   await month.calm();
 
   await expectWholeQueues(month);
   const fetched = await expectFetchedRecords(month);
-  expect(fetched).toBeGreaterThan(200);
+  expect(fetched).toBeGreaterThan(times(100, 200));
   const recorded = await recordedProducts(month);
   expect(shownEvents(month).filter(({ productId }) => !recorded.has(productId))).toEqual([]);
   const { recovered, missing } = await coverageOf(month);

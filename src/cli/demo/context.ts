@@ -50,6 +50,12 @@ const queueFaults = {
   ...{ brokenJson: 0.05, ackAnswerLost: 0.1, doubleRead: 0.1 },
 };
 
+/** At least one page is read twice, so that the summary has duplicates. */
+const queueService = {
+  ...{ queueFaults, queueRetryAfterSeconds: 1 },
+  nextQueueCalls: { doubleRead: 1 },
+};
+
 /** Without a limit, on one machine. */
 const pullRequestsPerMinute = 6_000;
 
@@ -71,7 +77,7 @@ export async function openDemoContext(
       ...publishing,
       account,
       trustedCaPems: certificate === null ? [] : [certificate.authorityPem],
-      service: isPull && hasFaults ? { queueFaults, queueRetryAfterSeconds: 1 } : {},
+      service: isPull && hasFaults ? queueService : {},
       retryDelaysMs,
       now,
     });

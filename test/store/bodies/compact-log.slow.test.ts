@@ -14,6 +14,7 @@ import { databaseFileName } from '../../../src/store/engine/database.ts';
 import { createWriterConnection } from '../../../src/store/engine/writer-connection.ts';
 import { collect, delivery } from '../../helpers/deliveries.ts';
 import { generatedBodies } from '../../helpers/generated-bodies.ts';
+import { times } from '../../helpers/thorough.ts';
 import { openSqliteStore } from '../sqlite-store.ts';
 import { countOthers, inFile, keptRows, openOldStore } from './bodies-in-file.ts';
 
@@ -138,7 +139,7 @@ describe('compacting', () => {
   });
 });
 
-const kills = 10;
+const kills = times(4, 10);
 const perKill = 260;
 const child = new URL('compact-child.ts', import.meta.url).pathname;
 

@@ -70,13 +70,10 @@ function entriesOf({ json, bytes = new Uint8Array() }: OutboundAnswer, purpose: 
     ? json.length <= itemsMax
     : entryNames.some((name) => name in Object(json));
   if (!isEntry) {
-    throw new AppError(
-      'unavailable',
-      `Could not ${purpose}: the response is not a page of entries.`,
-      {
-        advice: 'Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.',
-      },
-    );
+    const message = `Could not ${purpose}: the response is not a page of entries.`;
+    throw new AppError('unavailable', message, {
+      advice: 'Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.',
+    });
   }
   if (!Array.isArray(json)) return [entryOf(json, bytes)];
   const parts = splitArray(bytes);

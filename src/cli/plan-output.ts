@@ -135,9 +135,9 @@ function replaceLines(
   return lines;
 }
 
-/** The other reader of an adopted queue, if there is one, would miss what earshot acknowledges. */
 type AdoptStep = Extract<PlanStep, { kind: 'adopt' }>;
 
+/** The other reader of an adopted queue, if there is one, would miss what earshot acknowledges. */
 function adoptionNote({ desired, current }: Pick<AdoptStep, 'desired' | 'current'>): string[] {
   if (desired.type !== 'pull') return [];
   const { lastNotificationAtUs: lastUs } = current;

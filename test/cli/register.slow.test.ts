@@ -164,6 +164,7 @@ describe('before it writes, earshot register', () => {
           actions: ['create'],
           id: null,
           wanted: {
+            type: 'push',
             events: ['created', 'modified'],
             filter,
             status: 'running',

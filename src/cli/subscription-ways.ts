@@ -9,15 +9,21 @@ import type { Io } from './io.ts';
 
 /**
  * Returns false if the receiver needs no public listener: it has pull subscriptions, no push subscription, in
- * `earshot.config.ts` and among the registered ones, and EARSHOT_PUBLIC_URL is not set.
+ * `earshot.config.ts` and among the registered ones, and EARSHOT_PUBLIC_URL is not set. Those of the file alone count only
+ * with an account.
  */
 export async function needsEndpoint(io: Environment & Pick<Io, 'workingDir'>): Promise<boolean> {
-  const { publicUrl, dataDir } = checkConfig(io, ['publicUrl', 'dataDir']).config;
+  const { publicUrl, dataDir, account } = checkConfig(io, sections).config;
   if (publicUrl !== undefined) return true;
   const registered = dataDir === undefined ? [] : registeredTypes(dataDir);
+  // The file is read only if necessary: a slow or broken one must not delay a receiver of pushes.
+  const isPush = registered.includes('push') || (registered.length === 0 && account === null);
+  if (isPush) return true;
   const types = [...(await typesInFile(io)), ...registered];
   return types.length === 0 || types.includes('push');
 }
+
+const sections = ['publicUrl', 'dataDir', 'account'] as const;
 
 /** Returns none for an invalid file: its problems are reported where it is used. */
 async function typesInFile({ workingDir }: Pick<Io, 'workingDir'>): Promise<SubscriptionType[]> {

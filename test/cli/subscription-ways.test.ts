@@ -37,13 +37,15 @@ const fileWith = (...types: SubscriptionType[]) =>
     .map((type, i) => `s${i}: { type: '${type}', filter: "Name eq 'a'" }`)
     .join(', ')} } };`;
 
+const account = { EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: 'secret' };
+
 describe('a receiver needs an endpoint', () => {
   it.each<[string, Ways]>([
     ['without a database and a file', {}],
     ['with an empty database', { registered: [] }],
     ['with a push subscription', { registered: ['push'] }],
     ['with a push and a pull subscription', { registered: ['pull', 'push'] }],
-    ['with push subscriptions in the file only', { file: fileWith('push') }],
+    ['with push subscriptions in the file only', { file: fileWith('push'), env: account }],
     [
       'with a pull subscription that becomes push',
       { registered: ['pull'], file: fileWith('push') },
@@ -52,11 +54,11 @@ describe('a receiver needs an endpoint', () => {
       'with a push subscription that becomes pull',
       { registered: ['push'], file: fileWith('pull') },
     ],
-    ['with both in the file', { file: fileWith('pull', 'push') }],
-    ['with a file without subscriptions', { file: 'export default { sinks: {} };' }],
+    ['with both in the file', { file: fileWith('pull', 'push'), env: account }],
+    ['with a file without subscriptions', { file: 'export default { sinks: {} };', env: account }],
     [
       'with a subscription without a type',
-      { file: 'export default { subscriptions: { a: {} } };' },
+      { file: 'export default { subscriptions: { a: {} } };', env: account },
     ],
     [
       'with pull subscriptions and a public URL',
@@ -64,7 +66,11 @@ describe('a receiver needs an endpoint', () => {
     ],
     [
       'with an invalid file and nothing registered',
-      { file: 'export default { subscriptions: 7 };' },
+      { file: 'export default { subscriptions: 7 };', env: account },
+    ],
+    [
+      'without an account and anything registered, whatever the file does',
+      { file: 'await new Promise(() => undefined);' },
     ],
     ['with a data directory that does not exist', { dataDir: '/nonexistent/earshot' }],
   ])('%s', async (_title, ways) => {
@@ -87,7 +93,10 @@ describe('a receiver needs no endpoint', () => {
   it.each<[string, Ways]>([
     ['with a pull subscription', { registered: ['pull'] }],
     ['with several pull subscriptions', { registered: ['pull', 'pull'], file: fileWith('pull') }],
-    ['with a pull subscription in the file only', { file: fileWith('pull') }],
+    [
+      'with an account and a pull subscription in the file',
+      { file: fileWith('pull'), env: account },
+    ],
     ['with a pull subscription and an invalid file', { registered: ['pull'], file: 'export {' }],
   ])('%s', async (_title, ways) => {
     expect(await needs(ways)).toBe(false);

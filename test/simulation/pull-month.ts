@@ -9,6 +9,7 @@ import {
   createTurns,
   type QueueReader,
 } from '../../src/reconcile/pull-intake.ts';
+import { times } from '../helpers/thorough.ts';
 import { account, type MonthContext, openMonthContext } from './month-context.ts';
 import type { SubscriptionPeriod } from './month-results.ts';
 import type { SimulatedMonth } from './month-run.ts';
@@ -17,10 +18,10 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
 /** Simulated time between two reads of a queue. */
-const readEveryMs = 30 * minuteMs;
+const readEveryMs = times(60, 30) * minuteMs;
 
 /** Simulated hours between two comparisons. */
-const roundHours = 6;
+const roundHours = times(12, 6);
 
 /** A queue with more entries is read to its end before its events are compared. */
 const longLength = 100;

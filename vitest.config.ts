@@ -23,8 +23,8 @@ export default defineConfig({
       project('parts', ['test/**/*.test.ts'], [slow, ...pure]),
       project('slow', [slow], []),
     ],
-    // Many tests mostly wait, so that one worker more than two cores is faster.
-    maxWorkers: 3,
+    // Many tests mostly wait, so that four workers are faster on two cores.
+    maxWorkers: 4,
     // Generous for a busy machine; a condition that holds is detected at once anyway.
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -21,7 +21,8 @@ import {
 
 const seed = 20_261_121;
 const startMs = Date.UTC(2026, 4, 1);
-const productsPerDay = times(80, 200);
+const days = times(16, 30);
+const productsPerDay = times(110, 200);
 
 async function openContext(sandbox: Partial<SandboxOptions>) {
   const context = await openMonthContext({ folder: temporaryDirectory(), seed, startMs, sandbox });
@@ -89,7 +90,7 @@ describe('a simulated month', () => {
       ...{ modifiedShare: 0.3, secondModifiedShare: 0.3, deletedShare: 0.1 },
     });
     const pace = { productsPerDay, roundHours: 4 };
-    const month = await simulateMonth(context, { seed, days: 30, ...pace });
+    const month = await simulateMonth(context, { seed, days, ...pace });
 
     const { counts, faults: wrong, expected, logged } = resultOf(context, month);
     expect(wrong).toEqual([]);
@@ -103,7 +104,7 @@ describe('a simulated month', () => {
       'acquisitions modified',
       'deletions deleted',
     ]);
-    expect(all.expected).toBeGreaterThan(30 * productsPerDay);
+    expect(all.expected).toBeGreaterThan(days * productsPerDay);
     const lostPushes = expected.filter(({ received }) => !received).length;
     expect(lostPushes).toBe(recovered + superseded + deleted);
     expect(recovered).toBeGreaterThan(0.1 * all.expected);

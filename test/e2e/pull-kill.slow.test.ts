@@ -7,14 +7,14 @@ import { createRandom, type Random } from '../../src/sandbox/clock.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { collect } from '../helpers/deliveries.ts';
-import { times } from '../helpers/thorough.ts';
+import { isThorough, times } from '../helpers/thorough.ts';
 import { openReader } from '../store/sqlite-store.ts';
 import { type CutMoment, startCuttingProxy } from './cutting-proxy.ts';
 import { openPullContext, publishedTo } from './pull-context.ts';
 
 /** Filters of two receivers, each killed half of the times. Both match everything. */
 const filters = ["contains(Name,'S')", "contains(Name,'_')"];
-const kills = times(48, 200);
+const kills = times(24, 200);
 /** The queues are never empty for long, but several pages long. */
 const ratePerSecond = 30;
 /** A receiver is killed at one of its first pages. */
@@ -181,5 +181,6 @@ it(`stores every entry of the queue once and in order over ${kills} kills at all
   const all = results.flatMap((one) => one.all);
   process.stdout.write(summaryOf(all, published));
   // Otherwise the test has missed a moment.
-  expect(Math.min(...Object.values(countKills(all)))).toBeGreaterThan(times(0, 5));
+  expect(new Set(all.map(({ moment }) => moment)).size).toBe(Object.keys(moments).length);
+  if (isThorough) expect(Math.min(...Object.values(countKills(all)))).toBeGreaterThan(5);
 }, 500_000);

@@ -7,7 +7,7 @@ import { checkCluster, startCluster, startSenders } from './cluster.ts';
 import { createDatabase, hasPostgres, useServer } from './shared-log-context.ts';
 
 /** Kills of the whole test; `TEST_THOROUGH=1` for all. */
-const kills = times(5, 200);
+const kills = times(3, 200);
 
 const cutOthers = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
   WHERE datname = current_database() AND pid <> pg_backend_pid() AND application_name = 'earshot'`;

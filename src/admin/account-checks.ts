@@ -4,7 +4,7 @@ import { isAppError } from '../domain/app-error.ts';
 import { shortDateUs } from '../domain/dates.ts';
 import { type Finding, failedFinding } from '../domain/finding.ts';
 import type { PullQueue, QueueState } from '../domain/pull-queue.ts';
-import type { DesiredSubscription, RequestedStatus } from '../domain/subscription.ts';
+import type { DesiredSubscription } from '../domain/subscription.ts';
 import { lastDeliveryOf } from './maintain.ts';
 import { type AccountLimits, sortAccount } from './plan.ts';
 import { isDigestOf } from './plan-context.ts';
@@ -220,12 +220,12 @@ const slowReaderUs = dayUs;
 export async function checkQueue(options: {
   name: string;
   id: string;
-  status: RequestedStatus;
+  isPaused: boolean;
   queue: Pick<PullQueue, 'read'>;
   state: QueueState | undefined;
   nowUs: number;
 }): Promise<Finding> {
-  const { name, id, status, queue, state, nowUs } = options;
+  const { name, id, isPaused, queue, state, nowUs } = options;
   const check = `queue ${name}`;
   try {
     const [oldest] = (await queue.read({ id, entriesMax: 1 })).entries;
@@ -242,7 +242,7 @@ export async function checkQueue(options: {
       'Start the receiver: `earshot start`. After three days, the catalogue removes the records from the entries.';
     return { check, state: 'warn', message, advice };
   } catch (error) {
-    if (status === 'paused' && isAppError(error, 'invalid')) {
+    if (isPaused && isAppError(error, 'invalid')) {
       const message = 'The catalogue does not permit reading the queue of a paused subscription.';
       return { check, state: 'skipped', message };
     }

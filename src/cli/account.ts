@@ -73,12 +73,13 @@ function createQueueAccess(
   const { nowUs, random, signal } = io;
   const queue = openPullQueue(config, io);
   const takeTurn = createTurns(store.acquireLock);
+  const reject = (error: unknown): never => {
+    throw signal.aborted ? stopped() : error;
+  };
   const common = { queue, intake: store, takeTurn, nowUs, random, pause };
   return {
     check: async (id) => {
-      await queue.read({ id, entriesMax: 1, signal }).catch((error: unknown) => {
-        throw signal.aborted ? stopped() : error;
-      });
+      await queue.read({ id, entriesMax: 1, signal }).catch(reject);
     },
     drain: async (subscription) => {
       const { name } = subscription;
@@ -87,9 +88,7 @@ function createQueueAccess(
         isDelivered = true;
       };
       const reader = createQueueReader(subscription, { ...common, onDelivered, log: silent });
-      const emptiedAtUs = await reader.drain(signal, onPage).catch((error: unknown) => {
-        throw signal.aborted ? stopped() : error;
-      });
+      const emptiedAtUs = await reader.drain(signal, onPage).catch(reject);
       const mark = { subscription: name, username: '', lastAtUs: nowUs() };
       if (isDelivered) await store.administration.markDeliveries([mark]);
       return emptiedAtUs;

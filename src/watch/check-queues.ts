@@ -32,7 +32,7 @@ const otherReaderUs = dayUs;
 
 /** Checks the queue of a pull subscription. An active alert is resolved when the queue is read again. */
 export function checkQueue(
-  { name, type, status }: Registration,
+  { name, type, pausedSeenAtUs }: Registration,
   situation: Situation,
 ): CheckResult {
   const state = situation.queues.find(({ subscription }) => subscription === name);
@@ -44,7 +44,8 @@ export function checkQueue(
   }
   if (state === undefined) return notChecked;
   // The catalogue may refuse to read the queue of a paused subscription.
-  const readable = status === 'paused' ? { ...state, failure: null, failingSinceUs: null } : state;
+  const isPaused = pausedSeenAtUs !== null;
+  const readable = isPaused ? { ...state, failure: null, failingSinceUs: null } : state;
   return joinResults([checkUnread(readable, situation), checkOtherReader(state, situation)]);
 }
 

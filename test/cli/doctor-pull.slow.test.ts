@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { asPerson } from './account-context.ts';
 import type { PrintedFinding } from './doctor-context.ts';
+import { expectEnd } from './fake-io.ts';
 import { openPullAccount } from './pull-account.ts';
 
 type PullAccount = Awaited<ReturnType<typeof openPullAccount>>;
@@ -93,6 +94,17 @@ describe('the doctor with pull subscriptions only', () => {
     await context.sandbox.publishNow(1);
     const { finding } = await doctor(context);
     expect(finding('queue default')?.message).toContain('At the last read, it had 0 entries.');
+  });
+
+  it('skips the queue of a paused subscription that the catalogue refuses to read', async () => {
+    const context = await openRegistered();
+    await expectEnd(context.run('subscriptions pause default'), 0);
+    context.sandbox.service.change({ readOfPaused: 'refuse' });
+    const { finding } = await doctor(context);
+    expect(finding('queue default')).toMatchObject({
+      state: 'skipped',
+      message: 'The catalogue does not permit reading the queue of a paused subscription.',
+    });
   });
 
   it('fails when the queue cannot be read, with the reason', async () => {

@@ -159,6 +159,7 @@ describe('a body that is not a notification', () => {
       'X-Copy': 'one',
       'x-copy': 'two',
       Cookie: 'session=secret',
+      'Set-Cookie': 'session=secret',
       'PROXY-Authorization': 'Basic c2VjcmV0',
     };
     const answer = await exchange(receiver, { body: '{', headers });

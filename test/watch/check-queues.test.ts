@@ -65,6 +65,17 @@ describe('the alert of a queue', () => {
     expect(await checkWith(hour(10), state)).toEqual([warning]);
   });
 
+  it('is not raised by refused requests while the subscription is paused', async () => {
+    const state = read({ ...failing });
+    const { checkWith } = await openPull([pull({ pausedSeenAtUs: beginUs })]);
+    // The pause has an alert of its own.
+    const alerts = await checkWith(hour(2), state);
+    expect(alerts).toHaveLength(1);
+    expect(alerts).not.toContain(warning);
+    const running = await openPull();
+    expect(await running.checkWith(hour(2), state)).toEqual([warning]);
+  });
+
   it('is raised when requests fail for an hour, whatever the queue contains', async () => {
     const { context, checkWith } = await openPull();
     const unknown = { length: null, emptiedAtUs: null, readAtUs: null, entriesPerHour: null };

@@ -94,10 +94,11 @@ const noAccount: Finding = {
 async function checkQueues(dataDir: string, queue: PullQueue, io: Io): Promise<Finding[]> {
   const { registrations, queues } = await readLocalState(dataDir);
   const findings: Finding[] = [];
-  for (const { name, type, status, subscriptionId: id } of registrations) {
+  for (const { name, type, pausedSeenAtUs, subscriptionId: id } of registrations) {
     if (type !== 'pull' || id === null) continue;
     const state = queues.find(({ subscription }) => subscription === name);
-    findings.push(await checkQueue({ name, id, status, queue, state, nowUs: io.nowUs() }));
+    const isPaused = pausedSeenAtUs !== null;
+    findings.push(await checkQueue({ name, id, isPaused, queue, state, nowUs: io.nowUs() }));
   }
   return findings;
 }

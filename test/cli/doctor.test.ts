@@ -114,8 +114,8 @@ describe('the doctor before anything is set up', () => {
       /EARSHOT_SUBSCRIPTIONS_MAX: must be a whole number/,
       /file of EARSHOT_PROBE_CA .*missing\.pem/,
       /EARSHOT_ACCOUNT_TOTP: must be six digits/,
-      /S2/,
-      /s1\.events/,
+      /subscriptions\.S2:/,
+      /subscriptions\.s1\.events/,
     ]) {
       expect(texts.filter((text) => words.test(text))).toHaveLength(1);
     }

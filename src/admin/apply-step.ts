@@ -12,6 +12,7 @@ import {
   nowRunning,
   registrationFor,
   type StepContext,
+  seenPaused,
   seenRunning,
   withIntent,
 } from './plan-context.ts';
@@ -67,7 +68,7 @@ async function adopt({ desired, current }: Step<'adopt'>, context: StepContext):
   const runs = desired.status === 'running';
   const save = {
     ...registration,
-    ...(runs ? seenRunning(registration, context.listedAtUs) : {}),
+    ...(runs ? seenRunning(registration, context.listedAtUs) : seenPaused(registration, context)),
     subscriptionId: current.id,
     unfinished: false,
   };
@@ -85,9 +86,8 @@ async function edit(step: Step<'edit'>, context: StepContext): Promise<void> {
   const save = {
     ...registration,
     ...(planned.credentials ? { credentialsDigest } : {}),
-    ...(runs ? seenRunning(registration, listedAtUs) : {}),
+    ...(runs ? seenRunning(registration, listedAtUs) : seenPaused(registration, context)),
     ...(status === 'running' ? nowRunning(beganAtUs) : {}),
-    ...(status === 'paused' ? { pausedSeenAtUs: nowUs() } : {}),
     unfinished: registration.subscriptionId !== current.id,
   };
   const { id } = current;

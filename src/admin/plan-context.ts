@@ -129,6 +129,11 @@ export function seenRunning({ runningSeenAtUs }: Registration, askedAtUs: number
   return { runningSeenAtUs: Math.max(runningSeenAtUs ?? 0, askedAtUs), pausedSeenAtUs: null };
 }
 
+/** Fields of a registration whose subscription is paused. */
+export function seenPaused({ pausedSeenAtUs }: Registration, { nowUs }: StepContext) {
+  return { pausedSeenAtUs: pausedSeenAtUs ?? nowUs() };
+}
+
 /**
  * Lists the account. The list is at least as new as `askedAtUs`, so gaps start there: a later stop is
  * noticed in the next list.

@@ -14,6 +14,7 @@ import {
   nowRunning,
   registrationFor,
   type StepContext,
+  seenPaused,
   withIntent,
 } from './plan-context.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
@@ -52,10 +53,11 @@ export async function replaceSubscription(step: ReplaceStep, context: StepContex
   }
   const save = {
     ...registration,
-    ...(ready === null
-      ? { credentialsDigest: digestFor(desired, context), notifiedAtUs: nowUs() }
+    ...(ready === null || desired.type === 'pull'
+      ? { credentialsDigest: digestFor(desired, context) }
       : {}),
-    ...(running ? nowRunning(beganAtUs) : {}),
+    ...(ready === null ? { notifiedAtUs: nowUs() } : {}),
+    ...(running ? nowRunning(beganAtUs) : seenPaused(registration, context)),
     subscriptionId: fresh.id,
     unfinished: false,
   };
@@ -141,7 +143,7 @@ async function recreate(
   const save = {
     ...registration,
     credentialsDigest: digestFor(desired, context),
-    ...(runs ? nowRunning(beganAtUs) : {}),
+    ...(runs ? nowRunning(beganAtUs) : seenPaused(registration, context)),
     subscriptionId: id,
     notifiedAtUs: nowUs(),
     unfinished: false,

@@ -13,7 +13,7 @@ export const queueLengthMaxDefault = 100_000;
 export const recordAgeMaxUs = 3 * 86_400_000_000;
 
 /** Name of the cursor of the part that fetches the records of entries without one. */
-export const recordReader = '(records)';
+export const recordReader = 'queue:records';
 
 /** An entry of a queue. */
 export interface QueueEntry {

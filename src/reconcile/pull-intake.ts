@@ -261,7 +261,7 @@ function createStep(subscription: PulledSubscription, deps: PullIntakeDeps, stat
       const page = entries.slice(0, last + 1);
       const receipts = await store(page, headers);
       const answer = await acknowledge(ackId);
-      const stored = receipts.filter(({ outcome }) => outcome !== 'duplicate').length;
+      const stored = receipts.filter(({ outcome }) => outcome === 'stored').length;
       deps.onDelivered(name, receipts);
       const missing = state.acknowledged({ page, stored, rest: entries[last + 1], answer });
       if (missing > 0) warnOfOtherReader(missing);
@@ -352,7 +352,9 @@ function createState({ name, id }: PulledSubscription, nowUs: () => number, befo
       if (stored > 0) rate.add(page);
       const lengthMax = answer.lengthMax ?? state.lengthMax;
       const missing = page.length - (answer.acknowledged ?? page.length);
-      const isOverflow = answer.length !== null && answer.length >= lengthMax;
+      // The catalogue drops the oldest entries of a full queue, also those of this page.
+      const lengthBefore = (answer.length ?? 0) + page.length;
+      const isOverflow = lengthBefore >= lengthMax - page.length;
       const others = stored === 0 || isOverflow ? 0 : Math.max(0, Math.min(missing, stored));
       const isEnd = answer.length === 0;
       succeeded({

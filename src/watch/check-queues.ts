@@ -43,10 +43,10 @@ export function checkQueue(
     ]);
   }
   if (state === undefined) return notChecked;
-  // The catalogue may refuse to read the queue of a paused subscription.
-  const isPaused = pausedSeenAtUs !== null;
-  const readable = isPaused ? { ...state, failure: null, failingSinceUs: null } : state;
-  return joinResults([checkUnread(readable, situation), checkOtherReader(state, situation)]);
+  // The catalogue may refuse to read the queue of a paused subscription, in which nothing arrives.
+  const isRefused = pausedSeenAtUs !== null && state.failure !== null;
+  const unread = isRefused ? checkOf('queue', name, situation).fine : checkUnread(state, situation);
+  return joinResults([unread, checkOtherReader(state, situation)]);
 }
 
 type Level = keyof typeof queueLevels;

@@ -82,6 +82,13 @@ describe('the part "subscriptions"', () => {
     expect(found?.level).toBe('well');
   });
 
+  it('expects no access to the queue of a subscription that is paused on purpose', async () => {
+    const paused = { state: 'paused', pausedOnPurpose: true } as const;
+    const queues = [queue({ failure: 'It is paused.' })];
+    const found = await evaluatedPart('subscriptions', { subscriptions: [pulled(paused)], queues });
+    expect(found?.level).toBe('well');
+  });
+
   it('reports a stopped subscription before its queue, when no receiver runs', async () => {
     const facts = {
       receiver: null,
@@ -114,8 +121,11 @@ describe('other parts of a receiver that only reads queues', () => {
     const [index] = wellFacts().readers;
     if (index === undefined) throw new Error('There is no reader.');
     const lagging = { ...index, behind: 9, unreadSinceUs: nowUs - dayUs };
-    const level = async (of: 'records' | 'index') =>
-      (await evaluatedPart('readers', { readers: [{ ...lagging, of, name: '(records)' }] }))?.level;
+    const level = async (of: 'records' | 'index', days = 1) => {
+      const reader = { ...lagging, of, name: 'any', unreadSinceUs: nowUs - days * dayUs };
+      return (await evaluatedPart('readers', { readers: [reader] }))?.level;
+    };
     expect([await level('records'), await level('index')]).toEqual(['well', 'warning']);
+    expect(await level('records', 3)).toBe('warning');
   });
 });

@@ -10,9 +10,11 @@ import {
 import { loadConfig, reconcileSections } from '../../src/config/config.ts';
 import { notificationDelayUs } from '../../src/domain/completeness.ts';
 import { formatDateUs } from '../../src/domain/dates.ts';
+import { recordReader } from '../../src/domain/pull-queue.ts';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
+import { delivery } from '../helpers/deliveries.ts';
 import type { Answer } from '../http/answering-server.ts';
 import { startCatalogue } from '../reconcile/listing-set-up.ts';
 import { hour, minute, t0 } from '../reconcile/set-up.ts';
@@ -270,6 +272,24 @@ describe('a round', () => {
       expect(context.asked).toEqual([]);
     },
   );
+});
+
+describe('after the last pull subscription', () => {
+  it('fetches the records that are left, reports products that no longer exist, and lets the log be pruned', async () => {
+    const notFound = { status: 404, body: {} };
+    const context = await openContext({
+      answers: { 'Name eq': { body: { value: [] } }, '': notFound },
+    });
+    const { store, warnings } = context;
+    const entry = { SubscriptionEvent: 'created', ProductId: 'p1', AckId: 'a1' };
+    await store.accept(delivery(entry, { source: 'pull', subscription: 'a' }));
+    await store.moveCursor(recordReader, 0, nowUs);
+    expect(await roundsOf(context)()).toBe('all');
+    expect(warnings()).toMatchObject([{ message: 'a pulled product no longer exists' }]);
+    const history = await store.administration.history({ limit: 9 });
+    expect(history.map(({ reason }) => reason)).toEqual([expect.stringMatching(/exist.*: p1$/)]);
+    expect(await store.cursor(recordReader)).toBeNull();
+  });
 });
 
 describe('the loop', () => {

@@ -69,12 +69,17 @@ describe('reading a queue', () => {
   });
 
   it('quarantines entries that are no notifications, and acknowledges them with the rest', async () => {
-    const { sandbox, store, drain, rows, length } = await openPullSetUp();
+    const { sandbox, queue, store, runUntil, drain, rows, length } = await openPullSetUp();
     await sandbox.publishNow(2);
     sandbox.faults.change({ eventAbsent: 1 });
     await sandbox.publishNow(2);
     sandbox.faults.change({ eventAbsent: 0 });
     await sandbox.publishNow(2);
+    // Stored again after a failure of the acknowledgement: one quarantine entry each.
+    const cut = wrapped(queue, (call) => {
+      if (call === 'acknowledge') throw new AppError('unavailable', 'The service is down.');
+    });
+    await runUntil(() => true, { queue: cut });
     await drain();
     expect(length()).toBe(0);
     expect(await rows()).toHaveLength(4);
@@ -278,6 +283,17 @@ describe('another reader', () => {
     expect(warnings).toEqual([
       ['another program acknowledges entries of this queue', { subscription: 'alps', entries: 1 }],
     ]);
+  });
+
+  it('is not taken for the catalogue, which drops the oldest entries of a full queue', async () => {
+    const { sandbox, queue, runUntil, length, warnings } = await openPullSetUp({ queueMax: 50 });
+    await sandbox.publishNow(50);
+    const full = wrapped(queue, async (call) => {
+      if (call === 'acknowledge' && length() === 50) await sandbox.publishNow(1);
+    });
+    const reader = await runUntil(() => length() === 0, { queue: full });
+    expect(reader.state().otherReader).toBeNull();
+    expect(warnings).toEqual([]);
   });
 
   it.each(['process', 'machine'])(

@@ -4,7 +4,11 @@ import { openListing } from '../../src/cli/reconcile-listing.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import { recordReader } from '../../src/domain/pull-queue.ts';
 import type { SubscriptionEvent } from '../../src/domain/subscription.ts';
-import { fetchRecords, type RecordContext } from '../../src/reconcile/pulled-records.ts';
+import {
+  fetchRecords,
+  type MissingRecord,
+  type RecordContext,
+} from '../../src/reconcile/pulled-records.ts';
 import { reconcile } from '../../src/reconcile/reconcile.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
@@ -38,6 +42,8 @@ async function openRecords(events: readonly SubscriptionEvent[] = ['created']) {
   const context = {
     ...{ listing, products, log: store, cursors: store, completeness: store.completeness, nowUs },
     pause: async () => void (await index()),
+    isAnswering: true,
+    report: async () => undefined,
   };
   const asked = () => sandbox.requests().flatMap(({ path }) => pathOf(path));
   return {
@@ -48,8 +54,14 @@ async function openRecords(events: readonly SubscriptionEvent[] = ['created']) {
       sandbox.clock.advance(4 * dayMs);
       await drain();
     },
-    run: (changes: Partial<RecordContext> = {}) =>
-      fetchRecords({ ...context, ...changes }, [save], signal),
+    run: async (changes: Partial<RecordContext> = {}) => {
+      const gone: Omit<MissingRecord, 'error'>[] = [];
+      const report: RecordContext['report'] = async (missing) => {
+        for (const { error, ...product } of missing) if (error === null) gone.push(product);
+      };
+      const { fetched } = await fetchRecords({ ...context, report, ...changes }, [save], signal);
+      return { fetched, gone };
+    },
     cursor: () => store.cursor(recordReader),
   };
 }
@@ -176,6 +188,64 @@ describe('entries that were read after three days', () => {
         Array.from({ length: count }, () => ['pull', 'reconcile']).flat(),
       );
     }
+  });
+});
+
+describe('a product that cannot be fetched', () => {
+  /** A listing that fails for the products at these places of the queue. */
+  function failingAt(places: readonly number[], code: 'invalid' | 'unavailable', opened: Opened) {
+    const ids = places.map((place) => opened.sandbox.entries()[place]?.productId);
+    const product: RecordContext['listing']['product'] = (query, ...rest) =>
+      ids.includes(query.productId)
+        ? Promise.reject(new AppError(code, 'This product cannot be read.'))
+        : opened.context.listing.product(query, ...rest);
+    return { listing: { product } };
+  }
+
+  it.each(['invalid', 'unavailable'] as const)(
+    '(%s) does not prevent the others, and is reported',
+    async (code) => {
+      const opened = await openRecords();
+      await opened.readLate(4);
+      const reported: MissingRecord[] = [];
+      const report = async (missing: readonly MissingRecord[]) => void reported.push(...missing);
+      expect((await opened.run({ ...failingAt([0, 2], code, opened), report })).fetched).toBe(2);
+      expect(reported.map(({ productId, error }) => [productId, error?.code])).toEqual(
+        [0, 2].map((place) => [opened.sandbox.entries()[place]?.productId, code]),
+      );
+      expect(await opened.cursor()).toBe(4);
+    },
+  );
+
+  it('is requested again when the next one fails, too, or when the catalogue did not answer before', async () => {
+    const opened = await openRecords();
+    await opened.readLate(3);
+    const unavailable = { code: 'unavailable' };
+    const [two, first] = [[1, 2], [0]].map((places) => failingAt(places, 'unavailable', opened));
+    await expect(opened.run(two)).rejects.toMatchObject(unavailable);
+    await expect(opened.run({ ...first, isAnswering: false })).rejects.toMatchObject(unavailable);
+    expect(await opened.cursor()).toBeNull();
+    expect((await opened.run()).fetched).toBe(3);
+  });
+
+  it('is requested again when the report is not stored', async () => {
+    const opened = await openRecords();
+    await opened.sandbox.publishNow(3);
+    await opened.readLate(1, 'deleted');
+    const report = () => Promise.reject(new AppError('conflict', 'The lock is in use.'));
+    await expect(opened.run({ report })).rejects.toMatchObject({ code: 'conflict' });
+    expect(await opened.cursor()).toBeNull();
+    expect((await opened.run()).gone).toHaveLength(1);
+  });
+});
+
+describe('a run', () => {
+  it('ends after 300 requests, and the next one continues', async () => {
+    const opened = await openRecords();
+    await opened.readLate(350);
+    expect(await fetchRecords(opened.context, [], signal)).toEqual({ fetched: 300, isEnd: false });
+    expect(await fetchRecords(opened.context, [], signal)).toEqual({ fetched: 50, isEnd: true });
+    expect(opened.asked()).toHaveLength(350);
   });
 });
 

@@ -8,6 +8,7 @@ import {
 } from '../../config/config.ts';
 import type { Job } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
+import { recordReader } from '../../domain/pull-queue.ts';
 import type { Store } from '../../store/store.ts';
 import type { DeliveryState } from '../../watch/situation.ts';
 import { type Closers, createClosers } from '../closers.ts';
@@ -106,6 +107,8 @@ async function startSingleJobs(
       const { startReconcile } = await import('./reconcile.ts');
       started('reconcile', startReconcile({ store, products, log }, settings, io));
     } else {
+      // Nothing fetches records, so its cursor must not prevent pruning.
+      await store.pruning.removeReader(recordReader);
       log.info({ reason: comparisonOffReason }, 'automatic comparison with the catalogue disabled');
     }
     if (store.node !== null) {

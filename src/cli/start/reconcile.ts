@@ -12,6 +12,7 @@ import { formatDateUs } from '../../domain/dates.ts';
 import { errorFields, type Job, type RoundTimes, startJob } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
+import { recordReader } from '../../domain/pull-queue.ts';
 import {
   createKindRound,
   type DueTasks,
@@ -20,7 +21,7 @@ import {
   type KindRound,
   type RoundPart,
 } from '../../reconcile/due-windows.ts';
-import { type FetchedRecords, fetchRecords } from '../../reconcile/pulled-records.ts';
+import { fetchRecords, type MissingRecord } from '../../reconcile/pulled-records.ts';
 import { reconcile } from '../../reconcile/reconcile.ts';
 import type { ReconcileTask, TaskReport } from '../../reconcile/tasks.ts';
 import type { Store } from '../../store/store.ts';
@@ -86,7 +87,7 @@ export function createReconcileRounds(
 
 interface ReconcileParts {
   store: Pick<Store, 'administration' | 'completeness' | 'lastPosition' | 'acquireLock'> &
-    Pick<Store, 'find' | 'cursor' | 'moveCursor'>;
+    Pick<Store, 'find' | 'cursor' | 'moveCursor' | 'pruning'>;
   products: Products;
   log: Logger;
 }
@@ -150,7 +151,8 @@ async function compareDue(parts: ReconcileParts, deps: DueComparison): Promise<R
   if (busy.size === 0 && kinds.every((kind) => kind.isEarlyChecked())) {
     deps.lastCheck.atUs = startedAtUs - checkOverlapUs;
   }
-  await fetchPulledRecords(parts, deps);
+  // The comparison of a long queue comes later; it fetches 400 records with one request.
+  if (busy.size === 0) await fetchPulledRecords(parts, deps, isAnswered);
   if (failed.size === 0) return 'all';
   return kinds.some((kind) => kind.hasProgress()) ? 'some' : 'none';
 }
@@ -307,21 +309,30 @@ async function unreadQueues(
   return new Set(unread.map(({ subscription }) => subscription));
 }
 
-/** Fetches the records that entries of queues no longer have. A failure does not affect the comparison. */
-async function fetchPulledRecords({ store, products, log }: ReconcileParts, deps: DueComparison) {
-  const { administration, completeness } = store;
-  const { listing, nowUs, ownNowUs, signal } = deps;
+/**
+ * Fetches the records that entries of queues no longer have. A failure does not affect the comparison. After the last
+ * pull subscription was removed, what is left is fetched; then the cursor is removed, so that it does not prevent pruning.
+ */
+async function fetchPulledRecords(
+  { store, products, log }: ReconcileParts,
+  { listing, nowUs, ownNowUs, signal }: DueComparison,
+  isAnswering: boolean,
+): Promise<void> {
+  const { administration, completeness, pruning } = store;
   const registrations = await administration.registrations();
-  if (registrations.every(({ type }) => type !== 'pull')) return;
+  const isOver = registrations.every(({ type }) => type !== 'pull');
+  if (isOver && (await store.cursor(recordReader)) === null) return;
   try {
     const context = { listing, completeness, products, log: store, cursors: store, pause };
-    const { fetched, gone } = await fetchRecords(
-      { ...context, nowUs, ownNowUs },
+    const report = (missing: readonly MissingRecord[]) =>
+      reportMissing(missing, { store, log }, ownNowUs());
+    const { fetched, isEnd } = await fetchRecords(
+      { ...context, nowUs, ownNowUs, isAnswering, report },
       registrations,
       signal,
     );
     if (fetched > 0) log.info({ fetched }, 'fetched the records of pulled notifications');
-    await reportGone(gone, { store, log }, ownNowUs());
+    if (isOver && isEnd) await pruning.removeReader(recordReader);
   } catch (error) {
     if (signal.aborted || !isAppError(error)) throw error;
     log.warn(errorFields(error), 'failed to fetch the records of pulled notifications');
@@ -331,29 +342,34 @@ async function fetchPulledRecords({ store, products, log }: ReconcileParts, deps
 /** Maximum number of ids in an entry of the history. */
 const idsMax = 20;
 
-/** Records the products in the history of their subscription: their notifications will never have a record. */
-async function reportGone(
-  gone: FetchedRecords['gone'],
+/** Records the products in the history of their subscription: no record was fetched for their notifications. */
+async function reportMissing(
+  missing: readonly MissingRecord[],
   { store, log }: Pick<ReconcileParts, 'store' | 'log'>,
   atUs: number,
 ): Promise<void> {
-  if (gone.length === 0) return;
-  for (const product of gone) log.warn(product, 'a pulled product no longer exists');
   const release = await store.acquireLock('subscriptions', { waitMs: lockWaitMs });
   try {
-    const history = [...Map.groupBy(gone, ({ subscription }) => subscription)].map(
-      ([subscription, products]): HistoryEntry => ({
-        ...{ atUs, subscription, subscriptionId: null, action: 'noted', actor: 'maintain' },
-        reason: goneText(products.map(({ productId }) => productId)),
-      }),
-    );
+    for (const { error, ...product } of missing) {
+      if (error === null) log.warn(product, 'a pulled product no longer exists');
+      else log.warn({ ...product, ...errorFields(error) }, 'failed to fetch a pulled product');
+    }
+    const kind = ({ subscription, error }: MissingRecord) => `${subscription} ${error === null}`;
+    const history = [...Map.groupBy(missing, kind).values()].flatMap((products): HistoryEntry[] => {
+      const [{ subscription, error } = { subscription: '', error: null }] = products;
+      const text = error === null ? goneText : failedProductsText;
+      const ids = products.map(({ productId }) => productId);
+      const more = ids.length > idsMax ? ` and ${ids.length - idsMax} more` : '';
+      const reason = `${text}: ${ids.slice(0, idsMax).join(', ')}${more}`;
+      return [
+        { atUs, subscription, subscriptionId: null, action: 'noted', actor: 'maintain', reason },
+      ];
+    });
     await store.administration.commit({ history });
   } finally {
     release();
   }
 }
 
-function goneText(ids: readonly string[]): string {
-  const more = ids.length > idsMax ? ` and ${ids.length - idsMax} more` : '';
-  return `products of entries without a record that no longer exist in the catalogue: ${ids.slice(0, idsMax).join(', ')}${more}`;
-}
+const goneText = 'products of entries without a record that no longer exist in the catalogue';
+const failedProductsText = 'products of entries without a record that could not be fetched';

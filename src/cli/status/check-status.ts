@@ -294,12 +294,17 @@ function uncomparedText({ coverage, comparisonOff, receiver }: StatusFacts): str
 /** Tolerated lag, the same as for sinks in the watchdog. */
 const lagMaxUs = 900_000_000;
 
+/** Tolerated lag of fetching records: one request for each of them, at a limited rate. */
+const recordsLagMaxUs = 2 * 86_400_000_000;
+
 const isShown = (reader: ReaderStatus, { summaries }: StatusFacts) =>
   reader.of !== 'sink' && !(reader.of === 'summaries' && summaries?.mode === 'off');
 
-/** Ignores the readers of `earshot tail`, which only run while a user runs them, and fetching at a limited rate. */
+/** Ignores the readers of `earshot tail`, which only run while a user runs them. */
 const isStuck = ({ of, unreadSinceUs }: ReaderStatus, { atUs }: StatusFacts) =>
-  of !== 'tail' && of !== 'records' && unreadSinceUs !== null && atUs - unreadSinceUs > lagMaxUs;
+  of !== 'tail' &&
+  unreadSinceUs !== null &&
+  atUs - unreadSinceUs > (of === 'records' ? recordsLagMaxUs : lagMaxUs);
 
 const lagWarning = ({ name, behind: lag, unreadSinceUs }: ReaderStatus, atUs: number) =>
   warning(

@@ -87,9 +87,16 @@ function registeredQueues({ queues, subscriptions }: StatusFacts): QueueState[] 
   return queues.filter((one) => subscriptions.some(({ name }) => name === one.subscription));
 }
 
-/** A queue that cannot be read at the moment; the watchdog raises an alert later. */
+/**
+ * A queue that cannot be read at the moment; the watchdog raises an alert later. The catalogue may refuse to read the
+ * queue of a paused subscription.
+ */
 function unreadable(facts: StatusFacts): Evaluation | null {
-  const failing = registeredQueues(facts).find(({ failure }) => failure !== null);
+  const isPaused = (name: string) =>
+    facts.subscriptions.some((one) => one.name === name && one.state === 'paused');
+  const failing = registeredQueues(facts).find(
+    ({ subscription, failure }) => failure !== null && !isPaused(subscription),
+  );
   if (failing === undefined) return null;
   return warning(
     `The queue of ${failing.subscription} cannot be read: ${failing.failure}`,

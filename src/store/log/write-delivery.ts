@@ -107,8 +107,10 @@ function write(batch: Batch, delivery: Delivery): Receipt {
   batch.atUs = delivery.receivedAtUs;
   const { stored, bodyId, receipt, reused } = store(batch, delivery, notifications);
   if (faults.length > 0) {
-    const quarantineId = addToQuarantine(database, bodies, { delivery, faults, bodyId });
-    return { outcome: 'rejected', faults, quarantineId, stored };
+    // A reader repeats an entry of a queue until it is acknowledged.
+    const add = delivery.source === 'pull' ? quarantineOnce : addToQuarantine;
+    const quarantineId = add(database, bodies, { delivery, faults, bodyId });
+    return { outcome: 'rejected', faults, stored, ...(quarantineId && { quarantineId }) };
   }
   if (!reused) return receipt;
   // A duplicate by the contract, but with new content: quarantined for a person to check.

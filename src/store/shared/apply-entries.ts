@@ -188,7 +188,10 @@ function applyDelivery(
   }
   const isStored = outcomes.some(({ outcome }) => outcome === 'stored');
   const bodyId = isStored ? bodies.add(delivery) : undefined;
-  if (faults.length > 0) return addToQuarantine(database, bodies, { delivery, faults, bodyId });
+  if (faults.length > 0) {
+    const add = delivery.source === 'pull' ? quarantineOnce : addToQuarantine;
+    return add(database, bodies, { delivery, faults, bodyId }) ?? null;
+  }
   if (retry !== null) release(database, retry.quarantineId, retry.atUs);
   if (!outcomes.some(({ outcome }) => outcome === 'reused')) return null;
   countDrift(database, ['ack-id-reused'], entry.receivedAtUs);

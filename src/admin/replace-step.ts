@@ -43,7 +43,7 @@ export async function replaceSubscription(step: ReplaceStep, context: StepContex
     else await client.edit(fresh.id, { status: desired.status });
   }
   // The catalogue may refuse to read the queue of a paused subscription.
-  if (desired.type === 'pull' && running) await context.queues.check(fresh.id);
+  if (desired.type === 'pull' && running) await context.queues.check(fresh.id).catch(incomplete);
   if (way !== 'delete-first') {
     for (const one of old) {
       const left = way === 'switch' ? { ...one, status: 'paused' } : one;
@@ -65,6 +65,12 @@ export async function replaceSubscription(step: ReplaceStep, context: StepContex
     { save, runs: running, action: 'replaced', what: replacementReason(step) },
     context,
   );
+}
+
+function incomplete(error: unknown): never {
+  if (!isAppError(error) || error.code === 'cancelled') throw error;
+  const detail = 'The replacement is not complete. To continue: `earshot register`.';
+  throw error.with({ details: [...error.details, detail] });
 }
 
 /** Creates the new one: in its desired state, or paused for a switch. */

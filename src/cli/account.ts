@@ -12,6 +12,7 @@ import { readCredentialsFile, writeCredentialsFile } from '../config/endpoint-cr
 import { AppError } from '../domain/app-error.ts';
 import type { QueueState } from '../domain/pull-queue.ts';
 import { createQueueReader, createTurns } from '../reconcile/pull-intake.ts';
+import { passingCodes, retried } from '../reconcile/queue-retries.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
 import type { Store } from '../store/store.ts';
 import { waitForLock } from './closers.ts';
@@ -63,6 +64,9 @@ export function createAccountContext(
   };
 }
 
+/** A subscription that was just created may be unknown for a moment. */
+const checkRetries = { failuresMax: 3, codes: [...passingCodes, 'not_found'] as const };
+
 /** Access to queues while the subscriptions are changed; a running receiver may read the same queue meanwhile. */
 function createQueueAccess(
   config: CompleteAccountConfig,
@@ -79,7 +83,8 @@ function createQueueAccess(
   const common = { queue, intake: store, takeTurn, nowUs, random, pause };
   return {
     check: async (id) => {
-      await queue.read({ id, entriesMax: 1, signal }).catch(reject);
+      const request = () => queue.read({ id, entriesMax: 1, signal });
+      await retried(request, { ...checkRetries, signal, pause, random }).catch(reject);
     },
     drain: async (subscription) => {
       const { name } = subscription;

@@ -106,6 +106,7 @@ function linesOf(step: PlanStep, paint: Paint): string[] {
         `id        ${printable(current.id)}`,
         ...changed('status    ', current.status, edit.status, paint),
         ...changed('endpoint  ', current.endpoint ?? 'none', edit.endpoint, paint),
+        ...(step.adopted ? adoptionNote(step) : []),
       ];
     }
     case 'replace':

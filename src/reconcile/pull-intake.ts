@@ -17,13 +17,14 @@ import {
   readEntriesMax,
 } from '../domain/pull-queue.ts';
 import { createPageSize } from './listing-requests.ts';
+import { passingCodes, retried, retryDelayMs } from './queue-retries.ts';
 
 export interface PullIntakeDeps {
   queue: PullQueue;
   intake: Pick<Intake, 'accept'>;
   /** Waits until this reader may read a page; see `createTurns`. */
   takeTurn: (signal: AbortSignal) => Promise<Release>;
-  /** Called after entries were stored and acknowledged. */
+  /** Called after entries were stored, before they are acknowledged. */
   onDelivered: (subscription: string, receipts: readonly Receipt[]) => void;
   nowUs: () => number;
   /** Returns a number in [0, 1). */
@@ -53,14 +54,8 @@ export interface QueueReader {
 /** Interval of reads of an empty queue. It grows while the queue stays empty. */
 const idleMs = { min: 2_000, max: 60_000, factor: 1.5 };
 
-/** Delay after a failure, doubled by each further one. A longer `Retry-After` wins, up to its own maximum. */
-const retryMs = { min: 2_000, max: 60_000, requestedMax: 3_600_000 };
-
 /** Consecutive failures after which a drain gives up. */
 const drainFailuresMax = 8;
-
-/** Failures that a drain retries. `conflict`: another program reads a slow queue. */
-const passingCodes = ['unavailable', 'too_many', 'conflict'] as const;
 
 /** Time for another program to store and acknowledge its page. */
 const lockWaitMs = 60_000;
@@ -121,7 +116,7 @@ export function createQueueReader(
         if (failures > 0) log.info(fields, 'the queue is read again');
         failures = 0;
         waitMs = entries > 0 ? idleMs.min : Math.min(idleMs.max, waitMs * idleMs.factor);
-        if (isEnd) await pause(jittered(waitMs, random), signal);
+        if (isEnd) await pause(Math.min(idleMs.max, jittered(waitMs, random)), signal);
       } catch (error) {
         if (signal.aborted) return;
         failures += 1;
@@ -137,32 +132,22 @@ export function createQueueReader(
   };
 
   const drain: QueueReader['drain'] = async (signal, onPage = () => undefined) => {
-    for (let failures = 0; ; ) {
-      signal.throwIfAborted();
-      const beganAtUs = deps.nowUs();
-      try {
-        const { isEmpty, isBlocked } = await step(signal);
-        failures = 0;
-        onPage(state.current());
-        // Nobody can read beyond a block.
-        if (isEmpty || isBlocked) return beganAtUs;
-      } catch (error) {
-        failures += 1;
-        const isPassing = passingCodes.some((code) => isAppError(error, code));
-        if (!isPassing || failures >= drainFailuresMax) throw error;
-        await pause(retryDelayMs(failures, error, random), signal);
-      }
+    for (;;) {
+      let beganAtUs = deps.nowUs();
+      const { isEmpty, isBlocked } = await retried(
+        () => {
+          signal.throwIfAborted();
+          beganAtUs = deps.nowUs();
+          return step(signal);
+        },
+        { failuresMax: drainFailuresMax, codes: passingCodes, signal, pause, random },
+      );
+      onPage(state.current());
+      // Nobody can read beyond a block.
+      if (isEmpty || isBlocked) return beganAtUs;
     }
   };
   return { run, drain, state: state.current };
-}
-
-function retryDelayMs(failures: number, error: unknown, random: () => number): number {
-  const asked = error instanceof AppError ? error.facts.retryAfterMs : null;
-  const ownMs = Math.min(retryMs.max, retryMs.min * 2 ** (failures - 1)) * (0.5 + random() / 2);
-  if (typeof asked !== 'number') return ownMs;
-  // Jitter, because other clients retry at the same time.
-  return Math.max(ownMs, Math.min(asked, retryMs.requestedMax) + retryMs.min * random());
 }
 
 interface StepResult {
@@ -231,10 +216,14 @@ function createStep(subscription: PulledSubscription, deps: PullIntakeDeps, stat
   const isRepeated = createRepeatedPages();
   const warnOfOtherReader = createOtherReaderWarning(name, deps);
 
-  const store = (entries: readonly QueueEntry[], headers: string[]): Promise<Receipt[]> => {
+  const store = async (entries: readonly QueueEntry[], headers: string[]): Promise<Receipt[]> => {
     const receivedAtUs = nowUs();
     const delivery = { subscription: name, receivedAtUs, source: 'pull', headers } as const;
-    return Promise.all(entries.map(({ bytes: body }) => intake.accept({ ...delivery, body })));
+    const receipts = await Promise.all(
+      entries.map(({ bytes: body }) => intake.accept({ ...delivery, body })),
+    );
+    deps.onDelivered(name, receipts);
+    return receipts;
   };
 
   /** Entries without an AckId are stored once: they stay in the queue until a later entry has one. */
@@ -262,7 +251,6 @@ function createStep(subscription: PulledSubscription, deps: PullIntakeDeps, stat
       const receipts = await store(page, headers);
       const answer = await acknowledge(ackId);
       const stored = receipts.filter(({ outcome }) => outcome === 'stored').length;
-      deps.onDelivered(name, receipts);
       const missing = state.acknowledged({ page, stored, rest: entries[last + 1], answer });
       if (missing > 0) warnOfOtherReader(missing);
       const isEnd = answer.length === 0;
@@ -289,7 +277,7 @@ function blockedError(name: string): AppError {
     'unavailable',
     `The first ${readEntriesMax} entries of the queue of ${name} have no AckId, so they cannot be acknowledged, and later entries cannot be read.`,
     {
-      advice: `The ${readEntriesMax} entries are stored. Delete the subscription and register it again: \`earshot subscriptions delete ${name}\`, then \`earshot register\`. The comparison with the catalogue fetches the later events.`,
+      advice: `The ${readEntriesMax} entries are stored. Note the filter that \`earshot subscriptions list\` shows. Delete the subscription: \`earshot subscriptions delete ${name}\`. Register it again: \`earshot register --pull --subscription ${name}\` with the filter. The comparison with the catalogue fetches the later events.`,
     },
   );
 }

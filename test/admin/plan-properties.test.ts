@@ -50,7 +50,7 @@ describe('a plan for any account', () => {
         const { writes } = setUp.catalogue;
         expect(writes).toEqual([...new Set(writes)]);
       },
-      times(300, 1_000),
+      times(150, 1_000),
     );
   });
 
@@ -110,7 +110,7 @@ describe('a plan for any account', () => {
         expect((await setUp.register(options)).limitErrors).toEqual([]);
         await expectSettled(setUp, options, others);
       },
-      times(300, 1_000),
+      times(150, 1_000),
     );
   });
 
@@ -141,7 +141,7 @@ describe('a plan for any account', () => {
           expect(lasting).toEqual([]);
         }
       },
-      times(300, 1_000),
+      times(150, 1_000),
     );
   });
 });

@@ -6,7 +6,7 @@ import { runAttack } from './attack-context.ts';
 it('the receiver survives fuzzed requests and stores every valid push among them once', {
   timeout: 240_000,
 }, async () => {
-  const [pushes, others] = [times(1_000, 2_000), times(250, 500)];
+  const [pushes, others] = [times(500, 2_000), times(125, 500)];
   const counts = ['--requests', `${pushes}`, '--private', `${others}`];
   const { exitCode, report, stderr } = await runAttack('fuzz', ...counts, '--seed', '1');
   expect(stderr).toBe('');

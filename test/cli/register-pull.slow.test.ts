@@ -163,6 +163,20 @@ describe('a change of a pull subscription', () => {
     expect(await context.receiver.store.lastPosition()).toBe(queued);
   });
 
+  it('repeats the test of the new queue, and says how to continue after the last failure', async () => {
+    const context = await openPull({ sandbox: { service: { queueRetryAfterSeconds: null } } });
+    await context.run(pulled);
+    const change = ['register', '--filter', otherFilter, '--yes'];
+    context.sandbox.service.change({ nextQueueCalls: { rateLimited: 1 } });
+    await expectEnd(context.run(change), 0, 'Done.');
+    context.sandbox.service.change({ queueFaults: { serverError: 1 } });
+    const { err } = await expectEnd(context.run(['register', '--filter', filter, '--yes']), 1);
+    expect(err).toContain('The replacement is not complete. To continue: `earshot register`.');
+    context.sandbox.service.change({ queueFaults: { serverError: 0 } });
+    await expectEnd(context.run('register --yes'), 0, 'Done.');
+    expect(subscriptions(context)).toEqual([`pull running ${filter}`]);
+  });
+
   it('that is interrupted while the old queue is read is completed by the next run', async () => {
     const context = await openPull();
     await context.run(pulled);

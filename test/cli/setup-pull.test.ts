@@ -27,7 +27,8 @@ async function openFolder() {
   return {
     ...{ sandbox, folder, dataDir, path },
     written: () => parseEnv(readFileSync(path, 'utf8')),
-    run: (argv: readonly string[]) => run(argv, options),
+    run: (argv: readonly string[], answers?: string[]) =>
+      run(argv, { ...options, ...(answers && { answers }) }),
     begin: (argv: readonly string[], send: typeof fetch = fetch): Running =>
       begin(argv, { ...options, fetch: send }),
   };
@@ -94,6 +95,21 @@ describe('setup --pull', () => {
     await expectEnd(run([...again, '--no-stay', '--subscription', 'second']), 0);
     expect(sandbox.subscriptions().map(({ type }) => type)).toEqual(['pull', 'pull']);
   });
+
+  it.each(['running', 'paused'] as const)(
+    'asks before it reads a %s queue that another program may read',
+    async (status) => {
+      const { run, sandbox } = await openFolder();
+      const filter = "Collection/Name eq 'SENTINEL-2'";
+      const { id } = sandbox.addSubscription({ type: 'pull', filter, status });
+      const asking = [...complete.filter((word) => word !== '--yes'), '--no-stay'];
+      const { err, out } = await expectEnd(run(asking, ['', 'y', 'n']), 1);
+      expect(err).toMatch(/Apply these changes\? .*\n.*Nothing was changed/);
+      expect(out).toContain('no other program may read this subscription');
+      await expectEnd(run([...asking, '--yes']), 0);
+      expect(sandbox.subscriptions()).toMatchObject([{ id, status: 'running' }]);
+    },
+  );
 
   it('registers nothing when a check fails', async () => {
     const { run, folder, sandbox } = await openFolder();

@@ -11,7 +11,7 @@ import { times } from '../helpers/thorough.ts';
 import { fillLog, inspectLog } from './prune-context.ts';
 
 const counts = { old: 40_000, kept: 1_000 };
-const killsMax = times(6, 16);
+const killsMax = times(4, 16);
 
 it('continues after each kill', async () => {
   const dataDir = temporaryDirectory();

@@ -14,7 +14,7 @@ import { openPullContext, publishedTo } from './pull-context.ts';
 
 /** Filters of two receivers, each killed half of the times. Both match everything. */
 const filters = ["contains(Name,'S')", "contains(Name,'_')"];
-const kills = times(24, 200);
+const kills = times(16, 200);
 /** The queues are never empty for long, but several pages long. */
 const ratePerSecond = 30;
 /** A receiver is killed at one of its first pages. */

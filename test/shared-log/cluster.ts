@@ -248,7 +248,7 @@ export function startSenders(
   {
     senders = 16,
     padding = 500,
-    pauseMs = 0,
+    pauseMs = 20,
     fieldsOf = () => ({}),
   }: {
     senders?: number;

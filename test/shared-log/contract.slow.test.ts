@@ -15,8 +15,8 @@ describe.runIf(hasPostgres)('the store with a shared log', async () => {
   await import('../store/account.test.ts');
   await import('../store/completeness.test.ts');
   await import('../store/recovered-events.test.ts');
-  await import('../store/sinks.test.ts');
   if (!isThorough) return;
+  await import('../store/sinks.test.ts');
   await import('../store/alerts.test.ts');
   await import('../store/sink-model.test.ts');
   await import('../store/summaries.test.ts');

@@ -48,7 +48,7 @@ describe.runIf(hasPostgres)('the receiver that delivers to sinks', () => {
     const config = `export default { sinks: { hook: { webhook: '${service.url}' } } };`;
     const cluster = await startCluster({ url, config });
     const sent = startSenders(cluster.post, {
-      ...{ senders: 16, pauseMs: 30 },
+      ...{ senders: 8, pauseMs: 40 },
       // Few products, so that the order matters.
       fieldsOf: (number) => ({
         ProductId: `product-${number % 50}`,

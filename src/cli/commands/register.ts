@@ -6,7 +6,7 @@ import {
   type PreparedPlan,
   preparePlan,
 } from '../../admin/apply-plan.ts';
-import { desiredFromAccount, nameOf, type Plan } from '../../admin/plan.ts';
+import { desiredFromAccount, nameOf, type Plan, type PlanStep } from '../../admin/plan.ts';
 import { type CompleteAccountConfig, loadAccountConfig } from '../../config/config.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
@@ -35,6 +35,8 @@ import {
 import { needsEndpoint } from '../subscription-ways.ts';
 
 interface RegisterFlags extends SubscriptionFlags {
+  /** Asks despite `yes`, if another program may be reading a queue of the plan. */
+  asksToAdopt?: boolean;
   status?: RequestedStatus;
   prune?: true;
   movedFrom?: string;
@@ -177,14 +179,15 @@ async function planAndApply(
 
 async function apply(
   prepared: PreparedPlan,
-  { yes, skipProbe }: RegisterFlags,
+  { yes, skipProbe, asksToAdopt = false }: RegisterFlags,
   account: OpenedAccount,
   io: Io,
 ): Promise<void> {
-  await confirm(io, 'Apply these changes?', { yes });
+  const { steps } = prepared.plan;
+  const isAsked = asksToAdopt && steps.some(isAdoptedQueue);
+  await confirm(io, 'Apply these changes?', isAsked ? {} : { yes });
   const paint = painter(io, io.stderr);
   if (skipProbe) io.stderr.write(`${paint('yellow', skippedProbe)}\n`);
-  const { steps } = prepared.plan;
   const needsCredentials = steps.some((step) => 'desired' in step && step.desired.type === 'push');
   await applyPlan(prepared, needsCredentials ? await account.withCredentials() : account, {
     actor: 'register',
@@ -195,6 +198,11 @@ async function apply(
     },
   });
   io.stderr.write(`${paint('green', 'Done.')} The account matches the desired state.\n`);
+}
+
+function isAdoptedQueue(step: PlanStep): boolean {
+  const isAdopted = step.kind === 'adopt' || (step.kind === 'edit' && step.adopted);
+  return isAdopted && step.desired.type === 'pull';
 }
 
 const skippedProbe =

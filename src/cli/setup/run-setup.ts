@@ -235,7 +235,10 @@ function registrationOf(flags: SetupFlags) {
 async function registerAndRead(io: Io, { flags, version }: SetupPlan): Promise<void> {
   const { dataDir } = loadConfig(io, dataSections);
   const isInFile = (await loadSubscriptionsFile(io.workingDir)) !== null;
-  await register(io, { ...registrationOf(flags), ...(isInFile ? {} : { pull: true as const }) });
+  await register(io, {
+    ...{ ...registrationOf(flags), asksToAdopt: !flags.yes },
+    ...(isInFile ? {} : { pull: true as const }),
+  });
   if ((await findRunning(dataDir)) !== null) {
     return report(io, 'registered. The running receiver reads the queue.');
   }

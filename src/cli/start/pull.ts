@@ -52,9 +52,12 @@ export function startPullIntake(
 
   const follow = async () => {
     const registrations = await store.administration.registrations();
-    const desired = registrations.flatMap(({ name, type, subscriptionId: id }) =>
-      type === 'pull' && id !== null ? [{ key: `${name} ${id}`, name, id }] : [],
-    );
+    const desired = registrations.flatMap(({ name, type, subscriptionId: id, unfinished }) => {
+      const key = `${name} ${id}`;
+      // During a change, the id may be that of a push subscription.
+      const isRead = type === 'pull' && (!unfinished || readers.has(key));
+      return isRead && id !== null ? [{ key, name, id }] : [];
+    });
     const keys = new Set(desired.map(({ key }) => key));
     for (const [key, reader] of readers) {
       if (keys.has(key)) continue;
@@ -64,7 +67,7 @@ export function startPullIntake(
     for (const { key, name, id } of desired) {
       if (!readers.has(key)) readers.set(key, await open(name, id));
     }
-    await saveStates();
+    await saveStates().catch((error: unknown) => log.debug(errorFields(error), stateNotStored));
   };
   let saved = '';
   const saveStates = async () => {

@@ -320,8 +320,8 @@ async function fetchPulledRecords(
 ): Promise<void> {
   const { administration, completeness, pruning } = store;
   const registrations = await administration.registrations();
-  const isOver = registrations.every(({ type }) => type !== 'pull');
-  if (isOver && (await store.cursor(recordReader)) === null) return;
+  const hasEnded = registrations.every(({ type }) => type !== 'pull');
+  if (hasEnded && (await store.cursor(recordReader)) === null) return;
   try {
     const context = { listing, completeness, products, log: store, cursors: store, pause };
     const report = (missing: readonly MissingRecord[]) =>
@@ -332,7 +332,7 @@ async function fetchPulledRecords(
       signal,
     );
     if (fetched > 0) log.info({ fetched }, 'fetched the records of pulled notifications');
-    if (isOver && isEnd) await pruning.removeReader(recordReader);
+    if (hasEnded && isEnd) await pruning.removeReader(recordReader);
   } catch (error) {
     if (signal.aborted || !isAppError(error)) throw error;
     log.warn(errorFields(error), 'failed to fetch the records of pulled notifications');

@@ -35,7 +35,7 @@ const sources = {
   real: () => realRecords(4),
 };
 
-const filters = times(1_500, 5_000);
+const filters = times(1_000, 5_000);
 
 describe('searching the index', () => {
   for (const [name, make] of Object.entries(sources)) {

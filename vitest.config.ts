@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 // Shared cache of compiled code: without it, each process compiles the whole program again.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
@@ -8,6 +9,16 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cach
 const pure = ['test/domain/**/*.test.ts', 'test/filter/**/*.test.ts'];
 /** Tests that take about a minute or more: kill storms, simulated months, certificates under load. */
 const slow = 'test/**/*.slow.test.ts';
+
+/** Begins with tests of whole programs: these files are short, but take longest, and would otherwise be last. */
+class ProgramsFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isProgram = ({ moduleId }: TestSpecification) =>
+      /\/test\/(attack|deploy|e2e)\//.test(moduleId);
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isProgram), ...sorted.filter((file) => !isProgram(file))];
+  }
+}
 
 const project = (name: string, include: string[], exclude: string[], isolate = true) => ({
   extends: true as const,
@@ -18,6 +29,7 @@ export default defineConfig({
   test: {
     // Each file is a process, so that no state leaks; pure functions need no isolation.
     pool: 'forks',
+    sequence: { sequencer: ProgramsFirst },
     projects: [
       project('pure', pure, [slow], false),
       project('parts', ['test/**/*.test.ts'], [slow, ...pure]),

@@ -5,11 +5,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createRandom } from '../../src/sandbox/clock.ts';
 import { hasPebble, startPebble } from '../helpers/pebble.ts';
-import { times } from '../helpers/thorough.ts';
+import { isThorough } from '../helpers/thorough.ts';
 import { openCertificateContext, savedSerial } from './certificate-context.ts';
 import { checkNextStart, ended } from './certificate-kill.ts';
 
-const kills = times(2, 10);
+const kills = 10;
 /** Approximate duration of an issue, from its first request on. */
 const issueMs = 1_500;
 
@@ -35,6 +35,8 @@ describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
       await checkNextStart(context, `killed when ${file} appeared`);
     }
   }, 120_000);
+
+  if (!isThorough) return;
 
   it(`has the usual result after kills at ${kills} random moments`, async () => {
     const pebble = await startPebble();

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { notification } from '../helpers/deliveries.ts';
 import { hasPebble } from '../helpers/pebble.ts';
 import { credentials } from '../helpers/spawned-receiver.ts';
+import { isThorough } from '../helpers/thorough.ts';
 import {
   openCertificateContext,
   savedSerial,
@@ -84,9 +85,12 @@ function startLoad(port: number, ca: string): Load {
   return { answered, failures, newest: () => newest, kept, resumed: () => resumed, stop };
 }
 
-export function describeRenewalUnderLoad(challenge: 'http-01' | 'tls-alpn-01'): void {
-  describe.skipIf(!hasPebble)(`renewals by ${challenge} (needs pebble)`, () => {
-    it('under load fail no request, close no connection, and are served soon', async () => {
+const challenges = isThorough ? (['tls-alpn-01', 'http-01'] as const) : (['tls-alpn-01'] as const);
+
+describe.skipIf(!hasPebble)('renewals under load (needs pebble)', () => {
+  it.each(challenges)(
+    'by %s fail no request, close no connection, and are served soon',
+    async (challenge) => {
       const context = await openCertificateContext({ challenge });
       const { root, dataDir } = context;
       const { port, log } = await context.start();
@@ -119,6 +123,7 @@ export function describeRenewalUnderLoad(challenge: 'http-01' | 'tls-alpn-01'): 
       expect(storedAckIds(dataDir).toSorted()).toEqual(load.answered.toSorted());
       expect(context.proxy.granted('finalize-order')).toBe(1 + renewals);
       expect(log()).not.toContain('"level":"error"');
-    }, 60_000);
-  });
-}
+    },
+    60_000,
+  );
+});

@@ -43,7 +43,8 @@ export function checkAllSilence(
   registrations: readonly Registration[],
   situation: Situation,
 ): CheckResult {
-  const running = registrations.filter(isRunning).length;
+  const types = registrations.filter(isRunning).map(({ type }) => type);
+  const running = types.length;
   const { checked, findings } = joinResults(
     registrations.map((one) => checkSilence(one, situation)),
   );
@@ -54,13 +55,12 @@ export function checkAllSilence(
   const ongoing = findings.filter(({ subject }) => checkOf(kind, subject, situation).alert);
   const common = checkOf(kind, all, situation).found({
     severity: 'critical',
-    cause: `${silent.length} of ${running} subscriptions are silent: almost no pushes arrive.`,
+    cause: `${silent.length} of ${running} subscriptions are silent: almost no notifications arrive.`,
     evidence: [
       `Silent for longer than is likely by chance: ${silent.join(', ')}.`,
       ...findings.map(({ cause }) => cause),
     ],
-    nextStep:
-      'Run `earshot doctor` to check whether the catalogue can reach this endpoint, and `earshot subscriptions list` to check whether the subscriptions are still running.',
+    nextStep: `Run \`earshot doctor\` to check ${checks[types.includes('push') ? 'push' : 'pull']}, and \`earshot subscriptions list\` to check whether the subscriptions are still running.`,
   });
   return joinResults([{ checked, findings: ongoing }, common]);
 }

@@ -16,8 +16,6 @@ const queue = (fields: Partial<QueueState> = {}) =>
 
 const unread = { length: null, readAtUs: null, emptiedAtUs: null, entriesPerHour: null };
 
-const [alps] = wellFacts().subscriptions;
-
 /** A running subscription without a notification so far. */
 const pulled = (fields: Partial<SubscriptionStatus> = {}): SubscriptionStatus => ({
   ...{ name: 'alps', state: 'running', pausedOnPurpose: false, lastDeliveryAtUs: null },
@@ -73,13 +71,6 @@ describe('the part "subscriptions"', () => {
       text: 'The queue of alps cannot be read: Log in again.',
       nextStep: expect.stringContaining('`earshot doctor`'),
     });
-  });
-
-  it('ignores the failure of a queue whose subscription was removed', async () => {
-    const failing = queue({ subscription: 'gone', failure: 'Log in again.' });
-    const subscriptions = alps === undefined ? [] : [alps];
-    const found = await evaluatedPart('subscriptions', { subscriptions, queues: [failing] });
-    expect(found?.level).toBe('well');
   });
 
   it('expects no access to the queue of a subscription that is paused on purpose', async () => {

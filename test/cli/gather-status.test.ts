@@ -8,6 +8,7 @@ import {
 import { AppError } from '../../src/domain/app-error.ts';
 import { hourUs } from '../../src/domain/completeness.ts';
 import type { Store } from '../../src/store/store.ts';
+import { queueState } from '../domain/sample-queue.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { pruneBefore } from '../store/pruning/prune-to.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
@@ -110,6 +111,18 @@ describe('the facts of a store', () => {
       cancelsAtUs: nowUs + 363 * dayUs,
     });
     expect(subscriptions[4]).toMatchObject({ pausesAtUs: null, cancelsAtUs: null });
+  });
+
+  it('describe the queues of registered subscriptions only', async () => {
+    const { store, sources } = await openSources();
+    const save = registration({ type: 'pull', subscriptionId: 'id-new' });
+    await store.administration.commit({ save });
+    const states = ['id-new', 'id-old'].map((subscriptionId) =>
+      queueState({ subscription: `of ${subscriptionId}`, subscriptionId }),
+    );
+    await store.administration.saveQueues(states);
+    const { queues } = await gatherStatus(sources);
+    expect(queues.map(({ subscriptionId }) => subscriptionId)).toEqual(['id-new']);
   });
 
   it('describe the last seven days, and hours that are not due yet', async () => {

@@ -62,8 +62,8 @@ sends a request to the receiver on this machine. The command changes nothing and
 machine.
 
 Fields of --json, explained in docs/reference/http.md: at, version, well, parts, failures, receiver,
-log, receivers, subscriptions, behindProxy, certificate, coverage, readers, sinks, summaries, disk,
-backups, alerts. /api/status of the private listener has the same fields.
+log, receivers, subscriptions, queues, hasEndpoint, behindProxy, certificate, coverage, readers,
+sinks, summaries, disk, backups, alerts. /api/status of the private listener has the same fields.
   at        time of the status
   well      true if no part has a problem
   failures  parts whose state could not be read

@@ -96,7 +96,7 @@ async function checkQueues(dataDir: string, queue: PullQueue, io: Io): Promise<F
   const findings: Finding[] = [];
   for (const { name, type, pausedSeenAtUs, subscriptionId: id } of registrations) {
     if (type !== 'pull' || id === null) continue;
-    const state = queues.find(({ subscription }) => subscription === name);
+    const state = queues.find(({ subscriptionId }) => subscriptionId === id);
     const isPaused = pausedSeenAtUs !== null;
     findings.push(await checkQueue({ name, id, isPaused, queue, state, nowUs: io.nowUs() }));
   }

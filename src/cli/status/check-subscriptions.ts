@@ -71,7 +71,7 @@ function summed(facts: StatusFacts): string {
     ...(others.length === 0
       ? []
       : [listed(others.map(({ name, state }) => `${name} is ${stateText[state]}`))]),
-    ...registeredQueues(facts).map((state) => queueText(state, atUs)),
+    ...facts.queues.map((state) => queueText(state, atUs)),
   ].join('; ');
 }
 
@@ -82,11 +82,6 @@ const stateText: Record<SubscriptionStatus['state'], string> = {
   absent: 'missing in the catalogue',
 };
 
-/** While no receiver runs, the state of a removed subscription stays stored. */
-function registeredQueues({ queues, subscriptions }: StatusFacts): QueueState[] {
-  return queues.filter((one) => subscriptions.some(({ name }) => name === one.subscription));
-}
-
 /**
  * A queue that cannot be read at the moment; the watchdog raises an alert later. The catalogue may refuse to read the
  * queue of a paused subscription.
@@ -94,7 +89,7 @@ function registeredQueues({ queues, subscriptions }: StatusFacts): QueueState[] 
 function unreadable(facts: StatusFacts): Evaluation | null {
   const isPaused = (name: string) =>
     facts.subscriptions.some((one) => one.name === name && one.state === 'paused');
-  const failing = registeredQueues(facts).find(
+  const failing = facts.queues.find(
     ({ subscription, failure }) => failure !== null && !isPaused(subscription),
   );
   if (failing === undefined) return null;

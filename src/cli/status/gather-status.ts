@@ -207,7 +207,9 @@ async function subscriptionFacts(
       cancelsAtUs: state === 'absent' ? null : lifetime.cancelsAtUs,
     };
   });
-  return { subscriptions, queues };
+  // While no receiver runs, the state of a queue that was deleted stays stored.
+  const ids = new Set(registrations.map(({ subscriptionId }) => subscriptionId));
+  return { subscriptions, queues: queues.filter((one) => ids.has(one.subscriptionId)) };
 }
 
 function stateOf(registration: Registration): SubscriptionStatus['state'] {

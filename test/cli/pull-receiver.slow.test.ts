@@ -1,7 +1,8 @@
 /** A receiver that only reads queues: `start`, `health` and `status` without a public listener. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openStore } from '../../src/store/store.ts';
 import { expectEnd, expectRefusal } from './fake-io.ts';
 import { openPullAccount } from './pull-account.ts';
 
@@ -80,6 +81,24 @@ describe('earshot start with pull subscriptions only', () => {
     await expect.poll(async () => (await statusOf()).queues).toHaveLength(1);
     const [{ emptiedAt }] = (await statusOf()).queues;
     expect(Date.parse(emptiedAt)).toBe(Math.trunc((before?.emptiedAtUs ?? 0) / 1_000));
+  });
+
+  it('does not read a subscription whose change is not complete, until it is', async () => {
+    const { sandbox, start, reader, statusOf, dataDir } = await openRegistered();
+    await sandbox.publishNow(3);
+    const store = await openStore({ dataDir, nowUs: () => Date.now() * 1_000 });
+    onTestFinished(() => store.close());
+    const [known] = await reader().administration.registrations();
+    if (known === undefined) throw new Error('Nothing is registered.');
+    await store.administration.commit({ save: { ...known, unfinished: true } });
+    const running = await start();
+    expect((await statusOf()).subscriptions).toMatchObject([{ state: 'unfinished' }]);
+    expect([sandbox.queues()[0]?.length, running.err()]).toEqual([
+      3,
+      expect.not.stringContaining('reading the queue'),
+    ]);
+    await store.administration.commit({ save: known });
+    await expect.poll(() => sandbox.queues()[0]?.length).toBe(0);
   });
 
   it('is refused without an account', async () => {

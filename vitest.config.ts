@@ -10,13 +10,19 @@ const pure = ['test/domain/**/*.test.ts', 'test/filter/**/*.test.ts'];
 /** Tests that take about a minute or more: kill storms, simulated months, certificates under load. */
 const slow = 'test/**/*.slow.test.ts';
 
-/** Begins with tests of whole programs: these files are short, but take longest, and would otherwise be last. */
-class ProgramsFirst extends BaseSequencer {
+/**
+ * Alternates tests of whole programs with others: the former wait, and their files are short, so that the longest would
+ * be last.
+ */
+class ProgramsBetween extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const isProgram = ({ moduleId }: TestSpecification) =>
       /\/test\/(attack|deploy|e2e)\//.test(moduleId);
     const sorted = await super.sort(files);
-    return [...sorted.filter(isProgram), ...sorted.filter((file) => !isProgram(file))];
+    const programs = sorted.filter(isProgram);
+    const others = sorted.filter((file) => !isProgram(file));
+    const mixed = programs.flatMap((file, i) => [file, ...others.slice(i, i + 1)]);
+    return [...mixed, ...others.slice(programs.length)];
   }
 }
 
@@ -29,7 +35,7 @@ export default defineConfig({
   test: {
     // Each file is a process, so that no state leaks; pure functions need no isolation.
     pool: 'forks',
-    sequence: { sequencer: ProgramsFirst },
+    sequence: { sequencer: ProgramsBetween },
     projects: [
       project('pure', pure, [slow], false),
       project('parts', ['test/**/*.test.ts'], [slow, ...pure]),

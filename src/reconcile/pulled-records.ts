@@ -54,8 +54,8 @@ type Pulled = Pick<NotificationRow, 'productId' | 'notificationDateUs'> & {
 
 /**
  * Fetches the missing records since the last run, oldest first. The position reached is stored after each batch, so a
- * run may be interrupted at any time. Rejects as `ProductListing.product` does when two products in sequence fail, or
- * the first one while the catalogue does not answer; and as `comparePage` and `report` do.
+ * run may be interrupted at any time. Rejects as `comparePage` and `report` do, and with `unavailable` when two products
+ * in sequence fail, or the first one while the catalogue does not answer.
  */
 export async function fetchRecords(
   context: RecordContext,
@@ -103,9 +103,11 @@ function createRecordRequests({ listing, isAnswering }: RecordContext) {
         return found !== null && isRecordable(found) ? found : null;
       } catch (error) {
         signal.throwIfAborted();
-        if (!isAppError(error, 'invalid') && !isAppError(error, 'unavailable')) throw error;
-        if (!isLastAnswered) throw error;
-        isLastAnswered = false;
+        // A refusal is an answer.
+        const isRefused = isAppError(error, 'invalid');
+        const isOwn = isRefused || (isAppError(error, 'unavailable') && isLastAnswered);
+        if (!isOwn) throw error;
+        isLastAnswered = isRefused;
         return error;
       }
     },

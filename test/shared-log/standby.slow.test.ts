@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { PostgresServer } from '../../src/cli/demo/postgres-server.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { createDatabase, hasPostgres, openNode, query, useServer } from './shared-log-context.ts';
 import { setStandby, startStandby } from './standby.ts';
@@ -19,6 +20,27 @@ async function waitingBackend(url: string): Promise<number> {
   return pid ?? 0;
 }
 
+/** Makes commits wait for a standby that does not run. */
+async function requireStandby(server: PostgresServer): Promise<void> {
+  await setStandby(server, 'near');
+  const url = server.url('postgres');
+  // Backends know the setting before the checkpointer, which decides whether a commit waits.
+  await expect.poll(() => commitWaits(url), { timeout: 30_000 }).toBe(true);
+}
+
+async function commitWaits(url: string): Promise<boolean> {
+  let isDone = false;
+  const commit = query(url, `SELECT pg_logical_emit_message(true, 'test', '')`).finally(() => {
+    isDone = true;
+  });
+  const cancelWaiting = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+    WHERE wait_event = 'SyncRep' AND query LIKE '%emit_message(%'`;
+  let cancelled = 0;
+  while (!isDone && cancelled === 0) cancelled = (await query(url, cancelWaiting)).length;
+  await commit;
+  return cancelled > 0;
+}
+
 describe.runIf(hasPostgres)('an append with a synchronous standby', () => {
   const server = useServer();
 
@@ -37,7 +59,7 @@ describe.runIf(hasPostgres)('an append with a synchronous standby', () => {
   it('is answered only when the standby has it, also after its wait was cancelled', async () => {
     const url = await createDatabase(server());
     const { store } = await openNode({ url, needsStandby: true });
-    await setStandby(server(), 'near');
+    await requireStandby(server());
     let isAnswered = false;
     const accepted = store.accept(delivery(notification(1))).finally(() => {
       isAnswered = true;
@@ -63,7 +85,7 @@ describe.runIf(hasPostgres)('an append with a synchronous standby', () => {
   it('is answered 503 while the standby is down, and stored once', async () => {
     const url = await createDatabase(server());
     const { store } = await openNode({ url, needsStandby: true });
-    await setStandby(server(), 'near');
+    await requireStandby(server());
     await expect(store.accept(delivery(notification(1)))).rejects.toMatchObject({
       code: 'unavailable',
     });

@@ -42,6 +42,17 @@ it('closes the receiver and exits 1 when a background job cannot start', async (
   expect(log()).toContain('earshot: A background job failed to start: storage-jobs.ts is missing');
 });
 
+it('ends on SIGTERM as soon as everything has stopped', async () => {
+  const { start } = await openFolder();
+  const receiver = await start();
+  await expect.poll(receiver.log).toContain('ready to receive notifications');
+  expect(await terminated(receiver)).toEqual([0, null]);
+  const endedMs = Date.now();
+  const { msg, time } = JSON.parse(receiver.log().trimEnd().split('\n').at(-1) ?? '');
+  expect(msg).toBe('stopped');
+  expect(endedMs - Date.parse(time)).toBeLessThan(1_500);
+});
+
 it('ends on SIGTERM while it starts', async () => {
   const { start, configure } = await openFolder();
   configure('await new Promise(() => undefined);\nexport default { sinks: {} };\n');

@@ -144,10 +144,10 @@ function reportFailedJob(log: Logger, { signal }: Pick<Io, 'signal'>): (error: u
 
 /** Resolves when everything has started, or soon after a shutdown was requested. */
 async function untilStarted(starting: Promise<void>, { signal }: Pick<Io, 'signal'>) {
-  const aborted = untilAborted(signal).then(() =>
-    pause(startGraceMs, new AbortController().signal),
-  );
-  await Promise.race([starting, aborted]);
+  // A timer that goes on would delay the end of the process.
+  const enough = new AbortController();
+  const late = untilAborted(signal).then(() => pause(startGraceMs, enough.signal));
+  await Promise.race([starting, late]).finally(() => enough.abort());
 }
 
 /** Exits if the parts do not close in time. Does not prevent an earlier exit. */

@@ -144,7 +144,7 @@ function reportFailedJob(log: Logger, { signal }: Pick<Io, 'signal'>): (error: u
 
 /** Resolves when everything has started, or soon after a shutdown was requested. */
 async function untilStarted(starting: Promise<void>, { signal }: Pick<Io, 'signal'>) {
-  // A timer that goes on would delay the end of the process.
+  // A running timer would delay the end of the process.
   const enough = new AbortController();
   const late = untilAborted(signal).then(() => pause(startGraceMs, enough.signal));
   await Promise.race([starting, late]).finally(() => enough.abort());

@@ -72,7 +72,7 @@ async function flood(program: StartedProgram, malformed: number, seed: number): 
 }
 
 it(`survives ${2_000 + count} malformed requests: valid ones are stored once each, memory stays flat`, {
-  timeout: 120_000,
+  timeout: 60_000,
 }, async () => {
   const program = await startProgram(eagerCollection);
   const warmUp = await flood(program, 2_000, 1);

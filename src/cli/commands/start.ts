@@ -6,7 +6,7 @@ import {
   type ServeConfig,
   startSections,
 } from '../../config/config.ts';
-import { AppError, errorText } from '../../domain/app-error.ts';
+import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Closers } from '../closers.ts';
 import { defineCommand } from '../command.ts';
@@ -89,7 +89,11 @@ export async function start(
     const systemd = startSystemdNotices({ env: io.env, store: receiver.store, log });
     closers.add(() => systemd.stop(), 'systemd notices');
     await beforeJobs(receiver);
-    const starting = startBackgroundJobs(receiver, { ...config, version }, { log, io, closers });
+    const starting = untilReadable(receiver, log, io).then((isReadable) =>
+      isReadable
+        ? startBackgroundJobs(receiver, { ...config, version }, { log, io, closers })
+        : undefined,
+    );
     // If a shutdown begins during the start, the part that is being started is closed afterwards.
     jobs = starting.catch(reportFailedJob(log, io)).then(() => {
       return io.signal.aborted ? closers.closeAll() : undefined;
@@ -126,6 +130,34 @@ async function copySharedFiles(io: Io): Promise<void> {
   } finally {
     await log.close();
   }
+}
+
+/** Interval of the attempts to read the log before the background jobs start. */
+const readRetryMs = 1_000;
+
+/**
+ * Resolves with true when the log can be read, with false after an abort. Without free disk space, SQLite may be unable
+ * to create its shared memory file; the receiver answers 503 meanwhile.
+ */
+async function untilReadable(
+  { store }: RunningReceiver,
+  log: Logger,
+  { signal }: Pick<Io, 'signal'>,
+): Promise<boolean> {
+  let reason: string | null = null;
+  while (!signal.aborted) {
+    try {
+      await store.lastPosition();
+      return true;
+    } catch (error) {
+      if (!isAppError(error, 'unavailable')) throw error;
+      const newReason = errorText(error);
+      if (newReason !== reason) log.error({ reason: newReason }, 'the log cannot be read');
+      reason = newReason;
+    }
+    await pause(readRetryMs, signal);
+  }
+  return false;
 }
 
 /** Logs the failed start of a background job, and throws it with advice; not during a shutdown. */

@@ -19,6 +19,10 @@ import { type LoggedNotification, removeProduct, writeNotification } from './pro
 export const batchRowsMax = 4_096;
 const readRowsMax = 256;
 
+/** A transaction and a step also end after a time: on a busy machine, this thread of low priority makes slow progress. */
+const batchMsMax = 1_000;
+const readMsMax = 50;
+
 /** Separate connections, because a write transaction would lock every file attached to its connection. */
 export interface IndexFiles {
   log: Database;
@@ -32,18 +36,15 @@ export function indexBatch({ log, index }: IndexFiles, rowsMax: number): number 
     const { position: first } = indexProgress(index);
     let count = 0;
     let position = first;
-    while (count < rowsMax) {
+    const endMs = performance.now() + batchMsMax;
+    while (count < rowsMax && (count === 0 || performance.now() < endMs)) {
       const limit = Math.min(readRowsMax, rowsMax - count);
-      const rows = inSnapshot(log, (reading) => {
-        const next = readLog(() =>
-          prepared<[number, number], LogRow>(log, rowsAfterSql).all(position, limit),
-        );
-        for (const row of next) write(index, row, reading);
-        return next;
-      });
+      const rows = inSnapshot(log, (reading) =>
+        indexRows(index, { reading, write, position, limit }),
+      );
+      if (rows.length === 0) break;
       count += rows.length;
       position = rows.at(-1)?.position ?? position;
-      if (rows.length < limit) break;
     }
     if (position > first) {
       const advance = prepared(index, 'UPDATE progress SET position = ?, mark = ?');
@@ -57,6 +58,26 @@ export function indexBatch({ log, index }: IndexFiles, rowsMax: number): number 
     if (isEnvironmentFailure(error)) throw error;
     return batch.immediate(writeOrSkip);
   }
+}
+
+/** Indexes the next rows in a read transaction of the log. Returns the indexed rows; none at the end of the log. */
+function indexRows(
+  index: Database,
+  step: { reading: LogReading; write: typeof writeRow; position: number; limit: number },
+): LogRow[] {
+  const { reading, write, position, limit } = step;
+  const endMs = performance.now() + readMsMax;
+  const rows = readLog(() =>
+    prepared<[number, number], LogRow>(reading.log, rowsAfterSql).all(position, limit),
+  );
+  const indexed: LogRow[] = [];
+  for (const row of rows) {
+    const isNextBody = row.bodyId !== indexed.at(-1)?.bodyId;
+    if (isNextBody && indexed.length > 0 && performance.now() >= endMs) break;
+    write(index, row, reading);
+    indexed.push(row);
+  }
+  return indexed;
 }
 
 /**

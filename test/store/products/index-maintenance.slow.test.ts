@@ -7,9 +7,12 @@ import { once } from 'node:events';
 import { copyFileSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseFilter } from '../../../src/filter/parse.ts';
+import { createReaderConnection } from '../../../src/store/engine/database.ts';
+import { batchRowsMax, indexBatch } from '../../../src/store/products/index-batches.ts';
 import { catchUpIndex, rebuildIndex } from '../../../src/store/products/index-maintenance.ts';
+import { openProductFile } from '../../../src/store/products/product-file.ts';
 import { openStoredProducts } from '../../../src/store/products/products.ts';
 import { deliveryOf, samples } from '../../cli/product-samples.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
@@ -98,6 +101,30 @@ describe('the index', () => {
     await expect.poll(() => countsOf(context), slowly).toEqual(expectedCounts(50));
     await context.deliver(...created({ Id: 'one more' }));
     await expect.poll(() => countsOf(context), slowly).toEqual(countsAndOne(50));
+  });
+
+  it('ends its transactions early on a slow machine, and is complete', async () => {
+    const context = await openProductContext();
+    await context.deliver(...eventsOf(100));
+    const events = await context.store.lastPosition();
+    const [log, index] = [
+      createReaderConnection(context.dataDir),
+      openProductFile(context.dataDir),
+    ];
+    onTestFinished(() => {
+      log.close();
+      index.close();
+    });
+    let nowMs = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => (nowMs += 40));
+    onTestFinished(() => clock.mockRestore());
+    const files = { log: log.database(), index };
+    const counts: number[] = [];
+    do counts.push(indexBatch(files, batchRowsMax));
+    while (counts.at(-1) !== 0);
+    expect(Math.max(...counts)).toBeLessThan(30);
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(events);
+    expect(await countsOf(context)).toEqual(expectedCounts(100));
   });
 
   it('is complete and counts nothing twice after repeated kills of its program', async () => {

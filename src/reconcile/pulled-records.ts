@@ -4,7 +4,7 @@
  * product index, the sinks and the summaries read as any other.
  */
 import type { Registration } from '../domain/account.ts';
-import { type AppError, isAppError } from '../domain/app-error.ts';
+import { AppError, isAppError } from '../domain/app-error.ts';
 import type { Cursors, NotificationLog, NotificationRow } from '../domain/ports.ts';
 import { recordReader } from '../domain/pull-queue.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../domain/subscription.ts';
@@ -100,7 +100,7 @@ function createRecordRequests({ listing, isAnswering }: RecordContext) {
       try {
         const found = await listing.product(product, signal);
         isLastAnswered = true;
-        return found !== null && isRecordable(found) ? found : null;
+        return found === null || isRecordable(found) ? found : unusableId();
       } catch (error) {
         signal.throwIfAborted();
         // A refusal is an answer.
@@ -113,6 +113,8 @@ function createRecordRequests({ listing, isAnswering }: RecordContext) {
     },
   };
 }
+
+const unusableId = () => new AppError('invalid', 'The catalogue returned an unusable Id.');
 
 /** Returns null for an entry with a record, which always has a name. */
 function withoutRecord({

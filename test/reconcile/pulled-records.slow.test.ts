@@ -217,6 +217,19 @@ describe('a product that cannot be fetched', () => {
     expect(await opened.cursor()).toBe(4);
   });
 
+  it('is not reported as removed when its record has an unusable Id', async () => {
+    const opened = await openRecords();
+    await opened.readLate(1);
+    const product: RecordContext['listing']['product'] = async (...query) => {
+      const found = await opened.context.listing.product(...query);
+      return found && { ...found, productId: ` ${found.productId}` };
+    };
+    const reported: MissingRecord[] = [];
+    const report = async (missing: readonly MissingRecord[]) => void reported.push(...missing);
+    expect((await opened.run({ listing: { product }, report })).fetched).toBe(0);
+    expect(reported.map(({ error }) => error?.code)).toEqual(['invalid']);
+  });
+
   it('is requested again when the next one fails, too, or when the catalogue did not answer before', async () => {
     const opened = await openRecords();
     await opened.readLate(3);

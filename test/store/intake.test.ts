@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NotificationQuery } from '../../src/domain/ports.ts';
+import type { Delivery, NotificationQuery } from '../../src/domain/ports.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { openLocalStore } from './local-store.ts';
 import { openSqliteStore } from './sqlite-store.ts';
@@ -242,6 +242,18 @@ describe('the quarantine', () => {
     const entry = await store.quarantineEntry(1);
     expect(entry.faults).toMatchObject([{ code: 'event-missing', index: 1 }]);
     expect(JSON.parse(Buffer.from(entry.body).toString())).toEqual(body);
+  });
+
+  it('keeps an unreadable entry of a queue once, and each push', async () => {
+    const { store } = await openLocalStore();
+    const quarantineIds = async (source: Delivery['source']) => {
+      const receipts = await Promise.all(
+        [1, 2].map(() => store.accept({ ...delivery('bad'), source })),
+      );
+      return receipts.map((receipt) => 'quarantineId' in receipt && receipt.quarantineId);
+    };
+    expect(await quarantineIds('pull')).toEqual([1, false]);
+    expect(await quarantineIds('push')).toEqual([2, 3]);
   });
 
   it('lists the newest first, page after page, and released entries only on request', async () => {

@@ -95,6 +95,19 @@ export function addToQuarantine(
 }
 
 /**
+ * Adds an entry for a delivery that cannot be read. A reader repeats the entry of a queue until it is acknowledged: that
+ * is added only once.
+ */
+export function quarantineUnreadable(
+  database: Database,
+  bodies: BodyWriter,
+  entry: NewEntry,
+): number | undefined {
+  const add = entry.delivery.source === 'pull' ? quarantineOnce : addToQuarantine;
+  return add(database, bodies, entry);
+}
+
+/**
  * Adds an entry, but returns undefined when the same body of the same subscription is already quarantined: the sender
  * may repeat it.
  */

@@ -17,7 +17,13 @@ import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.
 import { prepared } from '../engine/database.ts';
 import { bodyDocument } from '../products/product-record.ts';
 import { dedupeKey, identityOf, recoveredIdentityOf, subscriptionKey } from './dedupe-key.ts';
-import { addToQuarantine, quarantinedDelivery, quarantineOnce, release } from './quarantine.ts';
+import {
+  addToQuarantine,
+  quarantinedDelivery,
+  quarantineOnce,
+  quarantineUnreadable,
+  release,
+} from './quarantine.ts';
 import { countDrift } from './queries.ts';
 import { findRecovered, recordPush, recoveredEvent } from './recovered-events.ts';
 
@@ -107,9 +113,7 @@ function write(batch: Batch, delivery: Delivery): Receipt {
   batch.atUs = delivery.receivedAtUs;
   const { stored, bodyId, receipt, reused } = store(batch, delivery, notifications);
   if (faults.length > 0) {
-    // A reader repeats an entry of a queue until it is acknowledged.
-    const add = delivery.source === 'pull' ? quarantineOnce : addToQuarantine;
-    const quarantineId = add(database, bodies, { delivery, faults, bodyId });
+    const quarantineId = quarantineUnreadable(database, bodies, { delivery, faults, bodyId });
     return { outcome: 'rejected', faults, stored, ...(quarantineId && { quarantineId }) };
   }
   if (!reused) return receipt;

@@ -12,7 +12,7 @@ import {
 } from '../engine/rpc.ts';
 import { isEnvironmentFailure } from '../engine/sqlite-error.ts';
 import { dedupeKey, recoveredIdentityOf } from '../log/dedupe-key.ts';
-import { addToQuarantine, quarantineOnce, release } from '../log/quarantine.ts';
+import { quarantineOnce, quarantineUnreadable, release } from '../log/quarantine.ts';
 import { countDrift } from '../log/queries.ts';
 import { writePush, writeRecovered } from '../log/recovered-events.ts';
 import { ackIdReused, countDuplicate, insertNotification } from '../log/write-delivery.ts';
@@ -189,8 +189,7 @@ function applyDelivery(
   const isStored = outcomes.some(({ outcome }) => outcome === 'stored');
   const bodyId = isStored ? bodies.add(delivery) : undefined;
   if (faults.length > 0) {
-    const add = delivery.source === 'pull' ? quarantineOnce : addToQuarantine;
-    return add(database, bodies, { delivery, faults, bodyId }) ?? null;
+    return quarantineUnreadable(database, bodies, { delivery, faults, bodyId }) ?? null;
   }
   if (retry !== null) release(database, retry.quarantineId, retry.atUs);
   if (!outcomes.some(({ outcome }) => outcome === 'reused')) return null;

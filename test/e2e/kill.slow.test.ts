@@ -15,13 +15,14 @@ const kills = times(8, 40);
 const senders = 16;
 const padding = 'x'.repeat(4_500);
 
-it(`stores every answered notification once over ${kills} kills at random moments under load`, async () => {
+it(`stores every answered notification once over at least ${kills} kills at random moments under load`, async () => {
   const context = await createReceiverContext(temporaryDirectory());
   const random = createRandom(20_261_120);
   const answered: string[] = [];
   let next = 0;
 
-  for (let round = 0; round < kills; round += 1) {
+  // More kills if a slow machine answers few between them.
+  for (let round = 0; round < kills || answered.length <= kills * 20; round += 1) {
     const { child, port } = await context.start();
     const post = createClient({ port, ca: context.ca, connections: senders });
     const atStart = answered.length;
@@ -55,7 +56,6 @@ it(`stores every answered notification once over ${kills} kills at random moment
   const withBody = rows.filter(({ ackId, bodyId }) => body(bodyId)?.includes(`"${ackId}"`)).length;
   database.close();
   const known = new Set(stored);
-  expect(answered.length).toBeGreaterThan(kills * 20);
   expect(answered.filter((ackId) => !known.has(ackId))).toEqual([]);
   expect(known.size).toBe(stored.length);
   expect(withBody).toBe(stored.length);

@@ -37,6 +37,7 @@ export function indexBatch({ log, index }: IndexFiles, rowsMax: number): number 
     let count = 0;
     let position = first;
     const endMs = performance.now() + batchMsMax;
+    // One step at least: 0 means the end of the log.
     while (count < rowsMax && (count === 0 || performance.now() < endMs)) {
       const limit = Math.min(readRowsMax, rowsMax - count);
       const rows = inSnapshot(log, (reading) =>

@@ -84,7 +84,7 @@ describe.skipIf(!canMount)(
     }, 240_000);
 
     it('gets free space by a prune while it runs, and continues', async () => {
-      // As on larger disks, the reserve (a twentieth) exceeds the usual size of the write-ahead log, 8 MB.
+      // The reserve (a twentieth) exceeds the usual write-ahead log, 8 MB; smaller disks: see decision 41.
       const { disk, dataDir, answered, asked, start } = await openDiskContext(256);
       const receiver = await start();
       // A reader that has not started blocks pruning: summaries start before the disk is full.

@@ -290,7 +290,9 @@ describe('tables of real names', async () => {
         expect(widest.length, widest).toBeLessThanOrEqual(columns);
         if (command.includes('--deleted')) continue;
         expect(out).toMatch(
-          command[0] === 'tail' ? / \d+(\.\d°)?[NS] \d+(\.\d°)?[EW]\n/ : /^.* cloud +place/,
+          command[0] === 'tail'
+            ? / \d+(\.\d°)?[NS] \d+(\.\d°)?[EW](?:\n| +S2A_)/
+            : /^.* cloud +place/,
         );
         for (const [, shown] of named) {
           const row = command[0] === 'query' && command[1] === undefined;

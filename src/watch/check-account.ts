@@ -1,8 +1,10 @@
 /** Checks a subscription in the catalogue: whether it runs, its lifetime, and its comparison. */
 import type { Registration } from '../domain/account.ts';
+import type { AlertFinding } from '../domain/alerts.ts';
 import {
   comparisonHorizonUs,
   type Definition,
+  type HourCoverage,
   hourUs,
   settlingUs,
 } from '../domain/completeness.ts';
@@ -164,15 +166,23 @@ export function checkMissing(
   const comparedUs = Math.min(...missing.map(({ comparedAtUs }) => comparedAtUs));
   const isBrief = Math.max(knownUs, situation.nowUs - comparedUs) < missingUs;
   if (isBrief && alert === undefined) return notChecked;
-  const count = missing.reduce((sum, hour) => sum + hour.missing, 0);
-  const starts = missing.map((hour) => hour.hourUs);
+  return found(missingFinding(name, missing));
+}
+
+/** Describes hours with missing events, of which there is at least one. */
+export function missingFinding(
+  name: string,
+  hours: readonly Pick<HourCoverage, 'hourUs' | 'missing'>[],
+): Omit<AlertFinding, 'kind' | 'subject'> {
+  const count = hours.reduce((sum, hour) => sum + hour.missing, 0);
+  const starts = hours.map((hour) => hour.hourUs);
   const [fromUs, toUs] = [Math.min(...starts), Math.max(...starts) + hourUs];
-  return found({
+  return {
     severity: 'warning',
     cause: `${countText(count)} events of the subscription ${name} are missing from the log.`,
     evidence: [`They occurred between ${momentText(fromUs)} and ${momentText(toUs)}.`],
     nextStep: `Run \`earshot reconcile --since ${isoText(fromUs)} --until ${isoText(toUs)} --subscription ${name}\` to fetch them.`,
-  });
+  };
 }
 
 /** Checks for hours that were not compared in time, unless earshot has only started recently and is catching up. */

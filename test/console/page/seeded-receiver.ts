@@ -10,6 +10,7 @@ import { formatDateUs } from '../../../src/domain/dates.ts';
 import type { Delivery } from '../../../src/domain/ports.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
+import { missingFinding } from '../../../src/watch/check-account.ts';
 import { fillOperation, seededJobs } from './seeded-operation.ts';
 
 const loopback = { host: '127.0.0.1', port: 0 };
@@ -248,17 +249,10 @@ async function compare({ completeness }: Store, now: number, missingHourUs: numb
 }
 
 async function raiseAlerts({ alerts }: Store, now: number, missingHourUs: number): Promise<void> {
-  const [fromText, untilText] = [missingHourUs, missingHourUs + hourUs].map(
-    (us) => `${formatDateUs(us).slice(0, 16)}Z`,
-  );
   const finding = {
-    kind: 'missing',
-    subject: 'alps',
-    severity: 'critical',
-    cause: 'Expected events of the subscription "alps" are not in the log.',
-    evidence: [`The hour from ${fromText} has 4 missing events.`],
-    nextStep: `Run \`earshot reconcile --since ${fromText} --until ${untilText} --subscription alps\` to fetch them.`,
-  } as const;
+    ...({ kind: 'missing', subject: 'alps' } as const),
+    ...missingFinding('alps', [{ hourUs: missingHourUs, missing: 4 }]),
+  };
   await alerts.settleFindings({
     checked: [finding],
     findings: [finding],

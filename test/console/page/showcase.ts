@@ -4,11 +4,11 @@
  */
 import type { BackgroundJobs } from '../../../src/cli/status/gather-status.ts';
 import { hourUs } from '../../../src/domain/completeness.ts';
-import { formatDateUs } from '../../../src/domain/dates.ts';
 import { sinkReader } from '../../../src/domain/sinks.ts';
 import type { NewSummaryJob, SummaryOutcome } from '../../../src/domain/summaries.ts';
 import { createRandom, type Random } from '../../../src/sandbox/clock.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { missingFinding } from '../../../src/watch/check-account.ts';
 import {
   type Generator,
   type History,
@@ -86,7 +86,7 @@ async function fill(store: Store, generator: Generator): Promise<History> {
   for (const { name } of subscriptions) {
     await store.completeness.saveCoverage(coverage.filter((one) => one.subscription === name));
   }
-  await raise(store);
+  await raise(store, coverage);
   await fillSinks(store);
   await summarize(store);
   const products = events.flatMap(({ event, product }) =>
@@ -234,16 +234,14 @@ function coverageOf(events: readonly Event[]) {
   );
 }
 
-async function raise({ alerts }: Store): Promise<void> {
-  const start = formatDateUs(missingHourUs).slice(0, 16);
+async function raise({ alerts }: Store, hours: ReturnType<typeof coverageOf>): Promise<void> {
   const missing = {
-    kind: 'missing',
-    subject: 'land',
-    severity: 'critical',
-    cause: 'Expected events of the subscription "land" are not in the log.',
-    evidence: [`The hour from ${start}Z has missing events.`],
-    nextStep: 'Fetch them with `earshot reconcile --subscription land`.',
-  } as const;
+    ...({ kind: 'missing', subject: 'land' } as const),
+    ...missingFinding(
+      'land',
+      hours.filter((hour) => hour.missing > 0),
+    ),
+  };
   const disk = {
     kind: 'disk',
     subject: '',

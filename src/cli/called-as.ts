@@ -2,8 +2,11 @@
 import { join, relative, resolve } from 'node:path';
 import type { Io, Output } from './io.ts';
 
-/** Matches commands in backticks, in the usage line and in examples. The name alone is not a command. */
-const commands = /(?<=`|^Usage: |^ {0,2}\$ (?:.* )?)earshot(?= [a-z<[-])/gm;
+/**
+ * Matches commands in backticks, in the usage line and in examples. The name alone is not a command. A container has its
+ * own command.
+ */
+const commands = /(?<=`|^Usage: |^ {0,2}\$ (?!docker )(?:.* )?)earshot(?= [a-z<[-])/gm;
 
 /** Rewrites the commands in a text. For texts for people only: data keeps the plain name. */
 export function asCalled(text: string, { env }: Pick<Io, 'env'>): string {

@@ -46,6 +46,12 @@ describe('a message', () => {
     expect(nameCalledIn(resolve(workingDir, folder), io)).toBe(name);
   });
 
+  it('does not change the command inside a container', async () => {
+    const { out } = await runCommand('health --help', { env: byScript });
+    expect(out).toContain('$ docker exec earshot earshot health');
+    expect(out).toContain('$ until npm run -s earshot -- health; do');
+  });
+
   it('of sinks drop names the command as it is called', async () => {
     const context = await filledContext();
     const { err } = await context.earshot('sinks drop bus', { env: byNpx });

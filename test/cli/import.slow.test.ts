@@ -65,7 +65,9 @@ describe('earshot import', () => {
     await importOld();
     const before = (await rows()).length;
     const { err } = await expectEnd(fresh.earshot(['import', old.dataDir]), 0);
-    expect(err).toMatch(/^5 notifications read: 0 stored, 4 duplicates\.\n$/);
+    expect(err).toMatch(
+      /^Notifications read: 5\. Stored: 0\. Duplicates: 4\. Bodies quarantined: \d\.\n$/,
+    );
     expect(await rows()).toHaveLength(before);
     expect(await quarantined()).toHaveLength(2);
   });

@@ -64,9 +64,8 @@ async function importFrom(io: Io, { json }: { json?: true }, folder: string): Pr
     const counts = await importLog(from, to, { stderr, signal, pushedHere });
     if (json) return await printJson(stdout, counts, 'line');
     const { notifications, stored, duplicates, quarantined } = counts;
-    const bodies = quarantined === 0 ? '' : ` ${quarantined} bodies quarantined.`;
     stderr.write(
-      `${notifications} notifications read: ${stored} stored, ${duplicates} duplicates.${bodies}\n`,
+      `Notifications read: ${notifications}. Stored: ${stored}. Duplicates: ${duplicates}. Bodies quarantined: ${quarantined}.\n`,
     );
   } finally {
     await closers.closeAll();

@@ -19,7 +19,7 @@ import type { Io } from '../io.ts';
 import { painter, shorten, widthOf, wrapText } from '../output.ts';
 import { ioWith } from '../setup/env-file.ts';
 import type { RunningReceiver } from '../start/serve.ts';
-import { demoCollection, demoFilter, demoPlace, demoQueryFlags, demoTree } from './account.ts';
+import { demoCollection, demoFilter, demoPlace, demoTree } from './account.ts';
 import type { DemoContext } from './context.ts';
 
 const lossesListedMax = 50;
@@ -37,7 +37,7 @@ export function showFiltered(
   filter   ${paint('cyan', demoFilter)}
   matched  ${published} of ${events} published products${lost}
   stored   ${stored}
-  found    ${found.byFilter.size} by the filter, ${found.byPlace.size} by collection and area: ${paint('bold', asCalled(`$ earshot query products ${demoQueryFlags}`, io))}
+  found    ${found.byFilter.size} by the filter, ${found.byPlace.size} by collection and area
 `);
 }
 

@@ -135,9 +135,12 @@ async function runOnce(
   listLosses(io, everything.losses);
   listLosses(io, filtered.losses, filteredName);
   const recovery = faults ? await recoverLosses(io, demo) : null;
-  showFiltered(io, filtered, found, sandbox.holdings().events);
   const { published, delivered, stored, duplicates } = everything;
-  await showSummaries(io, receiver, 1);
+  io.stdout.write(
+    `A subscription without a filter: ${published} notifications published, ${delivered} delivered, ${stored} stored, ${duplicates} repeated.\n`,
+  );
+  showFiltered(io, filtered, found, sandbox.holdings().events);
+  await showSummaries(io, receiver, { limit: 1, heading: "A summary by the sandbox's model:" });
   const { summaries, rest } = counted;
   if (rest !== null) io.stderr.write(`${rest}\n`);
   const count = { published, delivered, stored, duplicates, quarantined, summaries };

@@ -64,7 +64,7 @@ ${paint('dim', '    #  of events  event     place             delay  product')}
     count += 1;
     if (count === logQueryAfter) await showLogQuery(io, demo);
     if (count === areaQueryAfter) await showAreaQuery(io, demo);
-    if (count === summariesAfter) await showSummaries(io, demo.receiver, 3);
+    if (count === summariesAfter) await showNewestSummaries(io, demo);
   }
   if (finished.signal.aborted) await publishing;
 }
@@ -142,6 +142,13 @@ async function showLogQuery(io: Io, { receiver }: DemoContext): Promise<void> {
   io.stdout.write(`\n${command}   the last notifications:\n`);
   await writeNotifications(io.stdout, 'table', receiver.store.find({ limit: 5 }), receiver.store);
   io.stdout.write('\n');
+}
+
+async function showNewestSummaries(io: Io, { receiver }: DemoContext): Promise<void> {
+  const limit = 3;
+  const command = asCalled(`$ earshot query summaries --limit ${limit}`, io);
+  const heading = `${painter(io, io.stdout)('bold', command)}   summaries by the sandbox's model:`;
+  await showSummaries(io, receiver, { limit, heading });
 }
 
 async function showAreaQuery(io: Io, { receiver: { products } }: DemoContext): Promise<void> {

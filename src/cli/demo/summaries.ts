@@ -6,7 +6,6 @@ import { demoProject } from '../../sandbox/live-settings.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { collectJobs, compileRules } from '../../summary/worker/collect-jobs.ts';
 import { type SummaryWorker, startSummaryWorker } from '../../summary/worker/run-summaries.ts';
-import { asCalled } from '../called-as.ts';
 import { type Io, pause } from '../io.ts';
 import { createLogger } from '../logger.ts';
 import { painter, shorten, widthOf, wrapText } from '../output.ts';
@@ -91,11 +90,11 @@ async function settled(
   }
 }
 
-/** Prints the newest summaries, if there are any. */
+/** Prints the newest summaries, if there are any, below a heading. */
 export async function showSummaries(
   io: Io,
   { store }: Pick<RunningReceiver, 'store'>,
-  limit: number,
+  { limit, heading }: { limit: number; heading: string },
 ): Promise<void> {
   const paint = painter(io, io.stdout);
   const lines: string[] = [];
@@ -105,7 +104,5 @@ export async function showSummaries(
     const summary = wrapText(printable(text.text), '  ', io.stdout).join('\n');
     lines.push(`${paint('cyan', name)}\n${summary}\n`);
   }
-  if (lines.length === 0) return;
-  const command = paint('bold', asCalled(`$ earshot query summaries --limit ${limit}`, io));
-  io.stdout.write(`\n${command}   summaries by the sandbox's model:\n${lines.join('')}\n`);
+  if (lines.length > 0) io.stdout.write(`\n${heading}\n${lines.join('')}\n`);
 }

@@ -171,11 +171,6 @@ export function queryablesDraft(url: string): object {
   return { ...queryablesSchema(url), queryables: list };
 }
 
-/** Parameters of the list of items of one collection. */
-export const itemParameters: readonly string[] = Object.keys(searchParameters).filter(
-  (name) => !['collections', 'ids', 'intersects'].includes(name),
-);
-
 interface Operation {
   summary: string;
   parameters?: readonly { name: string; in: string; description?: string }[];
@@ -227,6 +222,7 @@ export function stacOpenApi(root: string): OpenApi {
     get: { summary, parameters, responses: answers(summary, type) },
   });
   const collection = pathParameters(['collectionId']);
+  const searchQuery = queryParameters(Object.keys(searchParameters));
   return {
     openapi: '3.0.3',
     info: { title: 'earshot STAC API', version: '1.0.0' },
@@ -239,7 +235,7 @@ export function stacOpenApi(root: string): OpenApi {
       '/collections/{collectionId}/queryables': get('Queryables', collection, schemaType),
       '/collections/{collectionId}/items': get(
         'Items of a collection',
-        [...collection, ...queryParameters(itemParameters)],
+        [...collection, ...searchQuery],
         geoJson.type,
       ),
       '/collections/{collectionId}/items/{featureId}': get(
@@ -249,7 +245,7 @@ export function stacOpenApi(root: string): OpenApi {
       ),
       '/queryables': get('Queryables', [], schemaType),
       '/search': {
-        ...get('Search', queryParameters(Object.keys(searchParameters)), geoJson.type),
+        ...get('Search', searchQuery, geoJson.type),
         post: {
           summary: 'Search',
           requestBody: { content: { [json.type]: { schema: { type: 'object' } } } },

@@ -15,7 +15,6 @@ import { type Environment, type QueryLine, sent } from './query-line.ts';
 import {
   collectionUrl,
   conformsTo,
-  itemParameters,
   landingPage,
   openApiType,
   queryablesDraft,
@@ -152,25 +151,31 @@ async function answerStac(
   const root = `${url.origin}${stacPath}`;
   const accept = context.req.header('accept') ?? '';
   const request: StacRequest = { ...source, url, root, accept };
-  const parts = partsOf(context.req.path);
-  const [resource, collection, , item] = parts;
-  const isItems = parts.length === 3 && parts[2] === 'items';
-  if (resource === 'search' && parts.length === 1) {
+  const [resource, ...parts] = partsOf(context.req.path);
+  if (resource === 'collections') return answerCollections(parts, request);
+  if (parts.length > 0) throw unknownPath();
+  if (resource === 'search') {
     return search === undefined ? answerSearch(request) : answerPost(request, search);
   }
-  requireKnown(url, isItems ? itemParameters : ['f']);
+  requireKnown(url, ['f']);
   if (resource === undefined) return answerJson(landingPage(root, await source.collections()));
-  if (parts.length === 1) return answerDescription(resource, request);
-  if (resource !== 'collections' || collection === undefined) throw unknownPath();
-  const summary = () => requireCollection(collection, source);
-  if (parts.length === 2) return answerJson(toStacCollection(root, await summary()));
-  if (isItems) return answerItems(collection, request);
-  if (parts.length === 4 && parts[2] === 'items' && item !== undefined) {
-    return answerItem(collection, item, request);
+  return answerDescription(resource, request);
+}
+
+/** Answers a request with these parts of the path after `/stac/collections`. */
+async function answerCollections(parts: string[], request: StacRequest): Promise<Response> {
+  const { url, root } = request;
+  const [id, member, item, ...more] = parts;
+  if (member === 'items' && id !== undefined && parts.length === 2) return answerItems(id, request);
+  requireKnown(url, ['f']);
+  if (id === undefined) return answerCollectionList(request);
+  if (member === 'items' && item !== undefined && more.length === 0) {
+    return answerItem(id, item, request);
   }
-  if (parts.length !== 3 || parts[2] !== 'queryables') throw unknownPath();
-  await summary();
-  return answerQueryables(request);
+  if (parts.length > 2 || (member !== undefined && member !== 'queryables')) throw unknownPath();
+  const summary = await requireCollection(id, request);
+  if (member !== undefined) return answerQueryables(request);
+  return answerJson(toStacCollection(root, summary));
 }
 
 interface StacRequest extends StacSource {
@@ -196,7 +201,7 @@ const unknownPath = () =>
 const noScripts = "default-src 'none'; frame-ancestors 'none'";
 
 async function answerDescription(name: string, request: StacRequest): Promise<Response> {
-  const { root, url } = request;
+  const { root } = request;
   if (name === 'conformance') return answerJson({ conformsTo });
   if (name === 'api') return answerJson(stacOpenApi(root), openApiType);
   if (name === 'api.html') {
@@ -207,8 +212,11 @@ async function answerDescription(name: string, request: StacRequest): Promise<Re
     return new Response(await stacApiPage(root), { headers });
   }
   if (name === 'queryables') return answerQueryables(request);
-  if (name !== 'collections') throw unknownPath();
-  const all = await request.collections();
+  throw unknownPath();
+}
+
+async function answerCollectionList({ root, url, collections }: StacRequest): Promise<Response> {
+  const all = await collections();
   return answerJson({
     collections: all.map((one) => toStacCollection(root, one)),
     links: [

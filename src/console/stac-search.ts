@@ -31,7 +31,14 @@ const sortable = {
 } as const satisfies Record<string, ProductOrder>;
 
 const names = z.array(z.string().max(1_000)).max(listMax);
-const paths = z.array(z.string().max(200)).max(100).nullish();
+const paths = z.array(z.string().max(200)).max(100).optional();
+
+/** Accepts objects with null members, which count as absent: some clients send all members that they know. */
+const nullable = <Schema extends z.ZodObject>(schema: Schema) =>
+  z.preprocess((value) => {
+    if (!isObject(value)) return value;
+    return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
+  }, schema);
 
 /** Body of a POST; the parameters of a GET are converted to it. */
 const search = z
@@ -63,12 +70,15 @@ const search = z
     'filter-lang': z.enum(['cql2-text', 'cql2-json', 'cql-text']).optional(),
     'filter-crs': z.literal(crs84).optional(),
     sortby: z
-      .array(z.strictObject({ field: z.string(), direction: z.enum(['asc', 'desc']) }))
+      .array(
+        nullable(
+          z.strictObject({ field: z.string(), direction: z.enum(['asc', 'desc']).default('asc') }),
+        ),
+      )
       .max(1, 'must have one field: the index sorts by one')
       .optional()
       .describe(`One of ${Object.keys(sortable).join(', ')}; with - before it, descending.`),
-    fields: z
-      .strictObject({ include: paths, exclude: paths })
+    fields: nullable(z.strictObject({ include: paths, exclude: paths }))
       .optional()
       .describe('Fields to include, or with - before them to exclude, such as properties.title.'),
     f: z.enum(['json', 'geojson']).optional().describe('Format; both are GeoJSON.'),
@@ -139,7 +149,7 @@ const detailsMax = 10;
 const detailLengthMax = 200;
 
 function parsed(body: unknown): StacSearch {
-  const read = search.safeParse(body);
+  const read = nullable(search).safeParse(body);
   if (read.success) return read.data;
   throw new AppError('invalid', 'A parameter of the search is invalid.', {
     advice: 'GET /stac/api describes the parameters.',

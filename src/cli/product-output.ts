@@ -35,6 +35,8 @@ interface ProductOutputOptions {
   wide?: boolean;
   /** Prefix of download URLs. */
   catalogueUrl?: string;
+  /** URL of the private listener, for links of STAC items; they are relative by default. */
+  base?: string;
   /** Version of earshot, for the metadata of a file. */
   version?: string;
   /** Called from time to time with the number of written products. */
@@ -48,7 +50,7 @@ export function writeProducts(
   products: AsyncIterable<ShownProduct>,
   options: ProductOutputOptions = {},
 ): Promise<WrittenRows<ShownProduct>> {
-  const { columns, texts = false, catalogueUrl = '' } = options;
+  const { columns, texts = false, catalogueUrl = '', base = '' } = options;
   const forms: RowForms<ShownProduct> = {
     table: (some) => (texts ? writeTexts(output, some) : writeTable(output, some, options)),
     json: ({ record, summary }) => (summary === undefined ? record : { ...record, summary }),
@@ -68,7 +70,7 @@ export function writeProducts(
       return { ...feature, properties: { ...feature.properties, summary } };
     },
     item: (product) => {
-      const item = toStacItem(product, { catalogueUrl, origin: null });
+      const item = toStacItem(product, { catalogueUrl, base });
       const { summary } = product;
       if (summary !== undefined) item.properties.description = summary.text;
       return item;

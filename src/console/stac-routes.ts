@@ -302,7 +302,7 @@ async function answerPage(
   const page = await readProductPage({ products, signal }, query, false);
   if (page.found.length === 0) await options.onEmpty?.();
   const items = page.found.map((one) => {
-    return withFields(toStacItem(one, { catalogueUrl, origin: url.origin }), search);
+    return withFields(toStacItem(one, { catalogueUrl, base: url.origin }), search);
   });
   const isWhole = page.next === null && search.token === undefined;
   const next = page.next === null ? null : options.next(tokenOf(search, page.next));
@@ -332,7 +332,7 @@ async function answerItem(collection: string, id: string, request: StacRequest):
   };
   const found = await one('Products');
   if (found !== undefined) {
-    const item = toStacItem(found, { catalogueUrl, origin: url.origin });
+    const item = toStacItem(found, { catalogueUrl, base: url.origin });
     return answerJson(item, geoJsonType);
   }
   const deleted = await one('DeletedProducts');

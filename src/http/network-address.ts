@@ -21,6 +21,11 @@ export function loopbackOf(host: string): string {
   return host === '::' ? '::1' : host;
 }
 
+/** Returns the URL of a listener, for programs on this machine. */
+export function localUrl({ host, port }: ListenAddress): string {
+  return `http://${hostInUrl(loopbackOf(host))}:${port}`;
+}
+
 /** Groups addresses of one host: an IPv4 address itself; for IPv6, where a host has a complete network, the /64. */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address;

@@ -109,7 +109,11 @@ describe('the products for programs', () => {
       collection: 'SENTINEL-2.S2MSI2A',
       properties: { 'eo:cloud_cover': 12.5, 'grid:code': 'MGRS-31UFR' },
       assets: { s3: { href: 's3://eodata/Sentinel-2/one.SAFE' } },
-      links: [{ rel: 'via', href: columns.downloadUrl.replace('/$value', '') }],
+    });
+    const links = items[0].links.map(({ rel, href }: { rel: string; href: string }) => [rel, href]);
+    expect(Object.fromEntries(links)).toMatchObject({
+      collection: 'http://127.0.0.1:8080/stac/collections/SENTINEL-2.S2MSI2A',
+      via: columns.downloadUrl.replace('/$value', ''),
     });
     expect(items[0].properties.description).toContain('Sentinel-2A');
     const deleted = context.earshot('query products --deleted --output stac');

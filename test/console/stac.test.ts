@@ -1,11 +1,16 @@
 /** The STAC API over real sockets. */
 import { existsSync } from 'node:fs';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import type { StacItem } from 'stac-ts';
 import { describe, expect, it } from 'vitest';
+import { writeProducts } from '../../src/cli/product-output.ts';
 import { searchParameters } from '../../src/console/stac-search.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import { productView } from '../../src/filter/product-view.ts';
 import { collectionId, collectionOfView } from '../../src/filter/stac/collections.ts';
 import { schemaFolder, validateStac } from '../filter/stac/schemas.ts';
+import { realRecords } from '../store/products/product-context.ts';
 import { type Answer, type Console, follow, openConsole, openFilled } from './console-context.ts';
 
 const query = (path: string, parameters: Record<string, string>) =>
@@ -74,12 +79,44 @@ describe('a STAC client', () => {
       item.links.map((one: { rel: string; href: string }) => [one.rel, one.href]),
     );
     expect((await get(links.self)).json).toEqual(item);
-    expect((await get(links.via)).json.Id).toBe(item.id);
+    expect((await get(links.alternate)).json.Id).toBe(item.id);
     expect((await get(links['version-history'])).status).toBe(200);
     expect((await get(links.describedby)).status).toBe(200);
     if (!existsSync(schemaFolder))
       context.skip('the folder ../shared/fixtures/stac-schemas is not there');
     const documents = [landing.json, ...all.collections, item];
+    expect(await validateStac(documents)).toEqual({ faults: [], checked: documents.length });
+  });
+
+  it('gets the same valid item from every output, the command included', async (context) => {
+    const { get, products, origin } = await openFilled(12);
+    products.add('Products', ...realRecords(10));
+    const all = (await get('/stac/search?limit=1000')).json.features;
+    const collections = [...new Set<string>(all.map((one: StacItem) => one.collection))];
+    const lists = await Promise.all(
+      collections.map((id) => get(`/stac/collections/${id}/items?limit=1000`)),
+    );
+    const printed = async (base: string) => {
+      const stdout = new PassThrough();
+      const found = products.find({ entity: 'Products', filter: null });
+      const lines = text(stdout);
+      await writeProducts(stdout, 'stac', found, { catalogueUrl: 'https://catalogue.test', base });
+      stdout.end();
+      return (await lines)
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+    };
+    const byId = (items: StacItem[]) => items.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const expected = byId(all);
+    expect(byId((await post({ get }, { limit: 1000 })).json.features)).toEqual(expected);
+    expect(byId(lists.flatMap(({ json }) => json.features))).toEqual(expected);
+    expect(byId(await printed(origin))).toEqual(expected);
+    const self = (one: StacItem) => one.links.find(({ rel }) => rel === 'self')?.href ?? '';
+    for (const one of all) expect((await get(self(one))).json).toEqual(one);
+    if (!existsSync(schemaFolder))
+      context.skip('the folder ../shared/fixtures/stac-schemas is not there');
+    const documents = [...all, ...(await printed(''))];
     expect(await validateStac(documents)).toEqual({ faults: [], checked: documents.length });
   });
 

@@ -15,6 +15,7 @@ import {
 import { jsonOf } from '../../domain/text.ts';
 import { orderableFields } from '../../filter/fields.ts';
 import { printFilter } from '../../filter/print.ts';
+import { localUrl } from '../../http/network-address.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import {
   addOutputForms,
@@ -88,7 +89,7 @@ ContentDate/End, DeletionDate. received is the time of the first receipt.
 Output formats:
   json, ndjson  product records of the catalogue
   ids           one product id per line
-  stac          STAC items, one per line; links lead to the catalogue
+  stac          STAC items, one per line, as from /stac of the private listener
   geojson       FeatureCollection (RFC 7946) with the columns of csv as properties
   geoparquet    file for DuckDB, geopandas and others (GeoParquet 1.1): the columns of csv with
                 types, geometry and bbox; default order: ContentDate/Start asc
@@ -147,6 +148,8 @@ async function queryProducts(
   const place = loadConfig(io, dataSections);
   const hasLinks = columns !== undefined || ['csv', 'geojson', 'geoparquet', 'stac'].includes(form);
   const catalogueUrl = hasLinks ? loadConfig(io, ['catalogueUrl']).catalogueUrl : '';
+  const console = form === 'stac' ? loadConfig(io, ['console']).console : null;
+  const base = console === null ? '' : localUrl(console.listen);
   await withCurrentIndex(place, io, async (products) => {
     const { stdout, stderr, signal, nowUs, version } = io;
     if (flags.explain) return explain(io, products, question, flags.json === true);
@@ -159,7 +162,7 @@ async function queryProducts(
     const onProgress = (count: number) => {
       if (!stdout.isTTY) progress.show(`${whole(count)} products`);
     };
-    const options = { columns, texts, wide, catalogueUrl, orderedBy: order.by };
+    const options = { columns, texts, wide, catalogueUrl, base, orderedBy: order.by };
     const file = { version, onProgress };
     const written = writeProducts(stdout, form, shown, { ...options, ...file });
     const { count, last } = await written.finally(progress.clear);

@@ -24,7 +24,7 @@ import {
   worstFirst,
 } from '../../domain/status.ts';
 import { printable } from '../../domain/text.ts';
-import { hostInUrl, loopbackOf } from '../../http/network-address.ts';
+import { localUrl } from '../../http/network-address.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import type { StoreReader } from '../../store/store.ts';
 import type { DeliveryState, SharedReceivers } from '../../watch/situation.ts';
@@ -115,7 +115,7 @@ async function showStatus(
 function pageLine({ receiver }: Status, serve: ServeConfig | undefined): string {
   const { host = '', port = 0 } = serve?.console?.listen ?? {};
   if (receiver === null || port === 0) return '';
-  return `\nWeb page: http://${hostInUrl(loopbackOf(host))}:${port}/\n`;
+  return `\nWeb page: ${localUrl({ host, port })}/\n`;
 }
 
 /** Reads all settings. Invalid sections are undefined, with the reasons in `problems`. */

@@ -9,7 +9,7 @@ import {
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import type { Products } from '../../domain/products.ts';
 import { type Listener, startListener } from '../../http/listener.ts';
-import { hostInUrl, loopbackOf } from '../../http/network-address.ts';
+import { localUrl } from '../../http/network-address.ts';
 import { problemResponse } from '../../http/problem.ts';
 import { createCredentialCheck, createGate } from '../../receiver/basic-auth.ts';
 import { startIndexing } from '../../store/products/index-maintenance.ts';
@@ -123,9 +123,7 @@ export async function serveQueries(
     closing.abort();
     return opened.close(graceMs);
   });
-  const { host, port } = opened.address;
-  const consoleUrl = `http://${hostInUrl(loopbackOf(host))}:${port}`;
-  return { products, consoleUrl, close: closers.closeAll };
+  return { products, consoleUrl: localUrl(opened.address), close: closers.closeAll };
 }
 
 /** Maximum time for one small commit. A slower disk delays senders for too long. */

@@ -10,15 +10,15 @@ import { boxesOf, toShape } from '../geometry/shape.ts';
 import { partOf } from '../product-record.ts';
 import { type ProductView, productView } from '../product-view.ts';
 import { collectionId, collectionOfView } from './collections.ts';
-import { extensionsOf, radarMissions, stacProperties } from './properties.ts';
+import { extensionsOf, isRadarProduct, stacProperties } from './properties.ts';
 
 export const stacVersion = '1.0.0';
 
 export interface ItemOptions {
   /** Without a trailing slash. */
   catalogueUrl: string;
-  /** Origin of the private listener; null for files: then links lead to the catalogue. */
-  origin: string | null;
+  /** URL of the private listener, without a trailing slash. */
+  base: string;
 }
 
 /**
@@ -92,17 +92,11 @@ function instrumentOf(view: ProductView) {
   return name === null ? {} : { instruments: [name.toLowerCase()] };
 }
 
-const polarizations = ['HH', 'VV', 'HV', 'VH'];
-
 /** Sentinel-1 has a C-band radar (Sentinel-1 product definition). */
 function radarOf(view: ProductView) {
-  if (!radarMissions.includes(view.text('Collection/Name') ?? '')) return {};
-  const channels = new Set(textAttribute(view, 'polarisationChannels')?.split('&'));
-  const known = polarizations.filter((one) => channels.has(one));
-  return {
-    'sar:frequency_band': 'C',
-    ...(known.length === 0 ? {} : { 'sar:polarizations': known }),
-  };
+  if (!isRadarProduct(view)) return {};
+  const channels = textAttribute(view, 'polarisationChannels')?.split('&');
+  return { 'sar:frequency_band': 'C', 'sar:polarizations': channels };
 }
 
 function softwareOf(view: ProductView) {
@@ -111,17 +105,10 @@ function softwareOf(view: ProductView) {
   return name === null || version === null ? {} : { 'processing:software': { [name]: version } };
 }
 
-function linksOf(
-  id: string,
-  collection: string,
-  { origin, catalogueUrl }: ItemOptions,
-): StacLink[] {
+function linksOf(id: string, collection: string, { base, catalogueUrl }: ItemOptions): StacLink[] {
   const record = `/odata/v1/Products(${encodeURIComponent(id)})`;
   const json = { type: 'application/json' };
-  if (origin === null) {
-    return [{ rel: 'via', href: `${catalogueUrl}${record}`, ...json, title: 'Catalogue record' }];
-  }
-  const root = `${origin}/stac`;
+  const root = `${base}/stac`;
   const parent = `${root}/collections/${encodeURIComponent(collection)}`;
   const query = `productId=${encodeURIComponent(id)}`;
   const self = `${parent}/items/${encodeURIComponent(id)}`;
@@ -130,16 +117,17 @@ function linksOf(
     { rel: 'root', href: root, ...json },
     { rel: 'parent', href: parent, ...json },
     { rel: 'collection', href: parent, ...json },
-    { rel: 'via', href: `${origin}${record}`, ...json, title: 'Catalogue record' },
+    { rel: 'via', href: `${catalogueUrl}${record}`, ...json, title: 'Catalogue record' },
+    { rel: 'alternate', href: `${base}${record}`, ...json, title: 'Received record' },
     {
       rel: 'version-history',
-      href: `${origin}/api/notifications?${query}`,
+      href: `${base}/api/notifications?${query}`,
       ...json,
       title: 'Notifications about the product',
     },
     {
       rel: 'describedby',
-      href: `${origin}/api/summaries?${query}`,
+      href: `${base}/api/summaries?${query}`,
       ...json,
       title: 'Summaries of the product',
     },
@@ -155,6 +143,8 @@ function assetsOf(product: FoundProduct, { catalogueUrl }: ItemOptions): StacIte
     : undefined;
   const thumbnail = partOf(quicklook, 'DownloadLink');
   const data = { type: 'application/octet-stream', roles: ['data'] };
+  // The format is not in the record. Clients show an image of any format, but only with a type.
+  const image = { type: 'image/jpeg', roles: ['thumbnail'] };
   return {
     ...(downloadUrl === null
       ? {}
@@ -163,7 +153,7 @@ function assetsOf(product: FoundProduct, { catalogueUrl }: ItemOptions): StacIte
       ? {}
       : { s3: { href: `s3://${s3Path.replace(/^\/+/, '')}`, title: 'Product, by S3', ...data } }),
     ...(typeof thumbnail === 'string' && thumbnail !== ''
-      ? { quicklook: { href: thumbnail, title: 'Quicklook', roles: ['thumbnail'] } }
+      ? { quicklook: { href: thumbnail, title: 'Quicklook', ...image } }
       : {}),
   };
 }

@@ -6,6 +6,7 @@ import { AppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import type { AttributeKind, ComparisonOperator } from '../../domain/filter-tree.ts';
 import { and, attributeOf, type Expression, expression, or, textField } from '../builder.ts';
+import { compileFilter } from '../evaluate.ts';
 import { publishedAttributes } from '../fields.ts';
 import type { ProductView } from '../product-view.ts';
 import { asNumber, readFilterDate } from '../values.ts';
@@ -62,26 +63,29 @@ const extensionVersions = {
   view: 'v1.0.0',
 } as const;
 
-/** Properties that an extension requires; without all of them, an item does not declare it. */
-const requiredProperties: Readonly<Record<string, readonly string[]>> = {
-  sar: ['sar:instrument_mode', 'sar:frequency_band', 'sar:polarizations', 'sar:product_type'],
-};
-
 /** Returns the URLs of the extensions whose properties are used. */
 export function extensionsOf(properties: Readonly<Record<string, unknown>>): string[] {
   return Object.entries(extensionVersions).flatMap(([prefix, version]) => {
     const isUsed = Object.keys(properties).some((name) => name.startsWith(`${prefix}:`));
-    const isComplete = (requiredProperties[prefix] ?? []).every((name) => name in properties);
-    if (!isUsed || !isComplete) return [];
-    return [`https://stac-extensions.github.io/${prefix}/${version}/schema.json`];
+    return isUsed ? [`https://stac-extensions.github.io/${prefix}/${version}/schema.json`] : [];
   });
 }
 
-/** Missions with radar instruments, to which alone the properties `sar:*` apply. */
-export const radarMissions: readonly string[] = ['SENTINEL-1', 'SENTINEL-1-RTC'];
+const anyOf = (text: Pick<ReturnType<typeof textField>, 'eq'>, values: readonly string[]) =>
+  or(...values.map((value) => text.eq(value)));
 
-const collectionName = textField('Collection/Name');
-const isRadar = or(...radarMissions.map((name) => collectionName.eq(name)));
+/** Products of a radar with all values that the extension `sar` requires. Others have no properties `sar:*`. */
+const radarProducts = and(
+  anyOf(textField('Collection/Name'), ['SENTINEL-1', 'SENTINEL-1-RTC']),
+  attributeExists('operationalMode', 'String'),
+  attributeExists('productType', 'String'),
+  anyOf(attributeOf('polarisationChannels', 'String'), [
+    ...['HH', 'HV', 'VH', 'VV'],
+    ...['HH&HV', 'HV&HH', 'VH&VV', 'VV&VH'],
+  ]),
+);
+
+export const isRadarProduct = compileFilter(radarProducts.tree);
 
 const orbitStates = ['ascending', 'descending'];
 
@@ -286,13 +290,12 @@ function ofMapped({ valueIn, exists, compare }: MappedText): Unnamed {
 
 /** An attribute that only means the same in products of radar instruments. */
 function ofRadar(attribute: string): Unnamed {
-  const { valueIn, exists, compare, ...rest } = ofAttribute(attribute, 'String');
-  const isFrom = (view: ProductView) => radarMissions.includes(view.text('Collection/Name') ?? '');
+  const { valueIn, compare, ...rest } = ofAttribute(attribute, 'String');
   return {
     ...rest,
-    valueIn: (view) => (isFrom(view) ? valueIn(view) : undefined),
-    exists: exists === null ? isRadar : and(isRadar, exists),
-    compare: (operator, value, name) => and(isRadar, compare(operator, value, name)),
+    valueIn: (view) => (isRadarProduct(view) ? valueIn(view) : undefined),
+    exists: radarProducts,
+    compare: (operator, value, name) => and(radarProducts, compare(operator, value, name)),
   };
 }
 

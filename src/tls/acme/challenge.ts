@@ -9,7 +9,7 @@ import {
   type Listener,
   startListener,
 } from '../../http/listener.ts';
-import { hostInUrl, type ListenAddress, loopbackOf } from '../../http/network-address.ts';
+import { type ListenAddress, localUrl } from '../../http/network-address.ts';
 import { AcmeProblem } from './problem.ts';
 import { acmeFolderName, removeSaved, writeSaved } from './state.ts';
 
@@ -194,7 +194,7 @@ function openedOnce(
 }
 
 async function servesOurChallenges(
-  { host, port }: ListenAddress,
+  listening: ListenAddress,
   challenges: ChallengeFolder,
   { fetch: ask, newId }: ProbeDeps,
 ): Promise<boolean> {
@@ -204,8 +204,8 @@ async function servesOurChallenges(
   await challenges.putProbe(token, text);
   try {
     const signal = AbortSignal.timeout(probeTimeoutMs);
-    const origin = `http://${hostInUrl(loopbackOf(host))}:${port}`;
-    const answer = await ask(`${origin}${challengePath}${token}`, { signal, redirect: 'manual' });
+    const url = `${localUrl(listening)}${challengePath}${token}`;
+    const answer = await ask(url, { signal, redirect: 'manual' });
     return answer.ok && (await answer.text()) === text;
   } catch {
     return false;

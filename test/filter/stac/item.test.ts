@@ -1,5 +1,6 @@
 /** Items and their collections, checked with the validator of the STAC community and the published schemas. */
 import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
 import { collectionId, readCollectionId } from '../../../src/filter/stac/collections.ts';
 import type { TestRecord } from '../../store/products/product-context.ts';
@@ -21,13 +22,33 @@ describe('an item', () => {
   it('of any product is valid against the published schemas of STAC and its extensions', async (context) => {
     if (!existsSync(schemaFolder))
       context.skip('the folder ../shared/fixtures/stac-schemas is not there');
-    const items = sampleItems(1, 'http://localhost:8080').map(({ item }) => item);
+    const items = sampleItems(1).map(({ item }) => item);
     expect(await validateStac(items)).toEqual({ faults: [], checked: items.length });
     const extensions = new Set(items.flatMap((item) => item.stac_extensions));
     const known = ['eo', 'sat', 'sar', 'grid', 'processing'].map((name) =>
       expect.stringContaining(`/${name}/`),
     );
     expect([...extensions]).toEqual(expect.arrayContaining(known));
+  });
+
+  it('has properties of the radar extension only if it declares the extension', () => {
+    const uses = sampleItems().map(({ item }) => [
+      Object.keys(item.properties).some((name) => name.startsWith('sar:')),
+      (item.stac_extensions ?? []).some((url) => url.includes('/sar/')),
+    ]);
+    for (const [hasProperties, declares] of uses) expect(hasProperties).toBe(declares);
+    expect(uses.filter(([hasProperties]) => hasProperties).length).toBeGreaterThan(0);
+  });
+
+  it('has assets with types, so that clients show the quicklook', async () => {
+    const { default: create } = await import(createRequire(import.meta.url).resolve('stac-js'));
+    const items = sampleItems().map(({ item }) => item);
+    for (const { assets } of items) {
+      for (const asset of Object.values(assets)) expect(asset.type).toMatch(/^\w+\/[\w-]+$/);
+      const shown = create({ ...items[0], assets }).getThumbnails();
+      expect(shown).toHaveLength('quicklook' in assets ? 1 : 0);
+    }
+    expect(items.some(({ assets }) => 'quicklook' in assets)).toBe(true);
   });
 
   it('has the values of the record under the names of the extensions', () => {
@@ -57,7 +78,6 @@ describe('an item', () => {
           attribute('sunAzimuthAngle', 120, 'Double'),
         ],
       }),
-      'http://localhost:8080',
     );
     expect(item.collection).toBe('SENTINEL-1.IW_GRDH_1S');
     expect(item.properties).toEqual({
@@ -93,7 +113,8 @@ describe('an item', () => {
     const links = Object.fromEntries(item.links.map(({ rel, href }) => [rel, href]));
     expect(links).toMatchObject({
       self: `http://localhost:8080/stac/collections/SENTINEL-1.IW_GRDH_1S/items/${item.id}`,
-      via: `http://localhost:8080/odata/v1/Products(${item.id})`,
+      via: `https://catalogue.test/odata/v1/Products(${item.id})`,
+      alternate: `http://localhost:8080/odata/v1/Products(${item.id})`,
       'version-history': `http://localhost:8080/api/notifications?productId=${item.id}`,
       describedby: `http://localhost:8080/api/summaries?productId=${item.id}`,
     });

@@ -168,12 +168,17 @@ const errorStatuses: Readonly<Record<number, string>> = {
   503: 'The query cannot be answered now: too many queries wait, it took more than 30 s, or there is no product index. Retry after the time in Retry-After.',
 };
 
+/** Parts of an OpenAPI document that describe the login. */
+export const securitySchemes = {
+  login: { type: 'http', scheme: 'basic', description: 'The user name is `earshot`.' },
+};
+export const security = [{ login: [] }];
+
 /** Builds the OpenAPI document. `passwordNeeded` adds Basic authentication. */
 export function openApiDocument(
   routes: readonly ApiRoute[],
   { passwordNeeded }: { passwordNeeded: boolean },
 ): object {
-  const login = { type: 'http', scheme: 'basic', description: 'The user name is `earshot`.' };
   return {
     openapi: '3.1.0',
     info: {
@@ -185,9 +190,9 @@ export function openApiDocument(
     paths: Object.fromEntries(routes.map((route) => [route.path, { get: operationOf(route) }])),
     components: {
       schemas: { Problem: schemaOf(problem, 'output') },
-      ...(passwordNeeded ? { securitySchemes: { login } } : {}),
+      ...(passwordNeeded ? { securitySchemes } : {}),
     },
-    ...(passwordNeeded ? { security: [{ login: [] }] } : {}),
+    ...(passwordNeeded ? { security } : {}),
   };
 }
 

@@ -104,7 +104,8 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
 
   const lineFor = (rows: unknown) => bySize(productLine, rows);
   addODataRoutes(app, { products, lineFor, newRequestId });
-  addStacRoutes(app, { ...options, lineFor });
+  const passwordNeeded = options.authorize !== null;
+  addStacRoutes(app, { ...options, passwordNeeded, lineFor });
 
   // Any answer shows that the process and its event loop work.
   app.get('/healthz', () => new Response('ok'));
@@ -139,7 +140,6 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     app.get(route.path, (c) => answerApi(route, bySize(line, c.req.query('limit')), c));
   }
   const table = routes.map(({ route }) => route);
-  const passwordNeeded = options.authorize !== null;
   app.get('/api/openapi.json', (c) => c.json(openApiDocument(table, { passwordNeeded })));
 
   const paths = { paths: pathsOf(table) };

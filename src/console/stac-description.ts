@@ -2,11 +2,13 @@
 import { html } from 'hono/html';
 import type { StacCatalog, StacCollection, StacLink } from 'stac-ts';
 import { formatDateUs } from '../domain/dates.ts';
+import type { Box } from '../domain/filter-tree.ts';
 import type { CollectionSummary } from '../domain/products.ts';
 import { collectionId } from '../filter/stac/collections.ts';
 import { isUpperCase } from '../filter/stac/conditions.ts';
 import { stacVersion } from '../filter/stac/item.ts';
 import { queryableProperties } from '../filter/stac/properties.ts';
+import { security, securitySchemes } from './api-route.ts';
 import { limitDefault, limitMax, searchParameters } from './stac-search.ts';
 
 const json = { type: 'application/json' };
@@ -24,6 +26,8 @@ export const conformsTo: readonly string[] = [
   `${stacApi}/collections`,
   `${stacApi}/ogcapi-features`,
   `${stacApi}/item-search`,
+  `${stacApi}-rc.1/collection-search`,
+  `${ogc}/ogcapi-common-2/1.0/conf/simple-query`,
   ...['fields', 'sort', 'filter'].map((one) => `${stacApi}/item-search#${one}`),
   ...['fields', 'sort'].map((one) => `${stacApi}/ogcapi-features#${one}`),
   ...['core', 'oas30', 'geojson'].map((one) => `${ogc}/ogcapi-features-1/1.0/conf/${one}`),
@@ -85,11 +89,14 @@ function titleOf({ mission, productType }: CollectionSummary): string {
 const sentinelTerms =
   'https://sentinels.copernicus.eu/documents/247904/690755/Sentinel_Data_Legal_Notice';
 
-/** Returns a collection. The box of an unknown extent is the globe. */
+/** Box of an unknown extent. */
+export const globe: Box = { west: -180, south: -90, east: 180, north: 90 };
+
+/** Returns a collection. */
 export function toStacCollection(root: string, summary: CollectionSummary): StacCollection {
   const id = collectionId(summary);
   const { box, sensingStartUs, sensingEndUs, products } = summary;
-  const { west = -180, south = -90, east = 180, north = 90 } = box ?? {};
+  const { west, south, east, north } = box ?? globe;
   const time = (us: number | null) => (us === null ? null : formatDateUs(us));
   const self = collectionUrl(root, id);
   const isSentinel = summary.mission?.startsWith('SENTINEL-') === true;
@@ -113,6 +120,8 @@ export function toStacCollection(root: string, summary: CollectionSummary): Stac
     id,
     title: titleOf(summary),
     description: `Products of ${titleOf(summary)}, of which notifications were received: ${products} when this list was made.`,
+    // OGC API Features; some of its clients list no other collections.
+    itemType: 'feature',
     license: isSentinel ? 'proprietary' : 'various',
     extent: {
       spatial: { bbox: [[west, south, east, north]] },
@@ -183,14 +192,18 @@ interface OpenApi {
   info: { title: string; version: string };
   servers: { url: string }[];
   paths: Record<string, Record<string, Operation>>;
+  components?: object;
+  security?: object;
 }
 
 const pathParameters = (names: readonly string[]) =>
   names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } }));
 
+const limitSchema = { type: 'integer', minimum: 1, maximum: limitMax };
+
 /** Schemas of parameters that are lists or numbers; the others are texts. */
 const parameterForms: Readonly<Record<string, object>> = {
-  limit: { schema: { type: 'integer', minimum: 1, maximum: limitMax, default: limitDefault } },
+  limit: { schema: { ...limitSchema, default: limitDefault } },
   'filter-lang': { schema: { type: 'string', enum: ['cql2-text', 'cql2-json', 'cql-text'] } },
   ...Object.fromEntries(
     ['collections', 'ids', 'sortby', 'fields'].map((name) => [
@@ -205,32 +218,50 @@ const parameterForms: Readonly<Record<string, object>> = {
   },
 };
 
-function queryParameters(names: readonly string[]) {
-  return names.map((name) => ({
+/** Parameters of the list of collections. */
+export const collectionParameters: typeof searchParameters = {
+  bbox: { description: 'Only collections whose box intersects this box: west,south,east,north.' },
+  datetime: {
+    description: 'Only collections whose sensing times intersect this time or interval.',
+  },
+  limit: { description: `Collections per page, at most ${limitMax}, which is the default.` },
+  token: { description: 'Place of the page, as in the links next and prev.' },
+  f: { description: 'Format; the list is JSON.' },
+};
+
+function queryParameters(parameters: typeof searchParameters, forms = parameterForms) {
+  return Object.entries(parameters).map(([name, { description = '' }]) => ({
     name,
     in: 'query',
     required: false,
-    description: searchParameters[name]?.description ?? '',
+    description,
     schema: { type: 'string' },
-    ...parameterForms[name],
+    ...forms[name],
   }));
 }
 
 /** Returns the description in OpenAPI 3.0, which clients of OGC API Features read. */
-export function stacOpenApi(root: string): OpenApi {
+export function stacOpenApi(root: string, passwordNeeded: boolean): OpenApi {
   const get = (summary: string, parameters: Operation['parameters'] = [], type = json.type) => ({
     get: { summary, parameters, responses: answers(summary, type) },
   });
   const collection = pathParameters(['collectionId']);
-  const searchQuery = queryParameters(Object.keys(searchParameters));
+  const searchQuery = queryParameters(searchParameters);
   return {
     openapi: '3.0.3',
     info: { title: 'earshot STAC API', version: '1.0.0' },
     servers: [{ url: root }],
+    ...(passwordNeeded ? { components: { securitySchemes }, security } : {}),
     paths: {
       '/': get('Landing page'),
       '/conformance': get('Conformance classes'),
-      '/collections': get('Collections'),
+      '/collections': get(
+        'Collections',
+        queryParameters(collectionParameters, {
+          ...parameterForms,
+          limit: { schema: limitSchema },
+        }),
+      ),
       '/collections/{collectionId}': get('A collection', collection),
       '/collections/{collectionId}/queryables': get('Queryables', collection, schemaType),
       '/collections/{collectionId}/items': get(
@@ -257,15 +288,19 @@ export function stacOpenApi(root: string): OpenApi {
 }
 
 /** Returns the same description for people. */
-export async function stacApiPage(root: string): Promise<string> {
-  const { info, paths } = stacOpenApi(root);
+export async function stacApiPage(root: string, passwordNeeded: boolean): Promise<string> {
+  const { info, paths } = stacOpenApi(root, passwordNeeded);
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, one]) => ({ path, method, ...one })),
   );
   const page = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>${info.title}</title></head><body>
 <h1>${info.title}</h1>
-<p>Root: <code>${root}</code>. The same as <a href="api">OpenAPI 3.0</a>. Errors are problem JSON (RFC 9457).</p>
+<p>Root: <code>${root}</code>. The same as <a href="api">OpenAPI 3.0</a>. Errors are problem JSON (RFC 9457).${
+    passwordNeeded
+      ? html` Requests need Basic authentication; the user name is <code>earshot</code>.`
+      : ''
+  }</p>
 ${operations.map(
   ({
     path,

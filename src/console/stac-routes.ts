@@ -13,6 +13,12 @@ import { jsonAnswer, requestedUrl, stacPath, stacProblem } from './errors.ts';
 import { readProductPage } from './products-route.ts';
 import { type Environment, type QueryLine, sent } from './query-line.ts';
 import {
+  type CollectionList,
+  createCollectionList,
+  pageOfCollections,
+} from './stac-collections.ts';
+import {
+  collectionParameters,
   collectionUrl,
   conformsTo,
   landingPage,
@@ -25,6 +31,7 @@ import {
   toStacCollection,
 } from './stac-description.ts';
 import {
+  isBackwards,
   queryOf,
   readSearchBody,
   readSearchParameters,
@@ -57,13 +64,12 @@ interface StacSource {
   products: Products;
   collections: CollectionList;
   catalogueUrl: string;
+  /** True if requests need the password of the private listener. */
+  passwordNeeded: boolean;
   newRequestId: () => string;
   /** Aborts the query. */
   signal: AbortSignal;
 }
-
-/** Lists collections; rejects as `Products` does. */
-type CollectionList = () => Promise<readonly CollectionSummary[]>;
 
 /** Maximum size of the body of a search: an area of thousands of positions. */
 const searchBytesMax = 524_288;
@@ -72,22 +78,19 @@ const searchBytesMax = 524_288;
 export function addStacRoutes(
   app: Hono<Environment>,
   {
-    products,
-    catalogueUrl,
     nowUs,
-    newRequestId,
     lineFor,
-  }: Pick<StacSource, 'products' | 'catalogueUrl' | 'newRequestId'> & {
+    ...source
+  }: Omit<StacSource, 'collections' | 'signal'> & {
     nowUs: () => number;
     /** Chooses by the number of rows. */
     lineFor: (rows: unknown) => QueryLine;
   },
 ): void {
-  const collections = createCollectionList(products, nowUs);
+  const collections = createCollectionList(source.products, nowUs);
   const answer = (c: Context<Environment>, rows: unknown, search?: StacSearch) =>
     lineFor(rows)(
-      (signal) =>
-        answerStac(c, { products, collections, catalogueUrl, newRequestId, signal }, search),
+      (signal) => answerStac(c, { ...source, collections, signal }, search),
       c.req.raw.signal,
       sent(c),
     );
@@ -96,7 +99,7 @@ export function addStacRoutes(
   const tooLarge = new AppError('too_large', `A search may have at most ${searchBytesMax} bytes.`);
   // The rest of the body is not read, so that the connection cannot be used again.
   const onError = async () => {
-    const answer = await stacProblem(tooLarge, newRequestId());
+    const answer = await stacProblem(tooLarge, source.newRequestId());
     answer.headers.set('Connection', 'close');
     return answer;
   };
@@ -104,41 +107,6 @@ export function addStacRoutes(
     const search = readSearchBody(await c.req.text());
     return answer(c, search.limit, search);
   });
-}
-
-/** A list may be out of date by this multiple of the time that it takes to read. */
-const reuseFactor = 20;
-
-/** Maximum time to read the list. */
-const listTimeoutMs = 60_000;
-
-/**
- * Creates the list of collections, which reads the whole index: it is read again after changes, but costs at most a
- * twentieth of the time. `nowUs` is the clock.
- */
-function createCollectionList(products: Products, nowUs: () => number): CollectionList {
-  let last: { position: number; readAtUs: number; tookUs: number } | undefined;
-  let list: readonly CollectionSummary[] = [];
-  let reading: Promise<readonly CollectionSummary[]> | undefined;
-  const read = async (position: number, startUs: number) => {
-    list = await products.collections(AbortSignal.timeout(listTimeoutMs));
-    const endUs = nowUs();
-    last = { position, readAtUs: endUs, tookUs: Math.max(0, endUs - startUs) };
-    return list;
-  };
-  return async () => {
-    const position = await products.indexedPosition();
-    const startUs = nowUs();
-    const isCurrent = last?.position === position;
-    const isRecent =
-      last !== undefined && Math.abs(startUs - last.readAtUs) < reuseFactor * last.tookUs;
-    if (isCurrent || isRecent) return list;
-    // Concurrent requests share one reading.
-    reading ??= read(position, startUs).finally(() => {
-      reading = undefined;
-    });
-    return reading;
-  };
 }
 
 /** Answers a request below `stacPath`; `search` is that of a POST. Rejects with `invalid` and `not_found`. */
@@ -167,8 +135,8 @@ async function answerCollections(parts: string[], request: StacRequest): Promise
   const { url, root } = request;
   const [id, member, item, ...more] = parts;
   if (member === 'items' && id !== undefined && parts.length === 2) return answerItems(id, request);
-  requireKnown(url, ['f']);
   if (id === undefined) return answerCollectionList(request);
+  requireKnown(url, ['f']);
   if (member === 'items' && item !== undefined && more.length === 0) {
     return answerItem(id, item, request);
   }
@@ -201,28 +169,37 @@ const unknownPath = () =>
 const noScripts = "default-src 'none'; frame-ancestors 'none'";
 
 async function answerDescription(name: string, request: StacRequest): Promise<Response> {
-  const { root } = request;
+  const { root, passwordNeeded } = request;
   if (name === 'conformance') return answerJson({ conformsTo });
-  if (name === 'api') return answerJson(stacOpenApi(root), openApiType);
+  if (name === 'api') return answerJson(stacOpenApi(root, passwordNeeded), openApiType);
   if (name === 'api.html') {
     const headers = {
       'Content-Type': 'text/html; charset=utf-8',
       'Content-Security-Policy': noScripts,
     };
-    return new Response(await stacApiPage(root), { headers });
+    return new Response(await stacApiPage(root, passwordNeeded), { headers });
   }
   if (name === 'queryables') return answerQueryables(request);
   throw unknownPath();
 }
 
-async function answerCollectionList({ root, url, collections }: StacRequest): Promise<Response> {
-  const all = await collections();
+async function answerCollectionList(request: StacRequest): Promise<Response> {
+  const { root, url } = request;
+  requireKnown(url, Object.keys(collectionParameters));
+  const search = readSearchParameters(url.searchParams);
+  const { collections, matched, tokens } = pageOfCollections(await request.collections(), search);
+  const type = 'application/json';
   return answerJson({
-    collections: all.map((one) => toStacCollection(root, one)),
+    collections: collections.map((one) => toStacCollection(root, one)),
+    numberMatched: matched,
+    numberReturned: collections.length,
     links: [
-      { rel: 'self', href: url.href, type: 'application/json' },
-      { rel: 'root', href: root, type: 'application/json' },
-      { rel: 'parent', href: root, type: 'application/json' },
+      { rel: 'self', href: url.href, type },
+      { rel: 'root', href: root, type },
+      { rel: 'parent', href: root, type },
+      ...tokens.map(({ rel, token }) => ({
+        ...{ rel, href: withParameter(url, 'token', token), type },
+      })),
     ],
   });
 }
@@ -261,14 +238,14 @@ function requireKnown({ searchParams }: URL, known: readonly string[]): void {
 function answerSearch(request: StacRequest): Promise<Response> {
   const search = readSearchParameters(request.url.searchParams);
   return answerPage(search, request, {
-    next: (token) => ({ href: withParameter(request.url, 'token', token) }),
+    page: (token) => ({ href: withParameter(request.url, 'token', token) }),
   });
 }
 
 function answerPost(request: StacRequest, search: StacSearch): Promise<Response> {
   const href = request.url.href;
   return answerPage(search, request, {
-    next: (token) => ({ href, method: 'POST', body: { ...search, token } }),
+    page: (token) => ({ href, method: 'POST', body: { ...search, token } }),
   });
 }
 
@@ -280,7 +257,7 @@ async function answerItems(id: string, request: StacRequest): Promise<Response> 
   return answerPage(search, request, {
     ...(key === null ? {} : { within: inCollection(key) }),
     collection: { rel: 'collection', href: collectionUrl(root, id), type: 'application/json' },
-    next: (token) => ({ href: withParameter(url, 'token', token) }),
+    page: (token) => ({ href: withParameter(url, 'token', token) }),
     // The list of collections may be older than the newest product.
     onEmpty: () => requireCollection(id, request),
   });
@@ -294,18 +271,30 @@ async function answerPage(
   options: {
     within?: Expression;
     collection?: object;
-    next: (token: string) => object;
+    /** Returns a link to another page. */
+    page: (token: string) => object;
     onEmpty?: () => Promise<unknown>;
   },
 ): Promise<Response> {
   const query = queryOf(search, options.within);
   const page = await readProductPage({ products, signal }, query, false);
   if (page.found.length === 0) await options.onEmpty?.();
-  const items = page.found.map((one) => {
+  const backwards = isBackwards(search);
+  const found = backwards ? page.found.toReversed() : page.found;
+  const items = found.map((one) => {
     return withFields(toStacItem(one, { catalogueUrl, base: url.origin }), search);
   });
   const isWhole = page.next === null && search.token === undefined;
-  const next = page.next === null ? null : options.next(tokenOf(search, page.next));
+  const hasMore = page.next !== null;
+  const ends = [
+    { rel: 'prev', end: found[0], exists: backwards ? hasMore : search.token !== undefined },
+    { rel: 'next', end: found.at(-1), exists: backwards || hasMore },
+  ] as const;
+  const pages = ends.flatMap(({ rel, end, exists }) => {
+    if (end === undefined || !exists) return [];
+    const { token } = tokenOf(search, rel, products.keyOf(end.row, query));
+    return [{ rel, type: geoJsonType, ...options.page(token) }];
+  });
   const body = {
     type: 'FeatureCollection',
     features: items,
@@ -315,7 +304,7 @@ async function answerPage(
       { rel: 'self', href: url.href, type: geoJsonType },
       { rel: 'root', href: root, type: 'application/json' },
       ...(options.collection === undefined ? [] : [options.collection]),
-      ...(next === null ? [] : [{ rel: 'next', type: geoJsonType, ...next }]),
+      ...pages,
     ],
   };
   return jsonAnswer(body, { 'Content-Type': geoJsonType, ...page.headers });

@@ -2,7 +2,12 @@
 import { z } from 'zod';
 import { AppError, errorText } from '../domain/app-error.ts';
 import type { FilterTree } from '../domain/filter-tree.ts';
-import type { ProductKey, ProductOrder, ProductQuery } from '../domain/products.ts';
+import {
+  defaultOrderOf,
+  type ProductKey,
+  type ProductOrder,
+  type ProductQuery,
+} from '../domain/products.ts';
 import { jsonOf } from '../domain/text.ts';
 import { and, type Expression, expression, or } from '../filter/builder.ts';
 import { filterTermsMax } from '../filter/cursor.ts';
@@ -62,7 +67,11 @@ const search = z
       .optional()
       .describe('Only items that intersect this GeoJSON geometry. Not together with bbox.'),
     limit: z.int().min(1).optional().describe(`Items per page, at most ${limitMax}.`),
-    token: z.string().max(200).optional().describe('Start of the page, as in the next link.'),
+    token: z
+      .string()
+      .max(1_000)
+      .optional()
+      .describe('Place of the page, as in the links next and prev.'),
     filter: z
       .union([z.string(), z.looseObject({})])
       .optional()
@@ -160,10 +169,7 @@ function parsed(body: unknown): StacSearch {
 }
 
 /** Returns the query of a search. Reports all faults at once. Throws `invalid`. */
-export function queryOf(
-  search: StacSearch,
-  within?: Expression,
-): ProductQuery & { limit: number; order?: NonNullable<ProductQuery['order']> } {
+export function queryOf(search: StacSearch, within?: Expression): ProductQuery & { limit: number } {
   const faults: string[] = [];
   const attempt = <Result>(read: () => Result): Result | undefined => {
     try {
@@ -191,10 +197,16 @@ export function queryOf(
   return {
     entity: 'Products',
     filter: conditions.length === 0 ? null : and(...conditions).tree,
-    ...(order === undefined ? {} : { order }),
+    order: isBackwards(search) ? reversed(order) : (order ?? defaultOrder),
     ...(after === undefined ? {} : { after }),
     limit: Math.min(search.limit ?? limitDefault, limitMax),
   };
+}
+
+const defaultOrder = defaultOrderOf('Products');
+
+function reversed({ by, direction } = defaultOrder): NonNullable<ProductQuery['order']> {
+  return { by, direction: direction === 'asc' ? 'desc' : 'asc' };
 }
 
 /** Conditions and literals of `in`, as in filters of OData. An area takes as long as ten others. */
@@ -264,9 +276,33 @@ function orderOf({ sortby }: StacSearch): ProductQuery['order'] {
   );
 }
 
-/** Returns the token of the page after a key. It contains the order, as keys of other orders lead to other pages. */
-export function tokenOf(search: StacSearch, key: ProductKey): string {
-  return `${orderText(search)}${cursorText(key)}`;
+type PageRel = 'next' | 'prev';
+
+/** Returns a link to the page after or before a place, without its URL. */
+export function pageToken(rel: PageRel, place: string): { rel: PageRel; token: string } {
+  return { rel, token: `${rel}.${place}` };
+}
+
+/** Reads a token; without one, the place is before the first page. Throws `invalid`. */
+export function readPageToken(token = 'next.'): { rel: PageRel; place: string } {
+  const [, rel, place = ''] = /^(next|prev)\.(.*)$/s.exec(token) ?? [];
+  if (rel === 'next' || rel === 'prev') return { rel, place };
+  throw invalidToken();
+}
+
+/** Returns true for a page that is read from its end, in the reverse order. */
+export function isBackwards({ token }: StacSearch): boolean {
+  return readPageToken(token).rel === 'prev';
+}
+
+const invalidToken = () =>
+  new AppError('invalid', 'The token is invalid.', {
+    advice: 'Use the links next and prev of a page.',
+  });
+
+/** Returns the token of a page of items. It contains the order, as keys of other orders lead to other pages. */
+export function tokenOf(search: StacSearch, rel: PageRel, key: ProductKey) {
+  return pageToken(rel, `${orderText(search)}${cursorText(key)}`);
 }
 
 function orderText({ sortby = [] }: StacSearch): string {
@@ -274,14 +310,12 @@ function orderText({ sortby = [] }: StacSearch): string {
 }
 
 function keyOf(search: StacSearch): ProductQuery['after'] {
-  const { token } = search;
-  if (token === undefined) return undefined;
+  if (search.token === undefined) return undefined;
+  const { place } = readPageToken(search.token);
   const order = orderText(search);
-  const key = token.startsWith(order) ? readCursor(token.slice(order.length)) : null;
-  if (key !== null) return key;
-  throw new AppError('invalid', 'The token is invalid.', {
-    advice: 'Use the next link of the previous page.',
-  });
+  const key = place.startsWith(order) ? readCursor(place.slice(order.length)) : null;
+  if (key === null) throw invalidToken();
+  return key;
 }
 
 /** Fields of an item without `properties`, which a search with `fields` returns in any case. */

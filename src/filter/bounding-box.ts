@@ -20,7 +20,8 @@ export function parseBoundingBox(text: string): BoundingBox {
   return { geometry: geometryOf(box), warning: warningOf(box) };
 }
 
-function readBox(text: string): Box {
+/** Returns the sides of a box, also of one without area. Throws `invalid`. */
+export function readBox(text: string): Box {
   const numbers = text.split(',').map((part) => (part.trim() === '' ? Number.NaN : Number(part)));
   const [west = 0, south = 0, east = 0, north = 0] = numbers;
   if (numbers.length !== 4 || !numbers.every(Number.isFinite)) {

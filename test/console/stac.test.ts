@@ -11,32 +11,8 @@ import { productView } from '../../src/filter/product-view.ts';
 import { collectionId, collectionOfView } from '../../src/filter/stac/collections.ts';
 import { schemaFolder, validateStac } from '../filter/stac/schemas.ts';
 import { realRecords } from '../store/products/product-context.ts';
-import { type Answer, type Console, follow, openConsole, openFilled } from './console-context.ts';
-
-const query = (path: string, parameters: Record<string, string>) =>
-  `/stac${path}?${new URLSearchParams(parameters)}`;
-
-const nextOf = (json: Answer['json']): string | null =>
-  json.links.find(({ rel }: { rel: string }) => rel === 'next')?.href ?? null;
-
-const idsOf = (answers: readonly Answer[]): string[] =>
-  answers.flatMap(({ json }) => json.features.map(({ id }: { id: string }) => id));
-
-function post({ get }: Pick<Console, 'get'>, body: unknown, target = '/stac/search') {
-  const headers = { 'Content-Type': 'application/json' };
-  return get(target, { method: 'POST', headers, body: JSON.stringify(body) });
-}
-
-/** Follows the links of a search by POST, which contain the body of the next request. */
-async function followPosts(context: Pick<Console, 'get'>, body: object): Promise<Answer[]> {
-  const answers = [await post(context, body)];
-  for (;;) {
-    const next = answers.at(-1)?.json.links.find(({ rel }: { rel: string }) => rel === 'next');
-    if (next === undefined || answers.length > 100) return answers;
-    expect(next.method).toBe('POST');
-    answers.push(await post(context, next.body, next.href));
-  }
-}
+import { follow, openConsole, openFilled, openWithPassword } from './console-context.ts';
+import { followPosts, idsOf, nextOf, post, query } from './stac-answers.ts';
 
 describe('a STAC client', () => {
   it('walks from the landing page to collections, items and records by links', async (context) => {
@@ -192,6 +168,16 @@ describe('a STAC client', () => {
       ],
     };
     const alongLine = await found({ intersects: line });
+    const edge = {
+      type: 'LineString',
+      coordinates: [
+        [west, south],
+        [east, south],
+      ],
+    };
+    expect(await found({ bbox: [west, south, east, south] })).toEqual(
+      await found({ intersects: edge }),
+    );
     expect(alongLine).toContain(first.id);
     expect(alongLine.every((id: string) => inBox.includes(id))).toBe(true);
     const collection = { type: 'GeometryCollection', geometries: [line] };
@@ -329,6 +315,20 @@ describe('a STAC client', () => {
       const { status } = await get(query('/search', { filter: `"${name}" IS NULL`, limit: '1' }));
       expect([name, status]).toEqual([name, 200]);
     }
+  });
+});
+
+describe('a description of the STAC API', () => {
+  it('names the login if there is a password', async () => {
+    const headers = { Authorization: `Basic ${btoa('earshot:a: word')}` };
+    const { get } = await openWithPassword();
+    const { json } = await get('/stac/api', { headers });
+    expect(json.components.securitySchemes.login).toMatchObject({ type: 'http', scheme: 'basic' });
+    expect(json.security).toEqual([{ login: [] }]);
+    expect((await get('/stac/api.html', { headers })).text).toContain('Basic authentication');
+    const open = await (await openConsole()).get('/stac/api');
+    expect(open.json).not.toHaveProperty('security');
+    expect(open.json).not.toHaveProperty('components');
   });
 });
 

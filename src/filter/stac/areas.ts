@@ -1,8 +1,8 @@
 /** Areas of searches as conditions on the footprint: GeoJSON of any type, and boxes. */
 import { z } from 'zod';
 import { AppError } from '../../domain/app-error.ts';
-import type { Geometry, Position, Ring } from '../../domain/filter-tree.ts';
-import { parseBoundingBox } from '../bounding-box.ts';
+import type { Box, Geometry, Position, Ring } from '../../domain/filter-tree.ts';
+import { parseBoundingBox, readBox } from '../bounding-box.ts';
 import { type Expression, expression, intersects, or } from '../builder.ts';
 import { partOf } from '../product-record.ts';
 
@@ -17,17 +17,18 @@ const positionsMax = 20_000;
 /** Matches products with a footprint. */
 export const everywhere: Expression = inBox([-180, -90, 180, 90]);
 
-/**
- * Matches products whose footprint intersects a box: `[west, south, east, north]`, or with heights, which are ignored.
- * A box without height or width is a line. Throws `invalid`.
- */
-export function inBox(numbers: readonly number[]): Expression {
+/** Returns a box of `[west, south, east, north]`, or with heights, which are ignored. Throws `invalid`. */
+export function boxOf(numbers: readonly number[]): Box {
   const [x1, y1, , x2, y2] = numbers;
-  const sides = numbers.length === 6 ? [x1, y1, x2, y2] : numbers;
-  // Also checks the numbers.
-  const { geometry } = parseBoundingBox(sides.join(','));
-  const [west = 0, south = 0, east = 0, north = 0] = sides;
-  if ((west === east) === (south === north)) return withGeometry(geometry);
+  return readBox((numbers.length === 6 ? [x1, y1, x2, y2] : numbers).join(','));
+}
+
+/** Matches products whose footprint intersects a box; one without height or width is a line. Throws `invalid`. */
+export function inBox(numbers: readonly number[]): Expression {
+  const { west, south, east, north } = boxOf(numbers);
+  if ((west === east) === (south === north)) {
+    return withGeometry(parseBoundingBox([west, south, east, north].join(',')).geometry);
+  }
   const start: Position = [west, south];
   const end: Position = [east, north];
   const isAcross = west > east;

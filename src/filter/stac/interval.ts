@@ -4,7 +4,7 @@ import { parseDate } from '../../domain/dates.ts';
 import { and, type Expression, expression } from '../builder.ts';
 
 /** Both ends are included; null: open. */
-interface Interval {
+export interface Interval {
   fromUs: number | null;
   toUs: number | null;
 }

@@ -82,11 +82,11 @@ export function pageOfCollections(
 
 type CollectionTest = (summary: CollectionSummary) => boolean;
 
-const meets = (wanted: Box): CollectionTest => {
-  const ranges = rangesOf(wanted);
+const meets = (area: Box): CollectionTest => {
+  const ranges = rangesOf(area);
   return ({ box }) => {
     const { west, south, east, north } = box ?? globe;
-    const isBetween = south <= wanted.north && north >= wanted.south;
+    const isBetween = south <= area.north && north >= area.south;
     return isBetween && ranges.some(([from, to]) => west <= to && east >= from);
   };
 };

@@ -25,11 +25,11 @@ export function post({ get }: Pick<Console, 'get'>, body: unknown, target = '/st
 export async function followPosts(
   context: Pick<Console, 'get'>,
   body: object,
-  wanted = 'next',
+  rel = 'next',
 ): Promise<Answer[]> {
   const answers = [await post(context, body)];
   for (;;) {
-    const link = answers.at(-1)?.json.links.find(({ rel }: { rel: string }) => rel === wanted);
+    const link = answers.at(-1)?.json.links.find((one: { rel: string }) => one.rel === rel);
     if (link === undefined || answers.length > 100) return answers;
     expect(link.method).toBe('POST');
     answers.push(await post(context, link.body, link.href));

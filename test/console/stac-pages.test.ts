@@ -40,7 +40,7 @@ describe('a list of items', () => {
     expect(pagesOf(postedBack)).toEqual(pagesOf(pages).toReversed());
   });
 
-  it('finds newer items before the first page, and none after a deletion of all others', async () => {
+  it('finds newer items before the first page; an empty page leads to no other', async () => {
     const context = await openFilled(6);
     const [first, second] = await follow(context, '/stac/search?limit=3', nextOf);
     const newer = generatedProducts(7).products.slice(6);

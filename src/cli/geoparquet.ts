@@ -4,6 +4,7 @@
  */
 import { constants, zstdCompressSync } from 'node:zlib';
 import type { ColumnSource, SchemaElement } from 'hyparquet-writer';
+import { millisecondOf } from '../domain/dates.ts';
 import type { Box, Geometry } from '../domain/filter-tree.ts';
 import { type productFields, type productLinkFields, toProductLinks } from '../domain/json-rows.ts';
 import type { FoundProduct, ProductRow } from '../domain/products.ts';
@@ -77,7 +78,10 @@ const text = (read: (row: ProductRow) => string | null): Column => ({
 
 const time = (read: (row: ProductRow) => number | null): Column => ({
   element: elements.time,
-  value: ({ row }) => integerOf(read(row)),
+  value: ({ row }) => {
+    const us = read(row);
+    return integerOf(us) ?? (us === null ? null : BigInt(millisecondOf(us)) * 1000n);
+  },
 });
 
 const integer = (read: (row: ProductRow) => number | null): Column => ({

@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { readGeoJsonFile } from '../config/geojson-file.ts';
 import { AppError, errorText, isAppError } from '../domain/app-error.ts';
-import { parseDate } from '../domain/dates.ts';
+import { millisecondOf, parseDate, readDateUs } from '../domain/dates.ts';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
 import { printable } from '../domain/text.ts';
 import { type BoundingBox, parseBoundingBox } from '../filter/bounding-box.ts';
@@ -312,8 +312,8 @@ function rangeOf({ startUs, endUs, kind }: Moment, text: string): TimeRange {
 
 interface Moment {
   startUs: number;
-  /** Exclusive end of the named day, month or year; for a time, the same as `startUs`. */
-  endUs: number;
+  /** Exclusive end of the named day, month or year, undefined after 9999; for a time, the same as `startUs`. */
+  endUs: number | undefined;
   kind: 'back' | 'span' | 'time';
 }
 
@@ -330,9 +330,9 @@ function moment(text: string, nowUs: number): Moment {
 function calendarSpan([, year = '', month, day]: RegExpExecArray): Moment {
   const start = parseDate(`${year}-${month ?? '01'}-${day ?? '01'}`);
   if (start === null) throw new InvalidArgumentError(advice);
-  const end = new Date(start.us / 1000);
+  const end = new Date(millisecondOf(start.us));
   if (day !== undefined) end.setUTCDate(end.getUTCDate() + 1);
   else if (month !== undefined) end.setUTCMonth(end.getUTCMonth() + 1);
   else end.setUTCFullYear(end.getUTCFullYear() + 1);
-  return { startUs: start.us, endUs: end.getTime() * 1000, kind: 'span' };
+  return { startUs: start.us, endUs: readDateUs(end.toISOString()) ?? undefined, kind: 'span' };
 }

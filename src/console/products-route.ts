@@ -384,9 +384,8 @@ export function cursorText({ value, position }: ProductKey): string {
 
 /** Parses a cursor; returns null for an invalid one. */
 export function readCursor(text: string): ProductKey | null {
-  const [, value, position] = /^(null|-?\d{1,16})_(\d{1,16})$/.exec(text) ?? [];
+  const [, value, position] = /^(null|-?\d{1,18})_(\d{1,16})$/.exec(text) ?? [];
   if (value === undefined || position === undefined) return null;
   const key = { value: value === 'null' ? null : Number(value), position: Number(position) };
-  const isSafe = Number.isSafeInteger(key.position) && Number.isSafeInteger(key.value ?? 0);
-  return isSafe ? key : null;
+  return Number.isSafeInteger(key.position) ? key : null;
 }

@@ -6,6 +6,7 @@
  * time on. An event that was never pushed and was found by a comparison is *recovered*; its entry in the log has the
  * source `reconcile`. All times are microseconds since 1970, UTC.
  */
+import { millisecondOf } from './dates.ts';
 import type { SubscriptionEvent } from './subscription.ts';
 
 /** Duration of an hour, the unit of coverage, in microseconds. */
@@ -162,14 +163,9 @@ interface PushedState {
 }
 
 /**
- * Rounds a date in microseconds down to milliseconds. The catalogue once changed from three to six digits, so one
- * modification may be reported with either; dates of modifications are compared as milliseconds.
+ * Returns the date of an event as written to the log; for modifications, in whole milliseconds. The catalogue once
+ * changed from three to six digits, so one modification may be reported with either.
  */
-export function millisecondOf(us: number): number {
-  return Math.floor(us / 1000);
-}
-
-/** Returns the date of an event as written to the log; for modifications, in whole milliseconds. */
 export function writtenEventUs({ event, eventUs }: Pick<CatalogueEvent, 'event' | 'eventUs'>) {
   return event === 'modified' ? millisecondOf(eventUs) * 1000 : eventUs;
 }

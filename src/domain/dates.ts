@@ -1,6 +1,12 @@
-/** Parses dates of the catalogue: 0 to 9 fractional digits, with or without a time zone. */
+/**
+ * Parses and formats dates of the catalogue: years 0000 to 9999, 0 to 9 fractional digits, with or without a time zone.
+ *
+ * A time is a number of microseconds since 1970-01-01T00:00:00Z. Numbers beyond 2^53, before 1684 and after 2255, are
+ * not exact to the microsecond: such a time has milliseconds, and its number is at most 16 microseconds away from it.
+ * Numbers keep the order of times, and equal times have equal numbers.
+ */
 
-/** A time in microseconds since 1970-01-01T00:00:00Z; `zoned` is true when its text has a time zone. */
+/** `zoned` is true when the text has a time zone. */
 export interface ReadDate {
   us: number;
   zoned: boolean;
@@ -9,21 +15,47 @@ export interface ReadDate {
 const dateTime =
   /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?\s*([Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?$/;
 
+/** Times that are at least this far from 1970 have milliseconds. */
+const exactUsMax = Math.floor(Number.MAX_SAFE_INTEGER / 1_000) * 1_000;
+
+const [firstMs, lastMs] = [
+  Date.parse('0000-01-01T00:00:00.000Z'),
+  Date.parse('9999-12-31T23:59:59.999Z'),
+];
+
+/** First time that can be represented. */
+export const firstDateUs = firstMs * 1_000;
+
 /**
  * Parses an ISO 8601 date, or date and time. Without a time zone it is UTC (facts, catalogue 1.1 and filters 1).
- * Digits below a microsecond are truncated. Returns null for any other text.
+ * Digits below a microsecond, or a millisecond in far years, are truncated. A leap second is the start of the next
+ * second. Returns null for any other text, and outside of the years 0000 to 9999, UTC.
  */
 export function parseDate(text: string): ReadDate | null {
   const match = dateTime.exec(text.trim());
   if (match === null) return null;
   const [, year, month, day, hour = 0, minute = 0, second = 0, fraction = '', zone] = match;
   const days = daysSince1970(Number(year), Number(month), Number(day));
-  if (days === null || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return null;
+  if (days === null || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return null;
   const seconds = (Number(hour) * 60 + Number(minute)) * 60 + Number(second);
   const ms = (days * 86_400 + seconds) * 1_000 - zoneOffsetMs(zone);
-  const us = ms * 1_000 + Number(fraction.padEnd(6, '0').slice(0, 6));
-  // Beyond the year 2255 microseconds are more than a number can hold exactly.
-  return Number.isSafeInteger(us) ? { us, zoned: zone !== undefined } : null;
+  const fractionUs = second === '60' ? 0 : Number(fraction.padEnd(6, '0').slice(0, 6));
+  const us = ms * 1_000 + fractionUs;
+  if (Math.abs(us) < exactUsMax) return { us, zoned: zone !== undefined };
+  const farMs = ms + Math.floor(fractionUs / 1_000);
+  return farMs < firstMs || farMs > lastMs
+    ? null
+    : { us: farMs * 1_000, zoned: zone !== undefined };
+}
+
+/** Parses a date to microseconds; returns null for any other value. */
+export function readDateUs(value: unknown): number | null {
+  return typeof value === 'string' ? (parseDate(value)?.us ?? null) : null;
+}
+
+/** Rounds a time down to milliseconds. */
+export function millisecondOf(us: number): number {
+  return Math.abs(us) < exactUsMax ? Math.floor(us / 1_000) : Math.round(us / 1_000);
 }
 
 /** Days of the last month that was parsed: dates of a product are mostly of the same one. */
@@ -48,8 +80,11 @@ let lastDay = { number: 0, text: '1970-01-01' };
 
 const digits = (value: number, count: number) => String(value).padStart(count, '0');
 
-/** Formats a time as ISO 8601 UTC with six fractional digits, as the catalogue has done since 2024. */
+/**
+ * Formats a time as ISO 8601 UTC with six fractional digits, as the catalogue has done since 2024; three in far years.
+ */
 export function formatDateUs(us: number): string {
+  if (Math.abs(us) >= exactUsMax) return new Date(millisecondOf(us)).toISOString();
   const number = Math.floor(us / dayUs);
   if (number !== lastDay.number) {
     const [text = ''] = new Date(number * 86_400_000).toISOString().split('T');

@@ -14,7 +14,7 @@ export const attributeKinds = ['String', 'Double', 'Integer', 'DateTimeOffset', 
 
 export type AttributeKind = (typeof attributeKinds)[number];
 
-/** A literal. A date in quotes is a text. A date after the year 2255 is treated as the last one before. */
+/** A literal. A date in quotes is a text. */
 export type Literal =
   | { readonly type: 'text'; readonly value: string }
   | { readonly type: 'number'; readonly value: number }

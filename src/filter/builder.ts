@@ -15,6 +15,7 @@
  * ```
  */
 import { AppError } from '../domain/app-error.ts';
+import { readDateUs } from '../domain/dates.ts';
 import type {
   AttributeKind,
   ComparisonOperator,
@@ -28,7 +29,6 @@ import { attributeKindOf, type KindOf, type PublishedName, publishedAttributes }
 import { joinAreas, readAreas } from './geometry/geojson.ts';
 import { geometryFaults } from './geometry/validity.ts';
 import { printFilter } from './print.ts';
-import { readFilterDate } from './values.ts';
 
 /** Matches if every term matches. @example and(collection('SENTINEL-1'), not(name.contains('_COG'))) */
 export function and(...terms: readonly Expression[]): Expression {
@@ -298,16 +298,14 @@ function numberLiteral(value: unknown, subject: string): Literal {
 }
 
 function dateLiteral(value: unknown, subject: string): Literal {
-  const us = typeof value === 'string' ? readFilterDate(value) : usOfDate(value);
+  const us = value instanceof Date ? usOfDate(value) : readDateUs(value);
   if (us !== null) return { type: 'date', us };
   return refuse(subject, value, "a valid Date, or a string such as '2024-05-01T12:00:00Z'");
 }
 
-/** Converts to microseconds, limited to safe integers. */
-function usOfDate(value: unknown): number | null {
-  if (!(value instanceof Date) || Number.isNaN(value.getTime())) return null;
-  const us = value.getTime() * 1000;
-  return Math.min(Number.MAX_SAFE_INTEGER, Math.max(Number.MIN_SAFE_INTEGER, us));
+/** Null for an invalid date, and outside of the years 0000 to 9999. */
+function usOfDate(date: Date): number | null {
+  return Number.isNaN(date.getTime()) ? null : readDateUs(date.toISOString());
 }
 
 function refuse(subject: string, value: unknown, expected: string): never {

@@ -1,6 +1,6 @@
 /** Checks the comparisons, string functions and attribute conditions of a filter. */
 
-import { formatDateUs } from '../domain/dates.ts';
+import { readDateUs } from '../domain/dates.ts';
 import type {
   AttributeKind,
   AttributeNode,
@@ -36,7 +36,7 @@ import {
 } from './hints.ts';
 import type { ParsedFilter } from './parse.ts';
 import { attributeForm, showNumber, showText } from './print.ts';
-import { asTruth, literalDate, readFilterDate } from './values.ts';
+import { asTruth } from './values.ts';
 
 /** Collects the findings of a check, and returns the span of each part of the filter. */
 export class Findings {
@@ -98,7 +98,7 @@ const valueTypes: Readonly<Record<AttributeKind, ValueType>> = {
 function fits(type: ValueType, literal: Literal): boolean {
   if (type === 'guid') return literal.type === 'text';
   if (type !== 'date' || literal.type !== 'text') return literal.type === type;
-  return readFilterDate(literal.value) !== null;
+  return readDateUs(literal.value) !== null;
 }
 
 type FieldNode = ComparisonNode | InNode | TextNode;
@@ -343,22 +343,12 @@ function quotesHint(literal: Literal, published: AttributeKind | undefined, writ
 
 /** Warns about a date, quoted or not, that cannot be stored exactly. */
 function warnInexactDate(findings: Findings, literal: Literal): void {
-  const span = findings.spanOf(literal);
-  const us = literalDate(literal);
-  // The first and last date of the range.
-  if (us === Number.MAX_SAFE_INTEGER || us === Number.MIN_SAFE_INTEGER) {
-    const [outside, limit, inside] =
-      us > 0 ? ['Later', 'last', 'earlier'] : ['Earlier', 'first', 'later'];
-    const message = `The ${limit} date that earshot can store is ${formatDateUs(us)}. ${outside} dates are changed to this date.`;
-    const hint = `No product has such a date. Remove the condition, or use a date that is ${inside}.`;
-    findings.warn(span, { code: 'far-date', message, hint });
-    return;
-  }
   // Records have three fractional digits until 2024, six since (facts, catalogue 2).
   if (!/[.,]\d{7,}/.test(findings.written(literal))) return;
   const message =
     'Dates have six fractional digits in the catalogue; earshot ignores further digits.';
-  findings.warn(span, { code: 'fine-date', message, hint: 'Write at most six digits.' });
+  const hint = 'Write at most six digits.';
+  findings.warn(findings.spanOf(literal), { code: 'fine-date', message, hint });
 }
 
 /** Warns about an integer that is too large to be exact. */

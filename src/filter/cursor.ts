@@ -1,4 +1,5 @@
 /** Splits the text of a filter into tokens, and records the span of each part of the tree. */
+import { readDateUs } from '../domain/dates.ts';
 import type { ComparisonOperator, FilterTree, Literal } from '../domain/filter-tree.ts';
 import { findField } from './fields.ts';
 import {
@@ -11,7 +12,6 @@ import {
 } from './finding.ts';
 import { describeUnexpected, entryOf, undocumentedForm } from './hints.ts';
 import { showText } from './print.ts';
-import { readFilterDate } from './values.ts';
 
 // Size limits, so that no filter can block the program or exhaust its stack.
 
@@ -333,7 +333,7 @@ function literalOf(cursor: Cursor, token: Token): Literal {
     return cursor.fail(token, { code: 'invalid-number', message });
   }
   if (kind === 'date') {
-    const us = readFilterDate(cursor.take().raw);
+    const us = readDateUs(cursor.take().raw);
     if (us !== null) return { type: 'date', us };
     const message = `${quoted(raw)} is not a valid date or time.`;
     return cursor.fail(token, { code: 'invalid-date', message, expected: dateForm });

@@ -102,7 +102,7 @@ function showValue(literal: Literal): string {
     case 'date':
       return formatDateUs(literal.us)
         .replace('T', ' ')
-        .replace(/(?:\.0{6}|(\.\d*?)0*)Z$/, '$1 UTC');
+        .replace(/(?:\.0+|(\.\d*?)0*)Z$/, '$1 UTC');
     default:
       return String(literal.value);
   }

@@ -54,7 +54,6 @@ type FindingCode =
   | 'unknown-collection'
   | 'name-without-collection'
   | 'fine-date'
-  | 'far-date'
   | 'large-number'
   | 'odd-id'
   | 'odd-order'

@@ -1,4 +1,5 @@
 /** View of a product record for filters; any part of the record may be missing, and old forms are read. */
+import { readDateUs } from '../domain/dates.ts';
 import {
   type AttributeKind,
   attributeKinds,
@@ -12,7 +13,7 @@ import type { FoundProduct } from '../domain/products.ts';
 import { toGeoJson } from './geometry/geojson.ts';
 import { isEmptyShape, type Shape, toShape } from './geometry/shape.ts';
 import { collectionOf, type ProductRecord, partOf, textOrNull } from './product-record.ts';
-import { asNumber, readFilterDate } from './values.ts';
+import { asNumber } from './values.ts';
 
 interface StoredAttribute {
   kind: AttributeKind;
@@ -59,10 +60,7 @@ export function productView(record: ProductRecord): ProductView {
       if (textFields.has(field)) return textOrNull(record[field]);
       return field === 'Collection/Name' ? collection() : null;
     },
-    dateUs: (field) => {
-      const text = textOrNull(dateValue(record, field));
-      return text === null ? null : readFilterDate(text);
-    },
+    dateUs: (field) => readDateUs(dateValue(record, field)),
     // Not a getter: V8 would create a hidden class for each view, which only a full collection removes.
     online: typeof record.Online === 'boolean' ? record.Online : null,
     attribute: (name) => attributes().get(name) ?? null,

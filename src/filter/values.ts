@@ -1,6 +1,6 @@
 /** Converts values to the type of a comparison, and compares them (decision 35). */
 
-import { parseDate } from '../domain/dates.ts';
+import { readDateUs } from '../domain/dates.ts';
 import type { AttributeKind, ComparisonOperator, Literal } from '../domain/filter-tree.ts';
 import { textOrNull } from './product-record.ts';
 
@@ -18,10 +18,10 @@ interface AttributeReading {
 /** The literal decides the type; a quoted date is a date if the condition names DateTimeOffset. */
 export function attributeReading(valueKind: AttributeKind, literal: Literal): AttributeReading {
   const quotedDate = valueKind === 'DateTimeOffset' ? literalDate(literal) : null;
-  if (quotedDate !== null) return { type: 'date', literal: quotedDate, read: asDate };
+  if (quotedDate !== null) return { type: 'date', literal: quotedDate, read: readDateUs };
   switch (literal.type) {
     case 'date':
-      return { type: 'date', literal: literal.us, read: asDate };
+      return { type: 'date', literal: literal.us, read: readDateUs };
     case 'number':
       return { type: 'number', literal: literal.value, read: asNumber };
     case 'boolean':
@@ -34,17 +34,13 @@ export function attributeReading(valueKind: AttributeKind, literal: Literal): At
 /** Date of a literal: microseconds since 1970, UTC; null if it is not a date. */
 export function literalDate(literal: Literal): number | null {
   if (literal.type === 'date') return literal.us;
-  return literal.type === 'text' ? readFilterDate(literal.value) : null;
+  return literal.type === 'text' ? readDateUs(literal.value) : null;
 }
 
 /** Returns 1 or 0 for a Boolean or its text. */
 export function asTruth(value: unknown): number | null {
   if (value === true || value === 'true') return 1;
   return value === false || value === 'false' ? 0 : null;
-}
-
-function asDate(value: unknown): number | null {
-  return typeof value === 'string' ? readFilterDate(value) : null;
 }
 
 // Linear time: no two parts match the same digit.
@@ -55,26 +51,6 @@ export function asNumber(value: unknown): number | null {
   const isNumeral = typeof value === 'number' || (typeof value === 'string' && numeral.test(value));
   const read = isNumeral ? Number(value) : Number.NaN;
   return Number.isFinite(read) ? read : null;
-}
-
-const dateParts = /^(\d{4})(-\d\d-\d\d.*)$/s;
-/** First and last year that microseconds can represent completely. */
-const [firstYear, lastYear] = [1685, 2254];
-
-/**
- * Parses a date to microseconds since 1970, UTC; a date without a time zone is UTC. A date out of range becomes the
- * first or last date that microseconds can represent. Null for an invalid date.
- */
-export function readFilterDate(text: string): number | null {
-  const read = parseDate(text);
-  if (read !== null) return read.us;
-  const [, yearText = '', rest = ''] = dateParts.exec(text.trim()) ?? [];
-  const year = Number(yearText);
-  if (yearText === '' || (year >= firstYear && year <= lastYear)) return null;
-  // Checks that the day exists in a year of the same length.
-  const leap = new Date(Date.UTC(2000 + year, 1, 29)).getUTCMonth() === 1;
-  if (parseDate(`${leap ? 2000 : 2001}${rest}`) === null) return null;
-  return year > lastYear ? Number.MAX_SAFE_INTEGER : Number.MIN_SAFE_INTEGER;
 }
 
 type Comparison = (value: Comparable, other: Comparable) => boolean;

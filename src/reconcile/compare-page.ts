@@ -1,11 +1,7 @@
 /** Compares a page of events with the log, and records the missing ones. */
 import { AppError, isAppError } from '../domain/app-error.ts';
-import {
-  type Completeness,
-  coversEvent,
-  millisecondOf,
-  type RecoveredEvent,
-} from '../domain/completeness.ts';
+import { type Completeness, coversEvent, type RecoveredEvent } from '../domain/completeness.ts';
+import { millisecondOf } from '../domain/dates.ts';
 import type { NotificationLog } from '../domain/ports.ts';
 import type { Products, PushedEvent } from '../domain/products.ts';
 import type { SubscriptionEvent } from '../domain/subscription.ts';

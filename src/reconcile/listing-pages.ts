@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
-import { formatDateUs, parseDate } from '../domain/dates.ts';
+import { formatDateUs, readDateUs } from '../domain/dates.ts';
 import type { Entity } from '../domain/filter-tree.ts';
 import type { SubscriptionEvent } from '../domain/subscription.ts';
 import { isBlankFilter } from '../filter/check.ts';
@@ -198,24 +198,20 @@ function msOf({ eventUs }: Pick<ListedEvent, 'eventUs'>): number {
 function readRecord(item: unknown, { dateField }: EventList): ListedEvent | null {
   const record = recordSchema.safeParse(item).data;
   if (record === undefined) return null;
-  const eventUs = dateUs(record[dateField]);
+  const eventUs = readDateUs(record[dateField]);
   const productId = text(record.Id);
   if (productId === null || eventUs === null) return null;
   return {
     productId,
     productName: text(record.Name),
     eventUs,
-    publicationUs: dateUs(record.PublicationDate),
+    publicationUs: readDateUs(record.PublicationDate),
     record,
   };
 }
 
 function text(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
-}
-
-function dateUs(value: unknown): number | null {
-  return typeof value === 'string' ? (parseDate(value)?.us ?? null) : null;
 }
 
 /** Query parts for one kind of event (facts, catalogue 5). */

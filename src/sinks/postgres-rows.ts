@@ -1,5 +1,5 @@
 /** Rows of PostgreSQL sinks, and the statements that write them: a product's row changes only to a newer state. */
-import { formatDateUs, parseDate } from '../domain/dates.ts';
+import { formatDateUs, readDateUs } from '../domain/dates.ts';
 import type { Geometry, Rings } from '../domain/filter-tree.ts';
 import { toGeoJson } from '../filter/geometry/geojson.ts';
 import { factsOfRecord } from '../filter/product-facts.ts';
@@ -55,10 +55,13 @@ export function prepareItem(
 
 type Row = Partial<Record<ProductField, unknown>>;
 
-const timeOf = (us: number | null) => (us === null ? null : formatDateUs(us));
+/** PostgreSQL has no year 0000, but a year 1 BC. */
+const timeText = (text: string | null) => text?.replace(/^0000(.*)/, '0001$1 BC') ?? null;
+
+const timeOf = (us: number | null) => (us === null ? null : timeText(formatDateUs(us)));
 
 function dateOf(value: unknown): string | null {
-  return typeof value === 'string' ? timeOf(parseDate(value)?.us ?? null) : null;
+  return timeOf(readDateUs(value));
 }
 
 /** The same dates as in the product index (`product-writer.ts`). */
@@ -69,7 +72,7 @@ function stateOf(document: SinkDocument): Row {
     const date = dateOf(value?.ModificationDate) ?? dateOf(value?.PublicationDate);
     return { ...state, state_at: date, deleted_at: null, deletion_cause: null };
   }
-  const date = dateOf(value?.DeletionDate) ?? notificationDate ?? receivedAt;
+  const date = dateOf(value?.DeletionDate) ?? timeText(notificationDate) ?? receivedAt;
   const cause = textOrNull(value?.DeletionCause);
   return { ...state, state_at: date, deleted_at: date, deletion_cause: cause };
 }
@@ -135,7 +138,7 @@ function notificationOf(document: SinkDocument) {
     product_name: document.productName,
     subscription_id: document.subscriptionId,
     ack_id: document.ackId,
-    notification_date: document.notificationDate,
+    notification_date: timeText(document.notificationDate),
     received_at: document.receivedAt,
     source: document.source,
   };

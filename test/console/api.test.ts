@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
 import { type Definition, type HourCoverage, hourUs } from '../../src/domain/completeness.ts';
+import { parseDate } from '../../src/domain/dates.ts';
 import {
   notificationFields,
   productFields,
@@ -102,6 +103,19 @@ describe('/api/notifications', () => {
         limit: 8,
       },
     ]);
+  });
+
+  it.each([
+    ['0000-01-01', '9999-12-31T23:59:59.999Z'],
+    ['0001-01-01T00:00:00Z', '3500-01-01T00:00:00Z'],
+    ['1684-01-01T00:00:00+23:59', '2256-01-01'],
+    ['2016-12-31T23:59:60Z', '9999-12-31'],
+  ])('accepts times of the years 0000 to 9999: %s to %s', async (since, until) => {
+    const noted: NotificationQuery[] = [];
+    const context = await openConsole({ notifications: createMemoryLog(rows, noted) });
+    const search = new URLSearchParams({ since, until });
+    expect((await context.get(`/api/notifications?${search}`)).status).toBe(200);
+    expect(noted).toMatchObject([{ sinceUs: parseDate(since)?.us, untilUs: parseDate(until)?.us }]);
   });
 });
 

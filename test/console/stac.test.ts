@@ -240,6 +240,33 @@ describe('a STAC client', () => {
     expect(idsOf(pages)).toHaveLength(45);
   });
 
+  it('gets items with far times, for the intervals that QGIS sends', async () => {
+    const context = await openConsole();
+    const times = [
+      ['0000-01-01T00:00:00.000Z', '2026-05-01T00:00:00Z'],
+      ['2026-05-01T00:00:00Z', '9999-12-31T23:59:59.999999Z'],
+    ];
+    const records = times.map(([Start, End], i) => ({
+      ...{ Id: `product-${i}`, Name: `product-${i}`, ContentDate: { Start, End } },
+    }));
+    context.products.add('Products', ...records);
+    const found = async (datetime: string) =>
+      idsOf([await context.get(query('/search', { datetime }))]).toSorted();
+    const both = ['product-0', 'product-1'];
+    expect(await found('2020-01-01T00:00:00Z/9999-12-31T00:00:00Z')).toEqual(both);
+    expect(await found('0000-01-01T00:00:00Z/2020-01-01T00:00:00Z')).toEqual(['product-0']);
+    expect(await found('0000-01-01/9999-12-31')).toEqual(both);
+    expect(await found('9999-12-31T23:59:59.999Z')).toEqual(['product-1']);
+    expect(await found('3500-01-01t00:00:00z/..')).toEqual(['product-1']);
+    expect(await found('2026-04-30T23:59:60Z')).toEqual(both);
+    expect(await found('2026-05-01T01:00:00.5+01:00')).toEqual(['product-1']);
+    const { json } = await context.get(query('/search', { ids: 'product-1' }));
+    expect(json.features[0].properties).toMatchObject({
+      start_datetime: '2026-05-01T00:00:00.000000Z',
+      end_datetime: '9999-12-31T23:59:59.999Z',
+    });
+  });
+
   it('gets only the requested fields', async () => {
     const context = await openFilled();
     const first = async (fields: string) =>
@@ -345,6 +372,15 @@ describe('a wrong STAC request is answered with', () => {
     ['/stac/search?bbox=1,2,x,4', 400, 'bbox: 2: Invalid input'],
     ['/stac/search?bbox=5,60,6,50', 400, 'South (60) is greater than north (50).'],
     ['/stac/search?datetime=yesterday', 400, '"yesterday" is not a time'],
+    ...[
+      ...['2026-11-20T06:00:50,52Z', '2026-11-20T06:00:00+0100', '2026-11-20T06:00:00', '2026'],
+      ...['2026-11-20 06:00:00Z', '2026-11-20T06:00Z', '2026-11-20Z', '2026-11-31T06:00:00Z'],
+      ...['2026-11-20T06:00:61Z', '9999-12-31T23:59:59-00:01', '19999-01-01T00:00:00Z'],
+    ].map((text): [string, number, string] => [
+      `/stac/search?datetime=../${encodeURIComponent(text)}`,
+      400,
+      `${JSON.stringify(text)} is not a time of RFC 3339`,
+    ]),
     ['/stac/search?datetime=2026-01-02/2026-01-01', 400, 'The interval ends before it starts.'],
     ['/stac/search?datetime=../..', 400, 'datetime must be a time, or an interval'],
     ['/stac/search?sortby=title', 400, 'Items cannot be sorted by "title".'],

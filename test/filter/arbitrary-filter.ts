@@ -2,6 +2,7 @@
  * Random filters: canonical trees with the fields of an entity, its attributes, and valid places.
  */
 import fc from 'fast-check';
+import { readDateUs } from '../../src/domain/dates.ts';
 import {
   type AttributeNode,
   attributeKinds,
@@ -187,14 +188,19 @@ function pieceOf(text: string): fc.Arbitrary<string> {
 }
 
 /**
- * Dates in the catalogue's lifetime, and any date that microseconds can hold; sometimes in quotes.
+ * Dates in the catalogue's lifetime, and any date of the years 0000 to 9999; sometimes in quotes.
  */
 function dateLiteral({ dates = [] }: FilterWords): fc.Arbitrary<Literal> {
   const year2014 = Date.UTC(2014, 0, 1) * 1000;
   const year2027 = Date.UTC(2027, 0, 1) * 1000;
+  const anyDate = fc.date({
+    min: new Date('0000-01-01T00:00:00Z'),
+    max: new Date('9999-12-31T23:59:59.999Z'),
+    noInvalidDate: true,
+  });
   const made = fc.oneof(
     { weight: 4, arbitrary: fc.integer({ min: year2014, max: year2027 }) },
-    { weight: 1, arbitrary: fc.maxSafeInteger() },
+    { weight: 1, arbitrary: anyDate.map((date) => readDateUs(date.toISOString()) ?? 0) },
   );
   const near = fc
     .tuple(fc.constantFrom(...(dates.length === 0 ? [0] : dates)), fc.integer({ min: -1, max: 1 }))

@@ -103,11 +103,7 @@ describe('the check warns about a trap', () => {
       Online «gt» true ¦ odd-order ¦ only be compared with \x60eq\x60
       ContentDate/Start gt «2024-01-01T00:00:00.1234567Z» ¦ fine-date ¦ six
       ContentDate/Start gt «'2024-01-01T00:00:00.1234567Z'» ¦ fine-date ¦ six
-      ContentDate/Start lt «9999-12-31» ¦ far-date ¦ is 2255-06-05T23:47:34.740991Z\. Later dates are changed.*earlier
-      ContentDate/Start lt «'9999-12-31'» ¦ far-date ¦ is 2255
-      ContentDate/End gt «0001-01-01T00:00:00Z» ¦ far-date ¦ first .* is 1684-07-28T00:12:25.259009Z\. Earlier dates
       ${on('Integer', "'orbitNumber'", 'eq «9007199254740993»')} ¦ large-number ¦ is rounded to 9007199254740992
-      ${on('DateTimeOffset', "'processingDate'", 'lt «3000-01-01»')} ¦ far-date ¦ is 2255
       Collection/Name eq «'SENTINEL2'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-2'
       Collection/Name eq «'Sentinel-1'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-1'
       Collection/Name eq «'S2'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-2'
@@ -148,7 +144,8 @@ describe('the check warns about a trap', () => {
       place('POLYGON((-90 10,90 10,0 20,-90 10))'),
       place('POLYGON((-180 -90,180 -90,180 90,-180 90,-180 -90))'),
       on('Double', "'cloudCover'", 'lt 20'),
-      'ContentDate/Start lt 2255-06-05',
+      "ContentDate/Start lt 9999-12-31 and ContentDate/End gt '0001-01-01T00:00:00Z'",
+      on('DateTimeOffset', "'processingDate'", 'lt 3000-01-01'),
       on('Integer', "'orbitNumber'", 'lt -9007199254740991'),
       on('Double', "'cloudCover'", 'lt 1e300'),
     ]) {

@@ -1,6 +1,6 @@
 /** Intervals of sensing time. */
 import { AppError } from '../../domain/app-error.ts';
-import { parseDate } from '../../domain/dates.ts';
+import { readDateUs } from '../../domain/dates.ts';
 import { and, type Expression, expression } from '../builder.ts';
 
 /** Both ends are included; null: open. */
@@ -9,9 +9,10 @@ export interface Interval {
   toUs: number | null;
 }
 
-const dayUs = 86_400_000_000;
+/** `date-time` and `full-date` of RFC 3339, 5.6; the values are checked afterwards. */
+const form = /^\d{4}-\d\d-\d\d(?:(t)\d\d:\d\d:\d\d(?:\.\d+)?(?:z|[+-]\d\d:\d\d))?$/i;
 
-/** Reads a time, or an interval with at least one end (RFC 3339, 5.6). Throws `invalid`. */
+/** Reads a time or a whole day, or an interval with at least one end. Throws `invalid`. */
 export function readInterval(text: string): Interval {
   const ends = text.split('/').map((one) => one.trim());
   const [first = '', last = first, ...more] = ends;
@@ -30,15 +31,14 @@ export function readInterval(text: string): Interval {
 
 function endOf(text: string, side: 'from' | 'to'): number | null {
   if (text === '..' || text === '') return null;
-  const date = parseDate(text);
-  if (date === null) {
-    throw new AppError(
-      'invalid',
-      `${JSON.stringify(text)} is not a time such as 2026-11-20T06:00:00Z.`,
-    );
-  }
-  const isWholeDay = /^\d{4}-\d\d-\d\d$/.test(text);
-  return isWholeDay && side === 'to' ? date.us + dayUs - 1 : date.us;
+  const [whole, time] = form.exec(text) ?? [];
+  const isEndOfDay = side === 'to' && time === undefined;
+  const us = whole && readDateUs(isEndOfDay ? `${whole}T23:59:59.999999Z` : whole);
+  if (typeof us === 'number') return us;
+  throw new AppError(
+    'invalid',
+    `${JSON.stringify(text.slice(0, 60))} is not a time of RFC 3339, such as 2026-11-20T06:00:00Z or 2026-11-20T06:00:00.5+01:00.`,
+  );
 }
 
 /** Matches products whose sensing time intersects the interval. */

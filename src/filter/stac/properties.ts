@@ -3,13 +3,13 @@
  * catalogue. One table for items, queryables and CQL2, so that a condition always matches the value that is shown.
  */
 import { AppError } from '../../domain/app-error.ts';
-import { formatDateUs } from '../../domain/dates.ts';
+import { firstDateUs, formatDateUs, readDateUs } from '../../domain/dates.ts';
 import type { AttributeKind, ComparisonOperator } from '../../domain/filter-tree.ts';
 import { and, attributeOf, type Expression, expression, or, textField } from '../builder.ts';
 import { compileFilter } from '../evaluate.ts';
 import { publishedAttributes } from '../fields.ts';
 import type { ProductView } from '../product-view.ts';
-import { asNumber, readFilterDate } from '../values.ts';
+import { asNumber } from '../values.ts';
 import {
   compareAmong,
   lowerCase,
@@ -190,7 +190,7 @@ function ofId(): Unnamed {
 function ofDate(field: string): Unnamed {
   const comparing = (operator: ComparisonOperator, us: number) =>
     expression({ node: 'comparison', field, operator, literal: { type: 'date', us } });
-  const exists = comparing('ge', Number.MIN_SAFE_INTEGER);
+  const exists = comparing('ge', firstDateUs);
   return {
     type: 'date-time',
     valueIn: (view) => dateText(view.dateUs(field)),
@@ -257,7 +257,7 @@ function attributeExists(name: string, kind: AttributeKind): Expression {
     const attribute = attributeOf(name, 'Boolean');
     return or(attribute.eq(true), attribute.eq(false));
   }
-  const smallest = kind === 'DateTimeOffset' ? Number.MIN_SAFE_INTEGER : -Number.MAX_VALUE;
+  const smallest = kind === 'DateTimeOffset' ? firstDateUs : -Number.MAX_VALUE;
   return compareAttribute(name, kind, 'ge', smallest);
 }
 
@@ -303,7 +303,7 @@ function attributeValue(value: unknown, type: ValueType): StacValue | undefined 
   if (type === 'number' || type === 'integer') return asNumber(value) ?? undefined;
   if (type === 'boolean') return typeof value === 'boolean' ? value : undefined;
   if (typeof value !== 'string') return undefined;
-  return type === 'string' ? value : dateText(readFilterDate(value));
+  return type === 'string' ? value : dateText(readDateUs(value));
 }
 
 function dateText(us: number | null): string | undefined {
@@ -325,7 +325,7 @@ function textOf(value: StacValue, name: string): string {
 }
 
 function usOf(value: StacValue, name: string): number {
-  const us = typeof value === 'string' ? readFilterDate(value) : null;
+  const us = readDateUs(value);
   if (us !== null) return us;
   throw wrongType(name, "a time, such as TIMESTAMP('2026-11-20T06:00:00Z')");
 }

@@ -240,7 +240,7 @@ function createDateIndex(field: number) {
     /** Returns the indexes of a date range, from `start` to before `end`. Absent dates are in no range. */
     find: ({ fromUs, toUs }: DateRange) => {
       const before = (us: number) => firstIndex(entries, (entry) => dateOf(entry, field) >= us);
-      const start = before(Math.max(fromUs, Number.MIN_SAFE_INTEGER));
+      const start = before(Math.max(fromUs, -Number.MAX_VALUE));
       return { start, end: Math.max(start, before(toUs)) };
     },
   };

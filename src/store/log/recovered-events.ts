@@ -7,9 +7,9 @@ import {
   coversEvent,
   hourUs,
   type MissingEvent,
-  millisecondOf,
   writtenEventUs,
 } from '../../domain/completeness.ts';
+import { millisecondOf, readDateUs } from '../../domain/dates.ts';
 import { type Notification, readNotifications } from '../../domain/notification.ts';
 import { contentOf, type Delivery, type PublicationDelay } from '../../domain/ports.ts';
 import { unprunedSinceUs } from '../../domain/pruning.ts';
@@ -17,7 +17,7 @@ import { type SubscriptionEvent, subscriptionEvents } from '../../domain/subscri
 import { recordIn } from '../../filter/product-record.ts';
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
-import { bodyDocument, dateUs } from '../products/product-record.ts';
+import { bodyDocument } from '../products/product-record.ts';
 import { pruneHorizon } from '../pruning/prune-queries.ts';
 import { dedupeKey, recoveredIdentityOf } from './dedupe-key.ts';
 import { lastPosition } from './queries.ts';
@@ -288,7 +288,7 @@ const dateOf = {
 } as const satisfies Record<SubscriptionEvent, string>;
 
 function dateIn(body: Uint8Array, index: number, event: SubscriptionEvent): number | null {
-  return dateUs(recordIn(bodyDocument(body), index)?.[dateOf[event]]);
+  return readDateUs(recordIn(bodyDocument(body), index)?.[dateOf[event]]);
 }
 
 /** Returns the ModificationDate of a record in a readable body; null without a record or date. */
@@ -321,7 +321,9 @@ export function publicationDelay(delivery: Delivery): PublicationDelay | null {
   const { subscription, receivedAtUs, source } = delivery;
   if (source === 'reconcile' || body.byteLength > bodyBytesMax) return null;
   const document = bodyDocument(body);
-  const publishedUs = isCreated(document) ? dateUs(recordIn(document, 0)?.PublicationDate) : null;
+  const publishedUs = isCreated(document)
+    ? readDateUs(recordIn(document, 0)?.PublicationDate)
+    : null;
   if (publishedUs === null) return null;
   return { subscription, seconds: Math.max(0, receivedAtUs - publishedUs) / 1_000_000 };
 }

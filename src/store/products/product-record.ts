@@ -1,6 +1,6 @@
 /** Reads the record from the body of a notification, and completes it with values of the index. */
 
-import { formatDateUs, parseDate } from '../../domain/dates.ts';
+import { formatDateUs, readDateUs } from '../../domain/dates.ts';
 import { isTooDeep } from '../../domain/notification.ts';
 import { jsonOf } from '../../domain/text.ts';
 import { type ProductRecord, recordIn } from '../../filter/product-record.ts';
@@ -76,14 +76,9 @@ export function completeRecord(
   const missing: Record<string, unknown> = {};
   if (known.Id !== productId) missing.Id = productId;
   if (typeof known.Name !== 'string' && name !== null) missing.Name = name;
-  if (deletionUs !== null && dateUs(known.DeletionDate) !== deletionUs) {
+  if (deletionUs !== null && readDateUs(known.DeletionDate) !== deletionUs) {
     missing.DeletionDate = formatDateUs(deletionUs);
     missing.DeletionCause = deletionCause;
   }
   return Object.keys(missing).length === 0 ? known : { ...known, ...missing };
-}
-
-/** Returns a date of a record in microseconds; null if it is not a date. */
-export function dateUs(value: unknown): number | null {
-  return typeof value === 'string' ? (parseDate(value)?.us ?? null) : null;
 }

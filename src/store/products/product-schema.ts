@@ -3,7 +3,7 @@
 import { type Column, derivedDefinitions } from '../../filter/product-columns.ts';
 
 /** Increased with each change of the tables or of derived values; the index is then rebuilt. */
-export const productSchemaVersion = 6;
+export const productSchemaVersion = 7;
 
 const sqlTypes = {
   text: 'TEXT',

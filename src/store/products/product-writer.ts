@@ -1,5 +1,6 @@
 /** Writes notifications into the index, one after the other, in the caller's transaction. */
 import type { Database } from 'better-sqlite3';
+import { readDateUs } from '../../domain/dates.ts';
 import { boxesOf } from '../../filter/geometry/shape.ts';
 import {
   type DerivedColumns,
@@ -9,7 +10,7 @@ import {
 import type { ProductRecord } from '../../filter/product-record.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
 import { prepared } from '../engine/database.ts';
-import { completeRecord, dateUs } from './product-record.ts';
+import { completeRecord } from './product-record.ts';
 import { receivedUnits, sensingUnits, storedPath } from './product-schema.ts';
 import { type StoredFootprint, storedFootprint } from './stored-footprint.ts';
 
@@ -226,8 +227,8 @@ function writeEvent(index: Database, product: number, notification: LoggedNotifi
     deleted: record?.DeletionDate,
   };
   prepared(index, insertEventSql).run(
-    ...[position, product, subscription, event, dateUs(dates[event])],
-    ...[dateUs(record?.ModificationDate), notificationDateUs, receivedAtUs, source],
+    ...[position, product, subscription, event, readDateUs(dates[event])],
+    ...[readDateUs(record?.ModificationDate), notificationDateUs, receivedAtUs, source],
   );
 }
 
@@ -237,8 +238,8 @@ function updateOf(notification: LoggedNotification): StateUpdate {
   const notifiedUs = notificationDateUs ?? receivedAtUs;
   if (record === null) return { position, deleted, recordUs: null, notifiedUs };
   const recordUs = deleted
-    ? (dateUs(record.DeletionDate) ?? notifiedUs)
-    : (dateUs(record.ModificationDate) ?? dateUs(record.PublicationDate) ?? undatedUs);
+    ? (readDateUs(record.DeletionDate) ?? notifiedUs)
+    : (readDateUs(record.ModificationDate) ?? readDateUs(record.PublicationDate) ?? undatedUs);
   return { position, deleted, recordUs, notifiedUs };
 }
 

@@ -2,7 +2,8 @@
 import { hash } from 'node:crypto';
 import type { Database } from 'better-sqlite3';
 import type { Completeness, MissingEvent } from '../../domain/completeness.ts';
-import { millisecondOf, writtenEventUs } from '../../domain/completeness.ts';
+import { writtenEventUs } from '../../domain/completeness.ts';
+import { millisecondOf } from '../../domain/dates.ts';
 import { type Fault, lacksRecord, type Notification } from '../../domain/notification.ts';
 import { contentOf, type Delivery, type PublicationDelay } from '../../domain/ports.ts';
 import type { LogItem, NewEntry } from '../../domain/shared-log.ts';

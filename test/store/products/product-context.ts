@@ -162,5 +162,12 @@ export const oddRecords: TestRecord[] = [
       { Name: 'tileId', Value: '2026-05-01T00:00:00Z', ValueType: 'DateTimeOffset' },
     ],
   },
+  {
+    Id: '00000000-0000-4000-8000-00000000000e',
+    Name: 'ends never',
+    ContentDate: { Start: '0000-01-01T00:00:00.000001Z', End: '9999-12-31T23:59:59.999999Z' },
+    PublicationDate: '2255-06-05T23:47:34.740992Z',
+    ModificationDate: '1684-07-28T00:12:25.259Z',
+  },
   { Id: '00000000-0000-4000-8000-00000000000c', Footprint: "geography'SRID=4326;POLYGON ((1 2'" },
 ];

@@ -1,6 +1,7 @@
 /** The index finds the same products as evaluating every record, for any filter. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { readDateUs } from '../../../src/domain/dates.ts';
 import {
   type ComparisonOperator,
   entities,
@@ -11,7 +12,6 @@ import {
 } from '../../../src/domain/filter-tree.ts';
 import { compileFilter } from '../../../src/filter/evaluate.ts';
 import { productView } from '../../../src/filter/product-view.ts';
-import { readFilterDate } from '../../../src/filter/values.ts';
 import { times } from '../../helpers/thorough.ts';
 import {
   all,
@@ -188,13 +188,13 @@ function attributes(records: readonly TestRecord[]): fc.Arbitrary<FilterTree> {
 function kindFor(value: unknown) {
   if (typeof value === 'number') return Number.isInteger(value) ? 'Integer' : 'Double';
   if (typeof value === 'boolean') return 'Boolean';
-  return typeof value === 'string' && readFilterDate(value) !== null ? 'DateTimeOffset' : 'String';
+  return readDateUs(value) !== null ? 'DateTimeOffset' : 'String';
 }
 
 function literalFor(value: unknown): Literal {
   if (typeof value === 'number') return { type: 'number', value };
   if (typeof value === 'boolean') return { type: 'boolean', value };
-  const us = typeof value === 'string' ? readFilterDate(value) : null;
+  const us = readDateUs(value);
   return us === null ? textLiteral(String(value)) : { type: 'date', us };
 }
 

@@ -1,5 +1,7 @@
 /** Cases in which a careless index would find other products than evaluation. */
 import { describe, expect, it } from 'vitest';
+import { cursorText, readCursor } from '../../../src/console/products-route.ts';
+import { formatDateUs } from '../../../src/domain/dates.ts';
 import type { FilterTree } from '../../../src/domain/filter-tree.ts';
 import { compileFilter } from '../../../src/filter/evaluate.ts';
 import { parseFilter } from '../../../src/filter/parse.ts';
@@ -127,6 +129,37 @@ describe('searching the index', () => {
     await readPage(1);
     await readPage(9);
     expect(found).toEqual(['day-1', 'day-2', 'day-3', 'day-4', 'day-6', 'new']);
+  });
+
+  it('finds far dates exactly, in order, page by page', async () => {
+    const { index, find, products } = await openProductContext();
+    const ends = [
+      ...['0000-01-01T00:00:00.000Z', '0001-01-01T00:00:00.001Z', '1600-02-29T00:00:00.000Z'],
+      ...['2026-05-01T00:00:00.000001Z', '2256-01-01T00:00:00.000Z', '3500-01-01T00:00:00.000Z'],
+      ...['9999-12-31T23:59:59.998Z', '9999-12-31T23:59:59.999Z'],
+    ];
+    const records = ends.map((End) => ({ Id: End, ContentDate: { End } }));
+    await index(...created(...records.toReversed()));
+    const order = { by: 'ContentDate/End', direction: 'asc' } as const;
+    const found = async (filter: string) =>
+      (await find('Products', filter, { order })).map(({ row }) => row.productId);
+    expect(await found('ContentDate/End ge 3500-01-01')).toEqual(ends.slice(5));
+    expect(await found("ContentDate/End lt '1600-02-29T00:00:00.000Z'")).toEqual(ends.slice(0, 2));
+    expect(await found('ContentDate/End gt 9999-12-31T23:59:59.998999Z')).toEqual(ends.slice(-1));
+    expect(await found('ContentDate/End in (0000-01-01,3500-01-01)')).toEqual([ends[0], ends[5]]);
+    const paged: (string | null)[] = [];
+    let after: ReturnType<typeof products.keyOf> | undefined;
+    for (;;) {
+      const [next] = await find('Products', '', { order, limit: 1, after });
+      if (next === undefined) break;
+      paged.push(next.row.sensingEndUs === null ? null : formatDateUs(next.row.sensingEndUs));
+      const key = products.keyOf(next.row, { entity: 'Products', order });
+      after = readCursor(cursorText(key)) ?? undefined;
+      expect(after).toEqual(key);
+    }
+    expect(paged).toEqual(ends);
+    const [summary] = await products.collections();
+    expect(formatDateUs(summary?.sensingEndUs ?? 0)).toBe(ends.at(-1));
   });
 
   it('rejects an order that products do not have', async () => {

@@ -69,7 +69,11 @@ export function addConditionFlags(command: Command): Command {
       'collection, such as SENTINEL-2 or S2 (comma-separated)',
       anyOf(collection),
     )
-    .option('--type <types>', 'product type, such as S2MSI2A (comma-separated)', anyOf(productType))
+    .option(
+      '--type <types>',
+      'product type, such as S2MSI2A, or group, such as GRD (comma-separated)',
+      anyOf(productType),
+    )
     .option(
       '--platform <names>',
       'satellite, such as S2A, or mission, such as SENTINEL-2 (comma-separated)',

@@ -10,7 +10,7 @@ import type {
   Literal,
   TextNode,
 } from '../domain/filter-tree.ts';
-import { nearestName } from '../domain/text.ts';
+import { likelyNames, nearestName } from '../domain/text.ts';
 import { type ConditionParts, guid } from './cursor.ts';
 import {
   attributeKindOf,
@@ -36,6 +36,7 @@ import {
 } from './hints.ts';
 import type { ParsedFilter } from './parse.ts';
 import { attributeForm, showNumber, showText } from './print.ts';
+import { groupIn, knownProductTypes } from './product-types.ts';
 import { asTruth } from './values.ts';
 
 /** Collects the findings of a check, and returns the span of each part of the filter. */
@@ -267,7 +268,7 @@ function didYouMean(name: string, known: readonly string[]): string | null {
 const publishedNames = publishedAttributes.map(({ name }) => name);
 
 /** Reports only warnings: the literal decides the comparison, not the types in the condition (decision 35). */
-export function checkAttribute(findings: Findings, node: AttributeNode): void {
+export function checkAttribute(findings: Findings, node: AttributeNode, isNegated: boolean): void {
   const published = attributeKindOf(node.name);
   if (published === undefined) {
     // New attributes appear without notice, so an unknown name is not an error.
@@ -284,6 +285,28 @@ export function checkAttribute(findings: Findings, node: AttributeNode): void {
     'Write not (Attributes/…/any(… eq …)).',
   );
   checkValue(findings, node, published);
+  if (node.name === 'productType') checkProductType(findings, node, isNegated);
+}
+
+/** Warns about unknown product types, and about groups of types where the catalogue's answer is not known. */
+function checkProductType(findings: Findings, node: AttributeNode, isNegated: boolean): void {
+  const { literal, operator } = node;
+  if (literal.type !== 'text') return;
+  const span = findings.spanOf(literal);
+  const { value } = literal;
+  if (groupIn(node) !== null) {
+    if (operator === 'eq' && !isNegated) return;
+    const message =
+      operator === 'eq'
+        ? `The catalogue may not exclude the types of the group ${value}; earshot does.`
+        : `${value} is a group of product types with \`eq\` only; \`${operator}\` compares the name.`;
+    findings.warn(span, { code: 'product-type-group', message, hint: 'Name the product types.' });
+  } else if (/^(?:eq|ne)$/.test(operator) && !knownProductTypes.includes(value)) {
+    const message = `Unknown product type ${quoted(value)}. It may be new.`;
+    const near = likelyNames(value, knownProductTypes).slice(0, 3);
+    const hint = near.length === 0 ? null : `Did you mean '${near.join("' or '")}'?`;
+    findings.warn(span, { code: 'unknown-product-type', message, hint });
+  }
 }
 
 function warnKinds(

@@ -41,7 +41,7 @@ export function checkFilter(text: string, entity: Entity): CheckedFilter {
     return { tree: null, findings: [error.finding] };
   }
   const checked = new Findings(text, parsed, entity);
-  checkTree(checked, parsed.tree, false);
+  checkTree(checked, parsed.tree, { hasCollection: false, isNegated: false });
   // Terms made from one `in` differ only in their literals, so findings repeat.
   const seen = new Set<string>();
   const findings = [...parsed.findings, ...checked.found]
@@ -77,30 +77,35 @@ export function isBlankFilter(text: string): boolean {
   return text.length <= filterLengthMax && /^[ \t\r\n]*$/.test(text);
 }
 
-/**
- * Checks each condition of a tree, whose depth is at most twice that of parentheses. `hasCollection`: this part, or
- * one around it, is joined by `and` with a condition on the collection.
- */
-function checkTree(findings: Findings, tree: FilterTree, hasCollection: boolean): void {
+/** Conditions around a part of a filter. */
+interface Surroundings {
+  /** The part, or one around it, is joined by `and` with a condition on the collection. */
+  hasCollection: boolean;
+  isNegated: boolean;
+}
+
+/** Checks each condition of a tree, whose depth is at most twice that of parentheses. */
+function checkTree(findings: Findings, tree: FilterTree, around: Surroundings): void {
   switch (tree.node) {
     case 'and':
     case 'or': {
-      const here = hasCollection || (tree.node === 'and' && tree.terms.some(isCollectionCondition));
+      const isNarrowed = tree.node === 'and' && tree.terms.some(isCollectionCondition);
+      const here = isNarrowed ? { ...around, hasCollection: true } : around;
       for (const term of tree.terms) checkTree(findings, term, here);
       break;
     }
     case 'not':
-      checkTree(findings, tree.term, hasCollection);
+      checkTree(findings, tree.term, { ...around, isNegated: !around.isNegated });
       break;
     case 'comparison':
     case 'in':
       checkComparison(findings, tree);
       break;
     case 'text':
-      checkTextFunction(findings, tree, hasCollection);
+      checkTextFunction(findings, tree, around.hasCollection);
       break;
     case 'attribute':
-      checkAttribute(findings, tree);
+      checkAttribute(findings, tree, around.isNegated);
       break;
     case 'intersects':
       checkIntersects(findings, tree);

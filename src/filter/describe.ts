@@ -12,6 +12,7 @@ import type {
 import { printable } from '../domain/text.ts';
 import { positionsOf } from './geometry/ring.ts';
 import { boxesOf, toShape } from './geometry/shape.ts';
+import { describeGroup, groupIn } from './product-types.ts';
 import { attributeReading } from './values.ts';
 
 /**
@@ -34,7 +35,9 @@ export function describeFilter(tree: FilterTree): string[] {
     case 'attribute': {
       const { name, valueKind, operator, literal } = tree;
       const words = attributeReading(valueKind, literal).type === 'date' ? dateVerbs : verbs;
-      return [`${showText(name)} ${words[operator]} ${showValue(literal)}`];
+      const group = operator === 'eq' ? groupIn(tree) : null;
+      const types = group === null ? '' : `, or of its types: ${describeGroup(group)}`;
+      return [`${showText(name)} ${words[operator]} ${showValue(literal)}${types}`];
     }
     case 'intersects':
       return [describeArea(tree.geometry)];

@@ -3,6 +3,7 @@ import type { FilterTree, Literal, TextFunction } from '../domain/filter-tree.ts
 import { type FieldType, findField } from './fields.ts';
 import { shapesIntersect } from './geometry/intersects.ts';
 import { toShape } from './geometry/shape.ts';
+import { groupedTypes } from './product-types.ts';
 import type { ProductView } from './product-view.ts';
 import { asTruth, attributeReading, type Comparable, comparisonOf, literalDate } from './values.ts';
 
@@ -52,9 +53,10 @@ export function compileFilter(tree: FilterTree): ProductTest {
       // `any` over the attributes is false without one of that name, for every operator.
       const { literal, read } = attributeReading(tree.valueKind, tree.literal);
       const compare = comparisonOf[tree.operator];
+      const grouped: ReadonlySet<Comparable> = groupedTypes(tree);
       return (product) => {
         const value = read(product.attribute(tree.name)?.value);
-        return value !== null && compare(value, literal);
+        return value !== null && (compare(value, literal) || grouped.has(value));
       };
     }
     case 'intersects': {

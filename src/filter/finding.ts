@@ -52,6 +52,8 @@ type FindingCode =
   | 'attribute-cast'
   | 'attribute-value'
   | 'unknown-collection'
+  | 'unknown-product-type'
+  | 'product-type-group'
   | 'name-without-collection'
   | 'fine-date'
   | 'large-number'

@@ -1,11 +1,20 @@
 /** Conditions on properties of products, and filters with a condition added or removed. */
 import type { FilterTree } from '../domain/filter-tree.ts';
 import type { facetFields } from '../domain/products.ts';
-import { attributeOf, textField } from './builder.ts';
+import { and, attributeOf, type Expression, textField } from './builder.ts';
 import { printFilter } from './print.ts';
+import { groupIn } from './product-types.ts';
 
 export function attributeEquals(name: string, value: string): FilterTree {
   return attributeOf(name, 'String').eq(value).tree;
+}
+
+/** Matches one value, also if it is the name of a group of product types. */
+export function attributeIs(name: string, value: string): Expression {
+  const { eq, ge, le } = attributeOf(name, 'String');
+  const { tree } = eq(value);
+  const isGroup = tree.node === 'attribute' && groupIn(tree) !== null;
+  return isGroup ? and(ge(value), le(value)) : eq(value);
 }
 
 /** Matches a satellite, such as `S2A`, or a mission. The serial letter is a separate attribute in the catalogue. */

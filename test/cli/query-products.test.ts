@@ -41,6 +41,7 @@ describe('query products', () => {
     ['--collection S1,S2', '321'],
     ['--type S2MSI1C', '2'],
     ['--type S2MSI1C,IW_GRDH_1S', '32'],
+    ['--type GRD', '3'],
     ['--platform S2A', '1'],
     ['--platform SENTINEL-2', '21'],
     ['--platform sentinel-1a,S2B', '32'],

@@ -108,6 +108,12 @@ describe('the check warns about a trap', () => {
       Collection/Name eq «'Sentinel-1'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-1'
       Collection/Name eq «'S2'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-2'
       Collection/Name eq «'s-5p'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-5P'
+      ${on('String', "'productType'", "eq «'IW_GRHD_1S'»")} ¦ unknown-product-type ¦ Did you mean 'IW_GRDH_1S'
+      ${on('String', "'productType'", "eq «'GRDH'»")} ¦ unknown-product-type ¦ Did you mean 'GRD'
+      ${on('String', "'productType'", "eq «'S2MSI'»")} ¦ unknown-product-type ¦ Did you mean 'S2MSI1C' or 'S2MSI2A'
+      ${on('String', "'productType'", "eq «'NO2'»")} ¦ unknown-product-type ¦ It may be new
+      ${on('String', "'productType'", "ge «'GRD'»")} ¦ product-type-group ¦ with \x60eq\x60 only; \x60ge\x60 compares the name
+      not ${on('String', "'productType'", "eq «'GRD-COG'»")} ¦ product-type-group ¦ may not exclude the types of the group GRD-COG
       «contains(Name,'a')» ¦ name-without-collection ¦ Collection/Name eq
       Collection/Name eq 'SMOS' or «endswith(Name,'a')» ¦ name-without-collection ¦ Collection/Name eq
       ${on('Double', "«'cloudcover'»", 'lt 20')} ¦ unknown-attribute ¦ Did you mean 'cloudCover'
@@ -148,6 +154,9 @@ describe('the check warns about a trap', () => {
       on('DateTimeOffset', "'processingDate'", 'lt 3000-01-01'),
       on('Integer', "'orbitNumber'", 'lt -9007199254740991'),
       on('Double', "'cloudCover'", 'lt 1e300'),
+      on('String', "'productType'", "eq 'GRD'"),
+      `not (not (${on('String', "'productType'", "eq 'SLC'")}))`,
+      on('String', "'productType'", "eq 'L2__NO2___'"),
     ]) {
       expect(checkFilter(text, 'Products').findings, text).toEqual([]);
     }
@@ -339,12 +348,14 @@ describe('a real filter', () => {
     }
   });
 
-  it('gets warnings only for names searched without a collection and for attributes of other collections', (context) => {
+  it('gets warnings only for names searched without a collection, and for attributes and types of other collections', (context) => {
     if (missing) context.skip(missing);
     const findings = samples().flatMap(
       ({ filter, entity }) => checkFilter(filter, entity).findings,
     );
     const codes = new Set(findings.map(({ code }) => code));
-    expect(codes).toEqual(new Set(['name-without-collection', 'unknown-attribute']));
+    expect(codes).toEqual(
+      new Set(['name-without-collection', 'unknown-attribute', 'unknown-product-type']),
+    );
   });
 });

@@ -242,6 +242,62 @@ describe('a real filter', () => {
   );
 });
 
+const typeNames = [
+  ...['IW_GRDH_1S', 'EW_GRDM_1S', 'SM_GRDH_1S', 'S3_GRDF_1A', 'IW_GRDH_1S-COG', 'S3_GRDH_1S-COG'],
+  ...['IW_SLC__1S', 'N2_SLC__1A', 'WV_OCN__2S', 'EW_RAW__0S', 'S6_RAW__0N', 'IW_ETA__AX'],
+  ...['GRD', 'RAW', 'SLC', 'OCN', 'GRD-COG', 'S2MSI1C', 'OL_1_EFR___', 'CARD-BS', 'L2__NO2___'],
+  ...['iw_grdh_1s', 'IW_GRDH_1S_', 'XX_GRDH_1S', 'ASA_GRDH_1S'],
+];
+const ofType = (type: string) => ({ Attributes: [attribute('productType', 'String', type)] });
+const typesOf = (filter: string) => typeNames.filter((type) => matches(filter, ofType(type)));
+
+describe('a group of product types', () => {
+  const grd = ['IW_GRDH_1S', 'EW_GRDM_1S', 'SM_GRDH_1S', 'S3_GRDF_1A'];
+  const grouped = [
+    ['GRD', [...grd, 'GRD']],
+    ['GRD-COG', ['IW_GRDH_1S-COG', 'S3_GRDH_1S-COG', 'GRD-COG']],
+    ['SLC', ['IW_SLC__1S', 'N2_SLC__1A', 'SLC']],
+    ['RAW', ['EW_RAW__0S', 'S6_RAW__0N', 'RAW']],
+    ['OCN', ['WV_OCN__2S', 'OCN']],
+  ] as const;
+
+  it.each(grouped)('%s matches its types with eq, and with in', (group, types) => {
+    expect(typesOf(any('productType', 'String', `eq '${group}'`))).toEqual(types);
+    expect(typesOf(any('productType', 'String', `in ('${group}','S2MSI1C')`))).toEqual(
+      typeNames.filter((type) => type === 'S2MSI1C' || Object(types).includes(type)),
+    );
+    expect(typesOf(`not ${any('productType', 'String', `eq '${group}'`)}`)).toEqual(
+      typeNames.filter((type) => !Object(types).includes(type)),
+    );
+  });
+
+  it('is a name for other operators, attributes and values', () => {
+    expect(typesOf(any('productType', 'String', "ne 'GRD'"))).toEqual(
+      typeNames.filter((type) => type !== 'GRD'),
+    );
+    const least = any('productType', 'String', "ge 'GRD'");
+    expect(typesOf(`${least} and ${any('productType', 'String', "le 'GRD'")}`)).toEqual(['GRD']);
+    expect(typesOf(any('productType', 'String', "eq 'grd'"))).toEqual([]);
+    expect(typesOf(any('productType', 'String', "eq 'CARD-BS'"))).toEqual(['CARD-BS']);
+    const tile = { Attributes: [attribute('tileId', 'String', 'IW_GRDH_1S')] };
+    expect(matches(any('tileId', 'String', "eq 'GRD'"), tile)).toBe(false);
+  });
+
+  it('matches the reported product', (context) => {
+    if (missing) context.skip(missing);
+    const { value } = JSON.parse(read('reported/product-type-group.json'));
+    const mission = "Collection/Name eq 'SENTINEL-1'";
+    expect(matches(`${mission} and ${any('productType', 'String', "eq 'GRD'")}`, value)).toBe(true);
+  });
+
+  it('is described with its types', () => {
+    expect(words(any('productType', 'String', "eq 'SLC'"))).toEqual([
+      'productType is SLC, or of its types: <mode>_SLC__1S, <mode>_SLC__1A (mode: IW, EW, WV, EN, SM, S1, S2, S3, S4, S5, S6, N1, N2, N3, N4, N5, N6)',
+    ]);
+    expect(words(any('productType', 'String', "ne 'SLC'"))).toEqual(['productType is not SLC']);
+  });
+});
+
 const words = (text: string) => describeFilter(parseFilter(text).tree);
 const place = (wkt: string) => words(area(wkt));
 

@@ -346,6 +346,12 @@ export function auxiliaryContent(type: string): string | null {
   return lookup(auxiliaryContents, type);
 }
 
+/** Product types of the conventions, except those of Sentinel-1. */
+export const typesInNames: readonly string[] = [
+  ...['S2MSI1C', 'S2MSI2A', 'CARD-BS', 'CARD-COH6', 'CARD-COH12'],
+  ...[sentinel3Contents, sentinel5pContents, auxiliaryContents].flatMap(Object.keys),
+];
+
 const landsatName = nameParser(
   /^(?<prefix>L(?<sensor>[CETO])0(?<mission>[4-9])_(?<level>L1TP|L1GT|L1GS|L2SP|L2SR)_(?<path>[012]\d\d)(?<row>[012]\d\d)_(?<day>\d{8})_)(?<made>\d{8})_(?<collection>0[12])_(?<tier>T1|T2|RT)(?:\.tar)?$/,
   ['day', 'made'],

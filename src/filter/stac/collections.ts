@@ -1,7 +1,7 @@
 /** STAC collections: one for each mission and product type, such as `SENTINEL-2.S2MSI2A`. */
 
-import { and, attributeOf, type Expression, expression, not, textField } from '../builder.ts';
-import { attributeEquals } from '../product-conditions.ts';
+import { and, attributeOf, type Expression, not, textField } from '../builder.ts';
+import { attributeIs } from '../product-conditions.ts';
 import type { ProductView } from '../product-view.ts';
 
 /** Null: products without this value. */
@@ -56,6 +56,6 @@ export function inCollection({ mission, productType }: StacCollectionKey): Expre
   const typed = attributeOf('productType', 'String').ge('');
   return and(
     mission === null ? not(name.ge('')) : name.eq(mission),
-    productType === null ? not(typed) : expression(attributeEquals('productType', productType)),
+    productType === null ? not(typed) : attributeIs('productType', productType),
   );
 }

@@ -8,6 +8,7 @@ import type { AttributeKind, ComparisonOperator } from '../../domain/filter-tree
 import { and, attributeOf, type Expression, expression, or, textField } from '../builder.ts';
 import { compileFilter } from '../evaluate.ts';
 import { publishedAttributes } from '../fields.ts';
+import { attributeIs } from '../product-conditions.ts';
 import type { ProductView } from '../product-view.ts';
 import { asNumber } from '../values.ts';
 import {
@@ -261,13 +262,14 @@ function attributeExists(name: string, kind: AttributeKind): Expression {
   return compareAttribute(name, kind, 'ge', smallest);
 }
 
-/** A number is compared with dates in microseconds. */
+/** Compares the values that items show. A number is compared with dates in microseconds. */
 function compareAttribute(
   name: string,
   kind: AttributeKind,
   operator: ComparisonOperator,
   value: StacValue,
 ): Expression {
+  if (operator === 'eq' && typeof value === 'string') return attributeIs(name, value);
   const literal =
     kind === 'DateTimeOffset'
       ? ({ type: 'date', us: Number(value) } as const)

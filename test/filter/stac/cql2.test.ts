@@ -69,6 +69,17 @@ describe('a filter of CQL2 becomes', () => {
     expect(translated(text)).toBe(filter);
   });
 
+  it('a condition on the exact value for the name of a group of product types', () => {
+    const type = (operator: string) =>
+      `Attributes/OData.CSC.StringAttribute/any(att:att/Name eq 'productType' and att/OData.CSC.StringAttribute/Value ${operator} 'RAW')`;
+    const exact = `${type('ge')} and ${type('le')}`;
+    expect(translated("collection = 'SENTINEL-1.RAW'")).toBe(
+      `Collection/Name eq 'SENTINEL-1' and ${exact}`,
+    );
+    expect(translated("sar:product_type = 'RAW'")).toContain(exact);
+    expect(translated("sar:product_type <> 'RAW'")).toContain(type('ne'));
+  });
+
   it('a condition on mission and product type for a collection', () => {
     const type =
       "Attributes/OData.CSC.StringAttribute/any(att:att/Name eq 'productType' and att/OData.CSC.StringAttribute/Value eq 'S2MSI2A')";

@@ -73,6 +73,39 @@ describe('searching the index', () => {
     expect(matched).toBeGreaterThan(200);
   });
 
+  it('finds the types of a group, in any number of conditions', async () => {
+    const { index, find } = await openProductContext();
+    const types = [
+      ...['IW_GRDH_1S', 'EW_GRDM_1S', 'IW_GRDH_1S-COG', 'IW_SLC__1S', 'EW_RAW__0S', 'GRD', 'RAW'],
+      ...['S2MSI1C', null],
+    ];
+    const typed = types.map((Value) => ({
+      Id: String(Value),
+      Attributes: [{ Name: 'productType', Value, ValueType: 'String' }],
+    }));
+    await index(...created(...typed));
+    const views = typed.map((record) => productView({ ...record }));
+    const any = (condition: string) =>
+      `Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'productType' and a/Value ${condition})`;
+    const grd = any("eq 'GRD'");
+    for (const filter of [
+      ...[grd, any("in ('RAW','GRD-COG')"), any("ne 'GRD'"), any("ge 'GRD'"), `not ${grd}`],
+      `${grd} and contains(Name,'x')`,
+      Array(900).fill(grd).join(' or '),
+      Array(400).fill(`(${grd} and Online ne true)`).join(' or '),
+    ]) {
+      const matches = compileFilter(parseFilter(filter).tree);
+      const found = await find('Products', filter, { records: false });
+      expect(found.map(({ row }) => row.productId).toSorted(), filter.slice(0, 200)).toEqual(
+        views
+          .filter(matches)
+          .map((view) => view.text('Id'))
+          .toSorted(),
+      );
+    }
+    expect(await find('Products', grd)).toHaveLength(3);
+  });
+
   it('finds names with a NUL or half a surrogate pair, and accepts these in queries', async () => {
     const { index, products } = await openProductContext();
     await index(...created({ Id: 'a', Name: 'one\0two' }, { Id: 'b', Name: 'half \ud83d end' }));

@@ -1,5 +1,6 @@
 /** Translates filters to SQL over the columns of `product p`. Every matching product fulfils the condition. */
 import type {
+  AttributeNode,
   ComparisonOperator,
   FilterTree,
   IntersectsNode,
@@ -8,6 +9,7 @@ import type {
 } from '../../../domain/filter-tree.ts';
 import { boxesOf, toShape } from '../../../filter/geometry/shape.ts';
 import type { Column } from '../../../filter/product-columns.ts';
+import { groupedTypes } from '../../../filter/product-types.ts';
 import { attributeReading, literalDate } from '../../../filter/values.ts';
 import { columnOfAttribute, columnOfField } from '../product-schema.ts';
 
@@ -91,7 +93,7 @@ function columnCondition(tree: FilterTree): SqlCondition | null {
       return compared(column, tree.operator, tree.literal, 'IS NOT');
     case 'attribute':
       // An absent attribute matches no comparison, not even `ne`.
-      return compared(column, tree.operator, tree.literal, '<>');
+      return attributeCondition(column, tree);
     case 'in': {
       const values = sqlValues(column, tree.literals);
       return values === null ? null : oneOf(`p.${column.name}`, values);
@@ -152,6 +154,15 @@ function compared(
   if (value === undefined || !(isEquality || isOrdered(column))) return null;
   const sqlOperators = { eq: '=', ne: unequal, lt: '<', le: '<=', gt: '>', ge: '>=' };
   return { sql: `p.${column.name} ${sqlOperators[operator]} ?`, values: [value] };
+}
+
+function attributeCondition(column: Column, tree: AttributeNode): SqlCondition | null {
+  const condition = compared(column, tree.operator, tree.literal, '<>');
+  const types = [...groupedTypes(tree)];
+  if (condition === null || types.length === 0) return condition;
+  // One parameter: SQLite limits their number.
+  const grouped = `p.${column.name} IN (SELECT value FROM json_each(?))`;
+  return joined('OR', [condition, { sql: grouped, values: [JSON.stringify(types)] }]);
 }
 
 function nameCondition({ field, function: operation, text }: TextNode): SqlCondition | null {

@@ -10,6 +10,7 @@ import type {
   TextNode,
 } from '../../../domain/filter-tree.ts';
 import { boxesOf, toShape } from '../../../filter/geometry/shape.ts';
+import { groupedTypes } from '../../../filter/product-types.ts';
 import { receivedUnits, sensingUnits } from '../product-schema.ts';
 import {
   columnOfCondition,
@@ -229,7 +230,10 @@ function rangeOf(term: FilterTree): TermRange | null {
   if (term.node !== 'comparison' && term.node !== 'attribute') return null;
   const value = sqlValue(found, term.literal);
   if (value === undefined || term.operator === 'ne') return null;
-  if (term.operator === 'eq') return { column, values: [value] };
+  if (term.operator === 'eq') {
+    const grouped = term.node === 'attribute' ? groupedTypes(term) : [];
+    return { column, values: [value, ...grouped] };
+  }
   if (!isOrdered(found)) return null;
   return term.operator === 'gt' || term.operator === 'ge'
     ? { column, from: value }
@@ -244,7 +248,7 @@ function rangeOfAny({ terms }: GroupNode): TermRange | null {
     one?.column === column && one?.values ? [one.values] : [],
   );
   if (column === undefined || values.length < ranges.length) return null;
-  return { column, values: values.flat() };
+  return { column, values: [...new Set(values.flat())] };
 }
 
 function narrowed(one: ColumnRange, other: ColumnRange): ColumnRange {

@@ -73,7 +73,7 @@ const search = z
       .optional()
       .describe('Place of the page, as in the links next and prev.'),
     filter: z
-      .union([z.string(), z.looseObject({})])
+      .union([z.string(), z.boolean(), z.looseObject({})])
       .optional()
       .describe('CQL2 filter.'),
     'filter-lang': z.enum(['cql2-text', 'cql2-json', 'cql-text']).optional(),
@@ -249,18 +249,14 @@ function withIds(ids: readonly string[]): Expression {
 function filterOf(search: StacSearch): Expression | undefined {
   const { filter, 'filter-lang': language } = search;
   if (filter === undefined) return undefined;
-  if (typeof filter === 'string' && language !== 'cql2-json') {
-    return toExpression(parseCql2Text(filter));
+  const isText = typeof filter === 'string';
+  if (isText && language !== 'cql2-json') return toExpression(parseCql2Text(filter));
+  if (!isText && language !== undefined && language !== 'cql2-json') {
+    throw new AppError('invalid', `filter is JSON, but filter-lang is ${language}.`);
   }
-  if (typeof filter === 'object' && (language === undefined || language === 'cql2-json')) {
-    return readCql2Json(filter);
-  }
-  throw new AppError(
-    'invalid',
-    typeof filter === 'string'
-      ? 'filter is not JSON, but filter-lang is cql2-json.'
-      : `filter is JSON, but filter-lang is ${language}.`,
-  );
+  const json = isText ? jsonOf(filter) : filter;
+  if (json !== undefined) return readCql2Json(json);
+  throw new AppError('invalid', 'filter is not JSON, but filter-lang is cql2-json.');
 }
 
 function orderOf({ sortby }: StacSearch): ProductQuery['order'] {

@@ -53,7 +53,8 @@ export interface InNode {
 
 export interface TextNode {
   readonly node: 'text';
-  readonly function: TextFunction;
+  /** `like` compares with a pattern of CQL2; the filter language has no such function. */
+  readonly function: TextFunction | 'like';
   readonly field: string;
   readonly text: string;
 }

@@ -52,6 +52,7 @@ const textVerbs = {
   contains: 'contains',
   startswith: 'starts with',
   endswith: 'ends with',
+  like: 'matches the pattern',
 } as const;
 
 /** Labels of properties; the others are shown by name. */

@@ -1,8 +1,9 @@
 /** Evaluates a filter on product records (decision 35). */
-import type { FilterTree, Literal, TextFunction } from '../domain/filter-tree.ts';
+import type { FilterTree, Literal, TextNode } from '../domain/filter-tree.ts';
 import { type FieldType, findField } from './fields.ts';
 import { shapesIntersect } from './geometry/intersects.ts';
 import { toShape } from './geometry/shape.ts';
+import { compilePattern } from './pattern.ts';
 import { groupedTypes } from './product-types.ts';
 import type { ProductView } from './product-view.ts';
 import { asTruth, attributeReading, type Comparable, comparisonOf, literalDate } from './values.ts';
@@ -48,7 +49,7 @@ export function compileFilter(tree: FilterTree): ProductTest {
       };
     }
     case 'text':
-      return compileText(tree.function, tree.field, tree.text);
+      return compileText(tree);
     case 'attribute': {
       // `any` over the attributes is false without one of that name, for every operator.
       const { literal, read } = attributeReading(tree.valueKind, tree.literal);
@@ -69,20 +70,22 @@ export function compileFilter(tree: FilterTree): ProductTest {
   }
 }
 
-const textMatch: Readonly<Record<TextFunction, (text: string, part: string) => boolean>> = {
-  contains: (text, part) => text.includes(part),
-  startswith: (text, part) => text.startsWith(part),
-  endswith: (text, part) => text.endsWith(part),
+type TextTest = (text: string) => boolean;
+
+const textTests: Readonly<Record<TextNode['function'], (part: string) => TextTest>> = {
+  contains: (part) => (text) => text.includes(part),
+  startswith: (part) => (text) => text.startsWith(part),
+  endswith: (part) => (text) => text.endsWith(part),
+  like: compilePattern,
 };
 
-function compileText(name: TextFunction, field: string, text: string): ProductTest {
+function compileText({ function: name, field, text }: TextNode): ProductTest {
   const { type, read } = fieldReading(field);
   if (type !== 'text' && type !== 'guid') return () => false;
-  const part = type === 'guid' ? text.toLowerCase() : text;
-  const isMatch = textMatch[name];
+  const isMatch = textTests[name](type === 'guid' ? text.toLowerCase() : text);
   return (product) => {
     const value = read(product);
-    return typeof value === 'string' && isMatch(value, part);
+    return typeof value === 'string' && isMatch(value);
   };
 }
 

@@ -125,6 +125,11 @@ describe('a STAC client', () => {
     const byJson = await followPosts(context, { filter, 'filter-lang': 'cql2-json', limit: 4 });
     expect(idsOf(byText).length).toBeGreaterThan(3);
     expect(idsOf(byJson)).toEqual(idsOf(byText));
+    const every = { 'filter-lang': 'cql2-json', limit: '1000' };
+    const whole = idsOf([await context.get(query('/search', { filter: 'true', ...every }))]);
+    expect(whole).toEqual(newestFirst);
+    expect(idsOf(await followPosts(context, { filter: true, limit: 1000 }))).toEqual(newestFirst);
+    expect(idsOf(await followPosts(context, { filter: false }))).toEqual([]);
     const inUrl = query('/search', { filter: JSON.stringify(filter), limit: '1000' });
     expect(idsOf([await context.get(inUrl)])).toEqual(idsOf(byText));
   });

@@ -1,6 +1,6 @@
 /**
- * Parses CQL2 text (OGC 21-065r2, annex B) to the nodes of CQL2 JSON. Accepts the whole expression syntax except
- * arithmetic between values: what a filter may contain is decided by the translation.
+ * Parses CQL2 text (OGC 21-065r2, annex B) to the nodes of CQL2 JSON: what a filter may contain is decided by the
+ * translation.
  */
 import { AppError } from '../../domain/app-error.ts';
 import { filterDepthMax, filterLengthMax } from '../cursor.ts';
@@ -138,7 +138,40 @@ class Parser {
   }
 
   #operand(depth: number): Cql2 {
+    let sum = this.#product(depth);
+    for (;;) {
+      const { kind, text } = this.#peek();
+      if (this.#isSign('+') || this.#isSign('-')) {
+        this.#take();
+        sum = { op: text, args: [sum, this.#product(depth)] };
+      } else if (kind === 'number' && /^[+-]/.test(text)) {
+        // The sign of `5 -3` belongs to the number.
+        sum = { op: '+', args: [sum, this.#product(depth)] };
+      } else return sum;
+    }
+  }
+
+  #product(depth: number): Cql2 {
+    let product = this.#power(depth);
+    for (;;) {
+      const op = ['*', '/', '%'].find((sign) => this.#takeSign(sign)) ?? this.#takeWord('div');
+      if (op === false) return product;
+      product = { op: op === true ? 'div' : op, args: [product, this.#power(depth)] };
+    }
+  }
+
+  #power(depth: number): Cql2 {
+    const base = this.#atom(depth);
+    return this.#takeSign('^') ? { op: '^', args: [base, this.#atom(depth)] } : base;
+  }
+
+  #atom(depth: number): Cql2 {
     if (depth > filterDepthMax) throw unexpected(this.#peek());
+    if (this.#takeSign('(')) {
+      const inner = this.#operand(depth + 1);
+      this.#requireSign(')');
+      return inner;
+    }
     const token = this.#take();
     if (token.kind === 'text') return textIn(token);
     if (token.kind === 'number') return Number(token.text);

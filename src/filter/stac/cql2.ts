@@ -5,13 +5,17 @@
 import { z } from 'zod';
 import { AppError } from '../../domain/app-error.ts';
 import type { ComparisonOperator } from '../../domain/filter-tree.ts';
-import { and, type Expression, not, or } from '../builder.ts';
+import { and, type Expression, expression, not, or } from '../builder.ts';
 import { filterDepthMax, filterTermsMax } from '../cursor.ts';
+import { literalsIn } from '../pattern.ts';
 import { everywhere, intersecting } from './areas.ts';
 import { inCollection, readCollectionId } from './collections.ts';
 import { everyProduct, noProduct } from './conditions.ts';
 import { readInterval, sensedDuring } from './interval.ts';
 import { queryableProperties, type StacProperty, type StacValue } from './properties.ts';
+
+/** Maximum length of a pattern, in UTF-16 units. */
+const patternMax = 1_000;
 
 /** A node of CQL2 JSON. Members that the node does not have are ignored, as its schema says. */
 export type Cql2 =
@@ -265,8 +269,32 @@ function literalOf(value: Cql2): StacValue {
   if (typeof value !== 'object') return value;
   if ('timestamp' in value) return String(value.timestamp);
   if ('date' in value) return String(value.date);
-  if ('op' in value) throw unsupportedOperand(value.op);
+  if ('op' in value) {
+    const number = constantOf(value);
+    if (number === null) throw unsupportedOperand(value.op);
+    return number;
+  }
   throw refusal('A property can only be compared with a text, a number, a time, TRUE or FALSE.');
+}
+
+const arithmetic: ReadonlyMap<string, (one: number, other: number) => number> = new Map([
+  ['+', (one, other) => one + other],
+  ['-', (one, other) => one - other],
+  ['*', (one, other) => one * other],
+  ['/', (one, other) => one / other],
+  ['%', (one, other) => one % other],
+  ['^', (one, other) => one ** other],
+  ['div', (one, other) => Math.trunc(one / other)],
+]);
+
+/** Calculates arithmetic of numbers, such as `-1 * 30`; returns null for another expression. */
+function constantOf(value: Cql2): number | null {
+  if (typeof value === 'number') return value;
+  if (typeof value !== 'object' || !('op' in value)) return null;
+  const calculate = arithmetic.get(value.op.toLowerCase());
+  const [one, other, ...more] = value.args.map(constantOf);
+  if (one == null || other == null || more.length > 0) return null;
+  return calculate?.(one, other) ?? null;
 }
 
 function unsupportedOperand(name: string): AppError {
@@ -278,31 +306,28 @@ function unsupportedOperand(name: string): AppError {
 }
 
 /**
- * Translates a pattern with `%` at its start, its end or both. `_` and `%` elsewhere are no conditions of the filter
- * language. A backslash escapes the following character.
+ * Translates a pattern. One with `%` only at its start or end is a function of the filter language; of another one, the
+ * longest literal is a condition for the search of names.
  */
 function like({ text, name }: StacProperty, pattern: string): Expression {
   if (text === undefined) {
     throw refusal(`LIKE is not supported for ${name}.`, 'Only title supports LIKE.');
   }
-  const parts = pattern.match(/\\.|[^\\]/gsu) ?? [];
-  const isAny = (part: string | undefined) => part === '%';
-  const first = parts.findIndex((part) => !isAny(part));
-  const last = parts.findLastIndex((part) => !isAny(part));
-  const middle = first < 0 ? [] : parts.slice(first, last + 1);
-  if (middle.some((part) => part === '%' || part === '_')) {
-    throw refusal(
-      'LIKE supports the wildcard % only at the start and at the end of a pattern, and not the wildcard _.',
-      "Write \\_ for an underscore: title LIKE 'S2A\\_MSIL2A%'.",
-    );
+  if (pattern.length > patternMax) {
+    throw refusal(`A pattern has at most ${patternMax} characters.`);
   }
-  const literal = middle
-    .map((part) => (part.length > 1 && part.startsWith('\\') ? part.slice(1) : part))
-    .join('');
-  const [isOpenBefore, isOpenAfter] = [isAny(parts[0]), isAny(parts.at(-1))];
-  if (isOpenBefore && isOpenAfter) return text.contains(literal);
-  if (isOpenBefore) return text.endsWith(literal);
-  return isOpenAfter ? text.startsWith(literal) : text.eq(literal);
+  const [, before = '', middle = '', after = ''] =
+    /^(%*)((?:[^\\%_]|\\.)*)(%*)$/su.exec(pattern) ?? [];
+  const literals = literalsIn(pattern);
+  if (`${before}${middle}${after}` !== pattern) {
+    const longest = literals.reduce((one, other) => (other.length > one.length ? other : one));
+    const node = { node: 'text', function: 'like', field: text.field, text: pattern } as const;
+    return and(text.contains(longest), expression(node));
+  }
+  const literal = literals.join('');
+  if (before !== '' && after !== '') return text.contains(literal);
+  if (before !== '') return text.endsWith(literal);
+  return after === '' ? text.eq(literal) : text.startsWith(literal);
 }
 
 function argument(args: readonly Cql2[], index: number, operator: string): Cql2 {

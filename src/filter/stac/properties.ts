@@ -49,7 +49,7 @@ export interface StacProperty {
    */
   compare(operator: ComparisonOperator, value: StacValue): Expression;
   /** Compares parts of a text; absent if the filter language cannot. */
-  text?: ReturnType<typeof textField>;
+  text?: ReturnType<typeof textField> & { field: string };
 }
 
 const longestText = 1_000;
@@ -174,7 +174,7 @@ function ofText(field: string): Unnamed {
     exists,
     compare: (operator, value, name) =>
       present(exists, operator, text[operator](textOf(value, name))),
-    text,
+    text: { ...text, field },
   };
 }
 

@@ -71,7 +71,7 @@ function arbitraryPattern(names: readonly string[]): fc.Arbitrary<Filter> {
       name: fc.constantFrom(...names),
       start: fc.nat(8),
       length: fc.integer({ min: 1, max: 12 }),
-      form: fc.constantFrom('starts', 'ends', 'contains', 'equals'),
+      form: fc.constantFrom('starts', 'ends', 'contains', 'equals', 'characters', 'parts'),
     })
     .map(({ name, start, length, form }) => {
       const escaped = (text: string) => text.replaceAll(/[%_\\]/g, '\\$&');
@@ -80,6 +80,8 @@ function arbitraryPattern(names: readonly string[]): fc.Arbitrary<Filter> {
         ends: `%${escaped(name.slice(-length))}`,
         contains: `%${escaped(name.slice(start, start + length))}%`,
         equals: escaped(name),
+        characters: `${escaped(name.slice(0, start))}_${escaped(name.slice(start + 1))}`,
+        parts: `%${escaped(name.slice(start, start + 3))}%_${escaped(name.slice(-length))}`,
       };
       return { op: 'like', args: [{ property: 'title' }, patterns[form]] };
     });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/domain/app-error.ts';
 import { compileFilter } from '../../../src/filter/evaluate.ts';
+import { compilePattern } from '../../../src/filter/pattern.ts';
 import { productView } from '../../../src/filter/product-view.ts';
 import { readCql2Json, toExpression } from '../../../src/filter/stac/cql2.ts';
 import { parseCql2Text } from '../../../src/filter/stac/cql2-text.ts';
@@ -38,6 +39,9 @@ describe('a filter of CQL2 becomes', () => {
     ["title LIKE 'S2A\\_MSIL2A%'", "startswith(Name,'S2A_MSIL2A')"],
     ["title NOT LIKE '%_COG%'".replace('_', '\\_'), "Name ge '' and not (contains(Name,'_COG'))"],
     ["title LIKE 'exact'", "Name eq 'exact'"],
+    ["title LIKE '%'", "endswith(Name,'')"],
+    ["title LIKE 'S2A_MSIL2A%'", "contains(Name,'MSIL2A') and like(Name,'S2A_MSIL2A%')"],
+    ["title LIKE '%L2A%T32\\_%'", "contains(Name,'T32_') and like(Name,'%L2A%T32\\_%')"],
     ['title IS NULL', "not (Name ge '')"],
     ['NOT title IS NULL', "Name ge ''"],
     ['id IS NULL', "Id eq ''"],
@@ -80,6 +84,29 @@ describe('a filter of CQL2 becomes', () => {
     expect(translated("sar:product_type <> 'RAW'")).toContain(type('ne'));
   });
 
+  it.each([
+    ['-1 * 30', '-30'],
+    ['2 + 3 * 4', '14'],
+    ['-4 * (2 + 3)', '-20'],
+    ['5 -3', '2'],
+    ['7 - 2 - 1', '4'],
+    ['2 ^ 3 / 4', '2'],
+    ['7 div 2 + 7 % 4', '6'],
+  ])('a number for %s', (text, number) => {
+    expect(translated(`catalogue:offNadir > ${text}`)).toMatch(new RegExp(` gt ${number}\\)$`));
+    expect(translated(`${text} < catalogue:offNadir`)).toMatch(new RegExp(` gt ${number}\\)$`));
+  });
+
+  it('a number for arithmetic in JSON, and all or no products for a Boolean', () => {
+    const product = { op: '*', args: [-1, { op: '-', args: [40, 10] }] };
+    const between = { op: 'between', args: [{ property: 'catalogue:offNadir' }, product, 5] };
+    expect(String(readCql2Json(between))).toMatch(/ ge -30\).* le 5\)$/);
+    expect([true, false].map((value) => String(readCql2Json(value)))).toEqual([
+      "Id ne ''",
+      "Id eq ''",
+    ]);
+  });
+
   it('a condition on mission and product type for a collection', () => {
     const type =
       "Attributes/OData.CSC.StringAttribute/any(att:att/Name eq 'productType' and att/OData.CSC.StringAttribute/Value eq 'S2MSI2A')";
@@ -95,7 +122,12 @@ describe('a filter is refused by name for', () => {
     ["A_CONTAINS(instruments, ('msi'))", 'The operator "a_contains" of CQL2 is not supported.'],
     ["T_AFTER(datetime, DATE('2026-01-01'))", 'The operator "t_after" of CQL2 is not supported.'],
     ["CASEI(title) = CASEI('s2a')", 'The function or operator "casei" of CQL2 is not supported'],
-    ["title LIKE 'S2A_%'", 'LIKE supports the wildcard % only at the start and at the end'],
+    [`title LIKE '${'_'.repeat(1_001)}'`, 'A pattern has at most 1000 characters.'],
+    ['eo:cloud_cover < 1 / 0', 'eo:cloud_cover can only be compared with a number'],
+    ['eo:cloud_cover * 2 < 10', 'The function or operator "*" of CQL2 is not supported'],
+    ['eo:cloud_cover < 2 * sat:relative_orbit', 'The function or operator "*" of CQL2'],
+    ['eo:cloud_cover < 2 *', 'Unexpected "the end"'],
+    [`eo:cloud_cover < ${'('.repeat(101)}1${')'.repeat(101)}`, 'Unexpected "1"'],
     ["processing:level LIKE 'L%'", 'LIKE is not supported for processing:level.'],
     ["collection > 'a.b'", 'collection can only be compared with =, <> and IN.'],
     ['title LIKE 5', 'LIKE needs a text in single quotes.'],
@@ -143,6 +175,29 @@ describe('a filter is refused by name for', () => {
 describe('CQL2', () => {
   const items = sampleItems();
   const filters = arbitraryCql2(items.map(({ item }) => item));
+
+  it('compares patterns like a regular expression', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', '_', '%', '\\', '\u{1f6f0}') });
+    fc.assert(
+      fc.property(text, text, (pattern, value) => {
+        const parts = pattern.match(/\\.|[^\\]/gsu) ?? [];
+        const source = parts.map((part) =>
+          part === '%' ? '.*' : part === '_' ? '.' : part.replace(/^\\/, '').replace('\\', '\\\\'),
+        );
+        expect(compilePattern(pattern)(value)).toBe(
+          new RegExp(`^${source.join('')}$`, 'su').test(value),
+        );
+      }),
+      { numRuns: times(1_000, 10_000) },
+    );
+  });
+
+  it('compares patterns without backtracking', () => {
+    const matches = compilePattern(`${'%a'.repeat(400)}%b`);
+    const startMs = performance.now();
+    expect(matches('a'.repeat(1_000))).toBe(false);
+    expect(performance.now() - startMs).toBeLessThan(1_000);
+  });
 
   it('text and JSON have the same meaning, as another parser confirms', async () => {
     const reference = await loadReference();

@@ -116,6 +116,33 @@ describe('searching the index', () => {
     expect(await ids(nameTree('contains', 'half \ud83d'))).toEqual(['b']);
   });
 
+  it('finds names by a pattern', async () => {
+    const { index, products } = await openProductContext();
+    const names = [
+      'S2A_MSIL2A_x',
+      'S2A-MSIL2A_x',
+      's2a_msil2a_x',
+      'a*?[b]%_',
+      'a\u{1f6f0}b',
+      'a\0b',
+    ];
+    await index(...created(...names.map((Name, i) => ({ Id: `${i}`, Name })), { Id: 'none' }));
+    const found = async (text: string) => {
+      const filter: FilterTree = { node: 'text', function: 'like', field: 'Name', text };
+      const rows = await all(products.find({ entity: 'Products', filter }));
+      const matches = compileFilter(filter);
+      const ids = rows.map(({ row }) => names[Number(row.productId)]).toReversed();
+      expect(ids).toEqual(names.filter((Name) => matches(productView({ Name }))));
+      return ids;
+    };
+    expect(await found('S2A_MSIL2A%')).toEqual(names.slice(0, 2));
+    expect(await found('%\\_MSI%x')).toEqual(names.slice(0, 1));
+    expect(await found('a_b')).toEqual(names.slice(4));
+    expect(await found('a*?[b]\\%\\_')).toEqual(names.slice(3, 4));
+    expect(await found('%[%]%')).toEqual(names.slice(3, 4));
+    expect(await found('_%')).toEqual(names);
+  });
+
   it('finds each product once, page by page in both directions', async () => {
     const { index, find, products } = await openProductContext();
     const ids = Array.from({ length: 10 }, (_, i) => `product-${i}`);

@@ -8,6 +8,7 @@ import type {
   TextNode,
 } from '../../../domain/filter-tree.ts';
 import { boxesOf, toShape } from '../../../filter/geometry/shape.ts';
+import { globOf } from '../../../filter/pattern.ts';
 import type { Column } from '../../../filter/product-columns.ts';
 import { groupedTypes } from '../../../filter/product-types.ts';
 import { attributeReading, literalDate } from '../../../filter/values.ts';
@@ -169,6 +170,7 @@ function nameCondition({ field, function: operation, text }: TextNode): SqlCondi
   if (field !== 'Name' || !isWholeInSql(text)) return null;
   if (text === '') return { sql: 'p.name IS NOT NULL', values: [] };
   if (operation === 'contains') return { sql: 'instr(p.name, ?) > 0', values: [text] };
+  if (operation === 'like') return { sql: 'p.name GLOB ?', values: [globOf(text)] };
   const characters = Array.from(text).length;
   const part = operation === 'startswith' ? `1, ${characters}` : `-${characters}`;
   return { sql: `substr(p.name, ${part}) = ?`, values: [text] };

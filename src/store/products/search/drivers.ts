@@ -103,8 +103,8 @@ function columnDriver(
 
 /** Finds names with the rarest trigrams of the text; names are compared afterwards. */
 function nameDriver(term: TextNode, names: NameSample): Driver | null {
-  if (term.field !== 'Name' || Array.from(term.text).length < 3) return null;
-  if (!isWholeInSql(term.text)) return null;
+  if (term.field !== 'Name' || term.function === 'like') return null;
+  if (Array.from(term.text).length < 3 || !isWholeInSql(term.text)) return null;
   const trigrams = names.rareTrigramsOf(term.text);
   const match = trigrams.map((one) => `"${one.replaceAll('"', '""')}"`).join(' AND ');
   return {

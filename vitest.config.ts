@@ -1,13 +1,14 @@
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { promises } from './test/promises.ts';
 
 // Shared cache of compiled code: without it, each process compiles the whole program again.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
 
 /** Tests of pure functions: they leave no sockets, files or threads for the next test file. */
 const pure = ['test/domain/**/*.test.ts', 'test/filter/**/*.test.ts'];
-/** Tests that take about a minute or more: kill storms, simulated months, certificates under load. */
+/** Tests that take more than ten seconds: kill storms, simulated months, certificates under load. */
 const slow = 'test/**/*.slow.test.ts';
 
 /**
@@ -39,7 +40,8 @@ export default defineConfig({
     projects: [
       project('pure', pure, [slow], false),
       project('parts', ['test/**/*.test.ts'], [slow, ...pure]),
-      project('slow', [slow], []),
+      project('promises', [...promises], []),
+      project('slow', [slow], [...promises]),
     ],
     // Many tests mostly wait, so that four workers are faster on two cores.
     maxWorkers: 4,

@@ -1,0 +1,24 @@
+/**
+ * One test per promise to users, with whole programs: `npm run test:promises`, a part of `.ci/run`. The table in
+ * CONTRIBUTING.md names each promise. All other slow tests run with `npm run test:thorough` only.
+ */
+export const promises = [
+  'test/e2e/kill.slow.test.ts',
+  'test/e2e/disk-full.slow.test.ts',
+  'test/receiver/graceful-stop.slow.test.ts',
+  'test/e2e/pull-kill.slow.test.ts',
+  'test/e2e/sinks-kill.slow.test.ts',
+  'test/e2e/reconcile-kill.slow.test.ts',
+  'test/e2e/cut-registration.slow.test.ts',
+  'test/e2e/rotation.slow.test.ts',
+  'test/e2e/certificate-stop.slow.test.ts',
+  'test/e2e/move.slow.test.ts',
+  'test/e2e/backup-load.slow.test.ts',
+  'test/e2e/no-secrets.slow.test.ts',
+  'test/e2e/behind-nginx.slow.test.ts',
+  'test/e2e/real-clients-stac.slow.test.ts',
+  'test/e2e/package.slow.test.ts',
+  'test/e2e/demo.slow.test.ts',
+  'test/shared-log/kill-receivers.slow.test.ts',
+  'test/console/page/all-pages.slow.test.ts',
+];

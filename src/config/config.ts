@@ -1,7 +1,7 @@
 /** The configuration by section. A command loads only the sections it uses; problems in others do not matter. */
 import type { Account } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
-import { hostInUrl, isLoopbackHost } from '../http/network-address.ts';
+import { hostInUrl, isLoopbackHost, type ListenAddress } from '../http/network-address.ts';
 import { credentialsFileName, readEndpointCredentials } from './endpoint-credentials.ts';
 import { checkSections, type Environment, type Loaded, loadSections, type Reader } from './load.ts';
 import { readOwnAcme, readServedTls, readTls } from './tls.ts';
@@ -245,12 +245,21 @@ function readSharedLog({ value, report, failed }: Reader) {
   return null;
 }
 
+interface ConsoleConfig {
+  listen: ListenAddress;
+  password: string | undefined;
+  /** Base of download URLs. */
+  catalogueUrl: string;
+  /** Address at which users reach the listener; by default, that of each request. */
+  url?: string | undefined;
+}
+
 /** Reads the private listener; null when it is off. */
-function readConsole({ value, failed, report }: Reader) {
+function readConsole({ value, failed, report }: Reader): ConsoleConfig | null {
   const listen = value('EARSHOT_CONSOLE_LISTEN');
   const password = value('EARSHOT_CONSOLE_PASSWORD');
-  /** Base of download URLs. */
   const catalogueUrl = value('EARSHOT_CATALOGUE_URL');
+  const url = value('EARSHOT_CONSOLE_URL');
   if (listen === null) return null;
   const isOpen = password === undefined && !isLoopbackHost(listen.host);
   if (isOpen && !failed('EARSHOT_CONSOLE_PASSWORD')) {
@@ -261,7 +270,7 @@ function readConsole({ value, failed, report }: Reader) {
       `Set EARSHOT_CONSOLE_PASSWORD too, or use 127.0.0.1:${listen.port}.`,
     );
   }
-  return { listen, password, catalogueUrl };
+  return { listen, password, catalogueUrl, url };
 }
 
 function readCredentials(reader: Reader) {

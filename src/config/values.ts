@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { Retention } from '../domain/pruning.ts';
 import type { Expression } from '../filter/builder.ts';
-import { exactUrl } from '../http/network-address.ts';
+import { exactUrl, pathPrefixForm } from '../http/network-address.ts';
 
 /** Adds a message that follows "NAME: ". */
 function refuse(context: z.RefinementCtx, message: string): never {
@@ -38,6 +38,19 @@ export const publicUrl = z.string().transform((text, context) => {
   const { username, password, pathname, search, hash, origin } = url;
   if (username + password + search + hash === '' && pathname === '/') return origin;
   return refuse(context, 'must contain only https://, the host name and optionally the port');
+});
+
+/** Parses the URL of the private listener, with or without a path; removes the slash at the end. */
+export const consoleUrl = z.string().transform((text, context) => {
+  const url = URL.parse(text);
+  const path = url?.pathname.replace(/\/$/, '') ?? '';
+  const isSimple =
+    url !== null && /^https?:$/.test(url.protocol) && url.href === url.origin + url.pathname;
+  if (isSimple && (path === '' || pathPrefixForm.test(path))) return url.origin + path;
+  return refuse(
+    context,
+    'must be an http or https URL, such as https://example.org/earshot; the path may contain letters, digits, -, ., _ and ~',
+  );
 });
 
 /** Parses the base URL of a service: no query string; removes trailing slashes. */

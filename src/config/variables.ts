@@ -43,6 +43,12 @@ export const variables = {
     description: 'Password of the private listener (Basic Auth); the user name is `earshot`.',
     example: 'another-long-random-text',
   },
+  EARSHOT_CONSOLE_URL: {
+    schema: values.consoleUrl,
+    description:
+      'URL at which users reach the private listener through a reverse proxy; it may have a path. All links start with it. By default, they have the address of the request, with `X-Forwarded-Proto` and `X-Forwarded-Prefix`.',
+    example: 'https://example.org/earshot',
+  },
 
   // Data directory: index, free space, pruning, compaction, backups
   EARSHOT_INDEX: {

@@ -174,10 +174,10 @@ export const securitySchemes = {
 };
 export const security = [{ login: [] }];
 
-/** Builds the OpenAPI document. `passwordNeeded` adds Basic authentication. */
+/** Builds the OpenAPI document of the API below `base`. `passwordNeeded` adds Basic authentication. */
 export function openApiDocument(
   routes: readonly ApiRoute[],
-  { passwordNeeded }: { passwordNeeded: boolean },
+  { passwordNeeded, base }: { passwordNeeded: boolean; base: string },
 ): object {
   return {
     openapi: '3.1.0',
@@ -187,6 +187,7 @@ export function openApiDocument(
       description:
         'Notifications and products received by earshot. Times are ISO 8601, UTC. A page has at most 1,000 rows; follow `next` until it is null. Fields may be added: clients must ignore unknown ones.',
     },
+    servers: [{ url: base }],
     paths: Object.fromEntries(routes.map((route) => [route.path, { get: operationOf(route) }])),
     components: {
       schemas: { Problem: schemaOf(problem, 'output') },

@@ -14,6 +14,7 @@ import type { Logger } from '../domain/ports.ts';
 import { type Status, statusSchema, toStatusJson } from '../domain/status.ts';
 import { hostInUrl } from '../http/network-address.ts';
 import { statusOf } from '../http/problem.ts';
+import { createAddresses } from './address.ts';
 import {
   type ApiRoute,
   apiRoute,
@@ -32,7 +33,6 @@ import {
   notFound,
   odataFailure,
   refusedMethod,
-  requestedUrl,
   stacProblem,
 } from './errors.ts';
 import { filterCheckRoute } from './filter-check-route.ts';
@@ -64,6 +64,8 @@ export interface ConsoleOptions extends GuardOptions, Omit<PageParts, 'passwordN
   log: Logger;
   /** Aborted at shutdown: live streams end. */
   closing: AbortSignal;
+  /** Address at which users reach the listener, without a slash at the end; by default, that of each request. */
+  consoleUrl?: string | undefined;
   /** Name of the program in commands of pages, as the user calls it; `earshot` by default. */
   programName?: string;
   limits?: Partial<QueryLineOptions>;
@@ -93,9 +95,11 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   const bySize = (line: QueryLine, rows: unknown) =>
     Number(rows) > smallRowsMax ? largeLine : line;
   const guard = createConsoleGuard(options);
-  const app = new Hono<Environment>();
+  const addresses = createAddresses(options.consoleUrl, isPagePath);
+  const app = new Hono<Environment>({ getPath: addresses.pathOf });
 
   app.use(async (c, next) => {
+    c.set('address', addresses.addressOf(c.req));
     const refusal = guard(c.env.incoming, c.req.path) ?? refusedMethod(c.req, newRequestId);
     if (refusal === undefined) await next();
     else c.res = refusal;
@@ -140,10 +144,11 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     app.get(route.path, (c) => answerApi(route, bySize(line, c.req.query('limit')), c));
   }
   const table = routes.map(({ route }) => route);
-  app.get('/api/openapi.json', (c) => c.json(openApiDocument(table, { passwordNeeded })));
+  app.get('/api/openapi.json', (c) =>
+    c.json(openApiDocument(table, { passwordNeeded, base: c.var.address.base })),
+  );
 
-  const paths = { paths: pathsOf(table) };
-  app.get('/api', (c) => c.json(paths));
+  app.get('/api', (c) => c.json({ paths: pathsOf(table) }));
   addPages(
     app,
     { ...options, passwordNeeded },
@@ -245,7 +250,7 @@ function answerApi(
   return line(
     async (signal) => {
       const client = { headers: raw.headers, disconnect };
-      const answer = await route.respond(requestedUrl(context), signal, client);
+      const answer = await route.respond(context.var.address.url, signal, client);
       if (!(answer instanceof Response)) return jsonAnswer(answer.body, answer.headers ?? {});
       // The answer to HEAD has no body: nobody would read or end a stream.
       if (method === 'HEAD') await answer.body?.cancel();

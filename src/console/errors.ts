@@ -1,7 +1,6 @@
 /** Error answers of the private listener: problem JSON, or the format of the catalogue below `/odata`. */
 
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import type { Context } from 'hono';
 import { z } from 'zod';
 import { type AppError, errorText, isAppError } from '../domain/app-error.ts';
 import { filterListPath, invalidPath, type ODataRefusal, refusalBody } from '../filter/odata.ts';
@@ -152,16 +151,4 @@ async function listText(items: readonly unknown[]): Promise<string> {
     if (texts.length % itemsAtOnce === 0) await yieldToOthers();
   }
   return `[${texts.join(',')}]`;
-}
-
-/**
- * Returns the requested URL with the accepted Host, whatever the request line contains (RFC 9112, 3.2.2). A reverse
- * proxy that terminates HTTPS sends `X-Forwarded-Proto`; a client that forges it only deceives itself.
- */
-export function requestedUrl(context: Context): URL {
-  const { pathname, search } = new URL(context.req.url);
-  const host = URL.parse(`http://${context.req.header('host') ?? ''}`)?.host ?? 'localhost';
-  const url = new URL(`http://${host}${pathname}${search}`);
-  if (context.req.header('x-forwarded-proto')?.toLowerCase() === 'https') url.protocol = 'https:';
-  return url;
 }

@@ -24,7 +24,7 @@ import {
   unknownProduct,
   withinList,
 } from '../filter/odata.ts';
-import { jsonAnswer, notFound, odataPath, odataRefusal, requestedUrl } from './errors.ts';
+import { jsonAnswer, notFound, odataPath, odataRefusal } from './errors.ts';
 import { cursorText, readCursor, readProductPage } from './products-route.ts';
 import { type Environment, type QueryLine, sent } from './query-line.ts';
 
@@ -101,7 +101,7 @@ export function addODataRoutes(
 }
 
 /** Answers a GET of any path below `odataPath`. */
-async function answerOData(context: Context, source: ODataSource): Promise<Response> {
+async function answerOData(context: Context<Environment>, source: ODataSource): Promise<Response> {
   const { requestId } = source;
   const { path } = context.req;
   const resource = path.slice(odataPath.length);
@@ -112,7 +112,7 @@ async function answerOData(context: Context, source: ODataSource): Promise<Respo
   const isCount = listed !== resource;
   if (target === null || (isCount && target.id !== null)) return notFound(path, requestId);
   const { entity, id } = target;
-  const url = requestedUrl(context);
+  const url = context.var.address.url;
   const { options, refusal } = readQueryOptions(url.searchParams, entity);
   if (refusal !== undefined) return odataRefusal(refusal, requestId);
   const parsed: ParsedQuery = { ...source, entity, options, url };
@@ -122,14 +122,14 @@ async function answerOData(context: Context, source: ODataSource): Promise<Respo
 
 /** Answers a query by list; `text` is its body. All listed products fit on its first page. */
 async function answerFilterList(
-  context: Context,
+  context: Context<Environment>,
   text: string,
   source: ODataSource,
 ): Promise<Response> {
   const { requestId } = source;
   const list = readFilterList(text);
   if (list.refusal !== undefined) return odataRefusal(list.refusal, requestId);
-  const url = requestedUrl(context);
+  const url = context.var.address.url;
   const entity = 'Products';
   const read = readQueryOptions(url.searchParams, entity, { top: filterListNamesMax });
   if (read.refusal !== undefined) return odataRefusal(read.refusal, requestId);

@@ -3,6 +3,7 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import { AppError } from '../domain/app-error.ts';
+import type { Address } from './address.ts';
 
 export interface QueryLineOptions {
   /** Maximum number of concurrent queries, and of queries that wait. */
@@ -138,7 +139,7 @@ function aborted(signal: AbortSignal): Promise<never> {
 }
 
 /** The private listener's app runs on Node. */
-export type Environment = { Bindings: HttpBindings };
+export type Environment = { Bindings: HttpBindings; Variables: { address: Address } };
 
 /** Resolves when the answer is sent, or the connection is closed. */
 export function sent({ env }: Context<Environment>): Promise<void> {

@@ -9,7 +9,7 @@ import { and, type Expression, textField } from '../filter/builder.ts';
 import { collectionId, inCollection, readCollectionId } from '../filter/stac/collections.ts';
 import { toStacItem } from '../filter/stac/item.ts';
 import { withParameter } from './api-route.ts';
-import { jsonAnswer, requestedUrl, stacPath, stacProblem } from './errors.ts';
+import { jsonAnswer, stacPath, stacProblem } from './errors.ts';
 import { readProductPage } from './products-route.ts';
 import { type Environment, type QueryLine, sent } from './query-line.ts';
 import {
@@ -111,14 +111,14 @@ export function addStacRoutes(
 
 /** Answers a request below `stacPath`; `search` is that of a POST. Rejects with `invalid` and `not_found`. */
 async function answerStac(
-  context: Context,
+  context: Context<Environment>,
   source: StacSource,
   search?: StacSearch,
 ): Promise<Response> {
-  const url = requestedUrl(context);
-  const root = `${url.origin}${stacPath}`;
+  const { base, url } = context.var.address;
+  const root = `${base}${stacPath}`;
   const accept = context.req.header('accept') ?? '';
-  const request: StacRequest = { ...source, url, root, accept };
+  const request: StacRequest = { ...source, base, url, root, accept };
   const [resource, ...parts] = partsOf(context.req.path);
   if (resource === 'collections') return answerCollections(parts, request);
   if (parts.length > 0) throw unknownPath();
@@ -147,6 +147,7 @@ async function answerCollections(parts: string[], request: StacRequest): Promise
 }
 
 interface StacRequest extends StacSource {
+  base: string;
   url: URL;
   root: string;
   /** Header of the request. */
@@ -267,7 +268,7 @@ const geoJsonType = 'application/geo+json';
 
 async function answerPage(
   search: StacSearch,
-  { products, catalogueUrl, signal, url, root }: StacRequest,
+  { products, catalogueUrl, signal, base, url, root }: StacRequest,
   options: {
     within?: Expression;
     collection?: object;
@@ -282,7 +283,7 @@ async function answerPage(
   const backwards = isBackwards(search);
   const found = backwards ? page.found.toReversed() : page.found;
   const items = found.map((one) => {
-    return withFields(toStacItem(one, { catalogueUrl, base: url.origin }), search);
+    return withFields(toStacItem(one, { catalogueUrl, base }), search);
   });
   const isWhole = page.next === null && search.token === undefined;
   const hasMore = page.next !== null;
@@ -311,7 +312,7 @@ async function answerPage(
 }
 
 async function answerItem(collection: string, id: string, request: StacRequest): Promise<Response> {
-  const { products, signal, catalogueUrl, url } = request;
+  const { products, signal, catalogueUrl, base } = request;
   const key = readCollectionId(collection);
   const one = async (entity: Entity): Promise<FoundProduct | undefined> => {
     if (key === null) return undefined;
@@ -321,7 +322,7 @@ async function answerItem(collection: string, id: string, request: StacRequest):
   };
   const found = await one('Products');
   if (found !== undefined) {
-    const item = toStacItem(found, { catalogueUrl, base: url.origin });
+    const item = toStacItem(found, { catalogueUrl, base });
     return answerJson(item, geoJsonType);
   }
   const deleted = await one('DeletedProducts');

@@ -111,6 +111,9 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
   return isIP(address) === 6 ? 'ipv6' : 'ipv4';
 }
 
+/** A path without dot segments, empty segments and escapes; without a slash at the end. */
+export const pathPrefixForm = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)+$/;
+
 const urlForm = 'must be an https URL, such as https://hooks.example.org/earshot';
 /** An https URL, or http for this machine, without credentials; otherwise unchanged. */
 export const exactUrl = z.string(urlForm).transform((text, context) => {

@@ -92,6 +92,19 @@ const examples = {
   },
   EARSHOT_INDEX: switches,
   EARSHOT_CONSOLE_PASSWORD: { good: { ' with: blanks ': ' with: blanks ' }, bad: [] },
+  EARSHOT_CONSOLE_URL: {
+    good: {
+      'https://example.org/earshot/': 'https://example.org/earshot',
+      'https://Example.org:443/a/b-c_1.~d': 'https://example.org/a/b-c_1.~d',
+      'http://10.0.0.1:8080': 'http://10.0.0.1:8080',
+    },
+    bad: [
+      ...['example.org/earshot', '/earshot', 'ftp://example.org/', 'https://'],
+      ...['https://example.org//earshot', 'https://example.org/a//b', 'https://example.org/a%2F'],
+      ...['https://example.org/?a=1', 'https://example.org/#a', 'https://me@example.org/'],
+      ...['https://example.org/a?', 'https://example.org/"onload', 'https://example.org/ä'],
+    ],
+  },
   EARSHOT_ENDPOINT_USERNAME: { good: { имя: 'имя' }, bad: ['user:name'] },
   EARSHOT_ENDPOINT_PASSWORD: { good: { ' with: blanks ': ' with: blanks ' }, bad: [] },
   EARSHOT_TLS: {

@@ -149,7 +149,7 @@ async function queryProducts(
   const hasLinks = columns !== undefined || ['csv', 'geojson', 'geoparquet', 'stac'].includes(form);
   const catalogueUrl = hasLinks ? loadConfig(io, ['catalogueUrl']).catalogueUrl : '';
   const console = form === 'stac' ? loadConfig(io, ['console']).console : null;
-  const base = console === null ? '' : localUrl(console.listen);
+  const base = console === null ? '' : (console.url ?? localUrl(console.listen));
   await withCurrentIndex(place, io, async (products) => {
     const { stdout, stderr, signal, nowUs, version } = io;
     if (flags.explain) return explain(io, products, question, flags.json === true);

@@ -38,6 +38,7 @@ type ConsoleParts = Omit<
   | 'listenHost'
   | 'newRequestId'
   | 'catalogueUrl'
+  | 'consoleUrl'
   | 'nowUs'
   | 'limits'
   | 'closing'
@@ -50,13 +51,14 @@ async function openConsole(
   { nowUs, newId, env = {} }: ConsoleIo,
   closing: AbortSignal,
 ): Promise<Listener | null> {
-  const { listen, password, catalogueUrl } = config;
+  const { listen, password, catalogueUrl, url: consoleUrl } = config;
   const checkCredentials =
     password === undefined ? null : createCredentialCheck([{ username, password }]);
   const gate = { log, nowUs, newRequestId: newId };
   const app = createConsoleApp({
     ...parts,
     catalogueUrl,
+    consoleUrl,
     programName: nameCalled(env),
     log,
     nowUs,

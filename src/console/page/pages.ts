@@ -1,14 +1,14 @@
 /** Serves the web page: pages rendered with their data, and the files they use. */
-import type { Context, Env, Hono } from 'hono';
+import type { Context, Hono } from 'hono';
 import { compress } from 'hono/compress';
 import { html } from 'hono/html';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import type { Status } from '../../domain/status.ts';
 import { printable } from '../../domain/text.ts';
 import { statusOf } from '../../http/problem.ts';
-import { exceedsLimit, requestedUrl } from '../errors.ts';
+import { exceedsLimit } from '../errors.ts';
 import { cursorText, newestCursor } from '../live-rows.ts';
-import type { QueryLine } from '../query-line.ts';
+import type { Environment, QueryLine } from '../query-line.ts';
 import { alertsPage } from './alerts.ts';
 import { type Assets, loadAssets } from './assets.ts';
 import { coveragePage } from './coverage.ts';
@@ -57,25 +57,25 @@ interface PageOptions {
 }
 
 /** Adds the pages and their files. The first request waits until the files are prepared, about 0.1 s. */
-export function addPages<Environment extends Env>(
+export function addPages(
   app: Hono<Environment>,
   parts: PageParts,
   { line, newRequestId, onFailure, programName }: PageOptions,
 ): void {
   const paths = routes.flatMap(({ path, item }) => (item ? [path, `${path}/:id`] : [path]));
-  // Outside of the change of the program's name, which reads the text.
+  // Outside of the changes, which read the text.
   for (const path of paths) app.use(path, compress({ encoding: 'gzip' }));
   app.use(async (c, next) => {
     await next();
     const isPage = c.res.headers.get('Content-Type') === pageHeaders['Content-Type'];
-    if (isPage && programName !== 'earshot') c.res = await withProgramName(c.res, programName);
+    if (isPage) c.res = await adapted(c.res, { programName, prefix: c.var.address.prefix });
   });
   app.get('/assets/*', async (c, next) => {
     const assets = await loadAssets();
     return assets.answer(c.req.path, c.req.header('accept-encoding') ?? '') ?? next();
   });
   for (const route of routes) {
-    const show = async (c: Context, id: string) => {
+    const show = async (c: Context<Environment>, id: string) => {
       const loaded = await loadAssets();
       try {
         return await line(
@@ -88,7 +88,7 @@ export function addPages<Environment extends Env>(
         onFailure(failure, requestId, c.req.path);
         // The status may be what failed; that is logged above.
         const status = await parts.status().catch(() => null);
-        const controls = periodOnly(route.path, requestedUrl(c), route.back);
+        const controls = periodOnly(route.path, urlInside(c), route.back);
         const frame = { path: route.path, assets: loaded, status };
         return failurePage(failure, { ...frame, requestId, controls });
       }
@@ -112,7 +112,7 @@ function isForPeople(request: Context['req']): boolean {
 }
 
 async function respond(
-  c: Context,
+  c: Context<Environment>,
   {
     route,
     parts,
@@ -122,7 +122,7 @@ async function respond(
   }: { route: PageRoute; parts: PageParts; id: string; assets: Assets; signal: AbortSignal },
 ): Promise<Response> {
   const { path, back } = route;
-  const url = requestedUrl(c);
+  const url = urlInside(c);
   const nowUs = parts.nowUs();
   const state = readPageState(url, { nowUs, back });
   const status = await parts.status();
@@ -131,15 +131,27 @@ async function respond(
   // Read before the content, so that later notifications refresh it.
   const livePosition = await newestCursor(parts).then(cursorText);
   const content = await render(parts, request);
-  if ('location' in content) return c.redirect(content.location, 303);
+  if ('location' in content) return c.redirect(c.var.address.prefix + content.location, 303);
   const frame = { path, url, state, status, assets, livePosition };
   return pageAnswer(await document(content, frame), 200);
 }
 
-/** Replaces the name of the program in the commands of a page: they can then be pasted. */
-async function withProgramName(page: Response, name: string): Promise<Response> {
-  const shown = String(await html`${name}`);
+/** Returns the URL of a page as its links have it: without the prefix of a proxy. */
+function urlInside(c: Context<Environment>): URL {
+  const { prefix, url } = c.var.address;
+  return new URL(url.origin + url.pathname.slice(prefix.length) + url.search);
+}
+
+/** Adds the prefix of a proxy to links, and the name of the program to commands: they can then be pasted. */
+async function adapted(
+  page: Response,
+  { programName, prefix }: { programName: string; prefix: string },
+): Promise<Response> {
+  if (programName === 'earshot' && prefix === '') return page;
+  const shown = String(await html`${programName}`);
+  // Text and values have no quotation mark that is not escaped.
   const text = (await page.text())
+    .replaceAll(/(?<=\b(?:href|src|action)=")(?=\/)/g, prefix)
     .replace('<html ', () => `<html data-program="${shown}" `)
     .replaceAll(/(?<=<code>|data-copy=")earshot(?= [a-z-])/g, () => shown);
   return new Response(text, page);

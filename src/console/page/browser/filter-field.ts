@@ -2,6 +2,7 @@
 import { type ComponentChild, h, render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { submitState } from './shell.ts';
+import { addressOf } from './stream.ts';
 
 interface Finding {
   severity: 'error' | 'warning';
@@ -200,7 +201,7 @@ async function checkedFilter(field: HTMLTextAreaElement, signal: AbortSignal): P
   });
   const failed = (failure: string) => ({ findings: null, completions: [], failure });
   try {
-    const response = await fetch(`/api/filter/check?${search}`, { signal });
+    const response = await fetch(addressOf(`/api/filter/check?${search}`), { signal });
     // A header of a request is limited, so a long filter is checked when it runs.
     if (response.status === 431)
       return failed('The filter is too long to be checked while typing.');

@@ -2,7 +2,7 @@
 import { type ComponentChild, Fragment, h, render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { prepareContent, showConnection } from './shell.ts';
-import { asCalled, openStream, pageData } from './stream.ts';
+import { addressOf, asCalled, openStream, pageData } from './stream.ts';
 import { delayText, eventTones, printable, shellText } from './texts.ts';
 
 interface Row {
@@ -313,8 +313,8 @@ function Details({ row }: { row: Row }) {
   useEffect(() => {
     if (place.current !== null) prepareContent(place.current);
   }, []);
-  const product = `/products/${encodeURIComponent(row.productId)}`;
-  const url = `${location.origin}/api/notification?position=${row.position}`;
+  const product = addressOf(`/products/${encodeURIComponent(row.productId)}`);
+  const url = addressOf(`/api/notification?position=${row.position}`);
   const login = data.passwordNeeded ? ' --user earshot' : '';
   const query = asCalled(`earshot query --product-id=${shellText(printable(row.productId))}`);
   const copies = [
@@ -355,7 +355,7 @@ function contentOf({ fields, body, failure }: Loaded): ComponentChild {
 
 async function loadNotification(position: number): Promise<Loaded> {
   try {
-    const answer = await fetch(`/api/notification?position=${position}`, {
+    const answer = await fetch(addressOf(`/api/notification?position=${position}`), {
       signal: AbortSignal.timeout(35_000),
     });
     const { body = '', ...fields } = await answer.json();

@@ -1,6 +1,7 @@
 /** Land outlines of the map, and texts and tests about places. */
 import { type Content, type Shape, shapeOf } from './map-canvas.ts';
 import type { LonLat, Projection } from './map-projection.ts';
+import { addressOf } from './stream.ts';
 
 export type Land = Pick<Content, 'land' | 'borders'>;
 
@@ -23,8 +24,10 @@ export function isInside(
 }
 
 /** Loads land outlines and borders; null if that fails. */
-export async function loadLand(url: string, projection: Projection): Promise<Land | null> {
-  const answer = await fetch(url, { signal: AbortSignal.timeout(35_000) }).catch(() => null);
+export async function loadLand(path: string, projection: Projection): Promise<Land | null> {
+  const answer = await fetch(addressOf(path), { signal: AbortSignal.timeout(35_000) }).catch(
+    () => null,
+  );
   if (!answer?.ok) return null;
   const packed: { land: number[][]; borders: number[][] } = await answer.json();
   const rings = packed.land.flatMap((line) => projection.ring(unpacked(line)) ?? []);

@@ -2,7 +2,7 @@
 import { type PaintedShape, shapeOf } from './map-canvas.ts';
 import type { Footprint } from './map-colours.ts';
 import { type Outline, type Projection, ringsOf } from './map-projection.ts';
-import { openStream, type StreamState } from './stream.ts';
+import { addressOf, openStream, type StreamState } from './stream.ts';
 import { printable } from './texts.ts';
 
 /** A product on the map. */
@@ -144,7 +144,9 @@ function periodOf({ since, until }: ItemOptions): string {
 
 /** Rejects with the text of the problem. */
 async function load(url: string): Promise<{ page: FootprintPage; lag: number }> {
-  const answer = await fetch(url, { signal: AbortSignal.timeout(answerMsMax) }).catch(() => {
+  // The next page has the configured address of the listener, which may differ from that of this page.
+  const address = addressOf(`/api/footprints${new URL(url, location.href).search}`);
+  const answer = await fetch(address, { signal: AbortSignal.timeout(answerMsMax) }).catch(() => {
     throw new Error('The receiver does not answer. The map reconnects automatically.');
   });
   const body = await answer.json();

@@ -9,7 +9,7 @@ import { addGestures } from './map-gestures.ts';
 import { followItems, type Item } from './map-items.ts';
 import { edgeLatitude, plateCarree, projections } from './map-projection.ts';
 import { refresh, showConnection } from './shell.ts';
-import { pageData } from './stream.ts';
+import { addressOf, pageData } from './stream.ts';
 
 interface PageData {
   footprints: string;
@@ -200,7 +200,7 @@ function pick(next: readonly Item[]): void {
   list.append(
     ...next.map(({ productId, name, sensingStart, cloudCoverPercent }) => {
       const entry = element('li', '');
-      const href = `/products/${encodeURIComponent(productId)}`;
+      const href = addressOf(`/products/${encodeURIComponent(productId)}`);
       const link = Object.assign(document.createElement('a'), { href, textContent: name });
       const sensed = sensingStart?.slice(0, 16).replace('T', ' ') ?? 'not known';
       const cloud = cloudCoverPercent === null ? '' : `, cloud ${cloudCoverPercent.toFixed(1)} %`;

@@ -25,7 +25,7 @@ export function openStream(path: string, after: string, handlers: StreamHandlers
   const start = () => {
     if (isClosed || document.hidden || source !== null) return;
     const position = lastId === '' ? '' : `${path.includes('?') ? '&' : '?'}after=${lastId}`;
-    const opened = new EventSource(`${path}${position}`);
+    const opened = new EventSource(addressOf(`${path}${position}`));
     let wasOpen = false;
     source = opened;
     opened.addEventListener('open', () => {
@@ -69,10 +69,16 @@ export function openStream(path: string, after: string, handlers: StreamHandlers
 /** A stream reports no status: a request shows whether the receiver answers. */
 async function isAlive(): Promise<boolean> {
   try {
-    return (await fetch('/healthz', { signal: AbortSignal.timeout(5_000) })).ok;
+    return (await fetch(addressOf('/healthz'), { signal: AbortSignal.timeout(5_000) })).ok;
   } catch {
     return false;
   }
+}
+
+/** Returns the address of a path of the listener, also behind a proxy with a prefix. */
+export function addressOf(path: string): string {
+  // This file is /assets/<digest>/stream.js.
+  return new URL(`../..${path}`, import.meta.url).href;
 }
 
 /** Returns the data of the page. */

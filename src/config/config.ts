@@ -252,6 +252,8 @@ interface ConsoleConfig {
   catalogueUrl: string;
   /** Address at which users reach the listener; by default, that of each request. */
   url?: string | undefined;
+  /** Origins of other pages that may read answers. */
+  origins?: readonly string[] | undefined;
 }
 
 /** Reads the private listener; null when it is off. */
@@ -260,6 +262,7 @@ function readConsole({ value, failed, report }: Reader): ConsoleConfig | null {
   const password = value('EARSHOT_CONSOLE_PASSWORD');
   const catalogueUrl = value('EARSHOT_CATALOGUE_URL');
   const url = value('EARSHOT_CONSOLE_URL');
+  const origins = value('EARSHOT_CONSOLE_ORIGINS');
   if (listen === null) return null;
   const isOpen = password === undefined && !isLoopbackHost(listen.host);
   if (isOpen && !failed('EARSHOT_CONSOLE_PASSWORD')) {
@@ -270,7 +273,7 @@ function readConsole({ value, failed, report }: Reader): ConsoleConfig | null {
       `Set EARSHOT_CONSOLE_PASSWORD too, or use 127.0.0.1:${listen.port}.`,
     );
   }
-  return { listen, password, catalogueUrl, url };
+  return { listen, password, catalogueUrl, url, origins };
 }
 
 function readCredentials(reader: Reader) {

@@ -53,6 +53,21 @@ export const consoleUrl = z.string().transform((text, context) => {
   );
 });
 
+/** Parses origins, separated by commas, each exactly as browsers send it. */
+export const origins = z.string().transform((text, context) => {
+  const all = text.split(',').map((one) => one.trim());
+  for (const one of all) {
+    const url = URL.parse(one);
+    const origin = url !== null && /^https?:$/.test(url.protocol) ? url.origin : null;
+    if (origin === one && !one.includes('*')) continue;
+    return refuse(
+      context,
+      `must be origins such as https://maps.example.org, separated by commas; "${one}" is none${suggestion(one, origin)}`,
+    );
+  }
+  return all;
+});
+
 /** Parses the base URL of a service: no query string; removes trailing slashes. */
 export const outboundUrl = exactUrl
   .refine((href) => !href.includes('?'), 'must not contain ?')

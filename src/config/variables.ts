@@ -49,6 +49,12 @@ export const variables = {
       'URL at which users reach the private listener through a reverse proxy; it may have a path. All links start with it. By default, they have the address of the request, with `X-Forwarded-Proto` and `X-Forwarded-Prefix`.',
     example: 'https://example.org/earshot',
   },
+  EARSHOT_CONSOLE_ORIGINS: {
+    schema: values.origins,
+    description:
+      'Origins of web pages that may read `/api`, `/odata` and `/stac` in a browser (CORS), separated by commas. By default, only pages of the private listener may.',
+    example: 'https://maps.example.org, http://localhost:5173',
+  },
 
   // Data directory: index, free space, pruning, compaction, backups
   EARSHOT_INDEX: {

@@ -23,6 +23,7 @@ import {
   periodDaysMax,
   periodOf,
 } from './api-route.ts';
+import { type IsReadable, shareWith } from './cross-origin.ts';
 import {
   apiProblem,
   exceedsLimit,
@@ -66,6 +67,8 @@ export interface ConsoleOptions extends GuardOptions, Omit<PageParts, 'passwordN
   closing: AbortSignal;
   /** Address at which users reach the listener, without a slash at the end; by default, that of each request. */
   consoleUrl?: string | undefined;
+  /** Origins of other pages that may read answers. */
+  origins?: readonly string[] | undefined;
   /** Name of the program in commands of pages, as the user calls it; `earshot` by default. */
   programName?: string;
   limits?: Partial<QueryLineOptions>;
@@ -79,7 +82,8 @@ const smallRowsMax = 100;
 const atOnce: QueryLine = (answer, signal) => answer(signal);
 
 /**
- * In addition to the headers of every listener: pages of other sites cannot read answers. There are no CORS headers.
+ * In addition to the headers of every listener: pages of other sites cannot embed answers. Only pages of configured
+ * origins read them, by CORS, to which this header does not apply.
  */
 const sameOrigin = ['Cross-Origin-Resource-Policy', 'same-origin'] as const;
 
@@ -94,10 +98,12 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   const largeLine = createQueryLine({ ...limits, atOnceMax: 1 });
   const bySize = (line: QueryLine, rows: unknown) =>
     Number(rows) > smallRowsMax ? largeLine : line;
-  const guard = createConsoleGuard(options);
+  const { isReadable, share } = shareWith(options.origins ?? []);
+  const guard = createConsoleGuard({ ...options, isReadable });
   const addresses = createAddresses(options.consoleUrl, isPagePath);
   const app = new Hono<Environment>({ getPath: addresses.pathOf });
 
+  app.use(share);
   app.use(async (c, next) => {
     c.set('address', addresses.addressOf(c.req));
     const refusal = guard(c.env.incoming, c.req.path) ?? refusedMethod(c.req, newRequestId);
@@ -286,14 +292,20 @@ const ownNames = ['localhost', '127.0.0.1', '[::1]'];
 
 /**
  * Returns the refusal of requests without a valid login, and of requests that a browser sends for a page of another
- * site (403). Without a password, the Host must be a name of this machine: a page that uses DNS rebinding sends its
+ * site (403), except from configured origins. Without a password, the Host must be a name of this machine: a page that uses DNS rebinding sends its
  * own name and cannot choose another. With a password, health paths need no login and accept any Host.
  */
-function createConsoleGuard({ authorize, listenHost, newRequestId }: GuardOptions) {
+function createConsoleGuard({
+  authorize,
+  listenHost,
+  newRequestId,
+  isReadable,
+}: GuardOptions & { isReadable: IsReadable }) {
   const listenName = hostInUrl(listenHost).toLowerCase();
   return (incoming: IncomingMessage, path: string): Response | undefined => {
     const { host } = incoming.headers;
-    if (isFromAnotherPage(incoming) && !isLinkToPage(incoming, path)) {
+    const isAllowed = isReadable(incoming, path) || isLinkToPage(incoming, path);
+    if (isFromAnotherPage(incoming) && !isAllowed) {
       const reason = 'Requests from pages of other sites are refused.';
       return forbidden(path, reason, newRequestId());
     }

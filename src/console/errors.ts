@@ -29,17 +29,22 @@ export function notFound(path: string, requestId: string): Response {
 }
 
 /** Methods of the paths that have others than GET and HEAD. */
-const methodsOf: Readonly<Record<string, readonly string[]>> = {
+const otherMethods: Readonly<Record<string, readonly string[]>> = {
   [`${odataPath}${filterListPath}`]: ['POST'],
   [`${stacPath}/search`]: ['GET', 'HEAD', 'POST'],
 };
+
+/** Returns the methods of a path. */
+export function methodsOf(path: string): readonly string[] {
+  return otherMethods[path] ?? ['GET', 'HEAD'];
+}
 
 /** Returns the refusal of a method that a path does not have; undefined for others. No method changes anything. */
 export function refusedMethod(
   { method, path }: { method: string; path: string },
   newRequestId: () => string,
 ): Response | undefined {
-  const allowed = methodsOf[path] ?? ['GET', 'HEAD'];
+  const allowed = methodsOf(path);
   if (allowed.includes(method)) return undefined;
   const title = 'Method not allowed';
   const detail = `Use ${allowed.join(' or ')}.`;

@@ -105,6 +105,19 @@ const examples = {
       ...['https://example.org/a?', 'https://example.org/"onload', 'https://example.org/ä'],
     ],
   },
+  EARSHOT_CONSOLE_ORIGINS: {
+    good: {
+      'https://maps.example.org': ['https://maps.example.org'],
+      'https://a.org,http://localhost:5173 , http://[::1]:1': [
+        ...['https://a.org', 'http://localhost:5173', 'http://[::1]:1'],
+      ],
+    },
+    bad: [
+      ...['*', 'null', 'https://*.example.org', 'maps.example.org', 'https://maps.example.org/'],
+      ...['https://Maps.example.org', 'https://maps.example.org:443', 'https://a.org,', ','],
+      ...['https://a.org/path', 'https://me@a.org', 'file:///a', 'https://a.org https://b.org'],
+    ],
+  },
   EARSHOT_ENDPOINT_USERNAME: { good: { имя: 'имя' }, bad: ['user:name'] },
   EARSHOT_ENDPOINT_PASSWORD: { good: { ' with: blanks ': ' with: blanks ' }, bad: [] },
   EARSHOT_TLS: {

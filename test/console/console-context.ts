@@ -106,10 +106,10 @@ export async function openFilled(count = 45, deletedCount = count) {
 }
 
 /** Accepts the user `earshot` with the password `a: word`. */
-export function openWithPassword() {
+export function openWithPassword(options: Partial<ConsoleOptions> = {}) {
   const checkCredentials = createCredentialCheck([{ username: 'earshot', password: 'a: word' }]);
   const gate = { checkCredentials, log, nowUs: () => 0, newRequestId: () => 'an-id' };
-  return openConsole({ authorize: createGate(gate, silent) });
+  return openConsole({ ...options, authorize: createGate(gate, silent) });
 }
 
 /** A notification of `alps` without dates or names. */

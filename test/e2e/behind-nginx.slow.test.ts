@@ -1,9 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ProxyParts } from './behind-proxy.ts';
+import { nginx, type ProxyParts, prepareNginx } from './behind-proxy.ts';
 import { describeBehind } from './behind-suite.ts';
 
-const program = '/usr/sbin/nginx';
 const shipped = join(import.meta.dirname, '../../deploy/nginx/earshot.conf');
 
 /** The shipped file with another host name, other ports and other certificate paths. */
@@ -17,28 +16,4 @@ function filledIn({ proxyPort, receiverPort, certFile, keyFile }: ProxyParts): s
     .replaceAll('127.0.0.1:8081', `127.0.0.1:${receiverPort}`);
 }
 
-/** Debian's settings from nginx.conf, in a temporary folder. */
-function around(folder: string): string {
-  const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
-  const paths = kinds.map((kind) => `  ${kind}_temp_path ${join(folder, kind)};`).join('\n');
-  const user = process.getuid?.() === 0 ? 'user root;' : '';
-  return `${user}
-daemon off;
-pid ${join(folder, 'nginx.pid')};
-error_log stderr;
-events {}
-http {
-  access_log off;
-${paths}
-  include ${join(folder, 'earshot.conf')};
-}
-`;
-}
-
-describeBehind('nginx', program, (parts) => {
-  const { folder } = parts;
-  const main = join(folder, 'nginx.conf');
-  writeFileSync(join(folder, 'earshot.conf'), filledIn(parts));
-  writeFileSync(main, around(folder));
-  return { program, args: ['-p', folder, '-e', 'stderr', '-c', main] };
-});
+describeBehind('nginx', nginx, (parts) => prepareNginx(parts.folder, filledIn(parts)));

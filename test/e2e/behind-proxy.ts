@@ -17,6 +17,9 @@ import {
 } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
+export const nginx = '/usr/sbin/nginx';
+export const caddy = '/usr/bin/caddy';
+
 /** Values that replace those of the shipped configuration. */
 export interface ProxyParts {
   folder: string;
@@ -75,7 +78,7 @@ export async function startBehind(prepare: PrepareProxy): Promise<ProxyContext> 
 }
 
 /** Resolves when the proxy accepts connections. */
-async function startProxy(
+export async function startProxy(
   { program, args }: { program: string; args: string[] },
   folder: string,
   port: number,
@@ -142,6 +145,42 @@ export async function sendUntilAcknowledged(ask: ProxyContext['ask'], body: stri
     // Limits the attempts: a stopped receiver would get a thousand requests a second.
     await delay(20);
   }
+}
+
+/** Writes Debian's settings from nginx.conf around a file with servers; returns the program and its arguments. */
+export function prepareNginx(folder: string, servers: string) {
+  const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+  const paths = kinds.map((kind) => `  ${kind}_temp_path ${join(folder, kind)};`).join('\n');
+  const user = process.getuid?.() === 0 ? 'user root;' : '';
+  const main = join(folder, 'nginx.conf');
+  writeFileSync(join(folder, 'earshot.conf'), servers);
+  writeFileSync(
+    main,
+    `${user}
+daemon off;
+pid ${join(folder, 'nginx.pid')};
+error_log stderr;
+events {}
+http {
+  access_log off;
+${paths}
+  include ${join(folder, 'earshot.conf')};
+}
+`,
+  );
+  return { program: nginx, args: ['-p', folder, '-e', 'stderr', '-c', main] };
+}
+
+/** Writes a Caddyfile with options that limit Caddy to loopback; returns the program and its arguments. */
+export function prepareCaddy(folder: string, text: string) {
+  const file = join(folder, 'Caddyfile');
+  const options = '{\n\tadmin off\n\tdefault_bind 127.0.0.1\n\tauto_https disable_redirects\n';
+  const isWithOptions = text.includes('\n{\n');
+  writeFileSync(
+    file,
+    isWithOptions ? text.replace('\n{\n', `\n${options}`) : `${options}}\n${text}`,
+  );
+  return { program: caddy, args: ['run', '--adapter', 'caddyfile', '--config', file] };
 }
 
 /** Returns true if Debian's package of the program is installed; in CI it is required. */

@@ -39,6 +39,7 @@ type ConsoleParts = Omit<
   | 'newRequestId'
   | 'catalogueUrl'
   | 'consoleUrl'
+  | 'origins'
   | 'nowUs'
   | 'limits'
   | 'closing'
@@ -51,7 +52,7 @@ async function openConsole(
   { nowUs, newId, env = {} }: ConsoleIo,
   closing: AbortSignal,
 ): Promise<Listener | null> {
-  const { listen, password, catalogueUrl, url: consoleUrl } = config;
+  const { listen, password, catalogueUrl, url: consoleUrl, origins } = config;
   const checkCredentials =
     password === undefined ? null : createCredentialCheck([{ username, password }]);
   const gate = { log, nowUs, newRequestId: newId };
@@ -59,6 +60,7 @@ async function openConsole(
     ...parts,
     catalogueUrl,
     consoleUrl,
+    origins,
     programName: nameCalled(env),
     log,
     nowUs,

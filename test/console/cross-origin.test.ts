@@ -1,0 +1,132 @@
+/** Requests of scripts on pages of other sites (CORS). */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { openConsole, openWithPassword } from './console-context.ts';
+
+const allowed = 'https://maps.example.org';
+const origins = [allowed, 'http://localhost:5173'];
+/** Headers of a browser for a request of a script. */
+const from = (origin: string) => ({ origin, 'sec-fetch-site': 'cross-site' });
+const corsHeaders = (headers: object) =>
+  Object.keys(headers).filter((name) => name.startsWith('access-control'));
+const data = ['/api/products', '/odata/v1/Products', '/stac', '/stac/search?limit=1'];
+const search = { method: 'POST', body: '{"limit":1}' };
+
+describe('a configured origin', () => {
+  it('reads all data by GET, HEAD and search, also refusals', async () => {
+    const { get } = await openConsole({ origins });
+    for (const origin of origins) {
+      const readable = {
+        'access-control-allow-origin': origin,
+        'access-control-expose-headers': '*',
+        vary: expect.stringContaining('Origin'),
+      };
+      const headers = from(origin);
+      for (const path of data) {
+        expect(await get(path, { headers })).toMatchObject({ status: 200, headers: readable });
+        const head = await get(path, { headers, method: 'HEAD' });
+        expect(head).toMatchObject({ status: 200, headers: readable });
+      }
+      for (const [path, status] of [
+        ['/stac/search', 200],
+        ['/odata/v1/Products/OData.CSC.FilterList', 422],
+        ['/api/products', 405],
+      ] as const) {
+        const answer = await get(path, { ...search, headers });
+        expect([path, answer]).toMatchObject([path, { status, headers: readable }]);
+      }
+      const wrong = await get('/stac/search?limit=x', { headers });
+      expect(wrong).toMatchObject({ status: 400, headers: readable });
+    }
+  });
+
+  it.each([
+    ['/stac/search', 'GET,HEAD,POST'],
+    ['/odata/v1/Products/OData.CSC.FilterList', 'POST'],
+    ['/api/products', 'GET,HEAD'],
+    ['/stac/collections', 'GET,HEAD'],
+  ])('gets the methods of %s by a preflight request', async (path, methods) => {
+    const { get } = await openConsole({ origins });
+    const headers = { ...from(allowed), 'access-control-request-headers': 'content-type,x-any' };
+    const answer = await get(path, { method: 'OPTIONS', headers });
+    expect(answer).toMatchObject({
+      status: 204,
+      headers: {
+        'access-control-allow-origin': allowed,
+        'access-control-allow-methods': methods,
+        'access-control-allow-headers': 'content-type,x-any',
+      },
+    });
+    expect(corsHeaders(answer.headers)).not.toContain('access-control-allow-credentials');
+  });
+
+  it.each(['/', '/live', '/assets/x/page.css', '/metrics', '/healthz', '/apix', '/nowhere'])(
+    'does not read %s',
+    async (path) => {
+      const { get } = await openConsole({ origins });
+      for (const method of ['GET', 'OPTIONS']) {
+        const answer = await get(path, { method, headers: from(allowed) });
+        expect(answer.status).toBe(403);
+        expect(corsHeaders(answer.headers)).toEqual([]);
+      }
+    },
+  );
+
+  it('needs the password, which its script sends', async () => {
+    const { get } = await openWithPassword({ origins });
+    const headers = from(allowed);
+    expect((await get('/stac', { method: 'OPTIONS', headers })).status).toBe(204);
+    const refused = await get('/stac', { headers });
+    expect(refused).toMatchObject({
+      status: 401,
+      headers: { 'access-control-allow-origin': allowed },
+    });
+    const authorization = `Basic ${btoa('earshot:a: word')}`;
+    const answer = await get('/stac', { headers: { ...headers, authorization } });
+    expect(answer.status).toBe(200);
+  });
+});
+
+describe('any other origin', () => {
+  const others = [
+    ...[
+      'https://maps.example.org.evil.example',
+      'http://maps.example.org',
+      'null',
+      '*',
+      'https://',
+    ],
+    ...['https://maps.example.org:8443', 'https://maps.example.org/', 'http://localhost:5174'],
+    ...['https://maps.example.org, http://localhost:5173', 'HTTPS://MAPS.EXAMPLE.ORG'],
+  ];
+  it.each(others)('is refused: %s', async (origin) => {
+    const { get } = await openConsole({ origins });
+    for (const sent of [{}, { method: 'OPTIONS' }, search]) {
+      const answer = await get('/stac/search', { ...sent, headers: from(origin) });
+      expect(answer.status).toBe(403);
+      expect(corsHeaders(answer.headers)).toEqual([]);
+    }
+  });
+
+  it('is refused, and so is a request without an origin from another site', async () => {
+    const { get } = await openConsole({ origins });
+    const headers = { 'sec-fetch-site': 'cross-site' };
+    expect((await get('/stac', { headers })).status).toBe(403);
+    const characters = fc.string({ unit: fc.constantFrom(...'maps.exle:/htpog,* '), minLength: 1 });
+    const origin = characters.map((text) => text.trim() || 'x');
+    await fc.assert(
+      fc.asyncProperty(origin, async (one) => {
+        expect((await get('/stac', { headers: from(one) })).status).toBe(403);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('is refused without configured ones', async () => {
+    const { get } = await openConsole();
+    for (const origin of [allowed, '']) {
+      const answer = await get('/stac', { headers: from(origin) });
+      expect(answer.status).toBe(403);
+    }
+  });
+});

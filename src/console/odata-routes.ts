@@ -24,12 +24,15 @@ import {
   unknownProduct,
   withinList,
 } from '../filter/odata.ts';
+import { metadataXml, serviceDocument } from '../filter/odata-metadata.ts';
 import { jsonAnswer, notFound, odataPath, odataRefusal } from './errors.ts';
 import { cursorText, readCursor, readProductPage } from './products-route.ts';
 import { type Environment, type QueryLine, sent } from './query-line.ts';
 
 /** Entries of the list of paths. */
 export const odataPaths = [
+  { method: 'GET', path: '/', summary: 'OData service document' },
+  { method: 'GET', path: '/$metadata', summary: 'OData description of the service (CSDL XML)' },
   { method: 'GET', path: '/Products', summary: 'Products, in the format of the catalogue' },
   { method: 'GET', path: '/Products(<Id>)', summary: 'One product' },
   { method: 'GET', path: '/Products/$count', summary: 'Number of products, as text' },
@@ -44,6 +47,7 @@ export const odataPaths = [
   { method: 'GET', path: '/Attributes(<collection>)', summary: 'Attributes of a collection' },
 ].map((one) => ({ ...one, path: `${odataPath}${one.path}` }));
 
+const metadataPath = /^\/(?:\$|%24)metadata$/;
 const countSuffix = /\/(?:\$|%24)count$/;
 
 interface ODataSource {
@@ -58,6 +62,8 @@ interface ParsedQuery extends ODataSource {
   entity: Entity;
   options: QueryOptions;
   url: URL;
+  /** URL of the service, with a slash at the end. */
+  root: string;
 }
 
 /** Adds the query service of the catalogue: GET, and the POST that queries by list. */
@@ -74,6 +80,10 @@ export function addODataRoutes(
     lineFor: (rows: unknown) => QueryLine;
   },
 ): void {
+  app.use(`${odataPath}/*`, async (c, next) => {
+    await next();
+    c.header('OData-Version', '4.0');
+  });
   app.get(`${odataPath}/*`, (c) =>
     lineFor(c.req.query('$top'))(
       (signal) => answerOData(c, { products, requestId: newRequestId(), signal }),
@@ -107,15 +117,17 @@ async function answerOData(context: Context<Environment>, source: ODataSource): 
   const resource = path.slice(odataPath.length);
   const collection = readAttributesPath(resource);
   if (collection !== null) return answerAttributes(collection, requestId);
+  const { url, root } = serviceAddress(context);
+  if (/^\/?$/.test(resource)) return jsonAnswer(serviceDocument(root), { 'request-id': requestId });
+  if (metadataPath.test(resource)) return answerMetadata(requestId);
   const listed = resource.replace(countSuffix, '');
   const target = readProductPath(listed);
   const isCount = listed !== resource;
   if (target === null || (isCount && target.id !== null)) return notFound(path, requestId);
   const { entity, id } = target;
-  const url = context.var.address.url;
   const { options, refusal } = readQueryOptions(url.searchParams, entity);
   if (refusal !== undefined) return odataRefusal(refusal, requestId);
-  const parsed: ParsedQuery = { ...source, entity, options, url };
+  const parsed: ParsedQuery = { ...source, entity, options, url, root };
   if (isCount) return answerCount(parsed);
   return id === null ? answerList(parsed) : answerOne(id, parsed);
 }
@@ -129,12 +141,26 @@ async function answerFilterList(
   const { requestId } = source;
   const list = readFilterList(text);
   if (list.refusal !== undefined) return odataRefusal(list.refusal, requestId);
-  const url = context.var.address.url;
+  const { url, root } = serviceAddress(context);
   const entity = 'Products';
   const read = readQueryOptions(url.searchParams, entity, { top: filterListNamesMax });
   if (read.refusal !== undefined) return odataRefusal(read.refusal, requestId);
   const options = { ...read.options, filter: withinList(list.filter, read.options.filter) };
-  return answerList({ ...source, entity, options, url });
+  return answerList({ ...source, entity, options, url, root });
+}
+
+function answerMetadata(requestId: string): Response {
+  const headers = { 'Content-Type': 'application/xml', 'request-id': requestId };
+  return new Response(metadataXml(), { headers });
+}
+
+/** Makes the context of a body absolute, as clients of Microsoft require. */
+function withContext(body: FoundProduct['record'], root: string): object {
+  return { ...body, '@odata.context': `${root}${body['@odata.context']}` };
+}
+
+function serviceAddress({ var: { address } }: Context<Environment>) {
+  return { url: address.url, root: `${address.base}${odataPath}/` };
 }
 
 function answerAttributes(collection: string, requestId: string): Response {
@@ -154,7 +180,7 @@ async function answerCount(parsed: ParsedQuery): Promise<Response> {
 }
 
 async function answerList(parsed: ParsedQuery): Promise<Response> {
-  const { entity, options, url, requestId } = parsed;
+  const { entity, options, url, root, requestId } = parsed;
   const { filter, orderby, top, skip, skiptoken } = options;
   const after = skiptoken === null ? undefined : readCursor(skiptoken);
   if (after === null) {
@@ -174,7 +200,10 @@ async function answerList(parsed: ParsedQuery): Promise<Response> {
   });
   // OData allows annotations of other vocabularies (OData JSON 4.01, 4.5).
   const mark = page.count?.isEstimate ? { '@earshot.countIsEstimate': true } : {};
-  return jsonAnswer({ ...body, ...mark }, { 'request-id': requestId, ...page.headers });
+  return jsonAnswer(
+    { ...withContext(body, root), ...mark },
+    { 'request-id': requestId, ...page.headers },
+  );
 }
 
 /** Returns the next link: with `$skip` up to its maximum, then with a key, so that the list never ends early. */
@@ -197,11 +226,13 @@ async function answerOne(id: string, parsed: ParsedQuery): Promise<Response> {
     return odataRefusal({ status: 404, message: unknownProduct(id) }, requestId, page.headers);
   }
   const body = recordAnswer(entity, options, recordOf(found, entity));
-  return jsonAnswer(body, { 'request-id': requestId, ...page.headers });
+  const answer = withContext(body, parsed.root);
+  return jsonAnswer(answer, { 'request-id': requestId, ...page.headers });
 }
 
-/** Adds the deletion to a record: a notification of a deletion may have no record, but the row has its values. */
-function recordOf({ record, row }: FoundProduct, entity: Entity): FoundProduct['record'] {
+/** Adds values to a record: a notification may have no record and no name, but the row has what is known. */
+function recordOf({ record: sent, row }: FoundProduct, entity: Entity): FoundProduct['record'] {
+  const record: FoundProduct['record'] = { ...sent, Name: sent.Name ?? null };
   if (entity === 'Products') return record;
   const { deletionUs, deletionCause } = row;
   return {

@@ -235,16 +235,36 @@ export const expandable: Readonly<Record<Entity, readonly Expandable[]>> = {
   DeletedProducts: ['Attributes'],
 };
 
-const sharedProperties = [
-  ...['Id', 'Name', 'ContentType', 'ContentLength', 'OriginDate', 'Checksum', 'ContentDate'],
-  ...['Footprint', 'GeoFootprint'],
+/** Properties of records, as spelled there, with their types in CSDL and their entities. */
+export const recordProperties: readonly (readonly [
+  name: string,
+  type: string,
+  entities: readonly Entity[],
+])[] = [
+  ['Id', 'Edm.Guid', entities],
+  ['Name', 'Edm.String', entities],
+  ['ContentType', 'Edm.String', entities],
+  ['ContentLength', 'Edm.Int64', entities],
+  ['OriginDate', 'Edm.DateTimeOffset', entities],
+  ['PublicationDate', 'Edm.DateTimeOffset', ['Products']],
+  ['ModificationDate', 'Edm.DateTimeOffset', ['Products']],
+  ['Online', 'Edm.Boolean', ['Products']],
+  // An empty text in old records.
+  ['EvictionDate', 'Edm.String', ['Products']],
+  ['S3Path', 'Edm.String', ['Products']],
+  ['Checksum', 'Collection(OData.CSC.Checksum)', entities],
+  ['ContentDate', 'OData.CSC.TimeRange', entities],
+  ['Footprint', 'Edm.String', entities],
+  ['GeoFootprint', 'Edm.Geography', entities],
+  ['DeletionDate', 'Edm.DateTimeOffset', ['DeletedProducts']],
+  ['DeletionCause', 'Edm.String', ['DeletedProducts']],
 ];
 
-/** Properties that `$select` accepts, as spelled in records; public clients send the same lists (facts, filters 1 and 3). */
+const namesOf = (entity: Entity) =>
+  recordProperties.filter(([, , own]) => own.includes(entity)).map(([name]) => name);
+
+/** Properties that `$select` accepts; public clients send the same lists (facts, filters 1 and 3). */
 export const selectable: Readonly<Record<Entity, readonly string[]>> = {
-  Products: [
-    ...sharedProperties,
-    ...['PublicationDate', 'ModificationDate', 'Online', 'EvictionDate', 'S3Path'],
-  ],
-  DeletedProducts: [...sharedProperties, 'DeletionDate', 'DeletionCause'],
+  Products: namesOf('Products'),
+  DeletedProducts: namesOf('DeletedProducts'),
 };

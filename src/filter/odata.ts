@@ -45,16 +45,24 @@ type ReadOptions =
 const single = ['$filter', '$orderby', '$top', '$skip', '$count', '$skiptoken'] as const;
 const known = [...single, '$expand', '$select'] as const;
 
+/** Options of OData that change the result: a service without them must refuse them (OData 4.01, part 1, 11.2.1). */
+const unsupported = /^\$?(?:search|apply|compute|deltatoken|index)$/i;
+
 /**
  * Ignores unknown options, as the catalogue does, but refuses a misspelled one: ignoring it would return everything.
  * `$expand` and `$select` may be lists and be repeated; any other repeated option is refused (OData 4.01, part 1,
- * 11.2.1). Invalid numbers and Booleans are refused first, all together (422), then the rest, one at a time (400).
+ * 11.2.1). Unsupported options are refused first (501), then invalid numbers and Booleans, all together (422), then the rest, one at a time (400).
  */
 export function readQueryOptions(
   params: URLSearchParams,
   entity: Entity,
   defaults: { readonly top: number } = { top: topDefault },
 ): ReadOptions {
+  const unknown = [...params.keys()].find((name) => unsupported.test(name));
+  if (unknown !== undefined) {
+    const message = `The option ${unknown} is not supported. Use $filter.`;
+    return { refusal: { status: 501, message } };
+  }
   const items: ValidationItem[] = [];
   const top = readWhole(params, '$top', defaults.top, topMax, items);
   const skip = readWhole(params, '$skip', 0, skipMax, items);
@@ -189,7 +197,7 @@ interface ValidationItem {
 
 /** A refusal: a message, or for 422 a list of faults. */
 export type ODataRefusal =
-  | { readonly status: 400 | 404 | 413 | 500 | 503; readonly message: string }
+  | { readonly status: 400 | 404 | 413 | 500 | 501 | 503; readonly message: string }
   | { readonly status: 422; readonly items: readonly ValidationItem[] };
 
 /** Response body of a refusal; the response's header `request-id` must have the same id. */

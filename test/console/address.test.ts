@@ -31,6 +31,7 @@ const linked: [path: string, sent?: Sent][] = [
   ['/stac/search', { method: 'POST', body: '{"limit":1}' }],
   ['/stac/queryables'],
   ['/stac/api'],
+  ['/odata/v1'],
   ['/odata/v1/Products?$top=1'],
   ['/api/products?limit=1'],
   ['/api/notifications?limit=1'],

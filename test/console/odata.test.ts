@@ -4,10 +4,22 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { AppError } from '../../src/domain/app-error.ts';
 import { type Answer, follow, openConsole, openFilled, type Sent } from './console-context.ts';
 
 const parts = ['Attributes', 'Assets', 'Locations'];
+
+/** Values of the types of CSDL, as JSON. */
+const primitives: Readonly<Record<string, z.ZodType>> = {
+  'Edm.Guid': z.guid(),
+  'Edm.String': z.string(),
+  'Edm.Int64': z.int(),
+  'Edm.Double': z.number(),
+  'Edm.Boolean': z.boolean(),
+  'Edm.DateTimeOffset': z.iso.datetime(),
+  'Edm.Geography': z.looseObject({ type: z.string(), coordinates: z.array(z.unknown()) }),
+};
 
 function idsOf(answers: readonly Answer[]): string[] {
   return answers.flatMap(({ json }) => json.value.map(({ Id }: { Id: string }) => Id));
@@ -37,7 +49,9 @@ describe('a client of the catalogue gets', () => {
     expect(idsOf(answers)).toEqual(context.published.slice(5).map(({ Id }) => Id));
     expect(answers.map(({ json }) => json['@odata.count'])).toEqual(answers.map(() => 40));
     expect(answers.map(({ json }) => json.value.length)).toEqual([7, 7, 7, 7, 7, 5]);
-    expect(answers[0]?.json['@odata.context']).toBe('$metadata#Products(Attributes())');
+    expect(answers[0]?.json['@odata.context']).toBe(
+      `${context.origin}/odata/v1/$metadata#Products(Attributes())`,
+    );
     expect(answers.at(-1)?.json).not.toHaveProperty('@odata.nextLink');
   });
 
@@ -45,7 +59,7 @@ describe('a client of the catalogue gets', () => {
     const context = await openFilled();
     const { json, headers } = await context.get('/odata/v1/Products');
     expect(Object.keys(json)).toEqual(['@odata.context', 'value', '@odata.nextLink']);
-    expect(json['@odata.context']).toBe('$metadata#Products');
+    expect(json['@odata.context']).toBe(`${context.origin}/odata/v1/$metadata#Products`);
     expect(json['@odata.nextLink']).toBe(`${context.origin}/odata/v1/Products?%24skip=20`);
     expect(json.value).toHaveLength(20);
     const newest = context.published.at(-1);
@@ -61,7 +75,9 @@ describe('a client of the catalogue gets', () => {
   ])('all parts by %s', async (expand) => {
     const context = await openFilled(1);
     const { json } = await context.get(`/odata/v1/Products?${expand}`);
-    expect(json['@odata.context']).toBe('$metadata#Products(Attributes(),Assets(),Locations())');
+    expect(json['@odata.context']).toBe(
+      `${context.origin}/odata/v1/$metadata#Products(Attributes(),Assets(),Locations())`,
+    );
     expect(json.value).toEqual(context.published);
   });
 
@@ -86,7 +102,9 @@ describe('a client of the catalogue gets', () => {
   it('deleted products, which have only attributes, with date and cause', async () => {
     const context = await openFilled(3);
     const { json } = await context.get('/odata/v1/DeletedProducts?$expand=Attributes');
-    expect(json['@odata.context']).toBe('$metadata#DeletedProducts(Attributes())');
+    expect(json['@odata.context']).toBe(
+      `${context.origin}/odata/v1/$metadata#DeletedProducts(Attributes())`,
+    );
     expect(json.value).toHaveLength(3);
     expect(json.value[0]).toMatchObject({
       DeletionDate: expect.stringMatching(/Z$/),
@@ -129,7 +147,11 @@ describe('a client of the catalogue gets', () => {
   it('no records, but the count, for $top=0', async () => {
     const context = await openFilled(3);
     const { json } = await context.get('/odata/v1/Products?$top=0&$count=1');
-    expect(json).toEqual({ '@odata.context': '$metadata#Products', '@odata.count': 3, value: [] });
+    expect(json).toEqual({
+      '@odata.context': `${context.origin}/odata/v1/$metadata#Products`,
+      '@odata.count': 3,
+      value: [],
+    });
   });
 
   it('one record by its id, in any case, or the catalogue’s not-found error', async () => {
@@ -137,7 +159,9 @@ describe('a client of the catalogue gets', () => {
     const [product] = context.published;
     const path = `/odata/v1/Products(${product?.Id.toUpperCase()})?$expand=Attributes`;
     const { json } = await context.get(path);
-    expect(json['@odata.context']).toBe('$metadata#Products(Attributes())/$entity');
+    expect(json['@odata.context']).toBe(
+      `${context.origin}/odata/v1/$metadata#Products(Attributes())/$entity`,
+    );
     expect(json).toMatchObject({ Id: product?.Id, Attributes: product?.Attributes });
     const absent = await context.get('/odata/v1/Products(nothing-here)');
     expect(absent).toMatchObject({ status: 404, headers: { 'request-id': expect.any(String) } });
@@ -145,6 +169,85 @@ describe('a client of the catalogue gets', () => {
       message: 'Product with id nothing-here not found.',
       request_id: absent.headers['request-id'],
     });
+  });
+});
+
+describe('the description of the service', () => {
+  const attributesOf = (xml: string, element: string) =>
+    [...xml.matchAll(new RegExp(`<${element} ([^>]*)>`, 'g'))].map(([, text = '']) =>
+      Object.fromEntries(
+        [...text.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]),
+      ),
+    );
+  /** Returns the types with the names and types of their properties. */
+  const typesIn = (xml: string) =>
+    new Map(
+      [...xml.matchAll(/<(?:Entity|Complex)Type [^>]*>[\s\S]*?<\/(?:Entity|Complex)Type>/g)].map(
+        ([type]) => [
+          attributesOf(type, '\\w+Type')[0]?.Name,
+          new Map(attributesOf(type, '\\w*Property').map(({ Name, Type }) => [Name, Type])),
+        ],
+      ),
+    );
+
+  it('is found from the service document, which names the lists', async () => {
+    const context = await openFilled(2);
+    for (const path of ['/odata/v1', '/odata/v1/']) {
+      const { json, headers } = await context.get(path);
+      expect(headers).toMatchObject({ 'odata-version': '4.0', 'request-id': expect.any(String) });
+      const description = new URL(json['@odata.context']);
+      expect(await context.get(description.href)).toMatchObject({
+        status: 200,
+        headers: { 'content-type': 'application/xml', 'odata-version': '4.0' },
+      });
+      expect(json.value.map(({ kind }: { kind: string }) => kind)).toEqual([
+        'EntitySet',
+        'EntitySet',
+      ]);
+      for (const { name, url } of json.value) {
+        const list = await context.get(new URL(url, description).href);
+        expect(list.json['@odata.context']).toBe(`${description}#${name}`);
+      }
+    }
+    expect(await context.get('/odata/v1/%24metadata')).toMatchObject({ status: 200 });
+  });
+
+  it('declares each property of the records, its parts, and what can be selected', async () => {
+    const context = await openFilled(45);
+    const types = typesIn((await context.get('/odata/v1/$metadata')).text);
+    /** Checks a value by the type that a client reads in the description. */
+    const check = (value: unknown, type: string): void => {
+      const [, item] = /^Collection\((.*)\)$/.exec(type) ?? [];
+      if (value === null) return;
+      if (item !== undefined) {
+        for (const one of Object.values(value as object)) check(one, item);
+      } else if (type.startsWith('OData.CSC.')) {
+        const { '@odata.type': own, ...fields } = value as Record<string, unknown>;
+        const name = typeof own === 'string' ? own.slice('#OData.CSC.'.length) : type.slice(10);
+        const declared = new Map([
+          ...(types.get(name) ?? []),
+          ...(types.get(type.slice(10)) ?? []),
+        ]);
+        for (const [field, part] of Object.entries(fields)) {
+          if (field.startsWith('@odata.')) continue;
+          expect([name, field, declared.has(field)]).toEqual([name, field, true]);
+          check(part, declared.get(field) ?? '');
+        }
+      } else expect([type, value]).toEqual([type, expect.schemaMatching(primitives[type])]);
+    };
+    for (const [entity, type, expanded] of [
+      ['Products', 'OData.CSC.Product', 'Attributes,Assets,Locations'],
+      ['DeletedProducts', 'OData.CSC.DeletedProduct', 'Attributes'],
+    ] as const) {
+      const { json } = await context.get(`/odata/v1/${entity}?$top=45&$expand=${expanded}`);
+      expect(json.value).toHaveLength(45);
+      for (const record of json.value) check(record, type);
+      const names = [...(types.get(type.slice(10))?.keys() ?? [])];
+      const own = names.filter((name) => !parts.includes(name ?? ''));
+      expect(own.length).toBeGreaterThan(10);
+      const selected = await context.get(`/odata/v1/${entity}?$select=${own}`);
+      expect(selected.status).toBe(200);
+    }
   });
 });
 
@@ -312,6 +415,19 @@ describe('a query is refused', () => {
     ]);
   });
 
+  it.each([
+    ...['$search=S2A', '$apply=aggregate(Id)', '$compute=1 as a', '$deltatoken=x', 'search=S2A'],
+    ...['$Search=S2A', '$search=', '$index=1', '$search=a&$filter=foo', '$top=x&$search=a'],
+  ])('with 501 for an option that would change the result: %s', async (search) => {
+    for (const path of ['Products', 'DeletedProducts', 'Products(x)', 'Products/$count']) {
+      const { status, detail } = await refusalOf(search, path);
+      expect(status).toBe(501);
+      expect(detail.message).toMatch(/^The option .+ is not supported\. Use \$filter\.$/);
+    }
+    const { json } = await (await openListed()).post(listOf('a'), `?${search}`);
+    expect(json.detail.message).toMatch(/is not supported/);
+  });
+
   it('by the fields of its own entity', async () => {
     const deleted = 'DeletedProducts';
     expect((await refusalOf('$orderby=PublicationDate', deleted)).status).toBe(400);
@@ -327,8 +443,8 @@ describe('a query is refused', () => {
       "Products('x')",
       'Products(x)/$value',
       'Products/',
-      '$metadata',
-      '',
+      '$metadata/x',
+      '$Metadata',
       '../v2/Products',
     ]) {
       const { status, text, headers } = await context.get(`/odata/v1/${path}`);
@@ -400,7 +516,7 @@ describe('a query by list', () => {
       $filter: 'PublicationDate ge 2026-05-01T00:00:01Z',
     });
     const { json } = await post(body, `?${options}`);
-    expect(json['@odata.context']).toBe('$metadata#Products(Name,Attributes())');
+    expect(json['@odata.context']).toBe(`${origin}/odata/v1/$metadata#Products(Name,Attributes())`);
     expect(json['@odata.count']).toBe(9);
     expect(namesOf(json)).toEqual(names.slice(3, 7));
     expect(json.value[0].Attributes.length).toBeGreaterThan(5);

@@ -127,3 +127,46 @@ describe('o.js', () => {
     await expect(refused).rejects.toMatchObject({ status: 400 });
   });
 });
+
+describe('a notification without a record', () => {
+  it('has its id and name, in every form of a query', async () => {
+    const served = await openServed({ index: true });
+    const ids = [0, 1, 2, 3].map((i) => `0ce0aaf7-9708-44e5-a35f-5171947aa74${i}`);
+    const bodyOf = (event: string, i: number) => ({
+      SubscriptionEvent: event,
+      ProductId: ids[i],
+      ProductName: `S2A_${event}.SAFE`,
+      SubscriptionId: ids[0],
+      NotificationDate: '2026-05-01T00:00:00.000Z',
+      AckId: `ack-${i}`,
+    });
+    for (const [i, event] of ['created', 'modified', 'deleted'].entries()) {
+      const body = JSON.stringify(bodyOf(event, i));
+      expect(await served.post('/notifications/bare', body)).toBe(200);
+    }
+    const root = `${served.consoleUrl}/odata/v1/`;
+    const get = async (path: string, sent?: RequestInit) => {
+      const answer: unknown = await (await fetch(root + path, sent)).json();
+      return answer as { value: Record[] } & Record;
+    };
+    const named = (i: number) => ({ Id: ids[i], Name: expect.stringMatching(/^S2A_.*\.SAFE$/) });
+    const list = () => get('DeletedProducts').then(({ value }) => value);
+    await expect.poll(list, { timeout: 20_000 }).toMatchObject([named(2)]);
+    expect((await get('Products')).value).toMatchObject([named(1), named(0)]);
+    expect((await get('Products?$select=Name,Id')).value[0]).toEqual(named(1));
+    expect(await get(`Products(${ids[0]})`)).toMatchObject(named(0));
+    expect(await get(`DeletedProducts(${ids[2]})`)).toMatchObject(named(2));
+    const body = JSON.stringify({ FilterProducts: [{ Name: 'S2A_created.SAFE' }] });
+    const listed = await get('Products/OData.CSC.FilterList', { method: 'POST', body });
+    expect(listed.value).toMatchObject([named(0)]);
+    const client = OData.New4({ serviceEndpoint: root });
+    const nameless = { ...bodyOf('created', 3), ProductName: null };
+    expect(await served.post('/notifications/bare', JSON.stringify(nameless))).toBe(200);
+    const newest = () => get('Products?$top=1').then(({ value }) => value);
+    await expect.poll(newest, { timeout: 20_000 }).toEqual([{ Id: ids[3], Name: null }]);
+    const one = await client
+      .getEntitySet<Record>('Products')
+      .retrieve(EdmV4.Guid.from(ids[1] ?? ''));
+    expect(one).toMatchObject(named(1));
+  });
+});

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
 import { failedFinding } from '../../src/domain/finding.ts';
-import { deserializeError, serializeError } from '../../src/store/engine/rpc.ts';
+import { deserializeError, serializeError } from '../../src/host/rpc.ts';
 
 const advice = 'Free some space.';
 const details = ['a: no', 'b: no'];

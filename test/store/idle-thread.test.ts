@@ -1,6 +1,6 @@
 /** Threads of the store that end while nothing uses them, and reads that are not repeated. */
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { remote } from '../../src/store/engine/rpc.ts';
+import { remote } from '../../src/host/rpc.ts';
 import { StoreThread, threadFile } from '../../src/store/engine/thread.ts';
 import { rememberingReads } from '../../src/store/engine/unchanged-reads.ts';
 import type { Reads } from '../../src/store/query-thread.ts';

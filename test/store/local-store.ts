@@ -6,18 +6,19 @@ import type { Database } from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
 import type { Completeness } from '../../src/domain/completeness.ts';
 import type { Delivery } from '../../src/domain/ports.ts';
-import { accountReads, accountWrites } from '../../src/store/account.ts';
-import { alertReads, alertWrites } from '../../src/store/alerts.ts';
-import { lastBackups, recordBackup } from '../../src/store/backups/backup-runs.ts';
-import { coverageReads, coverageWrites } from '../../src/store/completeness.ts';
-import { openForWriting } from '../../src/store/engine/database.ts';
 import {
   deserializeError,
   type Operation,
   type Operations,
   type Remote,
   serializeError,
-} from '../../src/store/engine/rpc.ts';
+} from '../../src/host/rpc.ts';
+import { accountReads, accountWrites } from '../../src/store/account.ts';
+import { alertReads, alertWrites } from '../../src/store/alerts.ts';
+import { lastBackups, recordBackup } from '../../src/store/backups/backup-runs.ts';
+import { coverageReads, coverageWrites } from '../../src/store/completeness.ts';
+import { openForWriting } from '../../src/store/engine/database.ts';
+import { storeError } from '../../src/store/engine/sqlite-error.ts';
 import { quarantineReads } from '../../src/store/log/quarantine.ts';
 import { logReads, logWrites } from '../../src/store/log/queries.ts';
 import { recover } from '../../src/store/log/recovered-events.ts';
@@ -78,7 +79,7 @@ export function localOperations<Ops extends Operations<Database>>(
           try {
             return database().transaction(() => one(database(), ...args))();
           } catch (error) {
-            throw deserializeError(serializeError(error));
+            throw deserializeError(serializeError(storeError(error)));
           }
         }
       : localOperations(one as Group, database),

@@ -4,10 +4,10 @@ import { truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { syncFolder } from '../../host/files.ts';
+import type { Remote } from '../../host/rpc.ts';
 import { requireDatabase } from '../engine/database.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
 import { createAcquireLock } from '../engine/locks.ts';
-import type { Remote } from '../engine/rpc.ts';
 import { withThread } from '../engine/thread.ts';
 import { removeLeftovers } from '../leftovers.ts';
 import {

@@ -1,7 +1,8 @@
 /** Compacts the log step by step on its own thread, while others read and write it. */
+
+import type { Remote } from '../../host/rpc.ts';
 import { requireDatabase } from '../engine/database.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
-import type { Remote } from '../engine/rpc.ts';
 import { withThread } from '../engine/thread.ts';
 import type { CompactStep } from './compact-step.ts';
 import type { CompactOperations } from './compact-thread.ts';

@@ -1,56 +1,23 @@
-/** The thread's side of the typed calls: starts the service, answers calls, closes it. */
+/** The thread's side of the calls of a store thread. */
 import { constants, setPriority } from 'node:os';
-import {
-  type MessagePort,
-  parentPort,
-  receiveMessageOnPort,
-  workerData,
-} from 'node:worker_threads';
-import { AppError } from '../../domain/app-error.ts';
-import { createCollector } from '../../host/memory.ts';
+import type { ThreadMessage } from '../../host/rpc.ts';
+import { type Service, serveThread as serve } from '../../host/serve-thread.ts';
 import type { DataPlace } from './disk-limit.ts';
-import {
-  type Operations,
-  operationsByName,
-  serializeError,
-  type ThreadMessage,
-  type ThreadRequest,
-} from './rpc.ts';
-
-/** A call in progress. */
-export interface Call {
-  /** Lets other calls run. Rejects with `cancelled` after the caller has cancelled this one. */
-  pause(): Promise<void>;
-}
-
-export interface Service<Context> {
-  operations: Operations<Context>;
-  /** Returns the context of one call. When it throws, the call fails with that error. */
-  context(call: Call): Context;
-  /** Called before requests are answered. They wait for the returned promise, if any. */
-  prepare?(requests: readonly ThreadRequest[]): Promise<void> | undefined;
-  /** Answers some of the requests that arrived together; returns the others. */
-  answerSome?(requests: readonly ThreadRequest[]): readonly ThreadRequest[];
-  /** Maps each error to the one that the caller gets. */
-  failure?(error: unknown): unknown;
-  /** Called once, when no call is in progress. */
-  close(): void;
-}
+import { storeError } from './sqlite-error.ts';
 
 /** Runs this thread. `begin` opens what the operations need, and may throw. */
 export function serveThread<Context>(
   begin: (place: DataPlace, post: (message: ThreadMessage) => void) => Service<Context>,
 ): void {
-  if (parentPort === null) throw new Error('This file runs as a thread of the store.');
-  const port = parentPort;
-  const post = (message: ThreadMessage) => port.postMessage(message);
-  try {
-    // Set by `StoreThread`.
-    answerCalls(port, begin(workerData as DataPlace, post), post);
-    post({ kind: 'started' });
-  } catch (error) {
-    post({ kind: 'failed', error: serializeError(error) });
-  }
+  serve((place: DataPlace, post) => {
+    try {
+      const service = begin(place, post);
+      const { failure = (error: unknown) => error } = service;
+      return { ...service, failure: (error) => storeError(failure(error)) };
+    } catch (error) {
+      throw storeError(error);
+    }
+  });
 }
 
 /** Lowers the priority of this thread on Linux. Other systems have one priority per process. */
@@ -59,111 +26,5 @@ export function lowerPriority(): void {
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {
     // Not permitted: all threads keep the same priority.
-  }
-}
-
-function answerCalls<Context>(
-  port: MessagePort,
-  service: Service<Context>,
-  post: (message: ThreadMessage) => void,
-): void {
-  const operations = operationsByName(service.operations);
-  const { failure = (error: unknown) => error } = service;
-  const collect = createCollector();
-  /** Asynchronous calls in progress that were not cancelled. */
-  const open = new Set<number>();
-  const answers = new Set<Promise<void>>();
-
-  const pauseOf = (id: number) => async () => {
-    await new Promise<void>((resolve) => setImmediate(resolve));
-    if (!open.has(id)) throw new AppError('cancelled', 'The call was cancelled.');
-  };
-  const succeed = (id: number, value: unknown) =>
-    post({ kind: 'settled', settled: [{ id, value }] });
-  const fail = (id: number, error: unknown) =>
-    post({ kind: 'settled', settled: [{ id, error: serializeError(failure(error)) }] });
-
-  function answer({ id, op, args }: ThreadRequest): void {
-    try {
-      const operation = operations.get(op);
-      if (operation === undefined) throw new Error(`This thread has no operation "${op}".`);
-      // The arguments match: the caller's types are derived from the operation.
-      const value = operation(service.context({ pause: pauseOf(id) }), ...(args as never[]));
-      if (value instanceof Promise) wait(id, value);
-      else succeed(id, value);
-    } catch (error) {
-      fail(id, error);
-    }
-  }
-
-  function wait(id: number, value: Promise<unknown>): void {
-    open.add(id);
-    const answered = value
-      .then(
-        (result) => succeed(id, result),
-        (error) => fail(id, error),
-      )
-      .finally(() => {
-        open.delete(id);
-        answers.delete(answered);
-      });
-    answers.add(answered);
-  }
-
-  async function close(id: number): Promise<void> {
-    open.clear();
-    // A connection is not closed while one of its statements runs.
-    await Promise.all(answers);
-    try {
-      service.close();
-      succeed(id, undefined);
-    } catch (error) {
-      fail(id, error);
-    }
-    port.close();
-  }
-
-  function answerAll(requests: readonly ThreadRequest[]): void {
-    for (const request of service.answerSome?.(requests) ?? requests) {
-      if (request.op === 'close') void close(request.id);
-      else if (request.op === 'cancel') open.delete(request.id);
-      else if (request.op === 'collect') collect();
-      else answer(request);
-    }
-  }
-
-  port.on('message', inOrder(port, service, answerAll));
-}
-
-/** Queues requests, in their order, while `prepare` runs. */
-function inOrder(
-  port: MessagePort,
-  { prepare }: Pick<Service<never>, 'prepare'>,
-  answerAll: (requests: readonly ThreadRequest[]) => void,
-): (first: ThreadRequest) => void {
-  let waiting: ThreadRequest[] | undefined;
-  return (first) => {
-    const requests = [first, ...arrived(port)];
-    if (waiting !== undefined) return void waiting.push(...requests);
-    const preparing = prepare?.(requests);
-    if (preparing === undefined) return answerAll(requests);
-    waiting = requests;
-    const resume = () => {
-      const all = waiting ?? [];
-      waiting = undefined;
-      answerAll(all);
-    };
-    // After a failed preparation, the calls that need it fail.
-    void preparing.then(resume, resume);
-  };
-}
-
-/** Returns all requests that are already in the port's queue. */
-function arrived(port: MessagePort): ThreadRequest[] {
-  const requests: ThreadRequest[] = [];
-  for (;;) {
-    const received = receiveMessageOnPort(port);
-    if (received === undefined) return requests;
-    requests.push(received.message);
   }
 }

@@ -1,8 +1,8 @@
 /** Answers repeated reads without the query thread while no process has written to the log. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Caller } from '../../host/rpc.ts';
 import { databaseFileName, inodeOf } from './database.ts';
-import type { Caller } from './rpc.ts';
 
 /**
  * Time without a write after which the log counts as unchanged. A commit becomes visible only after its sync, which may

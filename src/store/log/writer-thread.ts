@@ -3,8 +3,6 @@ import type { Database } from 'better-sqlite3';
 import type { Completeness } from '../../domain/completeness.ts';
 import type { CommitFacts, Delivery, Receipt } from '../../domain/ports.ts';
 import type { PruneStep, Pruning } from '../../domain/pruning.ts';
-import { prepared } from '../engine/database.ts';
-import { createDiskLimit, type DataPlace } from '../engine/disk-limit.ts';
 import {
   type OperationName,
   type Operations,
@@ -14,9 +12,11 @@ import {
   serializeError,
   type ThreadMessage,
   type ThreadRequest,
-} from '../engine/rpc.ts';
+} from '../../host/rpc.ts';
+import { prepared } from '../engine/database.ts';
+import { createDiskLimit, type DataPlace } from '../engine/disk-limit.ts';
 import { serveThread } from '../engine/serve-thread.ts';
-import { isEnvironmentFailure, sqliteCode } from '../engine/sqlite-error.ts';
+import { isEnvironmentFailure, sqliteCode, storeError } from '../engine/sqlite-error.ts';
 import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
 import { changes as plainChanges, pruneShortly } from './changes.ts';
 import { type PackedDelivery, unpackDeliveries } from './intake-queue.ts';
@@ -136,7 +136,7 @@ function answerSome(writer: Writer, requests: readonly ThreadRequest[]): readonl
     for (const { id } of settled) answered.add(id);
     failure = settled.slice(0, group.length).find((one) => 'error' in one)?.error;
     const facts = failure === undefined ? commitFactsOf(group, settled, beganMs) : undefined;
-    writer.post({ kind: 'settled', settled, commit: facts });
+    writer.post({ kind: 'settled', settled, event: facts });
     failure ??= spaceError(writer);
   }
   return requests.filter(({ op, id }) => op !== 'deliveries' && !answered.has(id));
@@ -187,7 +187,8 @@ function commit(
       ];
     });
   } catch (error) {
-    if (isEnvironmentFailure(error)) return refuse([...group, ...shared], serializeError(error));
+    if (isEnvironmentFailure(error))
+      return refuse([...group, ...shared], serializeError(storeError(error)));
     if (shared.length > 0) return commit(writer, group, []);
     if (group.length > 1) return group.flatMap((one) => commit(writer, [one], []));
     return group.map((one) => quarantine(writer, one, error));
@@ -204,7 +205,7 @@ function quarantine({ connection }: Writer, { id, delivery }: Arrived, failure: 
     const value = connection.transact((database) => quarantineUnstorable(database, delivery));
     return { id, value };
   } catch {
-    return { id, error: serializeError(failure) };
+    return { id, error: serializeError(storeError(failure)) };
   }
 }
 
@@ -228,7 +229,7 @@ function spaceError({ requireSpace }: Writer): SerializedError | undefined {
     requireSpace();
     return undefined;
   } catch (error) {
-    return serializeError(error);
+    return serializeError(storeError(error));
   }
 }
 

@@ -2,10 +2,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
+import type { Remote } from '../../host/rpc.ts';
 import { inodeOf, requireDatabase } from '../engine/database.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
 import { createAcquireLock } from '../engine/locks.ts';
-import type { Remote } from '../engine/rpc.ts';
 import { withThread } from '../engine/thread.ts';
 import { removeLeftovers } from '../leftovers.ts';
 import type { IntakeActivity } from '../log/intake-activity.ts';

@@ -11,7 +11,7 @@ import type {
 } from '../../domain/products.ts';
 import type { Expression } from '../../filter/builder.ts';
 import { requireFilter } from '../../filter/check.ts';
-import { pick, type Remote, remote } from '../engine/rpc.ts';
+import { pick, type Remote, remote } from '../../host/rpc.ts';
 import { StoreThread, threadFile } from '../engine/thread.ts';
 import { catchUpIndex } from './index-maintenance.ts';
 import type { SentProduct } from './product-queries.ts';

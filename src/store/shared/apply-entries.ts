@@ -2,15 +2,15 @@
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
 import type { ItemOutcome, LogEntry } from '../../domain/shared-log.ts';
-import { type BodyWriter, createBodyWriter } from '../bodies/bodies.ts';
-import { prepared } from '../engine/database.ts';
 import {
   deserializeError,
   type Operation,
   type SerializedError,
   serializeError,
-} from '../engine/rpc.ts';
-import { isEnvironmentFailure } from '../engine/sqlite-error.ts';
+} from '../../host/rpc.ts';
+import { type BodyWriter, createBodyWriter } from '../bodies/bodies.ts';
+import { prepared } from '../engine/database.ts';
+import { isEnvironmentFailure, storeError } from '../engine/sqlite-error.ts';
 import { dedupeKey, recoveredIdentityOf } from '../log/dedupe-key.ts';
 import { quarantineOnce, quarantineUnreadable, release } from '../log/quarantine.ts';
 import { countDrift } from '../log/queries.ts';
@@ -288,7 +288,7 @@ function applyChange(
     return { value: value ?? null };
   } catch (error) {
     if (isEnvironmentFailure(error)) throw error;
-    return { error: serializeError(error) };
+    return { error: serializeError(storeError(error)) };
   }
 }
 

@@ -2,8 +2,8 @@
 import type { AcquireLock } from '../../domain/account.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { LogHead, SharedLog } from '../../domain/shared-log.ts';
+import type { Remote } from '../../host/rpc.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
-import type { Remote } from '../engine/rpc.ts';
 import { withThread } from '../engine/thread.ts';
 import type { CopiedPart } from './copied-rows.ts';
 import type { CopyOperations } from './copy-thread.ts';

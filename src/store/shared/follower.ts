@@ -5,7 +5,7 @@ import { AppError, errorText } from '../../domain/app-error.ts';
 import { errorFields } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { LogPart, SharedLog } from '../../domain/shared-log.ts';
-import type { Remote } from '../engine/rpc.ts';
+import type { Remote } from '../../host/rpc.ts';
 import type { NodePlace } from './apply-entries.ts';
 import type { NodeWrites } from './node-thread.ts';
 

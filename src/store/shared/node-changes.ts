@@ -5,7 +5,7 @@ import { AppError, isAppError } from '../../domain/app-error.ts';
 import type { Completeness } from '../../domain/completeness.ts';
 import type { PruneStep, Pruning } from '../../domain/pruning.ts';
 import type { LeaseTerm, SharedLog } from '../../domain/shared-log.ts';
-import type { Caller, Remote } from '../engine/rpc.ts';
+import type { Caller, Remote } from '../../host/rpc.ts';
 import { type ChangeResult, changeValue } from './apply-entries.ts';
 import type { Change } from './entry.ts';
 import type { Follower } from './follower.ts';

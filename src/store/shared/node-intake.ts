@@ -3,7 +3,7 @@ import { AppError, isAppError } from '../../domain/app-error.ts';
 import { errorFields } from '../../domain/job.ts';
 import type { CommitFacts, Delivery, Intake, Logger, Receipt } from '../../domain/ports.ts';
 import type { AppendedEntry, ItemOutcome, SharedLog } from '../../domain/shared-log.ts';
-import type { Remote } from '../engine/rpc.ts';
+import type { Remote } from '../../host/rpc.ts';
 import { bodyBytes, packDeliveries } from '../log/intake-queue.ts';
 import { ackIdReused } from '../log/write-delivery.ts';
 import type { Follower } from './follower.ts';

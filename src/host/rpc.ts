@@ -1,10 +1,8 @@
 /**
- * Typed calls between the main thread and the store's threads. A thread runs *operations*: plain functions whose first
+ * Typed calls between the main thread and other threads. A thread runs *operations*: plain functions whose first
  * parameter is the thread's context, such as a database. The main thread calls them through `Remote`.
  */
-import { AppError, type ErrorCode } from '../../domain/app-error.ts';
-import type { CommitFacts } from '../../domain/ports.ts';
-import { storeError } from './sqlite-error.ts';
+import { AppError, type ErrorCode, isAppError } from '../domain/app-error.ts';
 
 /** Operations of a thread by name; a value is an operation or a group of them. */
 export type Operations<Context = never> = Readonly<
@@ -38,7 +36,7 @@ export function operationsByName<Context>(
   return new Map(entries);
 }
 
-/** Sends one call, such as a `StoreThread`. */
+/** Sends one call, such as a `Thread`. */
 export interface Caller {
   call(op: string, args: readonly unknown[], signal?: AbortSignal): Promise<unknown>;
 }
@@ -75,7 +73,7 @@ export function pick<Source extends object, const Name extends keyof Source>(
   return Object.fromEntries(calls) as Pick<Source, Name>;
 }
 
-/** A call. The engine itself handles the operations `close`, `collect` and `cancel` (with the id of the call). */
+/** A call. `serveThread` itself handles the operations `close`, `collect` and `cancel` (with the id of the call). */
 export interface ThreadRequest {
   id: number;
   op: string;
@@ -84,11 +82,13 @@ export interface ThreadRequest {
 
 export type Settled = { id: number; value: unknown } | { id: number; error: SerializedError };
 
-/** The first message of a thread is `started` or `failed`; all others are `settled`. */
+/** The first message of a thread is `started` or `failed`. */
 export type ThreadMessage =
   | { kind: 'started' }
   | { kind: 'failed'; error: SerializedError }
-  | { kind: 'settled'; settled: Settled[]; commit?: CommitFacts | undefined };
+  | { kind: 'settled'; settled: Settled[]; event?: unknown }
+  /** Sent every second by a contained thread. */
+  | { kind: 'alive'; bufferBytes: number };
 
 /** An error in a message between threads; the cause is its text. */
 export interface SerializedError {
@@ -100,8 +100,10 @@ export interface SerializedError {
   cause: string;
 }
 
+/** Any error that is not an `AppError` counts as `internal`. */
 export function serializeError(error: unknown): SerializedError {
-  const { code, message, advice, details, facts } = storeError(error);
+  const known = isAppError(error) ? error : new AppError('internal', 'Internal error in a thread.');
+  const { code, message, advice, details, facts } = known;
   const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { code, message, advice, details, facts, cause };
 }

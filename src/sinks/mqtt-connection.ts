@@ -3,6 +3,7 @@ import { connect as connectPlain, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { ErrorWithReasonCode, IClientOptions, IConnackPacket, MqttClient } from 'mqtt';
 import { UnusableAnswer } from '../http/bounded-fetch.ts';
+import { boundMqtt, packetBytesMax } from '../http/bounded-messages.ts';
 import { contextTrusting } from '../http/tls-settings.ts';
 import { aborted } from './target.ts';
 
@@ -73,6 +74,7 @@ export async function openMqtt(
   const giveUp = AbortSignal.any([signal, timeout]);
   giveUp.throwIfAborted();
   const socket = openSocket(options);
+  boundMqtt(socket);
   const client = new MqttClient(() => socket, clientOptions(options));
   const ended = endOf(client, socket, { ErrorWithReasonCode, clientId: options.clientId });
   const cancel = () => socket.destroy();
@@ -118,7 +120,10 @@ function clientOptions({ login, clientId, sessionExpirySeconds }: MqttOptions): 
     resubscribe: false,
     // `openMqtt` has its own timeout.
     connectTimeout: 2 * connectTimeoutMs,
-    properties: { sessionExpiryInterval: sessionExpirySeconds ?? 0 },
+    properties: {
+      sessionExpiryInterval: sessionExpirySeconds ?? 0,
+      maximumPacketSize: packetBytesMax,
+    },
     ...(login !== null && { username: login.user, password: login.password }),
   };
 }

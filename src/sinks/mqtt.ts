@@ -116,6 +116,7 @@ const mqttSchema = z
  * are repeated by the queue of the sink, as new messages.
  */
 export const mqtt = defineSinkKind({
+  hasThread: true,
   fields: {
     /** An MQTT broker. */
     mqtt: mqttSchema.optional(),

@@ -118,6 +118,7 @@ const cannotLoad = (error: unknown) =>
  * loss.
  */
 export const nats = defineSinkKind({
+  hasThread: true,
   fields: {
     /** A stream of NATS JetStream. */
     nats: natsSchema.optional(),
@@ -304,7 +305,7 @@ async function checkStreams(
   library: Library,
   connection: NatsConnection,
   { subject: template }: NatsSettings,
-  context: CheckContext,
+  context: Pick<CheckContext, 'sink' | 'subscriptions'>,
 ): Promise<Omit<Finding, 'check'>> {
   const subjects = subjectsOf(template, context);
   try {
@@ -352,7 +353,10 @@ function isWithoutJetStream(library: Library, error: unknown): boolean {
 }
 
 /** Returns all subjects to which the sink may publish. */
-function subjectsOf(template: string, { sink, subscriptions }: CheckContext): string[] {
+function subjectsOf(
+  template: string,
+  { sink, subscriptions }: Pick<CheckContext, 'sink' | 'subscriptions'>,
+): string[] {
   const usual = subscriptions.length > 0 ? subscriptions : ['default'];
   const named = sink.subscriptions.length > 0 ? sink.subscriptions : usual;
   const events = sink.events.length > 0 ? sink.events : subscriptionEvents;

@@ -2,6 +2,7 @@
 import type pg from 'pg';
 import { errorCodeOf } from '../domain/app-error.ts';
 import { networkFault } from '../http/bounded-fetch.ts';
+import { boundPostgres } from '../http/bounded-messages.ts';
 import { foreignText, hintCharactersMax } from '../http/foreign-text.ts';
 import { isLocalDatabase } from '../http/network-address.ts';
 import { contextTrusting } from '../http/tls-settings.ts';
@@ -28,6 +29,9 @@ export interface PostgresSettings extends TableSettings {
 
 const connectTimeoutMs = 10_000;
 
+/** Maximum size of the answer to a statement: columns and keys of the tables. */
+const rowsBytesMax = 16 * 2 ** 20;
+
 /** Idle time after which the system probes a connection, so that a dead one is noticed. */
 const keepAliveMs = 15_000;
 
@@ -48,6 +52,7 @@ export async function connect(settings: PostgresSettings, name: string): Promise
   let failure: unknown = new Misconfigured('no server is configured');
   for (const url of settings.urls) {
     const client = new Client(clientOptions(url, settings, name));
+    boundPostgres(client, rowsBytesMax);
     // A lost connection is reported by its query, or by the next one.
     client.on('error', () => undefined);
     try {

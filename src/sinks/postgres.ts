@@ -82,6 +82,7 @@ const postgresSchema = z
 
 /** Upserts the product of each item, in batches of one transaction. Connects with the first item. */
 export const postgres = defineSinkKind({
+  hasThread: true,
   fields: {
     /** Tables of a PostgreSQL database. */
     postgres: postgresSchema.optional(),

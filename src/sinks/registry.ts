@@ -5,7 +5,8 @@ import { command } from './command.ts';
 import { mqtt } from './mqtt.ts';
 import { nats } from './nats.ts';
 import { postgres } from './postgres.ts';
-import type { AnySinkKind, CheckContext, OpenContext, Target } from './target.ts';
+import type { AnySinkKind, CheckContext, OpenContext, Target, ThreadTargetKind } from './target.ts';
+import { checkInThread, openInThread } from './thread-target.ts';
 import { webhook } from './webhook.ts';
 
 /** Kinds by the field of `earshot.config.ts` that defines the target. */
@@ -27,12 +28,23 @@ export interface SinkDefinition extends SinkRules {
 /** Returns the kind of a target. The target must only be passed to its own kind. */
 const kindOf = ({ kind }: SinkTarget): AnySinkKind => sinkKinds[kind];
 
+/** Returns a kind whose targets run in a thread. */
+export function threadKind(name: SinkKindName): ThreadTargetKind<object> {
+  const kind: AnySinkKind = sinkKinds[name];
+  if (kind.hasThread !== true) throw new Error(`The kind ${name} has no thread.`);
+  return kind;
+}
+
 /** Opens a target without connecting to it. */
 export function openTarget(
   { target, name, timeoutMs }: Pick<SinkDefinition, 'target' | 'name' | 'timeoutMs'>,
   context: Omit<OpenContext, 'name' | 'timeoutMs'>,
 ): Target {
-  return kindOf(target).open(target, { ...context, name, timeoutMs });
+  const kind = kindOf(target);
+  const { urls, nowUs } = context;
+  return kind.hasThread
+    ? openInThread({ target, name, timeoutMs, urls }, { nowUs })
+    : kind.open(target, { ...context, name, timeoutMs });
 }
 
 /** Runs the doctor's checks in parallel, with one finding per sink. Delivers nothing; never rejects. */
@@ -46,7 +58,10 @@ export async function checkSinks(
   }
   return Promise.all(
     definitions.map(async ({ target, ...sink }) => {
-      const found = await kindOf(target).check(target, { ...context, sink });
+      const kind = kindOf(target);
+      const found = kind.hasThread
+        ? await checkInThread({ target, ...sink }, { ...context, sink })
+        : await kind.check(target, { ...context, sink });
       return { check: `sink ${sink.name}`, ...found };
     }),
   );

@@ -13,7 +13,33 @@ import type { FormatName, MessageUrls } from './formats.ts';
  * A kind of sink: a file that exports it, and a line in `registry.ts`. `Fields` are the kind's fields of a sink in
  * `earshot.config.ts`, all optional; the field with the name of the kind defines its target.
  */
-export interface SinkKind<Fields extends z.ZodRawShape, Settings extends object> {
+export type SinkKind<Fields extends z.ZodRawShape, Settings extends object> = SinkKindConfig<
+  Fields,
+  Settings
+> &
+  (
+    | ({ hasThread?: false } & TargetKind<Settings, OpenContext, CheckContext>)
+    /** Its client library runs in a thread of each sink. */
+    | ({ hasThread: true } & ThreadTargetKind<Settings>)
+  );
+
+interface TargetKind<Settings, Opening, Checking> {
+  /** Opens a target without connecting. Large libraries are imported with the first item. */
+  open(settings: Settings, context: Opening): Target;
+  /** Runs the doctor's check of the target. Delivers nothing; never rejects. */
+  check(settings: Settings, context: Checking): Promise<TargetFinding>;
+}
+
+/** A kind whose targets run in a thread of their own. */
+export type ThreadTargetKind<Settings> = TargetKind<
+  Settings,
+  Pick<OpenContext, 'name' | 'timeoutMs' | 'nowUs' | 'urls'>,
+  Omit<CheckContext, 'findProgram'>
+>;
+
+export type TargetFinding = Omit<Finding, 'check'>;
+
+interface SinkKindConfig<Fields extends z.ZodRawShape, Settings> {
   fields: Fields;
   /** Returns faults in the combination of fields. Also called for sinks of other kinds. */
   faults?(sink: SinkFields<Fields>): string[];
@@ -25,10 +51,6 @@ export interface SinkKind<Fields extends z.ZodRawShape, Settings extends object>
   concurrency: number;
   /** Returns the settings of a sink; reads secrets and certificates from their files. */
   settings(sink: SinkFields<Fields>, readFile: ReadFile): Settings;
-  /** Opens a target without connecting. Large libraries are imported with the first item. */
-  open(settings: Settings, context: OpenContext): Target;
-  /** Runs the doctor's check of the target. Delivers nothing; never rejects. */
-  check(settings: Settings, context: CheckContext): Promise<Omit<Finding, 'check'>>;
 }
 
 /** The kind's own fields of a sink, and the format that all kinds share. */

@@ -1,0 +1,64 @@
+/** A server on loopback that answers with prepared bytes. */
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { onTestFinished } from 'vitest';
+
+/** Returns the bytes to send after this data; `flood` is followed by `repeated` without end, by default by zeros. */
+type Answer = (data: Buffer) => Uint8Array | { flood: Uint8Array; repeated?: Buffer } | null;
+
+/** `createAnswer` is called for each connection. The greeting is sent at once. Returns the port. */
+export async function startHostileServer(
+  createAnswer: () => Answer,
+  greeting = '',
+): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+    socket.write(greeting);
+    const answer = createAnswer();
+    socket.on('data', (data) => {
+      const bytes = answer(data);
+      if (bytes === null) return;
+      if (bytes instanceof Uint8Array) return void socket.write(bytes);
+      socket.write(bytes.flood);
+      const { repeated = Buffer.alloc(1) } = bytes;
+      const many = Buffer.concat(Array<Buffer>(2 ** 18).fill(repeated));
+      const flood = () => {
+        while (!socket.destroyed && socket.write(many));
+      };
+      socket.on('drain', flood);
+      flood();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** Answers the first data of each connection, and nothing else. */
+export function answerOnce(bytes: ReturnType<Answer>): () => Answer {
+  return () => {
+    let next: ReturnType<Answer> = bytes;
+    return () => {
+      const answer = next;
+      next = null;
+      return answer;
+    };
+  };
+}
+
+/** Measures how long this thread does not react, until the function is called: 99th percentile in milliseconds. */
+export function measureDelay(): () => number {
+  const histogram = monitorEventLoopDelay({ resolution: 5 });
+  histogram.enable();
+  return () => {
+    histogram.disable();
+    return histogram.percentile(99) / 1e6;
+  };
+}

@@ -126,6 +126,13 @@ export interface DatabaseState {
   freeConnections: number;
 }
 
+/** A warning of the database, whose text is safe to print. */
+export interface DatabaseWarning {
+  /** SQLSTATE. */
+  code: string;
+  text: string;
+}
+
 /** Content that only nodes read, and its encoding. */
 export interface EncodedContent {
   encoding: string;
@@ -244,6 +251,8 @@ export interface SharedLog {
    * one that it has lost, until it is released.
    */
   currentLease(name: LockName): LeaseTerm | null;
+  /** Returns the warnings of the database about statements of this process in the last minutes. */
+  warnings(): DatabaseWarning[];
   /** Acquires a lease. Rejects as `AcquireLock` does. */
   acquireLease(
     name: LockName,

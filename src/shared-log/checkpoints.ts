@@ -86,7 +86,7 @@ export function checkpoints({
     checkpointNumber,
     async *checkpointParts(number): AsyncGenerator<EncodedContent> {
       for (let part = 0; ; part += 1) {
-        const [row] = await query<{ encoding: string; content: Buffer; is_last: boolean }>(
+        const [row] = await query<{ encoding: string; content: Uint8Array; is_last: boolean }>(
           'SELECT encoding, content, is_last FROM earshot.checkpoint WHERE number = $1 AND part = $2',
           [number, part],
         );

@@ -1,7 +1,8 @@
 /** The shared log as target of a copy. */
 import { AppError } from '../domain/app-error.ts';
 import type { LogCopy, LogHead } from '../domain/shared-log.ts';
-import { type Connections, sqlErrors } from './connection.ts';
+import type { Connections } from './connection.ts';
+import { sqlErrors } from './database.ts';
 
 /** Functions of a copy. */
 export const copySql = `

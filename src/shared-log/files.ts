@@ -33,7 +33,7 @@ export function createFiles({ query }: Connections): SharedFiles {
       return new Map(rows.map(({ name, version }) => [name, Number(version)]));
     },
     read: async (name) => {
-      const [row] = await query<{ content: Buffer | null }>(
+      const [row] = await query<{ content: Uint8Array | null }>(
         'SELECT content FROM earshot.file WHERE name = $1',
         [name],
       );

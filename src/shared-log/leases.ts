@@ -4,7 +4,8 @@ import { AppError, errorText } from '../domain/app-error.ts';
 import { jittered } from '../domain/job.ts';
 import type { Logger } from '../domain/ports.ts';
 import type { Lease, LeaseTerm, SharedLog } from '../domain/shared-log.ts';
-import { answerMs, type Connections, lockTimeoutMs, sqlErrors } from './connection.ts';
+import type { Connections } from './connection.ts';
+import { answerMs, lockTimeoutMs, sqlErrors } from './database.ts';
 
 /** Duration of a lease. Another node takes over after this time, and one more attempt. */
 const leaseMs = 15_000;

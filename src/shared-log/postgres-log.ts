@@ -13,8 +13,9 @@ import type {
   SharedLog,
 } from '../domain/shared-log.ts';
 import { addPartitions, checkpoints } from './checkpoints.ts';
-import { answerMs, type Connections, closedLog, openConnections } from './connection.ts';
+import { type Connections, openConnections } from './connection.ts';
 import { createCopyTarget } from './copy-target.ts';
+import { answerMs, closedLog } from './database.ts';
 import { createFiles } from './files.ts';
 import { createLeases } from './leases.ts';
 import { nodeReports } from './node-reports.ts';
@@ -58,7 +59,7 @@ export interface SharedLogOptions {
  * for a server that cannot keep an answered notification, or of a newer earshot, and with `unavailable`.
  */
 export async function openSharedLog(options: SharedLogOptions): Promise<SharedLog> {
-  const connections = openConnections(options.urls);
+  const connections = openConnections(options.urls, options.log);
   try {
     await requireServer(connections);
     await migrate(connections, migrationsOf(options.partitionEntries ?? partitionEntriesDefault));
@@ -82,6 +83,7 @@ export async function openSharedLog(options: SharedLogOptions): Promise<SharedLo
       return appended;
     },
     check: () => checkWritable(connections, options),
+    warnings: connections.warnings,
     news: (timeoutMs, signal) => wakeUp.next(timeoutMs, signal),
     acquireLease: (name, when) => leases.acquire(name, when),
     currentLease: (name) => leases.current(name),
@@ -231,7 +233,7 @@ interface EntryRow {
   batch_id: string;
   outcomes: unknown;
   encoding: string;
-  payload: Buffer;
+  payload: Uint8Array;
 }
 
 /** The reading calls. */

@@ -4,8 +4,8 @@
  */
 
 import { checkpointSql } from './checkpoints.ts';
-import { lockTimeoutMs, sqlErrors } from './connection.ts';
 import { copySql } from './copy-target.ts';
+import { lockTimeoutMs, sqlErrors } from './database.ts';
 import { fileSql } from './files.ts';
 import { leaseSql } from './leases.ts';
 

@@ -1,5 +1,4 @@
 /** Announces new entries to the other nodes. Polling replaces every message that gets lost. */
-import type pg from 'pg';
 import { errorText } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
 import type { Connections } from './connection.ts';
@@ -69,34 +68,16 @@ export function createWakeUp(connections: Connections, log: Logger): WakeUp {
 
 /** Keeps a connection that listens. */
 function listen(connections: Connections, wake: () => void, log: Logger) {
-  let client: pg.Client | undefined;
   let retry: NodeJS.Timeout | undefined;
   let isClosed = false;
-
-  const close = async (which: pg.Client) => {
-    if (client === which) client = undefined;
-    await which.end().catch(() => undefined);
+  const again = () => {
+    if (isClosed) return;
+    clearTimeout(retry);
+    retry = setTimeout(start, reconnectMs).unref();
   };
   const open = async () => {
-    const opened = await connections.open();
-    if (isClosed) return close(opened);
-    client = opened;
-    try {
-      if (await isPooled(opened)) {
-        log.debug({}, 'a pooler passes no messages on; polling for new entries');
-        return close(opened);
-      }
-      opened.on('notification', wake);
-      await opened.query(`LISTEN ${channel}`);
-    } catch (error) {
-      await close(opened);
-      throw error;
-    }
-    opened.on('end', () => {
-      if (client !== opened) return;
-      client = undefined;
-      again();
-    });
+    const isListening = await connections.listen(channel, { onMessage: wake, onEnd: again });
+    if (!isListening) log.debug({}, 'a pooler passes no messages on; polling for new entries');
   };
   const start = () => {
     opening = open().catch((error: unknown) => {
@@ -104,25 +85,14 @@ function listen(connections: Connections, wake: () => void, log: Logger) {
       again();
     });
   };
-  const again = () => {
-    if (isClosed) return;
-    clearTimeout(retry);
-    retry = setTimeout(start, reconnectMs).unref();
-  };
   let opening: Promise<void> = Promise.resolve();
   start();
   return {
+    /** The connection ends with all others. */
     close: async () => {
       isClosed = true;
       clearTimeout(retry);
       await opening;
-      if (client !== undefined) await close(client);
     },
   };
-}
-
-/** True behind a pooler, which gives its clients process ids of its own: LISTEN would stay on a connection of others. */
-async function isPooled(client: pg.Client): Promise<boolean> {
-  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-  return rows[0]?.pid !== Reflect.get(client, 'processID');
 }

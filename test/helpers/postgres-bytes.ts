@@ -24,7 +24,7 @@ export const loggedIn = Buffer.concat([
   ready,
 ]);
 
-/** The result of a statement with one text column `pid` or `value`, and one row; `notices` before it. */
+/** The result of a statement with one row of one column: `pid`, a number, or another one. */
 export const result = (name: string, value: string, ...notices: Buffer[]): Buffer =>
   Buffer.concat([
     ...[message('1'), message('2')],
@@ -34,7 +34,7 @@ export const result = (name: string, value: string, ...notices: Buffer[]): Buffe
       `${name}\0`,
       int32(0),
       int16(0),
-      int32(25),
+      int32(name === 'pid' ? 23 : 25),
       int16(-1),
       int32(-1),
       int16(0),
@@ -64,7 +64,7 @@ export const hostileAnswers: [name: string, bytes: Buffer | { flood: Buffer }, r
   [
     'rows without end',
     { flood: Buffer.concat([loggedIn, message('T', int16(2))]) },
-    '(invalid length|error)',
+    '(invalid length|error|no connection)',
   ],
 ];
 

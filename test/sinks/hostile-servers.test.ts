@@ -1,7 +1,8 @@
 /** Servers of sinks whose answers end or block the client library, or use any memory: a failed delivery. */
-import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { checkSinks, openTarget, type SinkTarget } from '../../src/sinks/registry.ts';
 import type { OpenContext } from '../../src/sinks/target.ts';
+import { passSeconds } from '../helpers/fast-seconds.ts';
 import { answerOnce, measureDelay, startHostileServer } from '../helpers/hostile-server.ts';
 import { hostileAnswers } from '../helpers/postgres-bytes.ts';
 import { mqttTarget } from './mqtt-target.ts';
@@ -57,16 +58,7 @@ async function expectFailures(
 
 const never = new AbortController().signal;
 
-/** A second of the measured silence of a thread passes faster than a second between its own messages. */
-beforeEach(() => {
-  const { setInterval: every, clearInterval: stop } = globalThis;
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  const timer = every(() => vi.advanceTimersByTime(1_000), 250);
-  onTestFinished(() => {
-    stop(timer);
-    vi.useRealTimers();
-  });
-});
+beforeEach(passSeconds);
 
 describe('answers of', () => {
   it('a PostgreSQL server make deliveries, tests and checks fail, not the process', async () => {

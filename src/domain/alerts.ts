@@ -19,6 +19,7 @@ export const alertKinds = [
   'disk', // little free space
   'intake', // notifications cannot be stored
   'receiver', // another receiver of the shared log does not run, refuses notifications, or lags
+  'database', // the database of the shared log warns
   'backup', // the last backup is too old
   'sink', // a sink accepts nothing, or nothing is delivered to it
   'sink-refused', // a sink has dead letters

@@ -1,5 +1,5 @@
 /** Checks the other receivers of a shared log, for the watchdog of the one that runs the background jobs. */
-import type { KnownNode } from '../domain/shared-log.ts';
+import type { DatabaseWarning, KnownNode } from '../domain/shared-log.ts';
 import { sizeText } from '../domain/text.ts';
 import {
   type CheckResult,
@@ -36,6 +36,18 @@ export function checkReceivers(
     ...gone.map(({ kind, subject }) => checkOf(kind, subject, situation).fine),
     ...others.map((node) => checkReceiver(node, situation)),
   ]);
+}
+
+/** Checks the warnings of the database: it still accepts notifications. */
+export function checkDatabase(warnings: readonly DatabaseWarning[]): CheckResult {
+  const { fine, found } = checkOf('database', '');
+  if (warnings.length === 0) return fine;
+  return found({
+    severity: 'warning',
+    cause: 'The database of the shared log warns.',
+    evidence: warnings.slice(0, 5).map(({ code, text }) => `${quoted(text)} (${code})`),
+    nextStep: 'Fix the cause in the database: PostgreSQL may later refuse notifications.',
+  });
 }
 
 function checkReceiver(

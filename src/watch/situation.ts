@@ -12,7 +12,7 @@ import { hourOf } from '../domain/coverage.ts';
 import { shortDateUs, wholeDays } from '../domain/dates.ts';
 import type { BackupReader, Cursors, DiskSpace, Logger, NotificationLog } from '../domain/ports.ts';
 import type { QueueState } from '../domain/pull-queue.ts';
-import type { KnownNode } from '../domain/shared-log.ts';
+import type { DatabaseWarning, KnownNode } from '../domain/shared-log.ts';
 import type { SinkReader } from '../domain/sinks.ts';
 import type { CertificateStatus } from '../domain/status.ts';
 import type { AlertMessage } from './alert-message.ts';
@@ -167,6 +167,8 @@ export interface Probes {
   intake(): Promise<string | null>;
   /** Returns all receivers of the shared log, with this one; null without a shared log. */
   receivers?(): Promise<SharedReceivers | null>;
+  /** Returns the warnings of the database of the shared log. */
+  databaseWarnings?(): readonly DatabaseWarning[];
 }
 
 export interface SharedReceivers {

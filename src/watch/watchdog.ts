@@ -13,7 +13,7 @@ import {
 } from './check-account.ts';
 import { checkBackup, checkCertificate, checkDisk, checkIntake } from './check-machine.ts';
 import { checkQueue } from './check-queues.ts';
-import { checkReceivers } from './check-receivers.ts';
+import { checkDatabase, checkReceivers } from './check-receivers.ts';
 import { checkAllSilence, checkLostPushes } from './check-silence.ts';
 import { type CursorMemory, checkSinks } from './check-sinks.ts';
 import { createPushMemory, type PushMemory } from './learn-rates.ts';
@@ -163,6 +163,7 @@ async function checkAll(deps: WatchDeps, memory: WatchMemory): Promise<CheckResu
     attempt(deps, 'receiver', async () =>
       checkReceivers((await probes.receivers?.()) ?? null, about),
     ),
+    attempt(deps, 'database', async () => checkDatabase(probes.databaseWarnings?.() ?? [])),
     attempt(deps, 'sink', () => checkSinks(deps, about, memory.cursors)),
     attempt(deps, 'backup', async () =>
       checkBackup({ ...(await backups.lastBackups()), everyHours }, about),

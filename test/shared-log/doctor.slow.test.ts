@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { sharedLogSteps } from '../../src/cli/doctor/shared-log-step.ts';
 import { type DoctorSettings, runSteps } from '../../src/cli/doctor/steps.ts';
 import type { Io } from '../../src/cli/io.ts';
-import { createDatabase, hasPostgres, openLog, useServer } from './shared-log-context.ts';
+import { createDatabase, hasPostgres, openLog, query, useServer } from './shared-log-context.ts';
 import { setStandby, startStandby } from './standby.ts';
 
 async function findingsOf(url: string, needsStandby = false) {
@@ -55,6 +55,22 @@ describe.runIf(hasPostgres)('the doctor with a shared log', () => {
       'warn: The database has a synchronous standby (near), but EARSHOT_LOG_SYNC is any.',
     );
     await setStandby(server(), '');
+  });
+
+  it('names the warnings of the database, which accepts entries', async () => {
+    const url = await createDatabase(server());
+    const log = await openLog({ url });
+    const text = 'database "earshot" must be vacuumed within 9000000 transactions';
+    await query(
+      url,
+      `CREATE OR REPLACE FUNCTION earshot.begin_durable(needs_standby boolean) RETURNS void
+       LANGUAGE plpgsql VOLATILE AS $$ BEGIN RAISE WARNING '${text}'; END $$`,
+    );
+    await log.check();
+    expect(log.warnings()).toEqual([{ code: '01000', text }]);
+    const findings = await findingsOf(url);
+    expect(findings).toContain(`warn: The database warns: "${text}" (01000).`);
+    expect(findings).toContainEqual(expect.stringMatching(/^pass: .* accepts entries\.$/));
   });
 
   it('reports why a database cannot be used, without its password', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Alert } from '../../src/domain/alerts.ts';
 import type { KnownNode } from '../../src/domain/shared-log.ts';
-import { checkReceivers } from '../../src/watch/check-receivers.ts';
+import { checkDatabase, checkReceivers } from '../../src/watch/check-receivers.ts';
 
 function node(
   name: string,
@@ -23,6 +23,15 @@ function findingsOf(others: readonly KnownNode[], active: Alert[] = []) {
   const nodes = [node('own', { ageMs: 600_000 }), ...others];
   return checkReceivers({ ownId: 'own', nodes }, { active });
 }
+
+it('raises an alert while the database of the shared log warns', () => {
+  expect(checkDatabase([]).findings).toEqual([]);
+  expect(checkDatabase([]).checked).toEqual([{ kind: 'database', subject: '' }]);
+  const warning = { code: '01000', text: 'database "gis" must be vacuumed' };
+  expect(checkDatabase([warning]).findings).toMatchObject([
+    { severity: 'warning', evidence: [expect.stringContaining('must be vacuumed')] },
+  ]);
+});
 
 describe('the check of the other receivers', () => {
   it('resolves all alerts without a shared log', () => {

@@ -1,7 +1,12 @@
 /** The doctor's check of the shared log: the database, its standby, its connections, and the receivers. */
 import type { ServeConfig } from '../../config/config.ts';
 import { type Finding, failedFinding } from '../../domain/finding.ts';
-import { type DatabaseState, type KnownNode, nodeSilentMs } from '../../domain/shared-log.ts';
+import {
+  type DatabaseState,
+  type DatabaseWarning,
+  type KnownNode,
+  nodeSilentMs,
+} from '../../domain/shared-log.ts';
 import type { Io } from '../io.ts';
 import { openConfiguredLog } from '../open-store.ts';
 import { counted } from '../output.ts';
@@ -29,6 +34,7 @@ async function checkSharedLog(serve: ServeConfig, io: Io): Promise<Finding[]> {
         { check, state: 'pass', message: `PostgreSQL ${database.version} accepts entries.` },
         standbyFinding(database, needsStandby),
         ...connectionFindings(database),
+        ...log.warnings().map(warningFinding),
         ...receiverFindings(nodes),
       ];
     } finally {
@@ -67,6 +73,14 @@ function standbyFinding(
     ...{ check, state: 'warn' },
     message: `The database has a synchronous standby${names}, but EARSHOT_LOG_SYNC is any.`,
     advice: 'Set EARSHOT_LOG_SYNC to standby, so that nothing is accepted without the standby.',
+  };
+}
+
+function warningFinding({ code, text }: DatabaseWarning): Finding {
+  return {
+    ...{ check, state: 'warn' },
+    message: `The database warns: "${text}" (${code}).`,
+    advice: 'Fix the cause in the database: PostgreSQL may later refuse notifications.',
   };
 }
 

@@ -20,6 +20,7 @@ export function watchProbes(
     receivers: async () => {
       return node === null ? null : { ownId: node.id, nodes: await node.log.nodes() };
     },
+    databaseWarnings: () => node?.log.warnings() ?? [],
     intake: async () => {
       try {
         await checkWritable();

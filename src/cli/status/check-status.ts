@@ -246,6 +246,7 @@ const partOf: Readonly<Record<AlertKind, StatusPart>> = {
   disk: 'disk',
   intake: 'receiver',
   receiver: 'receivers',
+  database: 'receivers',
   sink: 'sinks',
   'sink-refused': 'sinks',
   backup: 'backup',

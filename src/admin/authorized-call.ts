@@ -30,6 +30,8 @@ export function createAuthorizedCall(send: OutboundClient, tokens: AccessTokens)
     const attempt = async (token: string) => {
       const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` };
       const answer = await send({ ...request, headers });
+      // A page may be large.
+      if (answer.status >= 200 && answer.status < 300) return { answer };
       const message = readServiceMessage(answer, [token, ...secrets]);
       const refused = refusesToken(answer.status, message);
       if (refused) await tokens.refused(token);
@@ -39,8 +41,7 @@ export function createAuthorizedCall(send: OutboundClient, tokens: AccessTokens)
     // A request with a refused token has no effect, so even a creation can be repeated.
     if (outcome.refused) outcome = await attempt(await tokens.get());
     const { answer, message, refused } = outcome;
-    const { status } = answer;
-    if (status >= 200 && status < 300) return answer;
+    if (message === undefined) return answer;
     if (refused) throw serviceError(answer, message, request.purpose, 'unauthorized');
     const missing = id !== undefined && saysMissing(answer, message);
     throw serviceError(answer, message, request.purpose, missing ? 'not_found' : undefined);

@@ -1,7 +1,7 @@
 /** Composes the client of the queues of pull subscriptions, with its request budget. */
 import { createAccessTokens } from '../admin/access-tokens.ts';
 import { catalogue } from '../admin/authorized-call.ts';
-import { createPullQueue, pageBytesMax } from '../admin/pull-queue.ts';
+import { createPullQueue } from '../admin/pull-queue.ts';
 import type { AccountConfig } from '../config/config.ts';
 import type { AccessTokens, Account } from '../domain/account.ts';
 import { type AppError, isAppError } from '../domain/app-error.ts';
@@ -10,6 +10,7 @@ import { createOutboundClient } from '../http/outbound-client.ts';
 import { createPacedRequests } from '../reconcile/listing-requests.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
 import { type Io, pause } from './io.ts';
+import { createReadPage } from './page-readers.ts';
 
 /** Shorter than the time in which a receiver stops. Requests are sent once: the reader retries. */
 const attemptTimeoutMs = 15_000;
@@ -36,8 +37,6 @@ export function openPullQueue(
     random,
     timing: { attemptTimeoutMs, totalTimeoutMs: attemptTimeoutMs },
     retries: 0,
-    answerBytesMax: pageBytesMax,
-    bodies: 'all',
   });
   const time = { nowMs: () => nowUs() / 1_000, pause };
   const requests = createPacedRequests({ client, requestsPerMinute, time });
@@ -45,6 +44,7 @@ export function openPullQueue(
   return createPullQueue({
     catalogueUrl,
     tokens,
+    readPage: createReadPage(),
     send: (request) => requests.send(request, request.signal ?? unlimited),
   });
 }

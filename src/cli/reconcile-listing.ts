@@ -8,6 +8,7 @@ import type { ListingRetry } from '../reconcile/listing-requests.ts';
 import type { ProductListing } from '../reconcile/tasks.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
 import { createServiceClock, createStoppableFetch, type Io, pause } from './io.ts';
+import { createReadPage } from './page-readers.ts';
 
 export interface OpenedListing {
   listing: ProductListing;
@@ -41,6 +42,7 @@ export function openListing(
     fetch,
     random: io.random,
     requestsPerMinute,
+    readPage: createReadPage(),
     nowMs: () => io.nowUs() / 1_000,
     pause,
     onRetry,

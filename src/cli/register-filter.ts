@@ -17,7 +17,8 @@ import { isBlankFilter } from '../filter/check.ts';
 import { showFinding } from '../filter/finding.ts';
 import { printFilter } from '../filter/print.ts';
 import { createOutboundClient } from '../http/outbound-client.ts';
-import { eventLists, listingUrl, readListingPage } from '../reconcile/listing-pages.ts';
+import { eventLists, listingUrl } from '../reconcile/listing-pages.ts';
+import { readListing } from '../reconcile/read-listing.ts';
 import { checkSubscriptionFilter, type FilterReport, findingText } from './filter-text.ts';
 import { eventFlagText, pullFlagText } from './flags.ts';
 import type { Io } from './io.ts';
@@ -97,10 +98,10 @@ async function countLastWeek(
     retries: 2,
   });
   const purpose = `count the ${event} products`;
-  const { status, json } = await ask({ method: 'GET', url, headers: {}, purpose, signal });
+  const { status, bytes } = await ask({ method: 'GET', url, headers: {}, purpose, signal });
   const uncounted = (reason: string) => new AppError('unavailable', `${reason}.`);
   if (status !== 200) throw uncounted(`the catalogue answered with status ${status}`);
-  const page = readListingPage(json, { list, sinceMs });
+  const page = readListing(bytes, { dateField: list.dateField, sinceMs, filter: null });
   if ('broken' in page) throw uncounted(`invalid answer: ${page.broken}`);
   if (page.count === null) throw uncounted('the catalogue sent no count');
   return page.count;

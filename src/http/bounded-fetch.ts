@@ -1,7 +1,6 @@
 /** A `fetch` for external services: complete responses of limited size, without redirects. */
 
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
-import { buffer, text } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
 import { contextTrusting } from './tls-settings.ts';
 
@@ -12,26 +11,29 @@ export const answerBytesMax = 2 ** 20;
 const reasonTimeoutMs = 2_000;
 
 /**
- * Bodies to read: of all responses; of all, but only for `text()`, because a Response copies a large body twice; or
+ * Bodies to read: of all responses; of all, but only for `bytes()`, because a Response copies a large body twice; or
  * only of failures, if the status is sufficient. In the last case, a large, slow or incomplete body never changes the
  * result.
  */
-export type BodiesRead = 'all' | 'as-text' | 'of-failures';
+export type BodiesRead = 'all' | 'as-bytes' | 'of-failures';
 
 /** A response that cannot be used. */
 export class UnusableAnswer extends Error {
+  readonly isTooLarge: boolean;
+
   /** `reason` completes "… cannot be reached: " and contains nothing of the response. */
-  constructor(reason: string) {
+  constructor(reason: string, { isTooLarge = false } = {}) {
     super(reason);
     this.name = 'UnusableAnswer';
+    this.isTooLarge = isTooLarge;
   }
 }
 
 /**
  * Reads each response completely, so that a timeout of the request includes the body. Returns redirects without
  * following them: passwords and tokens must not be sent to another service. Rejects as `fetch` does, and with
- * UnusableAnswer for more than `bytesMax`. With the bodies `of-failures`, resolves when the status arrives: a
- * success without its body, a failure with the part of the body that can be read at once.
+ * UnusableAnswer for more than `bytesMax`; a failure has at most 1 MiB, too. With the bodies `of-failures`, resolves when
+ * the status arrives: a success without its body, a failure with the part of the body that can be read at once.
  */
 export function createBoundedFetch(
   send: typeof fetch,
@@ -42,10 +44,13 @@ export function createBoundedFetch(
     const request = new Request(input, { ...options, redirect: 'manual' });
     request.headers.set('user-agent', 'earshot');
     const response = await send(request);
-    const { status, statusText } = response;
+    const { ok, status, statusText } = response;
     // A copy, because the headers of a response are immutable.
     const headers = new Headers(response.headers);
-    const content = await contentOf(response, bytesMax, bodies);
+    const content =
+      bodies === 'of-failures'
+        ? await readReason(response)
+        : await readBounded(response, ok ? bytesMax : Math.min(bytesMax, answerBytesMax));
     if (status < 200 || status > 599) {
       throw new UnusableAnswer(`the response has an invalid status (${status})`);
     }
@@ -53,37 +58,45 @@ export function createBoundedFetch(
     // methods cannot be changed, which ky does.
     const OwnResponse = response.constructor as typeof Response;
     const init = { status, statusText, headers };
-    if (typeof content === 'string') {
+    if (ok && bodies === 'as-bytes') {
       const value = async () => content;
-      return Object.defineProperty(new OwnResponse(null, init), 'text', { value });
+      return Object.defineProperty(new OwnResponse(null, init), 'bytes', { value });
     }
     return new OwnResponse(content.byteLength === 0 ? null : content, init);
   };
 }
 
-async function contentOf(response: Response, bytesMax: number, bodies: BodiesRead) {
-  if (bodies === 'of-failures') return readReason(response);
-  const chunks = bounded(response, bytesMax);
-  return bodies === 'as-text' ? text(chunks) : buffer(chunks);
-}
-
-async function* bounded({ body }: Response, bytesMax: number): AsyncGenerator<Uint8Array> {
+async function readBounded({ body }: Response, bytesMax: number): Promise<Uint8Array<ArrayBuffer>> {
+  const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body ?? []) {
     bytes += chunk.byteLength;
     // Leaving the loop closes the connection.
     if (bytes > bytesMax) {
-      throw new UnusableAnswer(`the response is larger than ${bytesMax} bytes`);
+      const reason = `the response is larger than ${bytesMax} bytes`;
+      throw new UnusableAnswer(reason, { isTooLarge: true });
     }
-    yield chunk;
+    chunks.push(chunk);
   }
+  return joined(chunks);
 }
 
-async function readReason({ ok, body }: Response): Promise<Buffer<ArrayBuffer>> {
-  if (!ok) return Buffer.concat(await readBeginning(body, { timeoutMs: reasonTimeoutMs }));
+/** Returns bytes with a buffer of their own, which another thread can take over. */
+function joined(chunks: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(chunks.reduce((sum, { byteLength }) => sum + byteLength, 0));
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return bytes;
+}
+
+async function readReason({ ok, body }: Response): Promise<Uint8Array<ArrayBuffer>> {
+  if (!ok) return joined(await readBeginning(body, { timeoutMs: reasonTimeoutMs }));
   // Closes the connection.
   body?.cancel().catch(() => undefined);
-  return Buffer.alloc(0);
+  return new Uint8Array();
 }
 
 /** Maximum number of bytes that are read. */
@@ -147,6 +160,8 @@ interface NetworkFacts extends Record<string, unknown> {
   reason: string;
   /** For example `ECONNREFUSED`; null if Node has no code. */
   networkCode: string | null;
+  /** True for a response that is larger than the limit. */
+  isTooLarge?: boolean;
 }
 
 /**
@@ -159,7 +174,10 @@ export function networkFault(error: unknown): string {
 
 export function networkFacts(error: unknown): NetworkFacts {
   for (const cause of causesOf(error)) {
-    if (cause instanceof UnusableAnswer) return { reason: cause.message, networkCode: null };
+    if (cause instanceof UnusableAnswer) {
+      const { message: reason, isTooLarge } = cause;
+      return { reason, networkCode: null, isTooLarge };
+    }
     const named = namedReasons[cause.name];
     if (named !== undefined) return { reason: named, networkCode: null };
     const code = 'code' in cause ? String(cause.code) : '';

@@ -33,6 +33,8 @@ export interface OutboundRequest {
   body?: unknown;
   /** Completes "could not …": "list the subscriptions". */
   purpose: string;
+  /** Maximum size of the response; by default, that of the client. */
+  answerBytesMax?: number;
   /** Aborts the request and all retries. */
   signal?: AbortSignal;
 }
@@ -41,11 +43,12 @@ export interface OutboundRequest {
 export interface OutboundAnswer {
   status: number;
   headers: Headers;
-  text: string;
+  /** The body without its Content-Encoding. */
+  bytes: Uint8Array;
+  /** The body as text. Decoded when it is first read, as is `json`. */
+  readonly text: string;
   /** Undefined if the text is not JSON. */
-  json: unknown;
-  /** The body without its Content-Encoding; only with the bodies `all`. */
-  bytes?: Uint8Array;
+  readonly json: unknown;
 }
 
 /**
@@ -56,17 +59,17 @@ export interface OutboundAnswer {
 export type OutboundClient = (request: OutboundRequest) => Promise<OutboundAnswer>;
 
 /**
- * `service` is the name for messages: "the catalogue"; `variable` contains its address. `retries` and
- * `answerBytesMax` (maximum size of a response) replace the defaults. With `bodies: 'of-failures'`, the text of a
- * success is empty; with `all`, it also has its bytes.
+ * `service` is the name for messages: "the catalogue"; `variable` contains its address. `retries` replaces the default.
+ * With `bodies: 'of-failures'`, the body of a success is empty.
  */
 export function createOutboundClient(
   options: KyOptions & { service: string; variable: string },
 ): OutboundClient {
+  const { fetch: send, bodies = 'as-bytes' } = options;
   const timing = { ...defaultTiming, ...options.timing };
   const client = createKy(options, timing);
 
-  return async ({ method, url, headers, body, purpose, signal }) => {
+  return async ({ method, url, headers, body, purpose, answerBytesMax, signal }) => {
     let latest: HTTPError | undefined;
     const shouldRetry = ({ error }: { error: Error }) => {
       if (cancellationIn(error) !== null) return false;
@@ -80,19 +83,21 @@ export function createOutboundClient(
       const own = {
         ...(body === undefined ? {} : { json: body }),
         ...(signal === undefined ? {} : { signal }),
+        fetch: createBoundedFetch(send, answerBytesMax, bodies),
       };
       const retry = { shouldRetry };
       const response = await client(url, { method, headers: { ...headers }, retry, ...own });
-      if (options.bodies !== 'all') return answerOf(response, await response.text());
-      const bytes = new Uint8Array(await response.arrayBuffer());
-      return { ...answerOf(response, new TextDecoder().decode(bytes)), bytes };
+      return answerOf(response, await response.bytes());
     } catch (error) {
       signal?.throwIfAborted();
       const cancelled = cancellationIn(error);
       if (cancelled !== null) throw cancelled;
       // A response to an earlier attempt has more information than a timeout of the last one.
       const answered = isHTTPError(error) ? error : latest;
-      if (answered !== undefined) return answerOf(answered.response, answered.data);
+      if (answered !== undefined) {
+        const { data, response } = answered;
+        return answerOf(response, Buffer.from(typeof data === 'string' ? data : ''));
+      }
       const facts = networkFacts(error);
       throw new AppError(
         'unavailable',
@@ -116,14 +121,12 @@ interface KyOptions {
   random: () => number;
   timing?: Partial<OutboundTiming> | undefined;
   retries?: number;
-  answerBytesMax?: number;
-  bodies?: BodiesRead;
+  bodies?: Exclude<BodiesRead, 'all'>;
 }
 
 function createKy(options: KyOptions, timing: OutboundTiming): KyInstance {
-  const { fetch: send, random, retries = retriesMax, answerBytesMax, bodies = 'as-text' } = options;
+  const { random, retries = retriesMax } = options;
   return ky.create({
-    fetch: createBoundedFetch(send, answerBytesMax, bodies),
     timeout: timing.attemptTimeoutMs,
     totalTimeout: timing.totalTimeoutMs,
     // Keeps bodies of errors unchanged: `readServiceMessage` parses them.
@@ -141,7 +144,18 @@ function createKy(options: KyOptions, timing: OutboundTiming): KyInstance {
   });
 }
 
-function answerOf({ status, headers }: Response, body: unknown): OutboundAnswer {
-  const text = typeof body === 'string' ? body : '';
-  return { status, headers, text, json: jsonOf(text) };
+function answerOf({ status, headers }: Response, bytes: Uint8Array): OutboundAnswer {
+  let text: string | undefined;
+  let json: { value: unknown } | undefined;
+  return {
+    ...{ status, headers, bytes },
+    get text() {
+      text ??= new TextDecoder().decode(bytes);
+      return text;
+    },
+    get json() {
+      json ??= { value: jsonOf(this.text) };
+      return json.value;
+    },
+  };
 }

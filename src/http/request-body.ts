@@ -3,11 +3,9 @@ import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { AppError, errorCodeOf, isAppError } from '../domain/app-error.ts';
-import type { Fault } from '../domain/notification.ts';
+import { bodyBytesMax, type Fault } from '../domain/notification.ts';
 import type { Delivery, EncodedBody } from '../domain/ports.ts';
 
-/** Maximum size of a body, encoded and decoded (design, interface contract). */
-export const bodyBytesMax = 2 ** 20;
 /** Maximum memory of all bodies that are being received. */
 const allBodiesBytesMax = 64 * 2 ** 20;
 /** A slower body may be refused to free memory. */

@@ -2,39 +2,31 @@
 
 import type { AccessTokens } from '../domain/account.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
-import type { FilterTree, GroupNode, NotNode } from '../domain/filter-tree.ts';
 import { isBlankFilter } from '../filter/check.ts';
-import { compileFilter } from '../filter/evaluate.ts';
 import { FilterSyntaxError } from '../filter/finding.ts';
 import { parseFilter } from '../filter/parse.ts';
-import type { ProductRecord } from '../filter/product-record.ts';
-import { type ProductView, productView } from '../filter/product-view.ts';
 import { createOutboundClient, type OutboundClient } from '../http/outbound-client.ts';
 import {
   createListingWalk,
   eventLists,
-  type ListPosition,
+  type ListingWalk,
   listingUrl,
   productUrl,
-  readListingPage,
-  readProduct,
 } from './listing-pages.ts';
 import {
   createListingLogin,
   createPacedRequests,
   createPageRequests,
-  createPageSize,
   type ListingRetry,
   type ListingTiming,
   listingTiming,
   type PageQuestion,
-  pageSizes,
+  type ReadListingPage,
   type Time,
 } from './listing-requests.ts';
-import type { ListingPage, ListingQuery, ProductListing } from './tasks.ts';
-
-/** A page of 1,000 products has 3 to 7 MB (facts, catalogue 1.1), or more with long footprints. */
-const pageBytesMax = 64 * 2 ** 20;
+import { createPageSize, largeRecordSizes, pageSizes } from './page-size.ts';
+import type { ListingPart } from './read-listing.ts';
+import type { ListedEvent, ListingPage, ListingQuery, ProductListing } from './tasks.ts';
 
 /** `$count` is slow: after this many failures the request is sent without it. */
 const countAttemptsMax = 2;
@@ -47,6 +39,7 @@ export interface CatalogueListingOptions extends Time {
   fetch: typeof fetch;
   random: () => number;
   requestsPerMinute: number;
+  readPage: ReadListingPage;
   timing?: Partial<ListingTiming>;
   /** Page sizes (`$top`), largest first: repeated failures select the next one. */
   sizes?: readonly number[];
@@ -56,13 +49,14 @@ export interface CatalogueListingOptions extends Time {
 
 /** Sends no request before the first page is read. Keeps one page in memory at a time. */
 export function createCatalogueListing(options: CatalogueListingOptions): ProductListing {
-  const { catalogueUrl, random, requestsPerMinute, onRetry } = options;
+  const { catalogueUrl, random, requestsPerMinute, readPage, onRetry } = options;
   const timing = { ...listingTiming, ...options.timing };
   const client = clientOf(options, timing);
   const requests = createPacedRequests({ client, requestsPerMinute, time: options });
-  const size = createPageSize(options.sizes ?? pageSizes);
+  const size = createPageSize(options.sizes ?? pageSizes, largeRecordSizes);
   const login = createListingLogin(options.tokens);
-  const newPages = () => createPageRequests({ requests, size, login, random, timing, onRetry });
+  const newPages = () =>
+    createPageRequests({ requests, size, login, random, timing, readPage, onRetry });
   let unreadableRecords = 0;
   let undecided = 0;
 
@@ -82,32 +76,28 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
     // A separate function: local variables of the generator would keep a page in memory while the next loads.
     const nextPage = async (): Promise<ListingPage> => {
       const ask = () => {
-        const question = questionFor(catalogueUrl, query, {
-          at: walk.position(),
-          filter: filter.sent(),
-          isFirst,
-        });
-        return pages.ask(question, signal);
+        const now = { walk, filter, isFirst };
+        return pages.ask(questionFor(catalogueUrl, query, now), signal);
       };
-      const { page, top } = await (isFirst ? filter.askWithFallback(ask) : ask());
+      const { page, top, bytes } = await (isFirst ? filter.askWithFallback(ask) : ask());
       unreadableRecords += page.records.filter((record) => record === null).length;
       // With local filtering the catalogue's count is not the number of matches.
       if (isFirst && filter.sent() === query.filter) total = page.count;
       isFirst = false;
       const step = walk.take(page, top);
-      const events = step.fresh.filter(({ eventUs, record }) => {
+      const listed = step.fresh.filter(({ eventUs, isMatch }) => {
         if (eventUs < fromUs || eventUs >= toUs) return false;
-        const isMatch = filter.matches(record);
         if (isMatch === null) undecided += 1;
         return isMatch === true;
       });
+      const events = listed.map((part) => eventOf(part, bytes));
       const seenUpToUs = Math.max(fromUs, walk.position().sinceMs * 1000);
       isEnd = step.isEnd || seenUpToUs >= toUs;
       if (step.isEnd) shortfall = await shortfallOf(walk.counts(), countNow);
       return { events, completeUpToUs: isEnd && shortfall === null ? toUs : seenUpToUs, total };
     };
     const countNow = async (): Promise<number | null> => {
-      const question = countQuestion(catalogueUrl, query, filter.sent());
+      const question = countQuestion(catalogueUrl, query, filter);
       return (await pages.ask(question, signal)).page.count;
     };
     while (!isEnd) yield await nextPage();
@@ -116,6 +106,10 @@ export function createCatalogueListing(options: CatalogueListingOptions): Produc
 
   const product = createProductLookup(catalogueUrl, newPages);
   return { list, product, spent: () => ({ ...requests.spent(), unreadableRecords, undecided }) };
+}
+
+function eventOf({ isMatch: _, record, ...event }: ListingPart, page: Uint8Array): ListedEvent {
+  return { ...event, record: record && page.subarray(record.start, record.end) };
 }
 
 /** Requests of one listing, or of one product. */
@@ -130,11 +124,12 @@ function createProductLookup(
     const question: PageQuestion = {
       purpose: `get a ${event} product`,
       url: () => productUrl(catalogueUrl, list, productId),
-      read: (json) => readProduct(json, list),
+      reading: { dateField: list.dateField, sinceMs: null, filter: null },
     };
     try {
-      const { page } = await newPages().ask(question, signal);
-      return page.records[0] ?? null;
+      const { page, bytes } = await newPages().ask(question, signal);
+      const [part] = page.records;
+      return part ? eventOf(part, bytes) : null;
     } catch (error) {
       if (isAppError(error, 'invalid') && error.facts.status === 404) return null;
       throw error;
@@ -153,7 +148,6 @@ function clientOf(
     random,
     timing: { attemptTimeoutMs, totalTimeoutMs: attemptTimeoutMs },
     retries: 0,
-    answerBytesMax: pageBytesMax,
   });
 }
 
@@ -175,31 +169,47 @@ async function shortfallOf(
   );
 }
 
-/** Builds the query for the page at a position. */
+/** Builds the query for the next page. */
 function questionFor(
   catalogueUrl: string,
   { event, toUs }: ListingQuery,
-  now: { at: ListPosition; filter: string; isFirst: boolean },
+  now: {
+    walk: Pick<ListingWalk, 'position' | 'dropLink'>;
+    filter: ListingFilter;
+    isFirst: boolean;
+  },
 ): PageQuestion {
-  const { at, filter, isFirst } = now;
+  const { walk, filter, isFirst } = now;
   const list = eventLists[event];
-  const { sinceMs, skip, link } = at;
+  const { sinceMs } = walk.position();
   const window = { sinceMs, untilMs: Math.ceil(toUs / 1000) };
   return {
     purpose: `list the ${event} products`,
     url: (top, failures) => {
+      const { link, skip } = walk.position();
       const count = isFirst && failures < countAttemptsMax;
-      return link ?? listingUrl(catalogueUrl, { list, filter, ...window, top, skip, count });
+      const own = { list, filter: filter.sent(), ...window, top, skip, count };
+      return link ?? listingUrl(catalogueUrl, own);
     },
-    read: (json) => readListingPage(json, { list, sinceMs }),
+    onTooLarge: walk.dropLink,
+    reading: { dateField: list.dateField, sinceMs, filter: filter.own() },
   };
 }
 
 /** Repeats the first query of a listing, only for its count. */
-function countQuestion(catalogueUrl: string, query: ListingQuery, filter: string): PageQuestion {
+function countQuestion(
+  catalogueUrl: string,
+  query: ListingQuery,
+  filter: ListingFilter,
+): PageQuestion {
   const at = { sinceMs: Math.floor(query.fromUs / 1000), skip: 0, link: null };
-  const { url, read } = questionFor(catalogueUrl, query, { at, filter, isFirst: true });
-  return { purpose: `count the ${query.event} products`, url: () => url(1, 0), read };
+  const walk = { position: () => at, dropLink: () => undefined };
+  const question = questionFor(catalogueUrl, query, { walk, filter, isFirst: true });
+  return {
+    ...question,
+    purpose: `count the ${query.event} products`,
+    url: () => question.url(1, 0),
+  };
 }
 
 /**
@@ -208,101 +218,41 @@ function countQuestion(catalogueUrl: string, query: ListingQuery, filter: string
  */
 const encodedCharactersMax = 5_500;
 
-type Test = (record: ProductRecord) => MatchResult;
-
 /**
  * Decides who evaluates the filter. A filter that is too long for a URL is evaluated locally from the start. A
  * rejected filter is evaluated locally from then on: the catalogue may reject fields that deleted products
  * lack, and a firewall may reject long URLs. A filter that cannot be parsed locally is left to the catalogue.
  */
 function createListingFilter(filter: string) {
-  const isLong = encodeURIComponent(filter.toWellFormed()).length > encodedCharactersMax;
-  let test: Test | null = isLong ? readTest(filter) : null;
+  let isOwn =
+    encodeURIComponent(filter.toWellFormed()).length > encodedCharactersMax && isReadable(filter);
   return {
     /** Filter to send; blank to list all products. */
-    sent: () => (test === null ? filter : ''),
-    /** Evaluates the filter locally where it was not sent; null if the record lacks a field it needs. */
-    matches: (record: ProductRecord): MatchResult => test === null || test(record),
+    sent: () => (isOwn ? '' : filter),
+    /** Filter to evaluate locally; null if it was sent. */
+    own: () => (isOwn ? filter : null),
     /** Sends the first query; repeats it without the filter if the catalogue rejects it. */
     askWithFallback: async <Answer>(ask: () => Promise<Answer>): Promise<Answer> => {
       try {
         return await ask();
       } catch (error) {
-        if (test !== null || isBlankFilter(filter) || !isAppError(error, 'invalid')) throw error;
-        test = readTest(filter);
-        if (test === null) throw error;
+        if (isOwn || isBlankFilter(filter) || !isAppError(error, 'invalid')) throw error;
+        isOwn = isReadable(filter);
+        if (!isOwn) throw error;
         return ask();
       }
     },
   };
 }
 
-function readTest(filter: string): Test | null {
+type ListingFilter = ReturnType<typeof createListingFilter>;
+
+function isReadable(filter: string): boolean {
   try {
-    return compileMatch(parseFilter(filter).tree);
+    parseFilter(filter);
+    return true;
   } catch (error) {
-    if (error instanceof FilterSyntaxError) return null;
+    if (error instanceof FilterSyntaxError) return false;
     throw error;
   }
-}
-
-/** Null: the record lacks a field that decides. */
-type MatchResult = boolean | null;
-
-type Matcher = (record: ProductRecord, view: ProductView) => MatchResult;
-
-/**
- * Distinguishes null values, which the catalogue knows to be empty, from missing fields: deleted records lack
- * whole fields (facts, catalogue 1.1), whose former values are unknown.
- */
-export function compileMatch(tree: FilterTree): (record: ProductRecord) => MatchResult {
-  const matcher = matcherOf(tree);
-  return (record) => matcher(record, productView(record));
-}
-
-/** Uses three-valued logic (Kleene), as SQL does: an unknown term matters only if the others do not decide. */
-function matcherOf(tree: FilterTree): Matcher {
-  if ('terms' in tree) {
-    const matchers = tree.terms.map(matcherOf);
-    const decisive = tree.node === 'or';
-    return (record, view) => {
-      let result: MatchResult = !decisive;
-      for (const matcher of matchers) {
-        const own = matcher(record, view);
-        if (own === decisive) return decisive;
-        if (own === null) result = null;
-      }
-      return result;
-    };
-  }
-  if ('term' in tree) {
-    const matcher = matcherOf(tree.term);
-    return (record, view) => {
-      const own = matcher(record, view);
-      return own === null ? null : !own;
-    };
-  }
-  const test = compileFilter(tree);
-  const hasField = fieldCheckOf(tree);
-  return (record, view) => (hasField(record, view) ? test(view) : null);
-}
-
-/** Returns a test for whether a record has the field of a condition. */
-function fieldCheckOf(
-  condition: Exclude<FilterTree, GroupNode | NotNode>,
-): (record: ProductRecord, view: ProductView) => boolean {
-  // Few records have this field; it is derived from other fields of known forms.
-  if ('field' in condition && condition.field === 'Collection/Name') {
-    return (_record, view) => view.text('Collection/Name') !== null;
-  }
-  const parts = partsOf(condition);
-  return (record) => parts.some((part) => record[part] !== undefined);
-}
-
-/** Returns the record fields of which a condition needs at least one. */
-function partsOf(condition: Exclude<FilterTree, GroupNode | NotNode>): string[] {
-  if (condition.node === 'attribute') return ['Attributes'];
-  if (condition.node === 'intersects') return ['Footprint', 'GeoFootprint'];
-  const [part = ''] = condition.field.split('/');
-  return [part];
 }

@@ -237,25 +237,29 @@ function indexStalled(lag: number): AppError {
   );
 }
 
-const encoder = new TextEncoder();
-
-/** Compact JSON without AckId and NotificationDate, because no push was sent (specification, "Push notification"). */
+/**
+ * JSON without AckId and NotificationDate, because no push was sent (specification, "Push notification"). The record is
+ * unchanged.
+ */
 function recoveredBody(
   { event, subscriptionId }: Pick<ReconcileTask, 'event' | 'subscriptionId'>,
   { productId, productName, record }: Pick<ListedEvent, 'productId' | 'productName' | 'record'>,
 ): Uint8Array {
-  return encoder.encode(
-    JSON.stringify({
-      SubscriptionEvent: event,
-      ProductId: productId,
-      ProductName: productName,
-      SubscriptionId: subscriptionId,
-      value: record,
-    }),
-  );
+  const fields = JSON.stringify({
+    SubscriptionEvent: event,
+    ProductId: productId,
+    ProductName: productName,
+    SubscriptionId: subscriptionId,
+  });
+  const parts = [`${fields.slice(0, -1)},"value":`, record ?? 'null', '}'];
+  return Buffer.concat(parts.map((part) => Buffer.from(part)));
 }
 
-/** Returns true if the product's Id is read back from the log unchanged. */
-export function isRecordable({ productId }: Pick<ListedEvent, 'productId'>): boolean {
-  return productId !== '' && productId.trim() === productId && productId.isWellFormed();
+/** Returns true if the log can store the record, and the product's Id is read back unchanged. */
+export function isRecordable({
+  productId,
+  record,
+}: Pick<ListedEvent, 'productId' | 'record'>): boolean {
+  const isReadBack = productId !== '' && productId.trim() === productId && productId.isWellFormed();
+  return record !== null && isReadBack;
 }

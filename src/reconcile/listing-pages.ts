@@ -1,12 +1,11 @@
 /** Computes where the next page begins, so that no product is skipped when the result set changes meanwhile. */
 
-import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
-import { formatDateUs, readDateUs } from '../domain/dates.ts';
+import { formatDateUs } from '../domain/dates.ts';
 import type { Entity } from '../domain/filter-tree.ts';
 import type { SubscriptionEvent } from '../domain/subscription.ts';
 import { isBlankFilter } from '../filter/check.ts';
-import type { ListedEvent } from './tasks.ts';
+import { type ListingPart, msOf, type ReadPage } from './read-listing.ts';
 
 /** Maximum `$skip` of the catalogue (facts, filters 1). */
 const skipMax = 10_000;
@@ -15,7 +14,7 @@ const skipMax = 10_000;
 const stepsBackMax = 100;
 
 /** Start of a page: a date, and an offset within that date. */
-export interface ListPosition {
+interface ListPosition {
   sinceMs: number;
   /** Value of `$skip`; the page repeats the last record seen. */
   skip: number;
@@ -25,7 +24,7 @@ export interface ListPosition {
 
 interface WalkStep {
   /** Events not returned before. */
-  fresh: readonly ListedEvent[];
+  fresh: readonly ListingPart[];
   isEnd: boolean;
 }
 
@@ -41,7 +40,7 @@ interface WalkStep {
  *
  * A page shorter than `$top` is the last one, unless the catalogue counted more products at the start than it
  * returned: it may return fewer than requested. Then the walk continues until a page brings nothing new.
- * `counts` returns the catalogue's count with the first page (null if missing) and the number returned since. A
+ * `dropLink` makes the next page a query, as the pages of a link have a fixed size. `counts` returns the catalogue's count with the first page (null if missing) and the number returned since. A
  * record without id or date may be on two pages, and counts each time. Throws `unavailable` when a date has
  * more records than can be reached.
  */
@@ -55,12 +54,10 @@ export function createListingWalk(options: {
   let seen = new Set<string>();
   let stepsBack = 0;
   /** Count of the first page; null if missing. */
-  let counted: number | null = null;
-  let isFirst = true;
-  let returned = 0;
-  let unreadable = 0;
+  let counted: number | null | undefined;
+  let [returned, unreadable] = [0, 0];
 
-  const wasSeen = (record: ListedEvent | null | undefined) =>
+  const wasSeen = (record: ListingPart | null | undefined) =>
     record != null && msOf(record) === at.sinceMs && seen.has(record.productId.toLowerCase());
 
   function stepBack(top: number): WalkStep {
@@ -85,15 +82,14 @@ export function createListingWalk(options: {
 
   /** Returns true if more records must exist and another page may reach them. */
   function expectsMore(known: number, fresh: number): boolean {
-    if (counted === null || returned >= counted) return false;
+    if (counted == null || returned >= counted) return false;
     // After a page of a single date, `$skip` may reach more records of it.
     return fresh > 0 || (at.skip === 0 && at.link === null && known > 1);
   }
 
   /** Processes the page requested at the current position with this `$top`, and advances the position. */
   function take(page: ReadPage, top: number): WalkStep {
-    if (isFirst) counted = page.count;
-    isFirst = false;
+    if (counted === undefined) counted = page.count;
     if (at.skip > 0 && at.link === null && !wasSeen(page.records[0])) return stepBack(top);
     const known = page.records.filter((record) => record !== null);
     const fresh = known.filter((record) => !wasSeen(record));
@@ -118,8 +114,17 @@ export function createListingWalk(options: {
     return { fresh, isEnd };
   }
 
-  return { position: () => at, take, counts: () => ({ counted, shown: returned + unreadable }) };
+  return {
+    position: () => at,
+    dropLink: () => {
+      at = { ...at, link: null };
+    },
+    take,
+    counts: () => ({ counted: counted ?? null, shown: returned + unreadable }),
+  };
 }
+
+export type ListingWalk = ReturnType<typeof createListingWalk>;
 
 function ownLink(text: string | null, origin: string): URL | null {
   const url = text === null ? null : URL.parse(text, origin);
@@ -134,84 +139,6 @@ function unreachable(ms: number, why: string): AppError {
       advice: `Run separate comparisons for the time before and the time after this date, or make the filter of the subscription more specific.`,
     },
   );
-}
-
-export interface ReadPage {
-  /** Records in their order; null for a record without id or date. */
-  records: readonly (ListedEvent | null)[];
-  nextLink: string | null;
-  count: number | null;
-}
-
-const pageSchema = z.object({
-  value: z.array(z.unknown()),
-  '@odata.nextLink': z.string().min(1).nullish().catch(null),
-  '@odata.count': z.coerce.number().int().nonnegative().nullish().catch(null),
-});
-
-/** A shorter page with unreadable records does not prove that the catalogue is broken. */
-const brokenPageMin = 10;
-
-const recordSchema = z.record(z.string(), z.unknown());
-
-/**
- * Reads a response with status 200. `broken` completes "The catalogue's response is unusable: …". A page is
- * broken if it is not an array, if most of ten or more records lack an id or a date, or if the dates, in
- * milliseconds, decrease or begin before `sinceMs`: the walk would then miss products.
- */
-export function readListingPage(
-  json: unknown,
-  { list, sinceMs }: { list: EventList; sinceMs: number },
-): ReadPage | { broken: string } {
-  if (json === undefined) return { broken: 'it is not valid JSON, or is truncated' };
-  const page = pageSchema.safeParse(json).data;
-  if (page === undefined) return { broken: 'it has no list of products (`value`)' };
-  const records = page.value.map((item) => readRecord(item, list));
-  const nextLink = page['@odata.nextLink'] ?? null;
-  const unreadable = records.filter((record) => record === null).length;
-  if (records.length >= brokenPageMin && unreadable * 2 > records.length) {
-    const share = `${unreadable} of ${records.length}`;
-    return { broken: `${share} products have no Id or no ${list.dateField}` };
-  }
-  let beforeMs = sinceMs;
-  for (const record of records) {
-    if (record === null) continue;
-    const ms = msOf(record);
-    if (ms < beforeMs) return { broken: `it is not sorted by ${list.dateField}` };
-    beforeMs = ms;
-  }
-  return { records, nextLink, count: page['@odata.count'] ?? null };
-}
-
-/** Reads a response with one product; `broken` as above. */
-export function readProduct(json: unknown, list: EventList): ReadPage | { broken: string } {
-  const record = readRecord(json, list);
-  if (record === null) return { broken: `it is not a product with Id and ${list.dateField}` };
-  return { records: [record], nextLink: null, count: null };
-}
-
-/** Returns the millisecond of an event. */
-function msOf({ eventUs }: Pick<ListedEvent, 'eventUs'>): number {
-  return Math.floor(eventUs / 1000);
-}
-
-function readRecord(item: unknown, { dateField }: EventList): ListedEvent | null {
-  const record = recordSchema.safeParse(item).data;
-  if (record === undefined) return null;
-  const eventUs = readDateUs(record[dateField]);
-  const productId = text(record.Id);
-  if (productId === null || eventUs === null) return null;
-  return {
-    productId,
-    productName: text(record.Name),
-    eventUs,
-    publicationUs: readDateUs(record.PublicationDate),
-    record,
-  };
-}
-
-function text(value: unknown): string | null {
-  return typeof value === 'string' && value !== '' ? value : null;
 }
 
 /** Query parts for one kind of event (facts, catalogue 5). */

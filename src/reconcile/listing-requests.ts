@@ -2,11 +2,13 @@
 
 import type { AccessTokens } from '../domain/account.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
+import type { Reading } from '../host/reader-thread.ts';
 import { retryAfterMs } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
 import type { OutboundAnswer, OutboundClient, OutboundRequest } from '../http/outbound-client.ts';
 import { readServiceMessage, type ServiceMessage, serviceError } from '../http/service-error.ts';
-import type { ReadPage } from './listing-pages.ts';
+import type { PageSize } from './page-size.ts';
+import type { ListingReading, ReadPage, readListing } from './read-listing.ts';
 
 /** Timeouts and retries. */
 export interface ListingTiming {
@@ -48,8 +50,23 @@ export interface PageQuestion {
   /** Completes "could not …": "list the created products". */
   purpose: string;
   url: (top: number, failures: number) => string;
-  read: (json: unknown) => ReadPage | { broken: string };
+  reading: ListingReading;
+  /** Called before the next request after a page that was too large. */
+  onTooLarge?: () => void;
 }
+
+/** Calls `readListing`. */
+export type ReadListingPage = (
+  name: 'readListing',
+  bytes: Uint8Array,
+  reading: ListingReading,
+) => Promise<Reading<ReturnType<typeof readListing>>>;
+
+/** A page of 1,000 products has 3 to 7 MB (facts, catalogue 1.1). */
+const pageBytesMax = 8 * 2 ** 20;
+
+/** Maximum size of the smallest page, and of one product: its Id and date continue the listing. */
+const smallestPageBytesMax = 64 * 2 ** 20;
 
 /** Dependencies shared by the listings of one catalogue. */
 interface PageRequestsOptions {
@@ -58,30 +75,15 @@ interface PageRequestsOptions {
   login: ListingLogin;
   random: () => number;
   timing: ListingTiming;
+  readPage: ReadListingPage;
   onRetry?: ((trouble: ListingRetry) => void) | undefined;
 }
 
 /** Creates the requests of one listing, with its own budget for `Retry-After` waits. */
 export function createPageRequests(options: PageRequestsOptions) {
   const { requests, size, login, random, timing, onRetry } = options;
+  const attempt = createAttempts(options);
   let askedTotalMs = 0;
-
-  async function attempt(
-    { purpose, read }: PageQuestion,
-    url: string,
-    signal: AbortSignal,
-  ): Promise<Outcome & { status: number | null }> {
-    const token = await login.token();
-    const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
-    let answer: OutboundAnswer;
-    try {
-      answer = await requests.send({ method: 'GET', url, headers, purpose }, signal);
-    } catch (error) {
-      if (isAppError(error, 'unavailable')) return { failed: error, status: null };
-      throw error;
-    }
-    return { ...outcomeOf(answer, { purpose, url, read, token }), status: answer.status };
-  }
 
   async function waitAsAsked(
     { askedMs, error, status }: { askedMs: number; error: AppError; status: number | null },
@@ -105,7 +107,8 @@ export function createPageRequests(options: PageRequestsOptions) {
       const outcome = await attempt(question, question.url(top, failures), signal);
       if ('page' in outcome) {
         size.succeeded();
-        return { page: outcome.page, top };
+        const { page, bytes } = outcome;
+        return { page, top, bytes };
       }
       if ('askedMs' in outcome) {
         await waitAsAsked(outcome, signal);
@@ -114,6 +117,9 @@ export function createPageRequests(options: PageRequestsOptions) {
         if (logins > loginsMax) throw outcome.error;
         const { refusedStatus: status, quote } = outcome;
         await login.refused({ purpose: question.purpose, status, quote });
+      } else if (outcome.failed.facts.isTooLarge === true) {
+        question.onTooLarge?.();
+        if (question.reading.sinceMs === null || !size.shrink()) throw outcome.failed;
       } else {
         failures += 1;
         if (outcome.failed.code === 'unavailable') size.failed();
@@ -127,6 +133,37 @@ export function createPageRequests(options: PageRequestsOptions) {
   }
 
   return { ask };
+}
+
+/** Creates the function that sends one request for a page, and reads the response. */
+function createAttempts({ requests, size, login, readPage }: PageRequestsOptions) {
+  return async (
+    { purpose, reading }: PageQuestion,
+    url: string,
+    signal: AbortSignal,
+  ): Promise<Outcome & { status: number | null }> => {
+    const token = await login.token();
+    const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
+    const isSmallest = reading.sinceMs === null || size.isSmallest();
+    const answerBytesMax = isSmallest ? smallestPageBytesMax : pageBytesMax;
+    const sent = { purpose, url, token };
+    const request = { method: 'GET', url, headers, purpose, answerBytesMax } as const;
+    const answer = await requests.send(request, signal).catch(unavailable);
+    if (isAppError(answer)) return { failed: answer, status: null };
+    const { status } = answer;
+    if (status !== 200) return { ...outcomeOf(answer, sent), status };
+    const read = await readPage('readListing', answer.bytes, reading).catch(unavailable);
+    if (isAppError(read)) return { failed: read, status };
+    const { result, bytes } = read;
+    if ('broken' in result) return { failed: brokenPage(bytes, result, sent), status };
+    return { page: result, bytes, status };
+  };
+}
+
+/** Returns an error that a retry may fix, and throws all others. */
+function unavailable(error: unknown): AppError {
+  if (isAppError(error, 'unavailable')) return error;
+  throw error;
 }
 
 /** Returns the delay after consecutive failures, before jitter, which only shortens it. */
@@ -155,14 +192,14 @@ function afterLastAttempt(attempts: number, error: AppError): AppError {
 
 /** Result of one attempt. */
 type Outcome =
-  | { page: ReadPage }
+  | { page: ReadPage; bytes: Uint8Array }
   | { failed: AppError }
   /** `Retry-After` of the catalogue; the error is thrown if that is too long. */
   | { askedMs: number; error: AppError }
   /** A token is required, or the one sent was rejected; `quote` is the message of the catalogue, to end an error. */
   | { refusedStatus: number; quote: string; error: AppError };
 
-type SentQuestion = Omit<PageQuestion, 'url'> & { url: string; token: string | null };
+type SentQuestion = { purpose: string; url: string; token: string | null };
 
 /** Firewalls may reject longer URLs with 403; servers accept more, and use another status. */
 const longAddressCharacters = 2_000;
@@ -171,14 +208,13 @@ const longAddressCharacters = 2_000;
  * Throws errors that a retry cannot fix: `invalid`, `unavailable` for a redirect or a blocking firewall, and
  * `unauthorized` if the account lacks the permission.
  */
-function outcomeOf(answer: OutboundAnswer, question: SentQuestion): Outcome {
-  const { purpose, read, token } = question;
+function outcomeOf(
+  answer: OutboundAnswer,
+  question: SentQuestion,
+): Exclude<Outcome, { page: ReadPage }> {
+  const { purpose, token } = question;
   const { status } = answer;
   const secrets = token === null ? [] : [token];
-  if (status === 200) {
-    const page = read(answer.json);
-    return 'broken' in page ? { failed: brokenPage(answer, page.broken, question) } : { page };
-  }
   const message = readServiceMessage(answer, secrets);
   if (status === 403 && !isOwnRefusal(answer)) throw refusedByFirewall(question, message);
   if (status === 403 && token !== null) throw notAllowed(question, message);
@@ -237,55 +273,22 @@ function quoteOf({ text, lines }: ServiceMessage): string {
   return quote === '' ? '' : ` Response: ${quote}`;
 }
 
+/** Number of bytes of an unusable page that are read for an error. */
+const hintBytesMax = 16_384;
+
 function brokenPage(
-  { json, text }: OutboundAnswer,
-  why: string,
+  bytes: Uint8Array,
+  { broken, isJson }: { broken: string; isJson: boolean },
   { purpose, token }: SentQuestion,
 ): AppError {
   const options = { secrets: token === null ? [] : [token], charactersMax: hintCharactersMax };
-  const begins = json === undefined ? ` Response: ${foreignText(hintOf(text), options)}` : '';
+  const text = new TextDecoder().decode(bytes.subarray(0, hintBytesMax));
+  const begins = isJson ? '' : ` Response: ${foreignText(hintOf(text), options)}`;
   return new AppError(
     'unavailable',
-    `Could not ${purpose}: the catalogue's response is unusable: ${why}.`,
+    `Could not ${purpose}: the catalogue's response is unusable: ${broken}.`,
     { advice: `Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.${begins}` },
   );
-}
-
-/** Values of `$top` (facts, filters 1: maximum 1,000). Minimum 2: a page repeats a record of the one before. */
-export const pageSizes: readonly number[] = [1_000, 250, 50];
-
-/** Consecutive failures at one size before the next size is used. */
-const failuresMax = 2;
-
-/** Consecutive successes before the previous size is used again. */
-const goodPagesMin = 5;
-
-type PageSize = ReturnType<typeof createPageSize>;
-
-export function createPageSize(sizes: readonly number[]) {
-  let index = 0;
-  let failures = 0;
-  let goodPages = 0;
-
-  function change(by: 1 | -1) {
-    index = Math.max(0, Math.min(sizes.length - 1, index + by));
-    failures = 0;
-    goodPages = 0;
-  }
-
-  return {
-    current: () => sizes[index] ?? 1_000,
-    failed: () => {
-      goodPages = 0;
-      failures += 1;
-      if (failures >= failuresMax) change(1);
-    },
-    succeeded: () => {
-      failures = 0;
-      goodPages += 1;
-      if (goodPages >= goodPagesMin) change(-1);
-    },
-  };
 }
 
 type ListingLogin = ReturnType<typeof createListingLogin>;

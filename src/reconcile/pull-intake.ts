@@ -16,7 +16,7 @@ import {
   queueLengthMaxDefault,
   readEntriesMax,
 } from '../domain/pull-queue.ts';
-import { createPageSize } from './listing-requests.ts';
+import { createPageSize } from './page-size.ts';
 import { passingCodes, retried, retryDelayMs } from './queue-retries.ts';
 
 export interface PullIntakeDeps {
@@ -181,6 +181,9 @@ function createRequests({ name, id }: PulledSubscription, queue: PullQueue, stat
       size.succeeded();
       return { ...page, entriesMax };
     } catch (error) {
+      if (isAppError(error, 'unavailable') && error.facts.isTooLarge === true && size.shrink()) {
+        return await read(signal);
+      }
       if (isAppError(error, 'unavailable')) size.failed();
       throw error;
     } finally {

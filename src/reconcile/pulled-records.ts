@@ -100,7 +100,7 @@ function createRecordRequests({ listing, isAnswering }: RecordContext) {
       try {
         const found = await listing.product(product, signal);
         isLastAnswered = true;
-        return found === null || isRecordable(found) ? found : unusableId();
+        return found === null || isRecordable(found) ? found : unusable();
       } catch (error) {
         signal.throwIfAborted();
         // A refusal is an answer.
@@ -114,7 +114,11 @@ function createRecordRequests({ listing, isAnswering }: RecordContext) {
   };
 }
 
-const unusableId = () => new AppError('invalid', 'The catalogue returned an unusable Id.');
+const unusable = () =>
+  new AppError(
+    'invalid',
+    'The catalogue returned an unusable Id, or a record over the limits of a push.',
+  );
 
 /** Returns null for an entry with a record, which always has a name. */
 function withoutRecord({

@@ -90,8 +90,8 @@ export interface ListedEvent {
   eventUs: number;
   /** PublicationDate of the record; null if missing. */
   publicationUs: number | null;
-  /** As returned by the catalogue, expanded. */
-  record: Readonly<Record<string, unknown>>;
+  /** JSON as returned by the catalogue, expanded; null for a record that would be refused as a push. */
+  record: Uint8Array | null;
 }
 
 export interface ListingPage {

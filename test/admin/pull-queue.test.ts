@@ -1,10 +1,10 @@
 /** The client of the queues: bytes of each entry, requests, results of each answer, and errors. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { catalogue } from '../../src/admin/authorized-call.ts';
-import { createPullQueue, pageBytesMax, splitArray } from '../../src/admin/pull-queue.ts';
+import { createPullQueue } from '../../src/admin/pull-queue.ts';
+import { createReadPage } from '../../src/cli/page-readers.ts';
 import { errorText } from '../../src/domain/app-error.ts';
 import { createOutboundClient } from '../../src/http/outbound-client.ts';
 import { type Answer, startServer } from '../http/answering-server.ts';
@@ -16,9 +16,9 @@ async function startQueue(answers: Answer[], attemptTimeoutMs = 5_000) {
   const { tokens, refused } = listedTokens();
   const send = createOutboundClient({
     ...{ ...catalogue, fetch, random: () => 0, retries: 0 },
-    ...{ bodies: 'all', answerBytesMax: pageBytesMax, timing: { attemptTimeoutMs } },
+    timing: { attemptTimeoutMs },
   });
-  const queue = createPullQueue({ catalogueUrl: url, tokens, send });
+  const queue = createPullQueue({ catalogueUrl: url, tokens, send, readPage: createReadPage() });
   const read = (entriesMax = 20) => queue.read({ id, entriesMax });
   const acknowledge = (ackId = 'an-ack-id') => queue.acknowledge({ id, ackId });
   return { read, acknowledge, requests, refused };
@@ -39,72 +39,6 @@ async function readOf(...parts: (string | Uint8Array)[]) {
 const textOf = ({ bytes }: { bytes: Uint8Array }) => Buffer.from(bytes).toString('latin1');
 
 const entry = { AckId: 'MTcx', NotificationDate: '2026-05-01T12:00:00.000Z', ProductId: 'p' };
-
-const space = fc.string({ unit: fc.constantFrom(' ', '\t', '\n', '\r'), maxLength: 3 });
-
-/** Characters that a splitter could take for structure, and characters of several bytes. */
-const text = fc.string({
-  unit: fc.constantFrom(...'[]{},:"\\ \n\u0000', '\\"', '\\\\', 'é', '€', '😀', '\u2028', 'a'),
-  maxLength: 8,
-});
-
-const item = fc.jsonValue({ maxDepth: 3, stringUnit: text });
-
-/** Writes JSON with the given white space between its tokens, used in order and repeated. */
-function spaced(value: unknown, spaces: readonly string[]): string {
-  let used = 0;
-  const gap = () => spaces[used++ % spaces.length] ?? '';
-  const written = (one: unknown): string => {
-    if (typeof one !== 'object' || one === null) return `${gap()}${JSON.stringify(one)}${gap()}`;
-    const members = Array.isArray(one)
-      ? one.map(written)
-      : Object.entries(one).map(([key, own]) => `${written(key)}:${written(own)}`);
-    const [open, close] = Array.isArray(one) ? '[]' : '{}';
-    return `${gap()}${open}${gap()}${members.join(',')}${close}${gap()}`;
-  };
-  return written(value);
-}
-
-const spacedArray = fc
-  .tuple(fc.array(item, { maxLength: 6 }), fc.array(space, { minLength: 1, maxLength: 9 }))
-  .map(([items, spaces]) => spaced(items, spaces));
-
-describe('the bytes of each item of an array', () => {
-  it('parse to the values of the array, for any JSON and any white space', () => {
-    fc.assert(
-      fc.property(spacedArray, (json) => {
-        const parts = splitArray(Buffer.from(json)).map((part) => Buffer.from(part).toString());
-        expect(parts.map((part) => JSON.parse(part))).toEqual(JSON.parse(json));
-      }),
-      { numRuns: 1_000 },
-    );
-  });
-
-  it('are slices of the input in order, with only commas, brackets and white space between them', () => {
-    fc.assert(
-      fc.property(spacedArray, (json) => {
-        const input = Buffer.from(json);
-        const between: string[] = [];
-        let end = 0;
-        for (const part of splitArray(input)) {
-          const start = input.indexOf(part, end);
-          between.push(input.subarray(end, start).toString());
-          end = start + part.byteLength;
-        }
-        between.push(input.subarray(end).toString());
-        expect(between.join('').replaceAll(/[ \t\n\r]/g, '')).toMatch(/^\[,*\]$/);
-      }),
-      { numRuns: 1_000 },
-    );
-  });
-
-  it('are found after a byte order mark, and in a string with invalid UTF-8', () => {
-    const invalid = Buffer.from([0x22, 0xff, 0x5d, 0xe2, 0x82, 0x2c, 0x22]);
-    const parts = [Buffer.from('\ufeff [1, '), invalid, Buffer.from(' ]\n')];
-    const found = splitArray(Uint8Array.from(Buffer.concat(parts)));
-    expect(found).toEqual([Buffer.from('1'), invalid].map((part) => Uint8Array.from(part)));
-  });
-});
 
 describe('a request', () => {
   it('to read has the number of entries, and no body', async () => {
@@ -139,8 +73,8 @@ describe('a request', () => {
   it('to read ends with the reason of the signal', async () => {
     const { url } = await startServer(['hang']);
     const { tokens } = listedTokens();
-    const send = createOutboundClient({ ...catalogue, fetch, random: () => 0, bodies: 'all' });
-    const queue = createPullQueue({ catalogueUrl: url, tokens, send });
+    const send = createOutboundClient({ ...catalogue, fetch, random: () => 0 });
+    const queue = createPullQueue({ catalogueUrl: url, tokens, send, readPage: createReadPage() });
     const signal = AbortSignal.abort(new Error('stopped'));
     await expect(queue.read({ id, entriesMax: 1, signal })).rejects.toThrow('stopped');
   });

@@ -99,7 +99,7 @@ describe('the reader never throws', () => {
   });
 
   it('on a megabyte of unknown fields', () => {
-    const fields = Array.from({ length: 130_000 }, (_, i) => `"${i.toString(36)}":0`);
+    const fields = Array.from({ length: 110_000 }, (_, i) => `"${i.toString(36)}":0`);
     const body = `${JSON.stringify(sample).slice(0, -1)},${fields.join(',')}}`;
     const { drift, ...notification } = readOne(body);
     expect(notification).toEqual(sampleRead);

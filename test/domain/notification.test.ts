@@ -140,6 +140,7 @@ type GivenElsewhere =
 /** Every code of the reader. */
 const faultExamples = {
   'empty-body': ['', ' \r\n\t ', '\ufeff'],
+  'too-large': [`"${'x'.repeat(2 ** 20)}"`],
   'not-json': ['nonsense', '{"SubscriptionEvent":', '{} {}', "{'a':1}", 'NaN', '\u0000'],
   'not-an-object': ['7', '"created"', 'null', 'true', '[7]', '[null]', '[[]]'],
   'empty-array': ['[]', ' [ ] '],

@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
-import { answerBytesMax, type BodiesRead, retryAfterMs } from '../../src/http/bounded-fetch.ts';
+import { answerBytesMax, retryAfterMs } from '../../src/http/bounded-fetch.ts';
 import {
   createOutboundClient,
   type OutboundRequest,
@@ -16,7 +16,10 @@ import { type Answer, startServer } from './answering-server.ts';
 
 const secret = 'a-token-nobody-may-see';
 
-function clientWith(timing: Partial<OutboundTiming> = {}, bodies: BodiesRead = 'as-text') {
+function clientWith(
+  timing: Partial<OutboundTiming> = {},
+  bodies: 'as-bytes' | 'of-failures' = 'as-bytes',
+) {
   const quick = { retryDelayMs: 1, ...timing };
   return createOutboundClient({
     bodies,

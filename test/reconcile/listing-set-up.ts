@@ -2,6 +2,7 @@
  * A catalogue of a few records on loopback that may change while it is read, and a walk through it.
  */
 
+import { createReadPage } from '../../src/cli/page-readers.ts';
 import { formatDateUs } from '../../src/domain/dates.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
 import { listAnswer, nextLink, readQueryOptions, refusalBody } from '../../src/filter/odata.ts';
@@ -104,6 +105,7 @@ export function listingOf(catalogueUrl: string, own: Partial<CatalogueListingOpt
     },
     random: () => 0.5,
     requestsPerMinute: 60,
+    readPage: createReadPage(),
     nowMs: () => nowMs,
     pause: async (ms) => {
       nowMs += ms;

@@ -162,6 +162,47 @@ describe('an answer that cannot be used', () => {
     expect(sizes.at(-1)).toBe(20);
   });
 
+  it('reads a smaller page at once when one is too large', async () => {
+    const { sandbox, queue, runUntil, length, waits, rows } = await openPullSetUp();
+    await sandbox.publishNow(2);
+    const sizes: number[] = [];
+    const read: PullQueue['read'] = async (options) => {
+      sizes.push(options.entriesMax);
+      if (options.entriesMax === 1) return queue.read(options);
+      throw new AppError('unavailable', 'Too large.', { facts: { isTooLarge: true } });
+    };
+    await runUntil(() => length() === 0, { queue: { ...queue, read } });
+    expect(sizes.slice(0, 3)).toEqual([20, 5, 1]);
+    expect(waits).toHaveLength(1);
+    expect(await rows()).toHaveLength(2);
+  });
+
+  it('quarantines an entry over the limits of a push, and reads the next ones', async () => {
+    const { sandbox, queue, drain, length, rows, store } = await openPullSetUp();
+    await sandbox.publishNow(5);
+    const mebibyte = 2 ** 20;
+    const values = [
+      ['"x"', 'too-large', 30 * mebibyte],
+      [`"${'n'.repeat(2 * mebibyte)}"`, 'too-large', 0],
+      [`${'['.repeat(200)}${']'.repeat(200)}`, 'too-deep', 0],
+      ['{"":'.repeat(101).concat('1', '}'.repeat(101)), 'too-deep', 0],
+    ] as const;
+    const read: PullQueue['read'] = async (options) => {
+      const { entries, headers } = await queue.read(options);
+      const changed = entries.map((entry, i) => {
+        const [value = '1', , spaces = 0] = values[i] ?? [];
+        const text = Buffer.from(entry.bytes).toString().replace('{', `{"more":${value},`);
+        return { ...entry, bytes: Buffer.concat([Buffer.from(text), Buffer.alloc(spaces, ' ')]) };
+      });
+      return { entries: changed, headers };
+    };
+    await drain({ queue: { ...queue, read } });
+    expect(length()).toBe(0);
+    expect(await rows()).toHaveLength(1);
+    const entries = await Promise.all([1, 2, 3, 4].map((id) => store.quarantineEntry(id)));
+    expect(entries.map(({ reason }) => reason)).toEqual(values.map(([, reason]) => reason));
+  });
+
   it('gives up a drain after repeated failures, and at once when the subscription is unknown', async () => {
     const { sandbox, drain, waits, deps, reader, id } = await openPullSetUp();
     sandbox.service.change({ queueFaults: { serverError: 1 } });

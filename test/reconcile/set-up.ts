@@ -220,7 +220,7 @@ function listedAs(event: SubscriptionEvent, product: CatalogueProduct): ListedEv
   const dates = { created: publicationUs, modified: modificationUs, deleted: us(deleted) };
   const eventUs = dates[event];
   if (eventUs === null) return [];
-  const record = recordOf(product);
+  const record = Buffer.from(JSON.stringify(recordOf(product)));
   return [{ productId: id, productName: name, eventUs, publicationUs, record }];
 }
 

@@ -200,8 +200,8 @@ function sessionOf(grant: Grant, obtainedAtUs: number): Omit<RenewedSession, 'co
 /** A token that is refused within this time was never valid. */
 const freshUs = 30_000_000;
 
-/** Pause of logins after two such tokens in a row: each login uses one of 100 sessions. */
-const loginPauseUs = 600_000_000;
+/** Pause of logins after two such tokens in a row, doubled by each further one: a login uses one of 100 sessions. */
+const loginPauseUs = { min: 30_000_000, max: 600_000_000 };
 
 const inARowMax = 2;
 
@@ -220,17 +220,22 @@ function createTokenRefusals(nowUs: () => number) {
     needsLogin: (session: Session | null): boolean => {
       // The last token was not refused but expired.
       if (session?.accessToken) inARow = 0;
-      if (inARow >= inARowMax && Math.abs(nowUs() - lastAtUs) < loginPauseUs) {
-        throw new AppError(
-          'unauthorized',
-          'The catalogue refuses the tokens of this account, even after a new login.',
-          {
-            advice:
-              'Check that EARSHOT_TOKEN_URL and EARSHOT_CLIENT_ID belong to EARSHOT_CATALOGUE_URL, and that the account is active. The next login is attempted in ten minutes.',
-          },
-        );
-      }
+      const pauseUs = Math.min(loginPauseUs.max, loginPauseUs.min * 2 ** (inARow - inARowMax));
+      const sinceUs = Math.abs(nowUs() - lastAtUs);
+      if (inARow >= inARowMax && sinceUs < pauseUs) throw refusedTokens(pauseUs - sinceUs);
       return inARow > 0;
     },
   };
+}
+
+/** Fact `retryAfterMs`: time to the next login. */
+function refusedTokens(leftUs: number): AppError {
+  return new AppError(
+    'unauthorized',
+    'The catalogue refuses the tokens of this account, even after a new login.',
+    {
+      advice: `Check that EARSHOT_TOKEN_URL and EARSHOT_CLIENT_ID belong to EARSHOT_CATALOGUE_URL, and that the account is active. The next login is attempted in ${Math.ceil(leftUs / 1e6)} seconds.`,
+      facts: { retryAfterMs: leftUs / 1_000 },
+    },
+  );
 }

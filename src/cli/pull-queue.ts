@@ -64,7 +64,10 @@ function pausedAfterRefusal(tokens: AccessTokens, nowUs: () => number): AccessTo
       try {
         return await tokens.get();
       } catch (error) {
-        if (isAppError(error, 'unauthorized')) refused = { error, atUs: nowUs() };
+        // Refused tokens have their own, shorter pause.
+        const isRefused =
+          isAppError(error, 'unauthorized') && error.facts.retryAfterMs === undefined;
+        if (isRefused) refused = { error, atUs: nowUs() };
         throw error;
       }
     },

@@ -50,7 +50,7 @@ const queueFields = z.object({
   failure: z.string().nullable().describe('Error of the last request.'),
   otherReaderAt: timeField
     .nullable()
-    .describe('Last time that another program acknowledged entries meanwhile.'),
+    .describe('Last time that entries left the queue without earshot.'),
 });
 
 /** Fields with the meaning of `earshot subscriptions list --json`, and more. */

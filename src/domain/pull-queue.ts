@@ -76,7 +76,10 @@ export interface QueueState {
   failure: string | null;
   /** Start of the failures; null while requests succeed. */
   failingSinceUs: number | null;
-  /** Entries that somebody else acknowledged while earshot was storing them; null for none since the start. */
+  /**
+   * Entries that left the queue without earshot, as it stored or acknowledged a page: another program acknowledged them,
+   * or they were never returned. Null for none since the start.
+   */
   otherReader: { atUs: number; entries: number } | null;
 }
 

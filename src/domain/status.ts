@@ -173,7 +173,7 @@ const queue = z.object({
   otherReader: z
     .object({ atUs: timeUs, entries: count })
     .nullable()
-    .describe('Entries that another program acknowledged; null if there were none.'),
+    .describe('Entries that left the queue without earshot; null if there were none.'),
 });
 
 const summaries = z.object({

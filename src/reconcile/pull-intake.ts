@@ -181,10 +181,9 @@ function createRequests({ name, id }: PulledSubscription, queue: PullQueue, stat
       size.succeeded();
       return { ...page, entriesMax };
     } catch (error) {
-      if (isAppError(error, 'unavailable') && error.facts.isTooLarge === true && size.shrink()) {
-        return await read(signal);
-      }
-      if (isAppError(error, 'unavailable')) size.failed();
+      if (!isAppError(error, 'unavailable')) throw error;
+      if (error.facts.isTooLarge === true && size.shrink()) return await read(signal);
+      size.failed();
       throw error;
     } finally {
       state.requested();
@@ -217,7 +216,7 @@ function createStep(subscription: PulledSubscription, deps: PullIntakeDeps, stat
   const { queue, intake, takeTurn, nowUs } = deps;
   const { read, acknowledge } = createRequests(subscription, queue, state);
   const isRepeated = createRepeatedPages();
-  const warnOfOtherReader = createOtherReaderWarning(name, deps);
+  const warnOfRemovals = createRemovalWarning(name, deps);
 
   const store = async (entries: readonly QueueEntry[], headers: string[]): Promise<Receipt[]> => {
     const receivedAtUs = nowUs();
@@ -254,8 +253,8 @@ function createStep(subscription: PulledSubscription, deps: PullIntakeDeps, stat
       const receipts = await store(page, headers);
       const answer = await acknowledge(ackId);
       const stored = receipts.filter(({ outcome }) => outcome === 'stored').length;
-      const missing = state.acknowledged({ page, stored, rest: entries[last + 1], answer });
-      if (missing > 0) warnOfOtherReader(missing);
+      const removed = state.acknowledged({ page, stored, rest: entries[last + 1], answer });
+      if (removed !== null) warnOfRemovals(removed);
       const isEnd = answer.length === 0;
       return { entries: page.length, isEmpty: false, isEnd, isBlocked: false };
     } finally {
@@ -264,13 +263,21 @@ function createStep(subscription: PulledSubscription, deps: PullIntakeDeps, stat
   };
 }
 
+/** Entries that left the queue without this reader; `isUnread` for those that it never read. */
+interface Removal {
+  entries: number;
+  isUnread: boolean;
+}
+
 /** Returns the function that logs it at most once per hour. */
-function createOtherReaderWarning(subscription: string, { log, nowUs }: PullIntakeDeps) {
+function createRemovalWarning(subscription: string, { log, nowUs }: PullIntakeDeps) {
   let lastAtUs = Number.NEGATIVE_INFINITY;
-  return (entries: number) => {
+  return ({ entries, isUnread }: Removal) => {
     const isRecent = nowUs() - lastAtUs < hourUs;
     if (!isRecent) lastAtUs = nowUs();
-    const text = 'another program acknowledges entries of this queue';
+    const text = isUnread
+      ? 'an acknowledgement removed entries of this queue that were not read'
+      : 'another program acknowledges entries of this queue';
     log[isRecent ? 'debug' : 'warn']({ subscription, entries }, text);
   };
 }
@@ -329,8 +336,9 @@ function createState({ name, id }: PulledSubscription, nowUs: () => number, befo
     },
     emptied: () => succeeded({ length: 0, oldestAtUs: null, emptiedAtUs: nowUs() }),
     /**
-     * Records a page that was stored and acknowledged. Returns the number of its entries that somebody else
-     * acknowledged meanwhile. A page that was known before is no sign of that: the service may have shown it twice.
+     * Records a page that was stored and acknowledged. Returns the entries that left the queue without this reader:
+     * somebody else acknowledged entries of the page meanwhile, or the acknowledgement removed more than the page. A
+     * page that was known before is no sign of the first: the service may have shown it twice.
      */
     acknowledged: (done: {
       page: readonly QueueEntry[];
@@ -338,7 +346,7 @@ function createState({ name, id }: PulledSubscription, nowUs: () => number, befo
       /** The next entry, if it was read too. */
       rest: QueueEntry | undefined;
       answer: Acknowledgement;
-    }): number => {
+    }): Removal | null => {
       const { page, stored, rest, answer } = done;
       if (stored > 0) rate.add(page);
       const lengthMax = answer.lengthMax ?? state.lengthMax;
@@ -347,6 +355,8 @@ function createState({ name, id }: PulledSubscription, nowUs: () => number, befo
       const lengthBefore = (answer.length ?? 0) + page.length;
       const isOverflow = lengthBefore >= lengthMax - page.length;
       const others = stored === 0 || isOverflow ? 0 : Math.max(0, Math.min(missing, stored));
+      const entries = Math.max(others, -missing);
+      const removal = entries > 0 ? { entries, isUnread: missing < 0 } : null;
       const isEnd = answer.length === 0;
       succeeded({
         lengthMax,
@@ -355,9 +365,9 @@ function createState({ name, id }: PulledSubscription, nowUs: () => number, befo
         oldestAtUs: isEnd ? null : ((rest ?? page.at(-1))?.notificationUs ?? null),
         ...(isEnd ? { emptiedAtUs: nowUs() } : {}),
         entries: state.entries + page.length,
-        ...(others > 0 ? { otherReader: { atUs: nowUs(), entries: others } } : {}),
+        ...(removal ? { otherReader: { atUs: nowUs(), entries } } : {}),
       });
-      return others;
+      return removal;
     },
   };
 }

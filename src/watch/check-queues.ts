@@ -101,12 +101,12 @@ function checkOtherReader(state: QueueState, situation: Situation): CheckResult 
   if (otherReader === null) return notChecked;
   return found({
     severity: 'critical',
-    cause: `Another program acknowledges notifications of the subscription ${name}, so earshot may miss some.`,
+    cause: `Entries leave the queue of the subscription ${name} without earshot, so earshot may miss notifications.`,
     evidence: [
-      `At ${momentText(otherReader.atUs)}, ${countText(otherReader.entries)} notifications were acknowledged while earshot was storing them.`,
+      `At ${momentText(otherReader.atUs)}, ${countText(otherReader.entries)} entries left the queue that earshot had not read or not yet acknowledged.`,
       'All readers of a queue share one position.',
     ],
     nextStep:
-      'Stop the other program, or give it a subscription of its own. The comparison with the catalogue fetches what is missing.',
+      'Stop any other program that reads this queue, or give it a subscription of its own. The comparison with the catalogue fetches what is missing.',
   });
 }

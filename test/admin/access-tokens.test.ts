@@ -297,10 +297,16 @@ describe('a token that the catalogue refused', () => {
     expect(errorText(error)).toContain('The catalogue refuses the tokens');
     await failureOf(tokens.get());
     expect(account.grants().logins).toBe(2);
-    // After a while, the catalogue may accept tokens again.
-    account.advance(601);
-    await tokens.get();
-    expect(account.grants().logins).toBe(3);
+    expect(error.facts).toEqual({ retryAfterMs: 30_000 });
+    // After a while, the catalogue may accept tokens again: half a minute, then longer and longer, up to ten.
+    const pauses = [30, 60, 120, 240, 480, 600, 600];
+    for (const [i, seconds] of pauses.entries()) {
+      account.advance(seconds - 1);
+      await failureOf(tokens.get());
+      account.advance(1);
+      await tokens.refused(await tokens.get());
+      expect(account.grants().logins).toBe(3 + i);
+    }
   });
 
   it('causes another login when the previous token was accepted', async () => {

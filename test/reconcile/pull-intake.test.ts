@@ -237,6 +237,35 @@ it('a refused login is repeated after ten minutes at the earliest', async () => 
   expect(logins()).toBeLessThanOrEqual(1 + minutes / 10);
 });
 
+it.each([2, 3, 5, 8])(
+  '%i refusals of tokens stop a queue for a few minutes at most',
+  async (refusals) => {
+    const { account, sandbox, deps, dataDir, nowUs, runUntil, length } = await openPullSetUp();
+    await sandbox.publishNow(3);
+    let left = refusals;
+    const queue = openPullQueue(
+      { account, dataDir, catalogueUrl: sandbox.catalogueUrl, pullRequestsPerMinute: 1e9 },
+      {
+        ...{ nowUs, random: deps.random },
+        fetch: async (input, init) => {
+          const url = input instanceof Request ? input.url : String(input);
+          const isCatalogue = url.includes('/Subscriptions');
+          if (!isCatalogue || left === 0) return fetch(input, init);
+          left -= 1;
+          return Response.json({ detail: 'Unauthorized' }, { status: 401 });
+        },
+      },
+    );
+    const beganMs = sandbox.clock.now();
+    await runUntil(() => length() === 0, { queue });
+    const logins = sandbox.requests().filter(({ path }) => path.endsWith('/token')).length;
+    const minutes = (sandbox.clock.now() - beganMs) / 60_000;
+    // 30 s, doubled by each further refusal.
+    expect(minutes).toBeLessThan(1 + 2 ** (refusals - 2));
+    expect(logins).toBeLessThanOrEqual(refusals + 1);
+  },
+);
+
 describe('an acknowledgement without effect', () => {
   it.each(['not found', 'answered'])(
     'is a failure with longer and longer delays (%s)',
@@ -324,6 +353,24 @@ describe('another reader', () => {
     expect(warnings).toEqual([
       ['another program acknowledges entries of this queue', { subscription: 'alps', entries: 1 }],
     ]);
+  });
+
+  it.each([
+    [20, 25],
+    [1, 2],
+    [3, 100_000],
+    [20, Number.MAX_SAFE_INTEGER],
+  ])('is assumed when the acknowledgement of %i entries removes %i', async (read, removed) => {
+    const { sandbox, queue, runUntil, length, warnings } = await openPullSetUp();
+    await sandbox.publishNow(read);
+    const acknowledge: PullQueue['acknowledge'] = async (options) => {
+      return { ...(await queue.acknowledge(options)), acknowledged: removed };
+    };
+    const reader = await runUntil(() => length() === 0, { queue: { ...queue, acknowledge } });
+    const entries = removed - read;
+    expect(reader.state().otherReader).toMatchObject({ entries });
+    const text = 'an acknowledgement removed entries of this queue that were not read';
+    expect(warnings).toEqual([[text, { subscription: 'alps', entries }]]);
   });
 
   it('is not taken for the catalogue, which drops the oldest entries of a full queue', async () => {

@@ -169,8 +169,8 @@ describe('the alert of another reader', () => {
     const { context, checkWith } = await openPull();
     expect(await checkWith(hour(1), otherAt(1))).toEqual([otherReaderAlert]);
     const [alert] = await context.activeAlerts();
-    expect(alert?.cause).toContain('Another program acknowledges notifications');
-    expect(alert?.evidence[0]).toMatch(/UTC, 1,234 notifications were acknowledged/);
+    expect(alert?.cause).toContain('leave the queue of the subscription alps without earshot');
+    expect(alert?.evidence[0]).toMatch(/UTC, 1,234 entries left the queue/);
   });
 
   it('stays for a day after the last time, and is then resolved', async () => {

@@ -7,11 +7,12 @@ import { type VariableName, variableRows } from './variables.ts';
 
 const check = 'secret files';
 
-/** Files that determine which certificates earshot uses and trusts. */
+/** Files that determine which certificates earshot uses and trusts, and the folder of the backups. */
 const trustedNames: readonly VariableName[] = [
   'EARSHOT_TLS_CERT',
   'EARSHOT_ACME_CA',
   'EARSHOT_PROBE_CA',
+  'EARSHOT_BACKUP_DIR',
 ];
 
 /**

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { Retention } from '../domain/pruning.ts';
+import { hidePassword } from '../domain/text.ts';
 import type { Expression } from '../filter/builder.ts';
 import { exactUrl, pathPrefixForm } from '../http/network-address.ts';
 
@@ -133,7 +134,7 @@ export const addressRanges = z.string().transform((text, context) => {
   if (wrong === undefined) return ranges;
   return refuse(
     context,
-    `must be IP addresses or ranges such as 10.0.0.0/8; "${wrong}" is neither`,
+    `must be IP addresses or ranges such as 10.0.0.0/8; "${hidePassword(wrong)}" is neither`,
   );
 });
 
@@ -175,7 +176,7 @@ export const kept = z.string().transform((text, context): Retention => {
       const hint = suggestion(part, sizeLike(part) ?? ageLike(part));
       return refuse(
         context,
-        `must be an age such as 365d, a size such as 50GB, or both, separated by a comma; "${part}" ${what}${hint}`,
+        `must be an age such as 365d, a size such as 50GB, or both, separated by a comma; "${hidePassword(part)}" ${what}${hint}`,
       );
     }
   }

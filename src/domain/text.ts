@@ -11,6 +11,11 @@ export function printable(text: string): string {
   );
 }
 
+/** Replaces user name and password of a URL, also of one that cannot be parsed: all before the last `@`. */
+export function hidePassword(text: string): string {
+  return text.replace(/(:\/*|\/\/).*@/s, '$1(hidden)@');
+}
+
 const units = [
   ['GiB', 2 ** 30],
   ['MiB', 2 ** 20],

@@ -70,22 +70,27 @@ async function checkDirectory(dataDir: string): Promise<Finding[]> {
   return [{ check, state: 'pass', message }];
 }
 
-/** Fails for secrets that other users may read; only warns for the database, which contains none. */
+/** Fails for secrets that other users may read, and for files that all may change; else only warns for the database. */
 async function checkOwnerOnly({ dataDir, secretFileNames }: StoreCheckOptions): Promise<Finding[]> {
   const check = 'owner-only files';
-  const open = async (names: readonly string[]) => {
+  const open = async (names: readonly string[], bits: number) => {
     const paths = names.map((name) => join(dataDir, name));
     const modes = await Promise.all(paths.map(async (path) => (await statsOf(path))?.mode ?? 0));
-    return paths.filter((_path, i) => ((modes[i] ?? 0) & 0o077) !== 0);
+    return paths.filter((_path, i) => ((modes[i] ?? 0) & bits) !== 0);
   };
   const databaseFiles = ['', '-wal', '-shm'].map((suffix) => `${databaseFileName}${suffix}`);
-  const [secrets, databases] = [await open(secretFileNames), await open(databaseFiles)];
+  const [secrets, databases] = [
+    await open(secretFileNames, 0o077),
+    await open(databaseFiles, 0o077),
+  ];
+  const changeable = await open([...secretFileNames, ...databaseFiles], 0o002);
   const files = [...secrets, ...databases];
   if (files.length === 0) {
     return [{ check, state: 'pass', message: 'Other users cannot read the files of earshot.' }];
   }
-  const state = secrets.length > 0 ? 'fail' : 'warn';
-  const message = `Other users can read ${files.join(', ')}.`;
+  const state = secrets.length > 0 || changeable.length > 0 ? 'fail' : 'warn';
+  const more = changeable.length > 0 ? ` Every user can change ${changeable.join(', ')}.` : '';
+  const message = `Other users can read ${files.join(', ')}.${more}`;
   return [{ check, state, message, advice: `Run: chmod 600 ${files.join(' ')}` }];
 }
 

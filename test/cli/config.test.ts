@@ -84,3 +84,20 @@ it('hides the credentials in a URL', async () => {
   const { out, err } = await run();
   expect(out + err).not.toContain(password);
 });
+
+it.each([
+  ['EARSHOT_CATALOGUE_URL', `https://me:${password}@host:99999/x`],
+  ['EARSHOT_CATALOGUE_URL', `https://me:${password}/@[host`],
+  ['EARSHOT_PUBLIC_URL', `https:me:a ${password}@host`],
+  ['EARSHOT_TOKEN_URL', `//me:p@${password}@host`],
+  ['EARSHOT_INFERENCE_URL', `me:${password}@host`],
+  ['EARSHOT_TRUSTED_PROXIES', `10.0.0.1, https://me:${password}@host`],
+  ['EARSHOT_KEEP', `https://me:${password}@host`],
+])('hides the password of a URL in %s that cannot be parsed: %s', async (name, value) => {
+  const { run } = settings({ [name]: value });
+  const { code, out, err } = await run();
+  expect(code).toBe(2);
+  expect(out).toContain('(hidden)@');
+  expect(err).toContain(name);
+  expect(out + err).not.toContain(password);
+});

@@ -192,6 +192,27 @@ describe('a malicious backup', () => {
       change('CREATE TRIGGER t AFTER INSERT ON notification BEGIN DELETE FROM notification; END'),
     ],
     ['a view', change('CREATE VIEW v AS SELECT 1')],
+    [
+      'a trigger whose type is in capitals',
+      (database) => {
+        database.unsafeMode().pragma('writable_schema = ON');
+        const code = 'CREATE TRIGGER t AFTER INSERT ON notification BEGIN DELETE FROM history; END';
+        database
+          .prepare("INSERT INTO sqlite_schema VALUES ('TRIGGER', 't', 'notification', 0, ?)")
+          .run(code);
+      },
+    ],
+    ['a table', change('CREATE TABLE more (x)')],
+    ['an index', change('CREATE INDEX more ON history (reason)')],
+    ['no index', change('DROP INDEX history_subscription')],
+    [
+      'another index',
+      change(
+        'DROP INDEX history_subscription; CREATE INDEX history_subscription ON history (action)',
+      ),
+    ],
+    ['a generated column', change('ALTER TABLE history ADD COLUMN more TEXT AS (hex(reason))')],
+    ['a column', change('ALTER TABLE history ADD COLUMN more TEXT')],
   ];
 
   it('is refused by restore, restore --check and backup list with the same message', async () => {

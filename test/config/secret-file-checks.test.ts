@@ -47,6 +47,7 @@ describe('files with secrets', () => {
   });
 
   it.each([
+    ['EARSHOT_BACKUP_DIR', 'file'],
     ['EARSHOT_TLS_CERT', 'file'],
     ['EARSHOT_ACME_CA', 'file'],
     ['EARSHOT_PROBE_CA', 'file'],

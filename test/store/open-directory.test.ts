@@ -1,10 +1,20 @@
 /** A data directory that other users can access. */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, readdirSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { databaseFileName } from '../../src/store/engine/database.ts';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
-import { openStore } from '../../src/store/store.ts';
+import { openStore, openStoreReader } from '../../src/store/store.ts';
 import { createStoreChecks } from '../../src/store/store-checks.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
@@ -62,4 +72,37 @@ it('every file of the store is restricted to its owner, whatever the umask and t
   );
   expect(Object.values(modes).filter((mode) => mode !== 0o600)).toEqual([]);
   expect(statSync(dataDir).mode & 0o777).toBe(0o755);
+});
+
+describe('a database with another name', () => {
+  const linkTo = (target: string) => (file: string, other: string) => {
+    renameSync(file, other);
+    symlinkSync(target, file);
+  };
+  const links: [string, (file: string, other: string) => void][] = [
+    ['a symbolic link', (file, other) => linkTo(other)(file, other)],
+    ['a relative link', linkTo('../elsewhere/log.db')],
+    ['a broken link', linkTo('nowhere.db')],
+    ['hard links', linkSync],
+  ];
+
+  it.each(links)('is refused by all programs: %s', async (_, link) => {
+    const folder = temporaryDirectory();
+    const dataDir = join(folder, 'data');
+    const options = { dataDir, nowUs: () => 0 };
+    await (await openStore(options)).close();
+    mkdirSync(join(folder, 'elsewhere'));
+    link(join(dataDir, databaseFileName), join(folder, 'elsewhere/log.db'));
+    const refusal = {
+      code: 'configuration',
+      message: expect.stringMatching(/earshot\.db is a .*link/),
+    };
+    await expect(openStore(options)).rejects.toMatchObject(refusal);
+    const reader = openStoreReader(dataDir);
+    await expect(reader.counts()).rejects.toMatchObject(refusal);
+    await reader.close();
+    if (!existsSync(join(dataDir, databaseFileName))) return;
+    const [finding] = await createStoreChecks({ ...options, secretFileNames: [] }).database();
+    expect(finding).toMatchObject({ state: 'fail', message: refusal.message });
+  });
 });

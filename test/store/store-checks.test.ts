@@ -73,6 +73,16 @@ describe('files that only the owner may read', () => {
     expect(await checks.ownerOnly()).toMatchObject([{ state: 'pass' }]);
   });
 
+  it.each(['', '-wal', '-shm'])('fail when every user can change earshot.db%s', async (suffix) => {
+    const dataDir = temporaryDirectory();
+    const path = join(dataDir, `${databaseFileName}${suffix}`);
+    writeFileSync(path, '');
+    chmodSync(path, 0o666);
+    const [finding] = await checksOf(dataDir).ownerOnly();
+    expect(finding).toMatchObject({ state: 'fail', advice: `Run: chmod 600 ${path}` });
+    expect(finding?.message).toContain(`Every user can change ${path}.`);
+  });
+
   it.each([0o640, 0o604, 0o620])('fail when a secret has mode %o', async (mode) => {
     const dataDir = temporaryDirectory();
     const path = join(dataDir, 'other-secret.json');

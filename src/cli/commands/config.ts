@@ -13,7 +13,7 @@ import {
   variables,
 } from '../../config/variables.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { sizeText } from '../../domain/text.ts';
+import { hidePassword, sizeText } from '../../domain/text.ts';
 import { defaultReserveBytes } from '../../store/engine/disk-limit.ts';
 import { defineCommand } from '../command.ts';
 import { dataDirOf, jsonOption } from '../flags.ts';
@@ -98,7 +98,7 @@ function settingOf(
   const origin = (variable: string) => (envFileNames?.has(variable) ? '.env' : 'environment');
   const text = env[name];
   if (text) {
-    const value = secret ? '(set)' : text.replace(/\/\/[^/@\s]*@/, '//(hidden)@');
+    const value = secret ? '(set)' : hidePassword(text);
     const isFlag = name === 'EARSHOT_DATA_DIR' && hasDataDirFlag;
     return { name, value, source: isFlag ? '--data-dir' : origin(name) };
   }

@@ -4,7 +4,7 @@ import Sqlite, { type Database } from 'better-sqlite3';
 import { z } from 'zod';
 import { AppError, errorCodeOf, readFaultOf } from '../../domain/app-error.ts';
 import { printable } from '../../domain/text.ts';
-import { fileVersion, schemaVersion } from '../engine/database.ts';
+import { expectedSchema, fileVersion, schemaOf, schemaVersion } from '../engine/database.ts';
 import { lastPosition } from '../log/queries.ts';
 
 /** Increased with each change of the format; newer formats are rejected. */
@@ -177,25 +177,28 @@ function requireBackup(database: Database): void {
   throw newer(name, `schema ${version}; this version supports up to ${schemaVersion}`);
 }
 
-/** Rejects paths outside of the data directory, and SQL code that would run in the restored store. */
+/** Rejects paths outside of the data directory, and any other schema: its code would run in the restored store. */
 function refuseUnexpected(
   database: Database,
   files: readonly BackupFile[],
   mayContain: (path: string) => boolean,
 ): void {
   const path = files.map((file) => file.path).find((one) => !mayContain(one));
-  const code = database
-    .prepare<[], string>(
-      "SELECT type || ' ' || name FROM sqlite_schema WHERE type IN ('trigger', 'view') LIMIT 1",
-    )
-    .pluck()
-    .get();
-  const unexpected = path === undefined ? code : `file ${path}`;
-  if (unexpected === undefined) return;
+  const unexpected = path === undefined ? schemaDifference(database) : `file ${path}`;
+  if (unexpected === null) return;
   throw new AppError(
     'invalid',
     `${database.name} contains the ${printable(unexpected)}, which is never part of a backup. Somebody changed this backup. Use another one.`,
   );
+}
+
+/** Names a part of the schema that a backup of its version does not have, or lacks; null for the expected schema. */
+function schemaDifference(database: Database): string | null {
+  const expected = expectedSchema(fileVersion(database), schema);
+  const found = schemaOf(database);
+  for (const [name, sql] of found) if (expected.get(name) !== sql) return name;
+  for (const name of expected.keys()) if (!found.has(name)) return `schema without ${name}`;
+  return null;
 }
 
 function newer(file: string, version: string): AppError {

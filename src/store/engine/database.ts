@@ -1,9 +1,9 @@
 /** The only module that opens the database file. */
 
-import { existsSync, type Stats, statSync } from 'node:fs';
+import { existsSync, lstatSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite, { type Database, type Options, type Statement } from 'better-sqlite3';
-import { AppError, errorCodeOf } from '../../domain/app-error.ts';
+import { AppError, errorCodeOf, isAppError } from '../../domain/app-error.ts';
 import { createOwnerOnly, makeDirectory } from '../../host/files.ts';
 import { migrations } from './migrations.ts';
 import { openingError, sqliteCode } from './sqlite-error.ts';
@@ -20,6 +20,7 @@ export const busyTimeoutMs = 5_000;
 /** Opens the file for writing. Creates the directory (owner-only), the file and its tables. */
 export function openForWriting(dataDir: string): Database {
   createDirectory(dataDir);
+  refuseLink(join(dataDir, databaseFileName));
   refuseInterruptedRestore(dataDir);
   const options = { timeout: busyTimeoutMs };
   return openFile(join(dataDir, databaseFileName), options, (database) => {
@@ -125,6 +126,19 @@ function openFile(file: string, options: Options, prepare: (database: Database) 
   }
 }
 
+/** Through another name, SQLite does not find the write-ahead log, which contains the last commits. */
+function refuseLink(file: string): void {
+  const stats = lstatSync(file, { throwIfNoEntry: false });
+  if (stats === undefined || (!stats.isSymbolicLink() && stats.nlink <= 1)) return;
+  const [what, advice] = stats.isSymbolicLink()
+    ? ['a symbolic link', 'Set EARSHOT_DATA_DIR to the folder that contains the file itself.']
+    : [
+        'a file with several names (hard links)',
+        'Remove the other names, or replace them by backups (`earshot backup`).',
+      ];
+  throw new AppError('configuration', `${file} is ${what}.`, { advice });
+}
+
 /** Creates one value per connection, on first use. */
 export function perConnection<Value>(
   create: (database: Database) => Value,
@@ -164,8 +178,10 @@ export function prepared<Bound extends unknown[] | object = unknown[], Row = unk
 /** Throws `configuration` when there is no database, so that a mistyped path does not create one. */
 export function requireDatabase(dataDir: string): void {
   try {
+    refuseLink(join(dataDir, databaseFileName));
     if (statSync(join(dataDir, databaseFileName), { throwIfNoEntry: false }) !== undefined) return;
   } catch (cause) {
+    if (isAppError(cause)) throw cause;
     throw new AppError(
       'configuration',
       `This user has no access to the data directory ${dataDir}. Run the command as the user that runs earshot: sudo -u earshot …`,
@@ -281,6 +297,29 @@ export function migrate(database: Database): void {
       })
       .immediate();
   }
+}
+
+/**
+ * Returns the schema of a new file of a version after some `added` code: `type name`, and the SQL code; null for an
+ * automatic index.
+ */
+export function expectedSchema(version: number, added: string): Map<string, string | null> {
+  const database = new Sqlite(':memory:');
+  try {
+    for (const sql of [...migrations.slice(0, version), added]) database.exec(sql);
+    return schemaOf(database);
+  } finally {
+    database.close();
+  }
+}
+
+/** Returns the same of a file. */
+export function schemaOf(database: Database): Map<string, string | null> {
+  const rows = database
+    .prepare<[], [string, string, string | null]>('SELECT type, name, sql FROM sqlite_schema')
+    .raw()
+    .all();
+  return new Map(rows.map(([type, name, sql]) => [`${type} ${name}`, sql]));
 }
 
 function apply(database: Database, { number, sql }: { number: number; sql: string }): void {

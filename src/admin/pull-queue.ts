@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { AccessTokens } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
-import { parseDate } from '../domain/dates.ts';
+import { readDateUs } from '../domain/dates.ts';
 import type { Acknowledgement, PullQueue, QueueEntry } from '../domain/pull-queue.ts';
 import type { Reading } from '../host/reader-thread.ts';
 import { itemsIn, membersIn, type Span, smallValue, wholeOf } from '../http/json-parts.ts';
@@ -84,15 +84,10 @@ function acknowledgementOf(json: unknown): Acknowledgement {
 }
 
 /** As in the parser of notifications, an AckId is opaque and not trimmed. */
-const entrySchema = z
-  .object({
-    AckId: z
-      .union([z.string().min(1), z.int().transform(String)])
-      .nullable()
-      .catch(null),
-    NotificationDate: z.string().nullable().catch(null),
-  })
-  .catch({ AckId: null, NotificationDate: null });
+const ackIdSchema = z
+  .union([z.string().min(1), z.int().transform(String)])
+  .nullable()
+  .catch(null);
 
 const entryNames = ['AckId', 'SubscriptionEvent', 'ProductId'];
 
@@ -114,9 +109,7 @@ export function readEntries(page: Uint8Array): EntryPart[] | null {
 
 function entryPartOf(page: Uint8Array, item: Span): EntryPart {
   const members = membersIn(page, item, ['AckId', 'NotificationDate']);
-  const { AckId: ackId, NotificationDate: date } = entrySchema.parse({
-    AckId: smallValue(page, members?.get('AckId')),
-    NotificationDate: smallValue(page, members?.get('NotificationDate')),
-  });
-  return { ...item, ackId, notificationUs: date === null ? null : (parseDate(date)?.us ?? null) };
+  const value = (name: string) => smallValue(page, members?.get(name));
+  const notificationUs = readDateUs(value('NotificationDate'));
+  return { ...item, ackId: ackIdSchema.parse(value('AckId')), notificationUs };
 }

@@ -1,5 +1,5 @@
 /**
- * One test per promise to users, with whole programs: `npm run test:promises`, a part of `.ci/run`. The table in
+ * Tests with whole programs, one for each promise to users: `npm run test:promises`, a part of `.ci/run`. The table in
  * CONTRIBUTING.md names each promise. All other slow tests run with `npm run test:thorough` only.
  */
 export const promises = [

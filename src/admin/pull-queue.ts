@@ -4,7 +4,6 @@ import type { AccessTokens } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
 import { readDateUs } from '../domain/dates.ts';
 import type { Acknowledgement, PullQueue, QueueEntry } from '../domain/pull-queue.ts';
-import type { Reading } from '../host/reader-thread.ts';
 import { itemsIn, membersIn, type Span, smallValue, wholeOf } from '../http/json-parts.ts';
 import type { OutboundClient } from '../http/outbound-client.ts';
 import { createAuthorizedCall, named, subscriptionUrl } from './authorized-call.ts';
@@ -27,7 +26,7 @@ export function createPullQueue(options: {
     name: 'readEntries',
     page: Uint8Array,
     options: undefined,
-  ) => Promise<Reading<EntryPart[] | null>>;
+  ) => Promise<{ result: EntryPart[] | null; bytes: Uint8Array }>;
 }): PullQueue {
   const call = createAuthorizedCall(options.send, options.tokens);
   const urlOf = (id: string) => subscriptionUrl(options.catalogueUrl, id);
@@ -98,7 +97,7 @@ type EntryPart = Span & Omit<QueueEntry, 'bytes'>;
  * Returns the entries of a page; null for an answer that is neither an array of entries nor one entry. What an entry
  * contains is checked when it is stored.
  */
-export function readEntries(page: Uint8Array): EntryPart[] | null {
+export function readEntries(page: Uint8Array, _options: undefined): EntryPart[] | null {
   const whole = wholeOf(page);
   const items = itemsIn(page, whole, itemsMax);
   if (items !== null) return items.map((item) => entryPartOf(page, item));

@@ -43,6 +43,8 @@ interface ThreadOptions {
   callTimeoutSeconds?: number;
   /** Ends the thread after this time without a call, to save memory; the next call starts it. By default never. */
   idleSeconds?: number;
+  /** True if only a call, of which there is one at a time, keeps the process alive. */
+  isUnreferenced?: boolean;
   /** Maximum delay before a restart; by default the first one. */
   restartDelayMaxMs?: number;
   /**
@@ -108,6 +110,10 @@ export class Thread implements Caller {
     } catch (error) {
       this.#calls.remove(id);
       throw error;
+    }
+    if (this.#options.isUnreferenced === true) {
+      worker.ref();
+      return answer.finally(() => worker.unref());
     }
     if (signal === undefined) return answer;
     const cancel = () => {

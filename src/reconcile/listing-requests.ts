@@ -2,7 +2,6 @@
 
 import type { AccessTokens } from '../domain/account.ts';
 import { AppError, isAppError } from '../domain/app-error.ts';
-import type { Reading } from '../host/reader-thread.ts';
 import { retryAfterMs } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
 import type { OutboundAnswer, OutboundClient, OutboundRequest } from '../http/outbound-client.ts';
@@ -60,7 +59,7 @@ export type ReadListingPage = (
   name: 'readListing',
   bytes: Uint8Array,
   reading: ListingReading,
-) => Promise<Reading<ReturnType<typeof readListing>>>;
+) => Promise<{ result: ReturnType<typeof readListing>; bytes: Uint8Array }>;
 
 /** A page of 1,000 products has 3 to 7 MB (facts, catalogue 1.1). */
 const pageBytesMax = 8 * 2 ** 20;

@@ -105,7 +105,6 @@ export function createQueueReader(
   const step = createStep(subscription, deps, state);
   const { pause, random, log } = deps;
   const fields = { subscription: subscription.name };
-
   const run = async (signal: AbortSignal) => {
     let waitMs = idleMs.min;
     let failures = 0;

@@ -146,4 +146,6 @@ for (const each of ['many', ...Object.keys(values)]) {
   }
 }
 process.stdout.write(JSON.stringify(results));
-process.exit(0);
+// The thread must not keep this process alive.
+server.close();
+server.closeAllConnections();

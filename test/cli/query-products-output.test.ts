@@ -116,6 +116,11 @@ describe('the products for programs', () => {
       via: columns.downloadUrl.replace('/$value', ''),
     });
     expect(items[0].properties.description).toContain('Sentinel-2A');
+    const env = { EARSHOT_CONSOLE_URL: 'https://example.org/ear' };
+    const proxied = await context.earshot([...oldest, '--output', 'stac', '--limit', '1'], { env });
+    expect(JSON.parse(proxied.out).links).toContainEqual(
+      expect.objectContaining({ rel: 'root', href: 'https://example.org/ear/stac' }),
+    );
     const deleted = context.earshot('query products --deleted --output stac');
     await expectRefusal(deleted, /A deleted product has no STAC item\./);
   });

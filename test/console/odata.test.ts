@@ -294,7 +294,7 @@ describe('links', () => {
 
   it('with a foreign token are refused', async () => {
     const context = await openFilled(1);
-    for (const token of ['x', '1_', '_1', '1e3_1', '9999999999999999_1', '1_9999999999999999']) {
+    for (const token of ['x', '1_', '_1', '1e3_1', '9999999999999999999_1', '1_9999999999999999']) {
       const answer = await context.get(`/odata/v1/Products?$skiptoken=${token}`);
       expect(answer).toMatchObject({ status: 400 });
       expect(answer.json.detail.message).toMatch(/\$skiptoken/);

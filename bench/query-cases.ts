@@ -1,6 +1,7 @@
 /** Measured kinds of query, each with many values from existing products. */
 import type { Entity } from '../src/domain/filter-tree.ts';
-import type { FoundProduct, ProductOrder, Products } from '../src/domain/products.ts';
+import type { ProductOrder } from '../src/domain/product-order.ts';
+import type { FoundProduct, Products } from '../src/domain/products.ts';
 import {
   and,
   cloudCover,
@@ -148,7 +149,7 @@ async function drawSamples(
   const samples: Sample[] = [];
   for (let tries = 0; samples.length < count; tries += 1) {
     if (tries > 100 * count + 1_000) throw new Error('too few products for queries');
-    const after = { value: null, position: random.integer(1, lastPosition) };
+    const after = { values: [], position: random.integer(1, lastPosition) };
     const query = { entity: 'Products', filter: null, after, limit: 1 } as const;
     for await (const found of products.find(query)) {
       const sample = sampleOf(found);

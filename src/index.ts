@@ -16,7 +16,8 @@ import type {
   Quarantine,
   Receipt,
 } from './domain/ports.ts';
-import type { FoundProduct, ProductKey, ProductRow } from './domain/products.ts';
+import type { ProductKey } from './domain/product-order.ts';
+import type { FoundProduct, ProductRow } from './domain/products.ts';
 import { followLog } from './domain/streams.ts';
 import type { SummaryQuery, SummaryReader, SummaryRow, SummaryText } from './domain/summaries.ts';
 import { type CredentialPair, createProbeProofCheck } from './http/probe-proof.ts';

@@ -6,7 +6,8 @@ import {
   toProductLinks,
 } from '../domain/json-rows.ts';
 import { type ProductCells, toMinute } from '../domain/product-cells.ts';
-import type { FoundProduct, ProductOrder, Products } from '../domain/products.ts';
+import type { ProductOrder } from '../domain/product-order.ts';
+import type { FoundProduct, Products } from '../domain/products.ts';
 import { batches } from '../domain/streams.ts';
 import { toTextJson } from '../domain/summaries.ts';
 import { byteText, printable } from '../domain/text.ts';

@@ -162,7 +162,7 @@ export async function* receivedProducts(
     // Without a filter, the scan ends at the first older product; with one, the index leaves older ones out.
     received: { untilUs, fromUs: filter === null ? undefined : sinceUs - clockToleranceUs },
     order: { by: 'received', direction: after === undefined ? 'desc' : 'asc' },
-    after: position === undefined ? undefined : { value: position, position },
+    after: position === undefined ? undefined : { values: [], position },
     records: false,
     footprints: true,
   };

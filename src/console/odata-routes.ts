@@ -4,6 +4,7 @@ import type { Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { formatDateUs } from '../domain/dates.ts';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
+import { readKey, writeKey } from '../domain/product-order.ts';
 import type { FoundProduct, ProductQuery, Products } from '../domain/products.ts';
 import { attributesOf } from '../filter/fields.ts';
 import {
@@ -26,7 +27,7 @@ import {
 } from '../filter/odata.ts';
 import { metadataXml, serviceDocument } from '../filter/odata-metadata.ts';
 import { jsonAnswer, notFound, odataPath, odataRefusal } from './errors.ts';
-import { cursorText, readCursor, readProductPage } from './products-route.ts';
+import { readProductPage } from './products-route.ts';
 import { type Environment, type QueryLine, sent } from './query-line.ts';
 
 /** Entries of the list of paths. */
@@ -182,21 +183,20 @@ async function answerCount(parsed: ParsedQuery): Promise<Response> {
 async function answerList(parsed: ParsedQuery): Promise<Response> {
   const { entity, options, url, root, requestId } = parsed;
   const { filter, orderby, top, skip, skiptoken } = options;
-  const after = skiptoken === null ? undefined : readCursor(skiptoken);
+  const order = orderby === null ? undefined : { by: orderby.field, direction: orderby.direction };
+  const after = skiptoken === null ? undefined : readKey(skiptoken, { entity, order });
   if (after === null) {
     const message = 'Invalid value: $skiptoken must come from a next link.';
     return odataRefusal({ status: 400, message }, requestId);
   }
-  const order =
-    orderby === null ? {} : { order: { by: orderby.field, direction: orderby.direction } };
-  const query = { entity, filter, ...order, after, skip, limit: top } satisfies ProductQuery;
+  const query = { entity, filter, order, after, skip, limit: top } satisfies ProductQuery;
   const page = await readProductPage(parsed, query, options.count);
   const body = listAnswer({
     entity,
     options,
     records: page.found.map((found) => recordOf(found, entity)),
     count: page.count?.count ?? null,
-    nextLink: page.next === null ? null : linkAfter(cursorText(page.next), options, url),
+    nextLink: page.next === null ? null : linkAfter(writeKey(page.next, query), options, url),
   });
   // OData allows annotations of other vocabularies (OData JSON 4.01, 4.5).
   const mark = page.count?.isEstimate ? { '@earshot.countIsEstimate': true } : {};

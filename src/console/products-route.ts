@@ -13,14 +13,13 @@ import {
 } from '../domain/json-rows.ts';
 import {
   defaultOrderOf,
-  type FoundProduct,
-  type ProductCount,
   type ProductKey,
   type ProductOrder,
-  type ProductQuery,
-  type Products,
   productOrders,
-} from '../domain/products.ts';
+  readKey,
+  writeKey,
+} from '../domain/product-order.ts';
+import type { FoundProduct, ProductCount, ProductQuery, Products } from '../domain/products.ts';
 import { type SummaryReader, type SummaryText, toTextJson } from '../domain/summaries.ts';
 import { parseBoundingBox } from '../filter/bounding-box.ts';
 import { intersects } from '../filter/builder.ts';
@@ -206,12 +205,10 @@ export function productsRoute({
       const source = { products, signal };
       const isGeoJson = isGeoJsonRequested(params.format, requested.get('accept') ?? '');
       const withRecords = isGeoJson || params.format === 'csv';
-      const page = await readProductPage(
-        source,
-        toQuery(params, withRecords),
-        params.count === 'true',
-      );
-      const next = page.next === null ? null : withParameter(url, 'cursor', cursorText(page.next));
+      const asked = toQuery(params, withRecords);
+      const page = await readProductPage(source, asked, params.count === 'true');
+      const next =
+        page.next === null ? null : withParameter(url, 'cursor', writeKey(page.next, asked));
       const ids = page.found.map(({ row }) => row.productId);
       const texts = params.summary === 'true' ? await summaries.textsOf(ids) : null;
       const count = countFields(page.count);
@@ -283,14 +280,14 @@ function toQuery(
 ): ProductQuery & { limit: number } {
   const { orderby, direction, limit, since, until, subscription } = params;
   const entity = entityOf(params);
-  const by = orderby ?? defaultOrderOf(entity).by;
+  const order = { by: orderby ?? defaultOrderOf(entity).by, direction };
   return {
     entity,
     filter: both(requireFilter(params.filter, entity), params.bbox?.tree ?? null),
     received: { fromUs: since, untilUs: until },
     subscription,
-    order: { by, direction },
-    after: keyOf(params.cursor),
+    order,
+    after: params.cursor === undefined ? undefined : requireKey(params.cursor, { entity, order }),
     limit,
     records: withRecords || params.record === 'true',
   };
@@ -300,8 +297,8 @@ function entityOf({ deleted }: { deleted: 'true' | 'false' }): Entity {
   return deleted === 'true' ? 'DeletedProducts' : 'Products';
 }
 
-function keyOf(cursor: string | undefined): ProductKey | undefined {
-  const key = cursor === undefined ? undefined : readCursor(cursor);
+function requireKey(cursor: string, query: Pick<ProductQuery, 'entity' | 'order'>): ProductKey {
+  const key = readKey(cursor, query);
   if (key !== null) return key;
   throw new AppError('invalid', 'The cursor is invalid.', {
     advice: 'Use the link `next` of the previous page.',
@@ -375,17 +372,4 @@ export async function lagHeaders(products: Products): Promise<Record<string, str
   const { indexedPosition, lastPosition } = await products.indexProgress();
   const lag = lastPosition - indexedPosition;
   return lag > 0 ? { [lagHeader]: String(lag) } : {};
-}
-
-/** Formats a key with characters that need no escaping in a URL. Valid for the same order only. */
-export function cursorText({ value, position }: ProductKey): string {
-  return `${value ?? 'null'}_${position}`;
-}
-
-/** Parses a cursor; returns null for an invalid one. */
-export function readCursor(text: string): ProductKey | null {
-  const [, value, position] = /^(null|-?\d{1,18})_(\d{1,16})$/.exec(text) ?? [];
-  if (value === undefined || position === undefined) return null;
-  const key = { value: value === 'null' ? null : Number(value), position: Number(position) };
-  return Number.isSafeInteger(key.position) ? key : null;
 }

@@ -3,11 +3,13 @@ import { z } from 'zod';
 import { AppError, errorText } from '../domain/app-error.ts';
 import type { FilterTree } from '../domain/filter-tree.ts';
 import {
-  defaultOrderOf,
+  type OrderTerm,
+  orderTerms,
   type ProductKey,
-  type ProductOrder,
-  type ProductQuery,
-} from '../domain/products.ts';
+  readKey,
+  writeKey,
+} from '../domain/product-order.ts';
+import type { ProductQuery } from '../domain/products.ts';
 import { jsonOf } from '../domain/text.ts';
 import { and, type Expression, expression, or } from '../filter/builder.ts';
 import { filterTermsMax } from '../filter/cursor.ts';
@@ -17,7 +19,6 @@ import { noProduct } from '../filter/stac/conditions.ts';
 import { readCql2Json, toExpression } from '../filter/stac/cql2.ts';
 import { parseCql2Text } from '../filter/stac/cql2-text.ts';
 import { readInterval, sensedDuring } from '../filter/stac/interval.ts';
-import { cursorText, readCursor } from './products-route.ts';
 
 /** A larger limit counts as this one (OGC API Features 1.0, requirement 22). */
 export const limitMax = 1_000;
@@ -27,13 +28,19 @@ const listMax = 1_000;
 /** Coordinates of filters: longitude, latitude. */
 const crs84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84';
 
-const sortable = {
-  datetime: 'ContentDate/Start',
+/** A list of two: the index answers more only by reading all products again for each page. */
+const sortFieldsMax = 2;
+
+const sortable: Readonly<Record<string, OrderTerm['by']>> = {
+  id: 'Id',
+  title: 'Name',
+  datetime: 'datetime',
   start_datetime: 'ContentDate/Start',
   end_datetime: 'ContentDate/End',
   created: 'PublicationDate',
   updated: 'ModificationDate',
-} as const satisfies Record<string, ProductOrder>;
+  'eo:cloud_cover': 'cloudCover',
+};
 
 const names = z.array(z.string().max(1_000)).max(listMax);
 const paths = z.array(z.string().max(200)).max(100).optional();
@@ -69,7 +76,7 @@ const search = z
     limit: z.int().min(1).optional().describe(`Items per page, at most ${limitMax}.`),
     token: z
       .string()
-      .max(1_000)
+      .max(10_000)
       .optional()
       .describe('Place of the page, as in the links next and prev.'),
     filter: z
@@ -84,9 +91,11 @@ const search = z
           z.strictObject({ field: z.string(), direction: z.enum(['asc', 'desc']).default('asc') }),
         ),
       )
-      .max(1, 'must have one field: the index sorts by one')
+      .max(sortFieldsMax, `must have at most ${sortFieldsMax} fields`)
       .optional()
-      .describe(`One of ${Object.keys(sortable).join(', ')}; with - before it, descending.`),
+      .describe(
+        `One or two of ${Object.keys(sortable).join(', ')}; with - before it, descending. Items without a value count as those with the smallest.`,
+      ),
     fields: nullable(z.strictObject({ include: paths, exclude: paths }))
       .optional()
       .describe('Fields to include, or with - before them to exclude, such as properties.title.'),
@@ -187,7 +196,7 @@ export function queryOf(search: StacSearch, within?: Expression): ProductQuery &
     faults.push(`The search has more than ${filterTermsMax} conditions.`);
   }
   const order = attempt(() => orderOf(search));
-  const after = attempt(() => keyOf(search));
+  const after = order && attempt(() => keyOf(search));
   if (faults.length > 0) {
     const [only = ''] = faults;
     throw faults.length === 1
@@ -197,16 +206,17 @@ export function queryOf(search: StacSearch, within?: Expression): ProductQuery &
   return {
     entity: 'Products',
     filter: conditions.length === 0 ? null : and(...conditions).tree,
-    order: isBackwards(search) ? reversed(order) : (order ?? defaultOrder),
-    ...(after === undefined ? {} : { after }),
+    order: isBackwards(search) ? reversed(order) : order,
+    after,
     limit: Math.min(search.limit ?? limitDefault, limitMax),
   };
 }
 
-const defaultOrder = defaultOrderOf('Products');
-
-function reversed({ by, direction } = defaultOrder): NonNullable<ProductQuery['order']> {
-  return { by, direction: direction === 'asc' ? 'desc' : 'asc' };
+function reversed(order: ProductQuery['order']): readonly OrderTerm[] {
+  return orderTerms({ entity: 'Products', order }).map(({ by, direction }) => ({
+    by,
+    direction: direction === 'asc' ? 'desc' : 'asc',
+  }));
 }
 
 /** Conditions and literals of `in`, as in filters of OData. An area takes as long as ten others. */
@@ -259,17 +269,17 @@ function filterOf(search: StacSearch): Expression | undefined {
   throw new AppError('invalid', 'filter is not JSON, but filter-lang is cql2-json.');
 }
 
-function orderOf({ sortby }: StacSearch): ProductQuery['order'] {
-  const [first] = sortby ?? [];
-  if (first === undefined) return undefined;
-  const name = first.field.replace(/^properties\./, '');
-  const by = Object.entries(sortable).find(([one]) => one === name)?.[1];
-  if (by !== undefined) return { by, direction: first.direction };
-  throw new AppError(
-    'invalid',
-    `Items cannot be sorted by ${JSON.stringify(first.field.slice(0, 60))}.`,
-    { advice: `Sort by one of ${Object.keys(sortable).join(', ')}.` },
-  );
+function orderOf({ sortby = [] }: StacSearch): readonly OrderTerm[] {
+  return sortby.map(({ field, direction }) => {
+    const name = field.replace(/^properties\./, '');
+    const by = Object.hasOwn(sortable, name) ? sortable[name] : undefined;
+    if (by !== undefined) return { by, direction };
+    throw new AppError(
+      'invalid',
+      `Items cannot be sorted by ${JSON.stringify(field.slice(0, 60))}.`,
+      { advice: `Sort by one or two of ${Object.keys(sortable).join(', ')}.` },
+    );
+  });
 }
 
 type PageRel = 'next' | 'prev';
@@ -296,20 +306,15 @@ const invalidToken = () =>
     advice: 'Use the links next and prev of a page.',
   });
 
-/** Returns the token of a page of items. It contains the order, as keys of other orders lead to other pages. */
+/** Returns the token of a page of items. */
 export function tokenOf(search: StacSearch, rel: PageRel, key: ProductKey) {
-  return pageToken(rel, `${orderText(search)}${cursorText(key)}`);
-}
-
-function orderText({ sortby = [] }: StacSearch): string {
-  return sortby.map(({ field, direction }) => `${field}-${direction}.`).join('');
+  return pageToken(rel, writeKey(key, { entity: 'Products', order: orderOf(search) }));
 }
 
 function keyOf(search: StacSearch): ProductQuery['after'] {
   if (search.token === undefined) return undefined;
   const { place } = readPageToken(search.token);
-  const order = orderText(search);
-  const key = place.startsWith(order) ? readCursor(place.slice(order.length)) : null;
+  const key = readKey(place, { entity: 'Products', order: orderOf(search) });
   if (key === null) throw invalidToken();
   return key;
 }

@@ -6,7 +6,8 @@
  * 1970, UTC.
  */
 import { z } from 'zod';
-import type { Box, Direction, Entity, FilterTree, Geometry, Position } from './filter-tree.ts';
+import type { Box, Entity, FilterTree, Geometry, Position } from './filter-tree.ts';
+import type { OrderTerm, ProductKey } from './product-order.ts';
 
 /** A row of the index. Null: not in the record. */
 export interface ProductRow {
@@ -51,28 +52,6 @@ export interface FoundProduct {
   footprint?: Geometry | null;
 }
 
-/** Orders of products; `received` is the order of their first notifications. */
-export const productOrders = [
-  'received',
-  'ContentDate/Start',
-  'ContentDate/End',
-  'PublicationDate',
-  'ModificationDate',
-  'DeletionDate',
-] as const;
-export type ProductOrder = (typeof productOrders)[number];
-
-/** Default order. */
-export function defaultOrderOf(entity: Entity): { by: ProductOrder; direction: Direction } {
-  return { by: entity === 'Products' ? 'received' : 'DeletionDate', direction: 'desc' };
-}
-
-/** End of a page: the value of its order (null counts as the smallest) and the position. */
-export interface ProductKey {
-  value: number | null;
-  position: number;
-}
-
 export interface ProductQuery {
   /** `Products` for those alive, `DeletedProducts` for tombstones. */
   entity: Entity;
@@ -82,8 +61,8 @@ export interface ProductQuery {
   received?: { fromUs?: number | undefined; untilUs?: number | undefined } | undefined;
   /** Limits products to those with a notification for this subscription. */
   subscription?: string | undefined;
-  /** `defaultOrderOf` the entity by default; ties by position. */
-  order?: { by: ProductOrder; direction: Direction } | undefined;
+  /** `defaultOrderOf` the entity by default. */
+  order?: OrderTerm | readonly OrderTerm[] | undefined;
   /** Only products after this key, in the order. */
   after?: ProductKey | undefined;
   /** Number of products to skip. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { afterAll, describe, expect, test } from 'vitest';
 import { addProductFlags, compileFlags, type ProductFlags } from '../../src/cli/product-flags.ts';
-import { defaultOrderOf } from '../../src/domain/products.ts';
+import { defaultOrderOf } from '../../src/domain/product-order.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
 import { collect } from '../helpers/deliveries.ts';

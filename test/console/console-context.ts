@@ -13,27 +13,28 @@ import type {
 import { parseDate } from '../../src/domain/dates.ts';
 import type { Entity } from '../../src/domain/filter-tree.ts';
 import type { NotificationLog, NotificationRow } from '../../src/domain/ports.ts';
-import {
-  type CollectionSummary,
-  defaultOrderOf,
-  type Facets,
-  type FoundProduct,
-  type IndexState,
-  type ProductKey,
-  type ProductQuery,
-  type ProductRow,
-  type Products,
-  type PushedEvent,
-  type SubscriptionDelays,
-  type Timeliness,
+import type {
+  CollectionSummary,
+  Facets,
+  FoundProduct,
+  IndexState,
+  ProductQuery,
+  ProductRow,
+  Products,
+  PushedEvent,
+  SubscriptionDelays,
+  Timeliness,
 } from '../../src/domain/products.ts';
 import type { SummaryReader, SummaryRow } from '../../src/domain/summaries.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
+import { factsOfRecord } from '../../src/filter/product-facts.ts';
 import { type ProductView, productView } from '../../src/filter/product-view.ts';
 import { collectionId, collectionOfView } from '../../src/filter/stac/collections.ts';
 import { startListener } from '../../src/http/listener.ts';
 import { createCredentialCheck, createGate } from '../../src/receiver/basic-auth.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
+import { keyOf } from '../../src/store/products/search/order.ts';
+import { keyComparison } from '../helpers/product-order.ts';
 import { sampleStatus } from './status-sample.ts';
 
 export interface Answer {
@@ -377,35 +378,17 @@ function matching(all: readonly FoundProduct[], filter: ProductQuery['filter']):
   return all.filter(({ record }) => matches(productView(record)));
 }
 
-function keyOf(row: ProductRow, { entity, order }: Pick<ProductQuery, 'entity' | 'order'>) {
-  const by = order?.by ?? defaultOrderOf(entity).by;
-  const values = {
-    received: row.position,
-    'ContentDate/Start': row.sensingStartUs,
-    'ContentDate/End': row.sensingEndUs,
-    PublicationDate: row.publicationUs,
-    ModificationDate: row.modificationUs,
-    DeletionDate: row.deletionUs,
-  };
-  return { value: values[by], position: row.position };
-}
-
-function compareKeys(a: ProductKey, b: ProductKey): number {
-  const [first, second] = [a.value ?? -Infinity, b.value ?? -Infinity];
-  return first === second ? a.position - b.position : first - second;
-}
-
 function comparison(query: ProductQuery) {
-  const sign = query.order?.direction === 'asc' ? 1 : -1;
+  const compareKeys = keyComparison(query);
   return (a: FoundProduct, b: FoundProduct) =>
-    sign * compareKeys(keyOf(a.row, query), keyOf(b.row, query));
+    compareKeys(keyOf(a.row, query), keyOf(b.row, query));
 }
 
 function isAfter(query: ProductQuery) {
-  const sign = query.order?.direction === 'asc' ? 1 : -1;
+  const compareKeys = keyComparison(query);
   const { after } = query;
   return ({ row }: FoundProduct) =>
-    after === undefined || sign * compareKeys(keyOf(row, query), after) > 0;
+    after === undefined || compareKeys(keyOf(row, query), after) > 0;
 }
 
 function rowOf(record: ProductRecord, position: number): ProductRow {
@@ -426,7 +409,7 @@ function rowOf(record: ProductRecord, position: number): ProductRow {
     modificationUs: dateUs(record.ModificationDate),
     sizeBytes: Number(record.ContentLength ?? 0),
     online: record.Online === true,
-    cloudCoverPercent: 12.5,
+    cloudCoverPercent: factsOfRecord(record, null).cloudCoverPercent,
     orbitNumber: null,
     relativeOrbitNumber: null,
     orbitDirection: null,

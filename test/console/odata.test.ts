@@ -267,7 +267,7 @@ describe('links', () => {
       expect(idsOf(answers)).toHaveLength(count);
       const links = answers.map(({ json }) => json['@odata.nextLink'] ?? '');
       expect(links[9]).toContain('%24skip=10000');
-      expect(links[10]).toMatch(/%24skiptoken=\d+_\d+$/);
+      expect(links[10]).toMatch(/%24skiptoken=[\w-]+$/);
       expect(links[10]).not.toContain('%24skip=');
     }
   }, 20_000);
@@ -294,7 +294,15 @@ describe('links', () => {
 
   it('with a foreign token are refused', async () => {
     const context = await openFilled(1);
-    for (const token of ['x', '1_', '_1', '1e3_1', '9999999999999999999_1', '1_9999999999999999']) {
+    const ofKey = (...parts: unknown[]) => Buffer.from(JSON.stringify(parts)).toString('base64url');
+    const tokens = [
+      ...['x', ofKey(), ofKey('Products', 'received desc', [], -1)],
+      ofKey('Products', 'received desc', [], Number.MAX_SAFE_INTEGER + 1),
+      ofKey('Products', 'received desc', [{}], 1),
+      ofKey('Products', 'received asc', [], 1),
+      ofKey('DeletedProducts', 'received desc', [], 1),
+    ];
+    for (const token of tokens) {
       const answer = await context.get(`/odata/v1/Products?$skiptoken=${token}`);
       expect(answer).toMatchObject({ status: 400 });
       expect(answer.json.detail.message).toMatch(/\$skiptoken/);

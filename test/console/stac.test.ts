@@ -5,13 +5,20 @@ import { text } from 'node:stream/consumers';
 import type { StacItem } from 'stac-ts';
 import { describe, expect, it } from 'vitest';
 import { writeProducts } from '../../src/cli/product-output.ts';
-import { searchParameters } from '../../src/console/stac-search.ts';
+import { searchParameters, tokenOf } from '../../src/console/stac-search.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import { productView } from '../../src/filter/product-view.ts';
 import { collectionId, collectionOfView } from '../../src/filter/stac/collections.ts';
 import { schemaFolder, validateStac } from '../filter/stac/schemas.ts';
 import { realRecords } from '../store/products/product-context.ts';
-import { follow, openConsole, openFilled, openWithPassword } from './console-context.ts';
+import {
+  type Answer,
+  follow,
+  generatedProducts,
+  openConsole,
+  openFilled,
+  openWithPassword,
+} from './console-context.ts';
 import { followPosts, idsOf, nextOf, post, query } from './stac-answers.ts';
 
 describe('a STAC client', () => {
@@ -132,6 +139,52 @@ describe('a STAC client', () => {
     expect(idsOf(await followPosts(context, { filter: false }))).toEqual([]);
     const inUrl = query('/search', { filter: JSON.stringify(filter), limit: '1000' });
     expect(idsOf([await context.get(inUrl)])).toEqual(idsOf(byText));
+  });
+
+  it.each([
+    '+id',
+    '-title',
+    'eo:cloud_cover',
+    '-eo:cloud_cover,+properties.datetime',
+    '-datetime',
+    'datetime,-title',
+    '-start_datetime',
+    'properties.end_datetime,id',
+    '-created',
+    'updated',
+  ])('sorts by the values that items show: %s', async (sortby) => {
+    const context = await openConsole();
+    // Some have equal values, and some have no sensing time, or no date at all.
+    const dates = ['ContentDate', 'PublicationDate', 'ModificationDate'] as const;
+    const records = generatedProducts(40).products.map((record, i, { [i - (i % 2)]: before }) => {
+      const rest = { ...record, ContentDate: before?.ContentDate };
+      return Object.fromEntries(
+        Object.entries(rest).filter(
+          ([name]) => !dates.some((one, n) => one === name && i % 7 > 4 + n),
+        ),
+      );
+    });
+    context.products.add('Products', ...records);
+    const answers = await follow(context, query('/search', { sortby, limit: '7' }), nextOf);
+    const items = answers.flatMap(({ json }) => json.features);
+    expect(new Set(idsOf(answers)).size).toBe(40);
+    const fields = sortby.split(',').map((text) => ({
+      field: text.replace(/^[+-]/, ''),
+      direction: text.startsWith('-') ? 'desc' : 'asc',
+    }));
+    const posted = await followPosts(context, { sortby: fields, limit: 11 });
+    expect(idsOf(posted)).toEqual(idsOf(answers));
+    const shownIn = (item: Answer['json'], name: string) =>
+      name === 'id' ? item.id : item.properties[name.replace('properties.', '')];
+    for (const [i, item] of items.slice(1).entries()) {
+      const differing = fields.find(
+        ({ field }) => shownIn(items[i], field) !== shownIn(item, field),
+      );
+      if (differing === undefined) continue;
+      const values = [items[i], item].map((one) => shownIn(one, differing.field));
+      const [low, high] = differing.direction === 'asc' ? values : values.toReversed();
+      expect(low === undefined || low < high, `${low} is before ${high}`).toBe(true);
+    }
   });
 
   it('combines collections, ids, area and time', async () => {
@@ -388,13 +441,18 @@ describe('a wrong STAC request is answered with', () => {
     ]),
     ['/stac/search?datetime=2026-01-02/2026-01-01', 400, 'The interval ends before it starts.'],
     ['/stac/search?datetime=../..', 400, 'datetime must be a time, or an interval'],
-    ['/stac/search?sortby=title', 400, 'Items cannot be sorted by "title".'],
-    ['/stac/search?sortby=datetime,created', 400, 'sortby: must have one field'],
+    ['/stac/search?sortby=platform', 400, 'Items cannot be sorted by "platform".'],
+    ['/stac/search?sortby=toString', 400, 'Items cannot be sorted by "toString".'],
+    ['/stac/search?sortby=id,title,created', 400, 'sortby: must have at most 2 fields'],
     ['/stac/search?token=x', 400, 'The token is invalid.'],
     ['/stac/search?valueOf=1', 400, 'Unrecognized key: "valueOf"'],
     ['/stac/collections?color=red', 400, 'Unknown parameter "color".'],
     ['/stac?color=red', 400, 'Unknown parameter "color".'],
-    ['/stac/search?token=created-asc.1_1', 400, 'The token is invalid.'],
+    [
+      `/stac/search?sortby=id&token=${tokenOf({}, 'next', { values: [], position: 1 }).token}`,
+      400,
+      'The token is invalid.',
+    ],
     ['/stac/search?color=red', 400, 'Unrecognized key: "color"'],
     ['/stac/search?limit=1&limit=2', 400, 'The parameter limit occurs more than once.'],
     ['/stac/search?filter=a%20%3D%201', 400, 'The property "a" cannot be queried.'],

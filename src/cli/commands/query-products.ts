@@ -1,18 +1,18 @@
 /** `earshot query products`: searches the product index with the catalogue's filter terms. */
 import { Option } from 'commander';
-import { z } from 'zod';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import type { Entity, FilterTree } from '../../domain/filter-tree.ts';
 import {
   defaultOrderOf,
+  orderText,
   type ProductKey,
   type ProductOrder,
-  type ProductQuery,
-  type Products,
-} from '../../domain/products.ts';
-import { jsonOf } from '../../domain/text.ts';
+  parseKey,
+  writeKey,
+} from '../../domain/product-order.ts';
+import type { ProductQuery, Products } from '../../domain/products.ts';
 import { orderableFields } from '../../filter/fields.ts';
 import { printFilter } from '../../filter/print.ts';
 import { localUrl } from '../../http/network-address.ts';
@@ -157,7 +157,7 @@ async function queryProducts(
     const found = untilAborted(products.find(question, signal), signal);
     const { dataDir } = place;
     const shown = texts ? withTexts(found, products, { dataDir, nowUs }) : found;
-    const { entity, order, limit } = question;
+    const { order, limit } = question;
     const progress = createProgressLine(stderr);
     const onProgress = (count: number) => {
       if (!stdout.isTTY) progress.show(`${whole(count)} products`);
@@ -168,7 +168,7 @@ async function queryProducts(
     const { count, last } = await written.finally(progress.clear);
     if (count === 0 && form === 'table') stderr.write(nothingMatches(question));
     if (last === undefined) return;
-    const key = writePageKey(products.keyOf(last.row, question), entity, order);
+    const key = writeKey(products.keyOf(last.row, question), question);
     reportNextPage(io, { count, limit }, `--after ${key}`);
   });
 }
@@ -206,7 +206,7 @@ function readQuestion(
     filter,
     received: { fromUs: since, untilUs: until },
     order,
-    after: after === undefined ? undefined : readPageKey(after, entity, order),
+    after: after === undefined ? undefined : readPageKey(after, { entity, order }),
     limit: limit ?? (form === 'table' ? tableRowsDefault : undefined),
     records: needsRecords || summaries,
     footprints: form === 'geoparquet' ? 'exact' : false,
@@ -250,10 +250,10 @@ async function explain(
   question: Question,
   json: boolean,
 ): Promise<void> {
-  const { entity, order, received = {} } = question;
+  const { entity, received = {} } = question;
   const explanation = await products.explain(question);
   const filter = question.filter === null ? '' : printFilter(question.filter);
-  const orderby = `${order.by} ${order.direction}`;
+  const orderby = orderText(question);
   const { fromUs, untilUs } = received;
   const times = [
     ...(fromUs === undefined ? [] : [`from ${formatDateUs(fromUs)}`]),
@@ -270,36 +270,24 @@ async function explain(
   await writeOut(stdout, `${json ? JSON.stringify(shown, null, 2) : lines.join('\n')}\n`);
 }
 
-/** Entity, order field, order direction, value, position. */
-const keySchema = z.tuple([z.string(), z.string(), z.string(), z.int().nullable(), z.int().min(0)]);
-
-/** Encodes a page key with letters, digits, `-` and `_`. Includes the order, because a key is valid for one order only. */
-function writePageKey({ value, position }: ProductKey, entity: Entity, order: Order): string {
-  const parts = [entity, order.by, order.direction, value, position];
-  return Buffer.from(JSON.stringify(parts)).toString('base64url');
-}
-
-/** Decodes a page key. Throws `usage` if it is invalid or belongs to another order. */
-function readPageKey(text: string, entity: Entity, order: Order): ProductKey {
-  const parts = keySchema.safeParse(jsonOf(Buffer.from(text, 'base64url').toString())).data;
-  if (parts === undefined) {
+/** Reads a page key. Throws `usage` if it is invalid or belongs to another order. */
+function readPageKey(text: string, query: Pick<Question, 'entity' | 'order'>): ProductKey {
+  const read = parseKey(text);
+  if (read === null) {
     throw new AppError(
       'usage',
       `--after ${text} is not a valid key. Use the key printed after the previous page.`,
     );
   }
-  const [ofEntity, by, direction, value, position] = parts;
-  if (ofEntity === entity && by === order.by && direction === order.direction) {
-    return { value, position };
-  }
-  const deleted = ofEntity === 'DeletedProducts' ? ' --deleted' : '';
+  if (read.entity === query.entity && read.order === orderText(query)) return read.key;
+  const deleted = read.entity === 'DeletedProducts' ? ' --deleted' : '';
   throw new AppError(
     'usage',
-    `The key of --after belongs to another query. Add --orderby "${by} ${direction}"${deleted}.`,
+    `The key of --after belongs to another query. Add --orderby "${read.order}"${deleted}.`,
   );
 }
 
-type Order = NonNullable<ProductQuery['order']>;
+type Order = ReturnType<typeof defaultOrderOf>;
 
 /** Parses a field (case-insensitive) and a direction (default: ascending). Throws `usage`. */
 function parseOrder(text: string, entity: Entity): Order {

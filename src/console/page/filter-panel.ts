@@ -2,7 +2,8 @@
 import { html } from 'hono/html';
 import { shortDateUs } from '../../domain/dates.ts';
 import type { Box, FilterTree } from '../../domain/filter-tree.ts';
-import { defaultOrderOf, type Facets, facetFields, productOrders } from '../../domain/products.ts';
+import { defaultOrderOf, productOrders } from '../../domain/product-order.ts';
+import { type Facets, facetFields } from '../../domain/products.ts';
 import { printable } from '../../domain/text.ts';
 import { parseBoundingBox } from '../../filter/bounding-box.ts';
 import { cloudCover, deleted, intersects, published } from '../../filter/builder.ts';

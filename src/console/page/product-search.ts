@@ -6,10 +6,10 @@ import {
   defaultOrderOf,
   type ProductKey,
   type ProductOrder,
-  type ProductQuery,
-  type ProductSelection,
   productOrders,
-} from '../../domain/products.ts';
+  readKey,
+} from '../../domain/product-order.ts';
+import type { ProductQuery, ProductSelection } from '../../domain/products.ts';
 import { parseBoundingBox } from '../../filter/bounding-box.ts';
 import { intersects, name as nameField } from '../../filter/builder.ts';
 import { checkFilter } from '../../filter/check.ts';
@@ -22,8 +22,6 @@ import {
   withCondition,
   withoutCondition,
 } from '../../filter/product-conditions.ts';
-import { readCursor } from '../products-route.ts';
-
 import { shellText } from './browser/texts.ts';
 import { linkTo, type PageState, sharedState } from './page-state.ts';
 
@@ -83,13 +81,14 @@ export function readSearch(url: URL, state: PageState): ProductSearch {
   });
   const { tree, findings } = checkFilter(text, entity);
   const isBad = findings.some(({ severity }) => severity === 'error');
-  const after = cursor === undefined ? undefined : readCursor(cursor);
+  const allowed: readonly ProductOrder[] = ['received', ...orderableFields[entity]];
+  const by = allowed.find((one) => one === orderby) ?? defaultOrderOf(entity).by;
+  const order = { by, direction: direction ?? 'desc' };
+  const after = cursor === undefined ? undefined : readKey(cursor, { entity, order });
   if (after === null) {
     const advice = 'Open the first page, and follow its links.';
     throw new AppError('invalid', 'The cursor in the address is invalid.', { advice });
   }
-  const allowed: readonly ProductOrder[] = ['received', ...orderableFields[entity]];
-  const by = allowed.find((one) => one === orderby) ?? defaultOrderOf(entity).by;
   return {
     ...{ state, entity, after, text },
     filter: isBad ? null : tree,
@@ -98,7 +97,7 @@ export function readSearch(url: URL, state: PageState): ProductSearch {
     boxWarning: box?.warning ?? null,
     isFilterValid: !isBad,
     isValid: !isBad && (box?.reason ?? null) === null,
-    order: { by, direction: direction ?? 'desc' },
+    order,
   };
 }
 

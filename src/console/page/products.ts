@@ -7,6 +7,7 @@ import {
   productNameText,
   toMinute,
 } from '../../domain/product-cells.ts';
+import { writeKey } from '../../domain/product-order.ts';
 import type {
   Facets,
   FoundProduct,
@@ -17,7 +18,7 @@ import type {
 import { byteText, printable } from '../../domain/text.ts';
 import { describeFilter } from '../../filter/describe.ts';
 import { centreOf } from '../../filter/geometry/shape.ts';
-import { cursorText, lagHeader, readProductPage } from '../products-route.ts';
+import { lagHeader, readProductPage } from '../products-route.ts';
 import { facetsPanel, filterPanel } from './filter-panel.ts';
 import {
   age,
@@ -90,7 +91,7 @@ async function results(
     products.explain(query),
   ]);
   const { found } = page;
-  const next = page.next === null ? null : pageLink(search, cursorText(page.next));
+  const next = page.next === null ? null : pageLink(search, writeKey(page.next, query));
   const items = found.map(({ row, footprint }) => ({
     title: productNameText(row),
     href: productLink(row.productId),

@@ -113,6 +113,10 @@ export async function countFacets(
   let counted = 0;
   let examined = 0;
   for (const candidate of candidatesOf(databases.index, plan, query)) {
+    if ('after' in candidate) {
+      await call.pause();
+      continue;
+    }
     examined += 1;
     if (examined % 1_000 === 0) await call.pause();
     if (!matches(databases, plan, candidate)) continue;

@@ -2,11 +2,11 @@
 import type { Database } from 'better-sqlite3';
 import { isAppError } from '../../domain/app-error.ts';
 import type { Geometry } from '../../domain/filter-tree.ts';
+import type { ProductKey } from '../../domain/product-order.ts';
 import type {
   FoundProduct,
   IndexState,
   ProductCount,
-  ProductKey,
   ProductQuery,
   ProductSelection,
   Products,
@@ -47,6 +47,9 @@ import { footprintGeometry } from './stored-footprint.ts';
 
 /** Candidates checked between two pauses, about 100 ms, so that other queries can run. */
 export const examinedMax = { nothing: Number.POSITIVE_INFINITY, footprint: 10_000, record: 1_000 };
+
+/** Time after which a page ends at the next place to stop, so that other queries can run. */
+const pageMs = 50;
 
 /** Separate connections for the index and the log. */
 export interface ProductDatabases {
@@ -94,7 +97,12 @@ function pageWithin(databases: Reading, query: ProductQuery, rowsMax: number): P
   const plan = planSearch(query, databases.names);
   const page: ProductPage = { found: [], skipped: 0, next: null };
   let examined = 0;
+  const startMs = performance.now();
   for (const candidate of candidatesOf(databases.index, plan, query)) {
+    if ('after' in candidate) {
+      if (performance.now() - startMs < pageMs) continue;
+      return { ...page, next: candidate.after };
+    }
     const row = toProductRow(candidate);
     examined += 1;
     if (matches(databases, plan, candidate)) {

@@ -1,9 +1,9 @@
 /** Queries the products of a data directory from the main thread, and provides them to the library. */
 import type { Entity } from '../../domain/filter-tree.ts';
 import type { NotificationLog } from '../../domain/ports.ts';
+import type { ProductKey } from '../../domain/product-order.ts';
 import type {
   FoundProduct,
-  ProductKey,
   ProductQuery,
   ProductRow,
   ProductSelection,

@@ -1,8 +1,8 @@
 /** Cases in which a careless index would find other products than evaluation. */
 import { describe, expect, it } from 'vitest';
-import { cursorText, readCursor } from '../../../src/console/products-route.ts';
 import { formatDateUs } from '../../../src/domain/dates.ts';
 import type { FilterTree } from '../../../src/domain/filter-tree.ts';
+import { readKey, writeKey } from '../../../src/domain/product-order.ts';
 import { compileFilter } from '../../../src/filter/evaluate.ts';
 import { parseFilter } from '../../../src/filter/parse.ts';
 import { productView } from '../../../src/filter/product-view.ts';
@@ -213,8 +213,9 @@ describe('searching the index', () => {
       const [next] = await find('Products', '', { order, limit: 1, after });
       if (next === undefined) break;
       paged.push(next.row.sensingEndUs === null ? null : formatDateUs(next.row.sensingEndUs));
-      const key = products.keyOf(next.row, { entity: 'Products', order });
-      after = readCursor(cursorText(key)) ?? undefined;
+      const query = { entity: 'Products', order } as const;
+      const key = products.keyOf(next.row, query);
+      after = readKey(writeKey(key, query), query) ?? undefined;
       expect(after).toEqual(key);
     }
     expect(paged).toEqual(ends);

@@ -2,7 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Database } from 'better-sqlite3';
 import type { Entity, FilterTree } from '../../../domain/filter-tree.ts';
-import type { ProductKey, ProductQuery } from '../../../domain/products.ts';
+import type { ProductKey } from '../../../domain/product-order.ts';
+import type { ProductQuery } from '../../../domain/products.ts';
 import { compileFilter } from '../../../filter/evaluate.ts';
 import type { ProductView } from '../../../filter/product-view.ts';
 import { perConnection } from '../../engine/database.ts';
@@ -19,7 +20,16 @@ import {
   idRange,
   type NameSample,
 } from './drivers.ts';
-import { type Order, type OrderPart, orderOf, partsAfter, splitPart } from './order.ts';
+import {
+  isScanned,
+  type Order,
+  type OrderPart,
+  orderOf,
+  partsAfter,
+  pathOf,
+  rowsAfter,
+  splitPart,
+} from './order.ts';
 
 export interface SearchPlan {
   /** Returns the condition that every match fulfils, without the terms that the driver already covers. */
@@ -99,12 +109,13 @@ export type Candidate = SelectedRow & { footprint?: StoredFootprint | null };
 
 /**
  * A statement that returns rows in order, or ids whose rows are read one by one: a window of them (known, or read by a
- * statement), or ids in order.
+ * statement), or ids in order. `after`: the search may stop here, and continue after this key.
  */
 type Step =
   | { rows: SqlCondition }
   | { ids: readonly number[] | SqlCondition; window: IdWindow; row: SqlCondition }
-  | { ids: Float64Array; row: SqlCondition };
+  | { ids: Float64Array; row: SqlCondition }
+  | { after: ProductKey };
 
 /** Size of a scan's first window. Each following window is larger, so that rare matches are also found quickly. */
 const firstWindow = 8_192;
@@ -113,15 +124,25 @@ const windowGrowth = 4;
 /** Rows that a search for common matches scans in order before it sorts all of them, which may take seconds. */
 const scannedFirst = 8_192;
 
-/** Yields the rows after the query's key. The caller may stop early. */
+/** Rows of an order's index that are scanned between two places to stop: first few, then at most about 100 ms. */
+const scannedAtOnce = { first: 1_024, max: 16_384 };
+
+/**
+ * Yields the rows after the query's key, and from time to time a key after which a later search can continue, so that
+ * no search reads for long. The caller may stop early.
+ */
 export function* candidatesOf(
   database: Database,
   plan: SearchPlan,
   query: ProductQuery,
-): Generator<Candidate> {
+): Generator<Candidate | { after: ProductKey }> {
   const order = orderOf(query);
   const choice = chooseForPage(database, plan.drivers);
   for (const step of stepsOf(database, plan, order, query.after, choice)) {
+    if ('after' in step) {
+      yield step;
+      continue;
+    }
     if ('rows' in step) {
       const { sql, values } = step.rows;
       yield* database.prepare<unknown[], Candidate>(sql).iterate(...values);
@@ -135,7 +156,7 @@ export function* candidatesOf(
   }
 }
 
-/** Yields the statements of a search, for `explain`. */
+/** Yields the statements of a search until its first place to stop, for `explain`. */
 export function* statementsOf(
   database: Database,
   plan: SearchPlan,
@@ -143,6 +164,7 @@ export function* statementsOf(
   choice: Choice | null,
 ): Generator<SqlCondition> {
   for (const step of stepsOf(database, plan, orderOf(query), query.after, choice)) {
+    if ('after' in step) return;
     if ('rows' in step) yield step.rows;
     else {
       if ('sql' in step.ids) yield step.ids;
@@ -171,78 +193,115 @@ function* stepsOf(
   choice: Choice | null,
 ): Generator<Step> {
   const isFew = choice !== null && choice.ids !== null;
-  if (choice !== null && order.column === 'id') {
+  const isReceived = order.terms.length === 0;
+  if (choice !== null && isReceived) {
     const { driver, ids } = choice;
-    const row = rowOf(plan, driver);
-    if (ids !== null) return yield { ids, window: idsAfter(order, after), row };
+    if (ids !== null)
+      return yield { ids, window: idsAfter(order, after), row: rowOf(plan, driver) };
     if (driver.windowed && order.direction === 'desc') {
-      const top = after?.position ?? idRange(database).end;
-      for (const [i, window] of [...windowsBelow(top)].entries()) {
-        // The first window often fills the page. Later ones have few matches, which SQL finds faster than row by row.
-        yield {
-          ids: i === 0 ? driver.ids(window) : matchingIds(plan, driver, window),
-          window,
-          row,
-        };
-      }
-      return;
+      return yield* windowSteps(database, plan, driver, after);
     }
   }
   // With many candidates, a scan in order soon finds some; ids do not help it.
-  const sorts = choice !== null && (isFew || choice.driver.windowed);
-  const driver = sorts && order.index !== null ? choice.driver : null;
-  // Sorts the rows of a driver, or scans the index of the order.
-  const path = order.index === null ? 'NOT INDEXED' : `INDEXED BY ${order.index}`;
-  const rowsIn = (part: OrderPart, by: Driver | null) => ({
-    rows: select(plan, by, { columns: selected(plan), path, part }),
-  });
-  // The index of deletions has only deleted products.
-  const mayScan = !isFew && driver?.scansFirst === true && order.column !== 'deletion_us';
-  const scansFirst = mayScan && isCommon(database, driver);
-  if (driver !== null && !scansFirst && after !== undefined) {
-    const parts = partsAfter(order, undefined).map((part) =>
-      select(plan, driver, { columns: 'p.id', path, part }),
-    );
-    const ids = sortedIdsAfter(database, parts, after);
-    if (ids !== null) return yield { ids, row: rowOf(plan, driver) };
+  const sorts = choice !== null && !isReceived && (isFew || choice.driver.windowed);
+  const driver = sorts ? choice.driver : null;
+  if (!isScanned(order)) return yield* sortedSteps(database, plan, driver, order, after);
+  if (driver === null) return yield* scanSteps(database, plan, order, after);
+  if (isFew || !driver.scansFirst || !isCommon(database, driver)) {
+    return yield* sortedSteps(database, plan, driver, order, after);
   }
   for (const part of partsAfter(order, after)) {
-    if (!scansFirst) {
-      yield rowsIn(part, driver);
-      continue;
-    }
-    const { first, end } = splitPart(database, { order, path }, part, scannedFirst);
-    yield rowsIn(first, null);
+    const { first, end } = splitPart(database, order, part, scannedFirst);
+    yield { rows: rowsIn(plan, order, first, null) };
     if (end === undefined) continue;
-    for (const rest of partsAfter(order, end)) yield rowsIn(rest, driver);
-    return;
+    return yield { rows: rowsIn(plan, order, rowsAfter(order, end), driver) };
   }
 }
 
-/** The last list of sorted ids, with the state of the database and the statements that it is from. */
+/** Reads the ids of a driver in windows, from the newest to the oldest. */
+function* windowSteps(
+  database: Database,
+  plan: SearchPlan,
+  driver: Driver,
+  after: ProductKey | undefined,
+): Generator<Step> {
+  const row = rowOf(plan, driver);
+  const top = after?.position ?? idRange(database).end;
+  for (const [i, window] of [...windowsBelow(top)].entries()) {
+    // The first window often fills the page. Later ones have few matches, which SQL finds faster than row by row.
+    const ids = i === 0 ? driver.ids(window) : matchingIds(plan, driver, window);
+    yield { ids, window, row };
+    yield { after: { values: [], position: window.after + 1 } };
+  }
+}
+
+/** Scans the index of the order. */
+function* scanSteps(
+  database: Database,
+  plan: SearchPlan,
+  order: Order,
+  after: ProductKey | undefined,
+): Generator<Step> {
+  let key = after;
+  for (let rows = scannedAtOnce.first; ; rows = Math.min(4 * rows, scannedAtOnce.max)) {
+    let end: ProductKey | undefined;
+    for (const part of partsAfter(order, key)) {
+      const split = splitPart(database, order, part, rows);
+      yield { rows: rowsIn(plan, order, split.first, null) };
+      end = split.end;
+      if (end !== undefined) break;
+    }
+    if (end === undefined) return;
+    yield { after: end };
+    key = end;
+  }
+}
+
+/** Sorts all rows of a driver, or of the table: first their ids, if there may be many. */
+function* sortedSteps(
+  database: Database,
+  plan: SearchPlan,
+  driver: Driver | null,
+  order: Order,
+  after: ProductKey | undefined,
+): Generator<Step> {
+  if (driver === null || after !== undefined) {
+    const part = rowsAfter(order);
+    const all = select(plan, driver, { columns: 'p.id', path: 'NOT INDEXED', part });
+    const ids = sortedIdsAfter(database, all, after);
+    if (ids !== null) return yield { ids, row: rowOf(plan, driver) };
+  }
+  yield { rows: rowsIn(plan, order, rowsAfter(order, after), driver) };
+}
+
+/** Selects the rows of a part: those of a driver, or by scanning the index of the order. */
+function rowsIn(plan: SearchPlan, order: Order, part: OrderPart, driver: Driver | null) {
+  return select(plan, driver, { columns: selected(plan), path: pathOf(order), part });
+}
+
+/** The last list of sorted ids, with the state of the database and the statement that it is from. */
 const sortedIds = perConnection(() => ({ source: {}, ids: new Float64Array() }));
 
 /**
- * Returns all ids after a key in the order of the statements; null if the key is not among them. Keeps the list for
- * the next page of the same query, unless the index has changed: sorting again for each page would take quadratic time.
+ * Returns the ids after a key in the order of the statement; null if the key is not among them. Keeps the list for the
+ * next page of the same query, unless the index has changed: sorting again for each page would take quadratic time.
  */
 function sortedIdsAfter(
   database: Database,
-  parts: readonly SqlCondition[],
-  after: ProductKey,
+  all: SqlCondition,
+  after: ProductKey | undefined,
 ): Float64Array | null {
   const known = sortedIds(database);
-  const source = { version: database.pragma('data_version', { simple: true }), parts };
+  const source = { version: database.pragma('data_version', { simple: true }), all };
   if (!isDeepStrictEqual(known.source, source)) {
-    const lists = parts.map(({ sql, values }) =>
-      database
-        .prepare<unknown[], number>(sql)
-        .pluck()
-        .all(...values),
-    );
-    known.ids = Float64Array.from(lists.flat());
+    const ids = database
+      .prepare<unknown[], number>(all.sql)
+      .pluck()
+      .all(...all.values);
+    known.ids = Float64Array.from(ids);
     known.source = source;
   }
+  if (after === undefined) return known.ids;
   const at = known.ids.indexOf(after.position);
   return at === -1 ? null : known.ids.subarray(at + 1);
 }
@@ -279,7 +338,7 @@ function matchingIds(plan: SearchPlan, driver: Driver, window: IdWindow): SqlCon
 }
 
 /** Selects a row by its id, if it fulfils the remaining conditions. */
-function rowOf(plan: SearchPlan, driver: Driver): SqlCondition {
+function rowOf(plan: SearchPlan, driver: Driver | null): SqlCondition {
   const { sql, values } = plan.conditionWithout(driver);
   return {
     sql: `SELECT ${selected(plan)} FROM product p ${footprintJoin(plan)} WHERE p.id = ? AND ${sql}`,

@@ -17,7 +17,7 @@ import { columnOfAttribute, columnOfField } from '../product-schema.ts';
 /** An SQL expression or statement, with the values of its parameters. */
 export interface SqlCondition {
   sql: string;
-  values: readonly (string | number | bigint)[];
+  values: readonly (string | number | bigint | null)[];
 }
 
 /** A condition that every match fulfils. If `exact`, only matches fulfil it, and no record needs to be read. */

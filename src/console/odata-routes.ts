@@ -199,7 +199,7 @@ async function answerList(parsed: ParsedQuery): Promise<Response> {
     nextLink: page.next === null ? null : linkAfter(writeKey(page.next, query), options, url),
   });
   // OData allows annotations of other vocabularies (OData JSON 4.01, 4.5).
-  const mark = page.count?.isEstimate ? { '@earshot.countIsEstimate': true } : {};
+  const mark = page.count?.isMinimum ? { '@earshot.countIsMinimum': true } : {};
   return jsonAnswer(
     { ...withContext(body, root), ...mark },
     { 'request-id': requestId, ...page.headers },

@@ -129,7 +129,7 @@ const parameters = z.strictObject({
   record: flagParameter.describe('`true`: include the record of each product.'),
   summary: flagParameter.describe('`true`: include the summary of each product.'),
   count: flagParameter.describe(
-    '`true`: include the number of matching products. If an exact count would take more than a second, it is an estimate: the answer then has `countIsEstimate`, and the header `earshot-count: estimate`.',
+    '`true`: include the number of matching products. If counting takes more than 2 s, the number is a minimum: the answer then has `countIsMinimum`, and the header `earshot-count: minimum`.',
   ),
 });
 
@@ -145,7 +145,7 @@ const answer = z.object({
   products: z.array(productFields),
   next: nextField,
   count: z.int().optional().describe('Number of matching products. Only with `count=true`.'),
-  countIsEstimate: z.literal(true).optional().describe('Present if `count` is an estimate.'),
+  countIsMinimum: z.literal(true).optional().describe('Present if there may be more products.'),
 });
 
 const geoJsonType = 'application/geo+json';
@@ -173,7 +173,7 @@ const featureCollection = z.object({
   ),
   next: nextField,
   count: z.int().optional().describe('Number of matching products. Only with `count=true`.'),
-  countIsEstimate: z.literal(true).optional().describe('Present if `count` is an estimate.'),
+  countIsMinimum: z.literal(true).optional().describe('Present if there may be more products.'),
 });
 
 /** Returns the route. */
@@ -335,12 +335,12 @@ interface ProductPage {
 
 function countFields(counted: ProductCount | null) {
   if (counted === null) return {};
-  const { count, isEstimate } = counted;
-  return isEstimate ? { count, countIsEstimate: true as const } : { count };
+  const { count, isMinimum } = counted;
+  return isMinimum ? { count, countIsMinimum: true as const } : { count };
 }
 
-/** Header of an estimated count; absent for an exact one. */
-const countHeader = { 'earshot-count': 'estimate' };
+/** Header of a count that ended early; absent for a complete one. */
+const countHeader = { 'earshot-count': 'minimum' };
 
 /** Header with the number of notifications not indexed yet; absent when all are indexed. */
 export const lagHeader = 'earshot-index-lag';
@@ -357,13 +357,13 @@ export async function readProductPage(
   // Read first: if the index catches up meanwhile, the answer is newer than the header states.
   const headers = await lagHeaders(products);
   const rows = products.find({ ...query, limit: limit + 1 }, signal);
-  const [found, matching] = await Promise.all([
-    limit === 0 ? [] : collect(rows, signal),
-    count ? products.quickCount(query, signal) : null,
-  ]);
+  const found = limit === 0 ? [] : await collect(rows, signal);
+  const isWhole = limit > 0 && found.length <= limit && !query.skip && query.after === undefined;
+  const whole = isWhole ? { count: found.length, isMinimum: false } : null;
+  const matching = count ? (whole ?? (await products.quickCount(query, signal))) : null;
   const last = found.length > limit ? found.at(limit - 1) : undefined;
   const next = last === undefined ? null : products.keyOf(last.row, query);
-  if (matching?.isEstimate) Object.assign(headers, countHeader);
+  if (matching?.isMinimum) Object.assign(headers, countHeader);
   return { found: found.slice(0, limit), next, count: matching, headers };
 }
 

@@ -278,14 +278,14 @@ async function answerPage(
   },
 ): Promise<Response> {
   const query = queryOf(search, options.within);
-  const page = await readProductPage({ products, signal }, query, false);
+  // A client knows the number after the first page.
+  const page = await readProductPage({ products, signal }, query, search.token === undefined);
   if (page.found.length === 0) await options.onEmpty?.();
   const backwards = isBackwards(search);
   const found = backwards ? page.found.toReversed() : page.found;
   const items = found.map((one) => {
     return withFields(toStacItem(one, { catalogueUrl, base }), search);
   });
-  const isWhole = page.next === null && search.token === undefined;
   const hasMore = page.next !== null;
   const ends = [
     { rel: 'prev', end: found[0], exists: backwards ? hasMore : search.token !== undefined },
@@ -299,7 +299,7 @@ async function answerPage(
   const body = {
     type: 'FeatureCollection',
     features: items,
-    ...(isWhole ? { numberMatched: items.length } : {}),
+    ...(page.count === null || page.count.isMinimum ? {} : { numberMatched: page.count.count }),
     numberReturned: items.length,
     links: [
       { rel: 'self', href: url.href, type: geoJsonType },

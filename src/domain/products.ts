@@ -111,7 +111,7 @@ export interface Products {
   /** Streams matching products, page by page. Rejects with `invalid` for an order that the entity lacks. */
   find(query: ProductQuery, signal?: AbortSignal): AsyncIterable<FoundProduct>;
   count(query: ProductSelection, signal?: AbortSignal): Promise<number>;
-  /** Counts in less than a second. Estimates from a sample of products if an exact count would take longer. */
+  /** Counts for at most two seconds. */
   quickCount(query: ProductSelection, signal?: AbortSignal): Promise<ProductCount>;
   /** Returns the key of a row from `find`, to continue after it. */
   keyOf(row: ProductRow, query: Pick<ProductQuery, 'entity' | 'order'>): ProductKey;
@@ -208,7 +208,8 @@ export interface EventPage {
 
 export interface ProductCount {
   count: number;
-  isEstimate: boolean;
+  /** True if the time ended before all matches were counted. */
+  isMinimum: boolean;
 }
 
 /** Properties of products that are counted. */

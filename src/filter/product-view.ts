@@ -30,6 +30,7 @@ export interface ProductView {
   readonly online: boolean | null;
   /** The first attribute of this name; case-sensitive. */
   attribute(name: string): StoredAttribute | null;
+  attributeNames(): Iterable<string>;
   /** Read once; also null for an empty geometry. */
   footprint(): Shape | null;
   geometry(): Geometry | null;
@@ -64,6 +65,7 @@ export function productView(record: ProductRecord): ProductView {
     // Not a getter: V8 would create a hidden class for each view, which only a full collection removes.
     online: typeof record.Online === 'boolean' ? record.Online : null,
     attribute: (name) => attributes().get(name) ?? null,
+    attributeNames: () => attributes().keys(),
     footprint: once(() => {
       const found = geometry();
       const shape = found === null ? null : toShape(found);

@@ -138,20 +138,20 @@ describe('/api/products', () => {
     expect(answers.map(({ json }) => json.count)).toEqual(answers.map(() => matching.length));
   });
 
-  it('marks an estimated count, in the answer and in a header', async () => {
+  it('marks a count that ended early, in the answer and in a header', async () => {
     const context = await openFilled(30);
     const answerTo = (format: string) =>
       context.get(`/api/products?limit=1&count=true&format=${format}`);
     for (const format of ['json', 'geojson']) {
-      context.products.estimatesCounts = false;
+      context.products.countsPartly = false;
       const exact = await answerTo(format);
       expect(exact.json).toMatchObject({ count: 30 });
-      expect(exact.json).not.toHaveProperty('countIsEstimate');
+      expect(exact.json).not.toHaveProperty('countIsMinimum');
       expect(exact.headers).not.toHaveProperty('earshot-count');
-      context.products.estimatesCounts = true;
-      const estimated = await answerTo(format);
-      expect(estimated.json).toMatchObject({ count: 30, countIsEstimate: true });
-      expect(estimated.headers['earshot-count']).toBe('estimate');
+      context.products.countsPartly = true;
+      const partial = await answerTo(format);
+      expect(partial.json).toMatchObject({ count: 30, countIsMinimum: true });
+      expect(partial.headers['earshot-count']).toBe('minimum');
     }
   });
 

@@ -274,7 +274,7 @@ export interface MemoryProducts extends Products {
   /** When set, every call fails with it. */
   failure: Error | null;
   /** True if quick counts are estimates. */
-  estimatesCounts: boolean;
+  countsPartly: boolean;
 }
 
 const noDelays = {
@@ -296,7 +296,7 @@ export function createMemoryProducts(): MemoryProducts {
       collections: [],
     }),
     failure: null,
-    estimatesCounts: false,
+    countsPartly: false,
     add: (entity, ...records) => {
       for (const record of records) {
         position += 1;
@@ -320,7 +320,7 @@ export function createMemoryProducts(): MemoryProducts {
     },
     quickCount: async (query) => ({
       count: await memory.count(query),
-      isEstimate: memory.estimatesCounts,
+      isMinimum: memory.countsPartly,
     }),
     keyOf,
     explain: async () => ({ narrowedBy: null, byColumns: [], byRecords: [], plan: ['SCAN p'] }),

@@ -134,14 +134,14 @@ describe('a client of the catalogue gets', () => {
     expect((await context.get('/odata/v1/Products/$count?$filter=foo')).status).toBe(400);
   });
 
-  it('an estimated count with a mark', async () => {
+  it('a count that ended early with a mark', async () => {
     const context = await openFilled(3);
-    context.products.estimatesCounts = true;
+    context.products.countsPartly = true;
     const list = await context.get('/odata/v1/Products?$top=0&$count=1');
-    expect(list.json).toMatchObject({ '@odata.count': 3, '@earshot.countIsEstimate': true });
+    expect(list.json).toMatchObject({ '@odata.count': 3, '@earshot.countIsMinimum': true });
     const text = await context.get('/odata/v1/Products/$count');
     expect(text.text).toBe('3');
-    for (const { headers } of [list, text]) expect(headers['earshot-count']).toBe('estimate');
+    for (const { headers } of [list, text]) expect(headers['earshot-count']).toBe('minimum');
   });
 
   it('no records, but the count, for $top=0', async () => {

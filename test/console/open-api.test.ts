@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { hourUs } from '../../src/domain/completeness.ts';
+import { writeKey } from '../../src/domain/product-order.ts';
 import {
   type Console,
   createMemoryCompleteness,
@@ -89,7 +90,7 @@ const samples: Record<string, [good: string, bad: string | null]> = {
   deleted: ['true', '1'],
   orderby: ['PublicationDate', 'Name'],
   direction: ['asc', 'up'],
-  cursor: ['1_2', '1'],
+  cursor: [writeKey({ values: [], position: 1 }, { entity: 'Products' }), '1'],
   record: ['true', 'yes'],
   count: ['true', 'yes'],
   summary: ['true', 'yes'],
@@ -218,7 +219,7 @@ describe('the OpenAPI document', () => {
 
   it('describes responses completely: every field, its type, and no others', async () => {
     const context = await openWithAll();
-    context.products.estimatesCounts = true;
+    context.products.countsPartly = true;
     const { operations } = await readDocument(context);
     const searches = [
       ...['', '?limit=1', '?limit=1&record=true&count=true', '?deleted=true&limit=1'],
@@ -258,7 +259,7 @@ describe('the OpenAPI document', () => {
 
   it('describes GeoJSON responses', async () => {
     const context = await openWithAll();
-    context.products.estimatesCounts = true;
+    context.products.countsPartly = true;
     const { operations } = await readDocument(context);
     const products = operations.find(({ path }) => path === '/api/products');
     const answer = products?.operation.responses[200]?.content['application/geo+json'];

@@ -168,6 +168,9 @@ describe('a STAC client', () => {
     const answers = await follow(context, query('/search', { sortby, limit: '7' }), nextOf);
     const items = answers.flatMap(({ json }) => json.features);
     expect(new Set(idsOf(answers)).size).toBe(40);
+    // Only the first page is counted.
+    const counts = answers.map(({ json }) => json.numberMatched);
+    expect(counts).toEqual([40, ...Array(5).fill(undefined)]);
     const fields = sortby.split(',').map((text) => ({
       field: text.replace(/^[+-]/, ''),
       direction: text.startsWith('-') ? 'desc' : 'asc',
@@ -185,6 +188,19 @@ describe('a STAC client', () => {
       const [low, high] = differing.direction === 'asc' ? values : values.toReversed();
       expect(low === undefined || low < high, `${low} is before ${high}`).toBe(true);
     }
+  });
+
+  it('gets no number of matches that is not complete', async () => {
+    const context = await openFilled(12);
+    const numberMatched = async (path: string) => (await context.get(path)).json.numberMatched;
+    const { collection } = (await context.get('/stac/search')).json.features[0];
+    const items = `/stac/collections/${collection}/items`;
+    expect(await numberMatched('/stac/search')).toBe(12);
+    expect(await numberMatched(`${items}?limit=1`)).toBe(await numberMatched(items));
+    context.products.countsPartly = true;
+    expect(await numberMatched('/stac/search')).toBeUndefined();
+    // Nothing is counted if all items are on the page.
+    expect(await numberMatched('/stac/search?limit=12')).toBe(12);
   });
 
   it('combines collections, ids, area and time', async () => {

@@ -115,7 +115,7 @@ async function counts(
   signal: AbortSignal,
 ): Promise<{ facets: Facets | null; matches: ProductCount }> {
   const facets = await within(facetsMsMax, signal, (limit) => products.facets(query, limit));
-  if (facets?.complete) return { facets, matches: { count: facets.counted, isEstimate: false } };
+  if (facets?.complete) return { facets, matches: { count: facets.counted, isMinimum: false } };
   return { facets, matches: await products.quickCount(query, signal) };
 }
 
@@ -139,8 +139,8 @@ function remarkOf(
   shown: number,
   { matches, isLast }: { matches: ProductCount; isLast: boolean },
 ): string {
-  const about = matches.isEstimate ? 'about ' : '';
-  const all = `${about}${count(matches.count)} ${matches.count === 1 ? 'product' : 'products'}`;
+  const atLeast = matches.isMinimum ? 'at least ' : '';
+  const all = `${atLeast}${count(matches.count)} ${matches.count === 1 ? 'product' : 'products'}`;
   return isLast && after === undefined ? `${all}.` : `${count(shown)} shown of ${all}.`;
 }
 

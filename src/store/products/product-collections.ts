@@ -3,7 +3,7 @@ import type { Database } from 'better-sqlite3';
 import type { CollectionSummary } from '../../domain/products.ts';
 import { prepared } from '../engine/database.ts';
 import type { LongQuery } from './product-queries.ts';
-import { type IdWindow, idRange } from './search/drivers.ts';
+import { type IdWindow, idWindows } from './search/drivers.ts';
 
 /** Ids read between two pauses: some 50 ms. */
 const windowSize = 20_000;
@@ -44,9 +44,8 @@ export async function summarizeCollections({
   call,
 }: LongQuery): Promise<CollectionSummary[]> {
   const found = new Map<string, CollectionSummary>();
-  const { first, end } = idRange(index);
-  for (let after = first - 1; after < end; after += windowSize) {
-    for (const part of partsOf(index, { after, before: after + windowSize + 1 })) {
+  for (const window of idWindows(index, windowSize)) {
+    for (const part of partsOf(index, window)) {
       const key = JSON.stringify([part.mission, part.productType]);
       const known = found.get(key);
       found.set(key, known === undefined ? summaryOf(part) : joined(known, summaryOf(part)));

@@ -39,8 +39,8 @@ import {
   type Driver,
   fewCandidatesMax,
   type IdWindow,
-  idRange,
-  type NameSample,
+  idWindows,
+  type KnownNames,
 } from './search/drivers.ts';
 import { keyOf } from './search/order.ts';
 import { footprintGeometry } from './stored-footprint.ts';
@@ -54,8 +54,8 @@ const pageMs = 50;
 /** Separate connections for the index and the log. */
 export interface ProductDatabases {
   index: Database;
-  /** Name sample of the index. */
-  names: NameSample;
+  /** Names in the index. */
+  names: KnownNames;
   log: Database;
 }
 
@@ -120,68 +120,55 @@ function pageWithin(databases: Reading, query: ProductQuery, rowsMax: number): P
   return page;
 }
 
+/** Ids that are counted between two pauses, about 100 ms. */
+const countedAtOnce = 50_000;
+
+/** Counts the matching products, in parts, between which others can run. Ends after `msMax` with the number so far. */
 export async function countProducts(
   { call, ...databases }: LongQuery,
-  query: ProductSelection,
-): Promise<number> {
-  const plan = planSearch(query, databases.names);
-  const driver = chooseForAll(databases.index, plan.drivers);
-  return countMatches({ ...databases, call }, plan, { driver });
-}
-
-/** Products read by a quick count, at most half a second: their columns, their footprints or their records. */
-const quickCountMax = { nothing: 200_000, footprint: 20_000, record: 2_000 };
-
-/** Parts of the index that an estimate samples, evenly distributed over the time of receipt. */
-const sampledParts = 40;
-
-/** Counts exactly if an index narrows the search enough. Otherwise estimates from the newest to the oldest products. */
-export async function quickCount(
-  query: LongQuery,
   selection: ProductSelection,
+  msMax = Number.POSITIVE_INFINITY,
 ): Promise<ProductCount> {
-  const { index } = query;
-  const plan = planSearch(selection, query.names);
+  const { index, names } = databases;
   const { filter, received = {}, subscription } = selection;
   if (filter === null && !received.fromUs && !received.untilUs && subscription === undefined) {
     const { products, tombstones } = countAll(index);
-    return { count: selection.entity === 'Products' ? products : tombstones, isEstimate: false };
+    return { count: selection.entity === 'Products' ? products : tombstones, isMinimum: false };
   }
-  const max = quickCountMax[plan.needs];
-  const { first, end } = idRange(index);
-  const driver = chooseForAll(index, plan.drivers, max);
-  if (driver !== null || end - first <= max) {
-    return { count: await countMatches(query, plan, { driver }), isEstimate: false };
+  const plan = planSearch(selection, names);
+  const few = chooseForAll(index, plan.drivers, countedAtOnce);
+  const driver = few ?? plan.drivers.find(({ windowed }) => windowed) ?? null;
+  const endMs = performance.now() + msMax;
+  let count = 0;
+  for (const window of few === null ? idWindows(index, countedAtOnce) : [undefined]) {
+    for (const counted of countsIn(databases, plan, { driver, window })) {
+      if (performance.now() > endMs) return { count, isMinimum: true };
+      count += counted;
+      await call.pause();
+    }
   }
-  const [size, step] = [Math.floor(max / sampledParts), (end - first) / sampledParts];
-  let matched = 0;
-  for (let part = 0; part < sampledParts; part += 1) {
-    const after = first + Math.floor(part * step) - 1;
-    const window = { after, before: after + size + 1 };
-    matched += await countMatches(query, plan, { driver: null, window });
-    await query.call.pause();
-  }
-  return { count: Math.round((matched * step) / size), isEstimate: true };
+  return { count, isMinimum: false };
 }
 
-async function countMatches(
-  { call, ...databases }: LongQuery,
+/** Yields the numbers of matches in parts of a window: as many as can be read without a pause. */
+function* countsIn(
+  databases: ProductDatabases,
   plan: SearchPlan,
-  among: { driver: Driver | null; window?: IdWindow },
-): Promise<number> {
-  const { index } = databases;
+  among: { driver: Driver | null; window: IdWindow | undefined },
+): Generator<number> {
   const isCounted = plan.needs === 'nothing';
   const { sql, values } = allCandidates(plan, among, isCounted ? 'count' : 'rows');
-  const statement = index.prepare<unknown[], Candidate>(sql);
-  if (isCounted) return Number(statement.pluck().get(...values));
-  let count = 0;
-  let examined = 0;
+  const statement = databases.index.prepare<unknown[], Candidate>(sql);
+  if (isCounted) return yield Number(statement.pluck().get(...values));
+  let [count, examined] = [0, 0];
   for (const candidate of statement.iterate(...values)) {
     if (matches(databases, plan, candidate)) count += 1;
     examined += 1;
-    if (examined % examinedMax[plan.needs] === 0) await call.pause();
+    if (examined % examinedMax[plan.needs] !== 0) continue;
+    yield count;
+    count = 0;
   }
-  return count;
+  yield count;
 }
 
 export function explainSearch(

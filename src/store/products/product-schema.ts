@@ -78,6 +78,8 @@ export const receivedUnits = (position: number): number => (position / 32_768) *
  * row, not these. The time of receipt has no index, which would slow indexing by 4% and take 19 bytes per row: the
  * index of the log gives the positions.
  *
+ * `product_attribute` has the names of all attributes of all records: a condition on another one needs no record.
+ *
  * `product_name` finds trigrams of names. It stores no positions (detail=none), because names are compared afterwards.
  * `product_box` finds boxes on the globe by sensing time and range of ids, in the units above. A footprint that crosses
  * the antimeridian has two boxes, with ids 2n and 2n+1.
@@ -120,6 +122,8 @@ export const productTables = `
     received_us INTEGER NOT NULL,
     source TEXT NOT NULL
   ) STRICT;
+
+  CREATE TABLE product_attribute (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 
   CREATE TABLE product_footprint (
     id INTEGER PRIMARY KEY,

@@ -20,14 +20,12 @@ import {
   type LongQuery,
   productPage,
   pushedEvents,
-  quickCount,
 } from './product-queries.ts';
-import { createNameSample, type NameSample } from './search/drivers.ts';
+import { createKnownNames, type KnownNames } from './search/drivers.ts';
 
 const operations = {
   page: productPage,
   count: countProducts,
-  quickCount,
   explain: explainSearch,
   indexState,
   indexProgress,
@@ -43,7 +41,7 @@ export type ProductOperations = typeof operations;
 
 serveThread<LongQuery>(({ dataDir }) => {
   const log = createReaderConnection(dataDir);
-  let opened: { index: Database; names: NameSample; inode: number } | undefined;
+  let opened: { index: Database; names: KnownNames; inode: number } | undefined;
   /** Reopens the index when the current file was replaced. Throws `unavailable` while there is no index. */
   const openIndex = () => {
     const isCurrent =
@@ -53,7 +51,7 @@ serveThread<LongQuery>(({ dataDir }) => {
     closeUnlessInUse(opened?.index);
     opened = undefined;
     const index = openProductsForReading(dataDir);
-    opened = { index, names: createNameSample(index), inode: inodeOf(index.name) };
+    opened = { index, names: createKnownNames(index), inode: inodeOf(index.name) };
     return opened;
   };
   return {

@@ -9,7 +9,7 @@ import {
 } from '../../filter/product-columns.ts';
 import type { ProductRecord } from '../../filter/product-record.ts';
 import { type ProductView, productView } from '../../filter/product-view.ts';
-import { prepared } from '../engine/database.ts';
+import { perConnection, prepared } from '../engine/database.ts';
 import { completeRecord } from './product-record.ts';
 import { receivedUnits, sensingUnits, storedPath } from './product-schema.ts';
 import { type StoredFootprint, storedFootprint } from './stored-footprint.ts';
@@ -155,6 +155,21 @@ function writeRecord(
   const id = known?.id ?? position;
   writeName(index, id, known?.name ?? null, name);
   writeFootprint(index, id, known, view, columns);
+  writeAttributeNames(index, view);
+}
+
+/** Names that the connection has written. After a transaction that failed, the connection is closed. */
+const writtenNames = perConnection(() => new Set<string>());
+const writtenNamesMax = 10_000;
+
+function writeAttributeNames(index: Database, view: ProductView): void {
+  const written = writtenNames(index);
+  if (written.size > writtenNamesMax) written.clear();
+  for (const name of view.attributeNames()) {
+    if (written.has(name)) continue;
+    prepared(index, 'INSERT OR IGNORE INTO product_attribute VALUES (?)').run(name);
+    written.add(name);
+  }
 }
 
 /** Writes the name of a product without a record: the largest of all names, so that their order does not matter. */

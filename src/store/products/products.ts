@@ -22,6 +22,9 @@ import { keyOf } from './search/order.ts';
 /** Rows per message. Records are about 5 kB each, and the main thread must be able to respond in between. */
 const pageRowsMax = { withRecords: 64, withFootprints: 250, withoutRecords: 1_000 };
 
+/** Maximum time of a quick count. */
+const quickCountMs = 2_000;
+
 /** Time without a query after which the thread ends. */
 const queryIdleSeconds = 30;
 
@@ -36,8 +39,8 @@ export function openProducts(dataDir: string): Products & { close(): Promise<voi
   const call = (signal?: AbortSignal) => remote<ProductOperations>(thread, signal);
   return {
     find: (query, signal) => find(call(signal), query),
-    count: (query, signal) => call(signal).count(selectionOf(query)),
-    quickCount: (query, signal) => call(signal).quickCount(selectionOf(query)),
+    count: async (query, signal) => (await call(signal).count(selectionOf(query))).count,
+    quickCount: (query, signal) => call(signal).count(selectionOf(query), quickCountMs),
     keyOf,
     ...pick(call(), ['explain', 'indexState', 'indexProgress', 'indexedPosition', 'pushedEvents']),
     delays: (query, signal) => call(signal).delays(query),

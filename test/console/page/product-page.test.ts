@@ -142,13 +142,13 @@ describe('/products', () => {
 
   it('states that only the newest products are counted by value, and the number of all', async () => {
     const context = await openMany();
-    context.products.quickCount = async () => ({ count: 1_234_567, isEstimate: false });
+    context.products.quickCount = async () => ({ count: 1_234_567, isMinimum: false });
     const text = textOf((await context.get('/products')).text);
     expect(text).toContain('counts of the newest 10,000 only');
     expect(text).toContain('1,234,567 products');
-    expect(text).not.toContain('about');
-    context.products.quickCount = async () => ({ count: 1_234_567, isEstimate: true });
-    expect(textOf((await context.get('/products')).text)).toContain('about 1,234,567 products');
+    expect(text).not.toContain('at least');
+    context.products.quickCount = async () => ({ count: 1_234_567, isMinimum: true });
+    expect(textOf((await context.get('/products')).text)).toContain('at least 1,234,567 products');
   });
 
   it('does not wait for a slow count of values', async () => {

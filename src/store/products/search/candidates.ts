@@ -18,7 +18,7 @@ import {
   driversOf,
   type IdWindow,
   idRange,
-  type NameSample,
+  type KnownNames,
 } from './drivers.ts';
 import {
   isScanned,
@@ -57,10 +57,10 @@ export function planSearch(
     /** Null for existing and deleted products. */
     entity: Entity | null;
   },
-  names: NameSample,
+  names: KnownNames,
 ): SearchPlan {
   const terms = filter === null ? [] : filter.node === 'and' ? filter.terms : [filter];
-  const prefilters = terms.map((term) => ({ term, prefilter: prefilterOf(term) }));
+  const prefilters = terms.map((term) => ({ term, prefilter: prefilterOf(term, names) }));
   const byColumns = prefilters
     .filter(({ prefilter }) => prefilter?.exact === true)
     .map(({ term }) => term);
@@ -176,13 +176,16 @@ export function* statementsOf(
 /** Returns a statement for all candidates of a driver or of a window of ids, without order, or for their number. */
 export function allCandidates(
   plan: SearchPlan,
-  { driver, window }: { driver: Driver | null; window?: IdWindow },
+  { driver, window }: { driver: Driver | null; window: IdWindow | undefined },
   what: 'rows' | 'count',
 ): SqlCondition {
   const columns = what === 'count' ? 'count(*)' : selected(plan);
   if (window === undefined) return select(plan, driver, { columns });
   const condition = { sql: 'p.id > ? AND p.id < ?', values: [window.after, window.before] };
-  return select(plan, driver, { columns, path: 'NOT INDEXED', part: { condition, orderBy: null } });
+  return select(plan, driver, {
+    ...{ columns, path: 'NOT INDEXED', window },
+    part: { condition, orderBy: null },
+  });
 }
 
 function* stepsOf(

@@ -11,7 +11,7 @@ import { boxesOf, toShape } from '../../../filter/geometry/shape.ts';
 import { globOf } from '../../../filter/pattern.ts';
 import type { Column } from '../../../filter/product-columns.ts';
 import { groupedTypes } from '../../../filter/product-types.ts';
-import { attributeReading, literalDate } from '../../../filter/values.ts';
+import { asTruth, attributeReading, literalDate } from '../../../filter/values.ts';
 import { columnOfAttribute, columnOfField } from '../product-schema.ts';
 
 /** An SQL expression or statement, with the values of its parameters. */
@@ -42,12 +42,15 @@ export function joined(operator: 'AND' | 'OR', conditions: readonly SqlCondition
   };
 }
 
-/** Returns null if no part of the filter can be answered from columns. */
-export function prefilterOf(tree: FilterTree): Prefilter | null {
+/** Returns null if no part of the filter can be answered without records. */
+export function prefilterOf(
+  tree: FilterTree,
+  names: { mayHaveAttribute(name: string): boolean },
+): Prefilter | null {
   switch (tree.node) {
     case 'and':
     case 'or': {
-      const prefilters = tree.terms.map(prefilterOf);
+      const prefilters = tree.terms.map((term) => prefilterOf(term, names));
       const known = prefilters.filter((prefilter) => prefilter !== null);
       const isWhole = known.length === prefilters.length;
       if (known.length === 0 || (tree.node === 'or' && !isWhole)) return null;
@@ -55,17 +58,17 @@ export function prefilterOf(tree: FilterTree): Prefilter | null {
       return { ...joined(tree.node === 'and' ? 'AND' : 'OR', known), exact };
     }
     case 'not': {
-      const prefilter = prefilterOf(tree.term);
+      const prefilter = prefilterOf(tree.term, names);
       if (prefilter === null || !prefilter.exact) return null;
       // NULL counts as false, and its negation as true.
       return { ...prefilter, sql: `(${prefilter.sql}) IS NOT TRUE` };
     }
     case 'intersects':
       return { ...boxCondition(tree), exact: false };
-    default: {
-      const condition = columnCondition(tree);
-      return condition === null ? null : { ...condition, exact: true };
-    }
+    case 'attribute':
+      return names.mayHaveAttribute(tree.name) ? columnCondition(tree) : decided(false);
+    default:
+      return columnCondition(tree);
   }
 }
 
@@ -83,21 +86,28 @@ function boxCondition({ geometry }: IntersectsNode): SqlCondition {
   };
 }
 
-/** Returns an exact condition, which is NULL where evaluation returns false; null if records must be read. */
-function columnCondition(tree: FilterTree): SqlCondition | null {
+/** The same for all products. */
+const decided = (truth: boolean): Prefilter => ({
+  ...{ sql: truth ? 'TRUE' : 'FALSE', values: [] },
+  exact: true,
+});
+
+/** Returns a condition that is NULL where evaluation returns false; null if records must be read. */
+function columnCondition(tree: FilterTree): Prefilter | null {
   if (tree.node === 'text') return nameCondition(tree);
   const column = columnOfCondition(tree);
   if (column === undefined) return null;
   switch (tree.node) {
     case 'comparison':
-      // An absent field is unequal to any value.
+      // No product has a value of another type. An absent field is unequal to any value.
+      if (sqlValue(column, tree.literal) === undefined) return decided(tree.operator === 'ne');
       return compared(column, tree.operator, tree.literal, 'IS NOT');
     case 'attribute':
       // An absent attribute matches no comparison, not even `ne`.
       return attributeCondition(column, tree);
     case 'in': {
-      const values = sqlValues(column, tree.literals);
-      return values === null ? null : oneOf(`p.${column.name}`, values);
+      const condition = oneOf(`p.${column.name}`, sqlValues(column, tree.literals));
+      return { ...condition, exact: tree.literals.every(isExact) };
     }
     default:
       return null;
@@ -112,22 +122,32 @@ export function columnOfCondition(tree: FilterTree): Column | undefined {
   return column?.type === attributeReading(tree.valueKind, tree.literal).type ? column : undefined;
 }
 
-/** Returns the column value of a literal; undefined if evaluation compares differently. */
-export function sqlValue({ type }: Column, literal: Literal): string | number | undefined {
+/** Returns the column value of a literal; undefined for a literal of another type. */
+export function sqlValue(column: Column, literal: Literal): string | number | undefined {
+  const { type } = column;
   if (type === 'date') return literalDate(literal) ?? undefined;
+  if (type === 'boolean') {
+    return literal.type === 'date' ? undefined : (asTruth(literal.value) ?? undefined);
+  }
   if (literal.type !== (type === 'guid' ? 'text' : type)) return undefined;
-  if (literal.type === 'boolean') return Number(literal.value);
   if (literal.type === 'number') return literal.value;
-  return literal.type === 'text' && isWholeInSql(literal.value) ? literal.value : undefined;
+  return literal.type === 'text' ? storedText(column, literal.value) : undefined;
 }
 
-/** Returns the column values of a list; null if one of them cannot be compared in SQL. */
-export function sqlValues(
-  column: Column,
-  literals: readonly Literal[],
-): (string | number)[] | null {
-  const values = literals.map((literal) => sqlValue(column, literal));
-  return values.every((value) => value !== undefined) ? values : null;
+/** Returns the column values of a list, without literals of another type. */
+export function sqlValues(column: Column, literals: readonly Literal[]): (string | number)[] {
+  return literals.flatMap((literal) => sqlValue(column, literal) ?? []);
+}
+
+/** Returns a text as it is in its column. Different texts may be the same there: see `isExact`. */
+function storedText({ name }: Pick<Column, 'name'>, text: string): string {
+  const wellFormed = text.toWellFormed();
+  return name === 'name' ? wellFormed.replaceAll('\0', '\ufffd') : wellFormed;
+}
+
+/** Returns false for a text that may be equal to the column of a product with another text. */
+export function isExact(literal: Literal): boolean {
+  return literal.type !== 'text' || isWholeInSql(literal.value);
 }
 
 export function oneOf(column: string, values: readonly (string | number)[]): SqlCondition {
@@ -149,29 +169,34 @@ function compared(
   operator: ComparisonOperator,
   literal: Literal,
   unequal: 'IS NOT' | '<>',
-): SqlCondition | null {
+): Prefilter | null {
   const value = sqlValue(column, literal);
   const isEquality = operator === 'eq' || operator === 'ne';
+  const exact = isExact(literal);
   if (value === undefined || !(isEquality || isOrdered(column))) return null;
+  if (!exact && operator !== 'eq') return null;
   const sqlOperators = { eq: '=', ne: unequal, lt: '<', le: '<=', gt: '>', ge: '>=' };
-  return { sql: `p.${column.name} ${sqlOperators[operator]} ?`, values: [value] };
+  return { sql: `p.${column.name} ${sqlOperators[operator]} ?`, values: [value], exact };
 }
 
-function attributeCondition(column: Column, tree: AttributeNode): SqlCondition | null {
+function attributeCondition(column: Column, tree: AttributeNode): Prefilter | null {
   const condition = compared(column, tree.operator, tree.literal, '<>');
   const types = [...groupedTypes(tree)];
   if (condition === null || types.length === 0) return condition;
   // One parameter: SQLite limits their number.
   const grouped = `p.${column.name} IN (SELECT value FROM json_each(?))`;
-  return joined('OR', [condition, { sql: grouped, values: [JSON.stringify(types)] }]);
+  const other = { sql: grouped, values: [JSON.stringify(types)] };
+  return { ...joined('OR', [condition, other]), exact: condition.exact };
 }
 
-function nameCondition({ field, function: operation, text }: TextNode): SqlCondition | null {
-  if (field !== 'Name' || !isWholeInSql(text)) return null;
-  if (text === '') return { sql: 'p.name IS NOT NULL', values: [] };
-  if (operation === 'contains') return { sql: 'instr(p.name, ?) > 0', values: [text] };
-  if (operation === 'like') return { sql: 'p.name GLOB ?', values: [globOf(text)] };
+function nameCondition({ field, function: operation, text }: TextNode): Prefilter | null {
+  // Half a surrogate pair may be a part of a character in a name.
+  if (field !== 'Name' || !text.isWellFormed()) return null;
+  if (text === '') return { sql: 'p.name IS NOT NULL', values: [], exact: true };
+  const [stored, exact] = [storedText({ name: 'name' }, text), isWholeInSql(text)];
+  if (operation === 'contains') return { sql: 'instr(p.name, ?) > 0', values: [stored], exact };
+  if (operation === 'like') return { sql: 'p.name GLOB ?', values: [globOf(stored)], exact };
   const characters = Array.from(text).length;
   const part = operation === 'startswith' ? `1, ${characters}` : `-${characters}`;
-  return { sql: `substr(p.name, ${part}) = ?`, values: [text] };
+  return { sql: `substr(p.name, ${part}) = ?`, values: [stored], exact };
 }

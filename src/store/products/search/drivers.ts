@@ -11,9 +11,11 @@ import type {
 } from '../../../domain/filter-tree.ts';
 import { boxesOf, toShape } from '../../../filter/geometry/shape.ts';
 import { groupedTypes } from '../../../filter/product-types.ts';
+import { prepared } from '../../engine/database.ts';
 import { receivedUnits, sensingUnits } from '../product-schema.ts';
 import {
   columnOfCondition,
+  isExact,
   isOrdered,
   isWholeInSql,
   oneOf,
@@ -62,7 +64,7 @@ const columnIndexes: readonly { index: string; column: string; where?: string; s
   ];
 
 /** Returns the drivers for a filter, in any order; none if no index can help. */
-export function driversOf(filter: FilterTree | null, names: NameSample): Driver[] {
+export function driversOf(filter: FilterTree | null, names: KnownNames): Driver[] {
   if (filter === null) return [];
   const terms = filter.node === 'and' ? filter.terms : [filter];
   const ranges = rangesOf(terms);
@@ -102,7 +104,7 @@ function columnDriver(
 }
 
 /** Finds names with the rarest trigrams of the text; names are compared afterwards. */
-function nameDriver(term: TextNode, names: NameSample): Driver | null {
+function nameDriver(term: TextNode, names: KnownNames): Driver | null {
   if (term.field !== 'Name' || term.function === 'like') return null;
   if (Array.from(term.text).length < 3 || !isWholeInSql(term.text)) return null;
   const trigrams = names.rareTrigramsOf(term.text);
@@ -162,7 +164,7 @@ function boundsOf(
 }
 
 /** An `or` has a driver if each of its terms has one. */
-function unionDriver(terms: readonly FilterTree[], names: NameSample): Driver | null {
+function unionDriver(terms: readonly FilterTree[], names: KnownNames): Driver | null {
   const drivers = terms.map((term) => driversOf(term, names)[0]);
   const known = drivers.filter((driver) => driver !== undefined);
   // SQLite allows at most 500 queries in a compound SELECT.
@@ -224,8 +226,7 @@ function rangeOf(term: FilterTree): TermRange | null {
   if (found === undefined) return null;
   const column = found.name;
   if (term.node === 'in') {
-    const values = sqlValues(found, term.literals);
-    return values === null ? null : { column, values };
+    return { column, values: sqlValues(found, term.literals) };
   }
   if (term.node !== 'comparison' && term.node !== 'attribute') return null;
   const value = sqlValue(found, term.literal);
@@ -234,7 +235,7 @@ function rangeOf(term: FilterTree): TermRange | null {
     const grouped = term.node === 'attribute' ? groupedTypes(term) : [];
     return { column, values: [value, ...grouped] };
   }
-  if (!isOrdered(found)) return null;
+  if (!isOrdered(found) || !isExact(term.literal)) return null;
   return term.operator === 'gt' || term.operator === 'ge'
     ? { column, from: value }
     : { column, to: value };
@@ -331,13 +332,16 @@ const sampleSize = 500;
 /** Each further trigram costs a look-up, and narrows less than the one before. */
 const trigramsMax = 3;
 
-export interface NameSample {
+/** Names in the index: a sample of those of products, and those of attributes. */
+export interface KnownNames {
   /** Returns the rarest trigrams of a text of at least three characters. */
   rareTrigramsOf(text: string): string[];
+  /** Returns false if no record has an attribute of this name. */
+  mayHaveAttribute(name: string): boolean;
 }
 
-/** Samples names evenly from the index, once, at the first use. */
-export function createNameSample(database: Database): NameSample {
+/** Samples names of products evenly from the index, once, at the first use. */
+export function createKnownNames(database: Database): KnownNames {
   let names: readonly string[] | undefined;
   return {
     rareTrigramsOf: (text) => {
@@ -352,6 +356,10 @@ export function createNameSample(database: Database): NameSample {
       counted.sort((a, b) => a.count - b.count);
       return counted.slice(0, trigramsMax).map(({ trigram }) => trigram);
     },
+    mayHaveAttribute: (name) => {
+      const sql = 'SELECT 1 FROM product_attribute WHERE name = ?';
+      return prepared(database, sql).get(name) !== undefined;
+    },
   };
 }
 
@@ -362,6 +370,12 @@ export function idRange(index: Database): { first: number; end: number } {
     coalesce((SELECT max(id) FROM product), 0) + 1 AS end`;
   const range = index.prepare<[], { first: number; end: number }>(sql).get();
   return range ?? { first: 1, end: 1 };
+}
+
+/** Yields adjacent windows of all ids. */
+export function* idWindows(index: Database, size: number): Generator<IdWindow> {
+  const { first, end } = idRange(index);
+  for (let after = first - 1; after < end; after += size) yield { after, before: after + size + 1 };
 }
 
 function sampleOf(database: Database): string[] {

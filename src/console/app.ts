@@ -48,6 +48,7 @@ import type { PageParts } from './page/page-route.ts';
 import { addPages, isPagePath } from './page/pages.ts';
 import { productsRoute } from './products-route.ts';
 import {
+  createLane,
   createQueryLine,
   type Environment,
   type QueryLine,
@@ -92,10 +93,12 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   const { products, notifications, summaries, newRequestId } = options;
   const limits = { ...queryLineDefaults, ...options.limits };
   // Each has its own thread, so that neither waits for the other; pages use both.
-  const [notificationLine, productLine] = [createQueryLine(limits), createQueryLine(limits)];
-  const pageLine = createQueryLine(limits);
+  const notificationLine = createQueryLine(limits);
+  // At most one query of products is slow, so that the others pass it between its steps.
+  const slow = createLane(1, limits.waitingMax);
+  const [productLine, pageLine] = [createQueryLine(limits, slow), createQueryLine(limits, slow)];
   // A large answer needs some ten megabytes: one at a time, of any path.
-  const largeLine = createQueryLine({ ...limits, atOnceMax: 1 });
+  const largeLine = createQueryLine({ ...limits, atOnceMax: 1 }, slow);
   const bySize = (line: QueryLine, rows: unknown) =>
     Number(rows) > smallRowsMax ? largeLine : line;
   const { isReadable, share } = shareWith(options.origins ?? []);

@@ -19,12 +19,17 @@ const slowPaths = [
   '/odata/v1/Products?$top=0&$count=true&$filter=Online%20eq%20false',
 ];
 
+/** No query is slow, on a slow machine either. */
+const limits = { ...queryLineDefaults, quickMs: 3_600_000 };
+
 /** Products that keep a search with a filter reading, because nothing matches. */
 function slowProducts() {
   const memory = createMemoryProducts();
   memory.add('Products', ...generatedProducts(3).products);
   const searching = new Set<AbortSignal>();
+  let count = 0;
   const search = async (signal = AbortSignal.abort()): Promise<never> => {
+    count += 1;
     searching.add(signal);
     return new Promise((_, reject) => {
       signal.addEventListener('abort', () => {
@@ -42,7 +47,7 @@ function slowProducts() {
     quickCount: (query, signal) =>
       query.filter === null ? memory.quickCount(query) : search(signal),
   };
-  return { products, searching };
+  return { products, searching, begun: () => count };
 }
 
 /** Sends a request, and disconnects on the signal. */
@@ -55,7 +60,7 @@ function ask({ origin }: Console, path: string): { hangUp(): void } {
 describe('a query whose client hangs up', () => {
   it.each(slowPaths)('does not delay the next one after thirty of them: %s', async (path) => {
     const { products, searching } = slowProducts();
-    const context = await openConsole({ products });
+    const context = await openConsole({ products, limits });
     const clients = Array.from({ length: 30 }, () => ask(context, path));
     await expect.poll(() => searching.size).toBe(queryLineDefaults.atOnceMax);
     for (const { hangUp } of clients) hangUp();
@@ -67,8 +72,10 @@ describe('a query whose client hangs up', () => {
 describe('a query that exceeds its time', () => {
   it.each(slowPaths)('gets 503 with Retry-After, and frees its place: %s', async (path) => {
     const { products, searching } = slowProducts();
-    const limits = { atOnceMax: 1, waitingMax: 1, timeoutMs: 300 };
-    const context = await openConsole({ products, limits });
+    const context = await openConsole({
+      products,
+      limits: { ...limits, atOnceMax: 1, waitingMax: 1, timeoutMs: 300 },
+    });
     const slow = context.get(path);
     await expect.poll(() => searching.size).toBe(1);
     expect(await slow).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
@@ -77,10 +84,58 @@ describe('a query that exceeds its time', () => {
   });
 });
 
+describe('slow queries', () => {
+  it.each(slowPaths)('run one at a time, and others pass them: %s', async (path) => {
+    const { products, searching, begun } = slowProducts();
+    const context = await openConsole({ products, limits: { quickMs: 500, slowMs: 3_600_000 } });
+    const clients = Array.from({ length: 9 }, () => ask(context, path));
+    onTestFinished(() => {
+      for (const { hangUp } of clients) hangUp();
+    });
+    await expect.poll(() => begun() >= 9 && searching.size, { timeout: 15_000 }).toBe(1);
+    const quick = ['/api/products', '/odata/v1/Products/$count', '/stac/search', '/products'];
+    for (const other of quick) expect((await context.get(other)).status).toBe(200);
+    expect(searching.size).toBe(1);
+  });
+
+  it('start again when the slow lane is free, and end with its time', async () => {
+    const started: number[] = [];
+    const free = Promise.withResolvers<void>();
+    const slowWork = (number: number) => async (signal: AbortSignal) => {
+      started.push(number);
+      await Promise.race([
+        free.promise,
+        new Promise((_, reject) => {
+          signal.addEventListener('abort', () => reject(new AppError('cancelled', 'given up')));
+        }),
+      ]);
+      return number;
+    };
+    const line = createQueryLine({ ...limits, atOnceMax: 1, quickMs: 5 });
+    const { signal } = new AbortController();
+    const [first, second] = [line(slowWork(1), signal), line(slowWork(2), signal)];
+    await expect.poll(() => started).toEqual([1, 2]);
+    expect(await line(async () => 'quick', signal)).toBe('quick');
+    free.resolve();
+    expect(await Promise.all([first, second])).toEqual([1, 2]);
+    expect(started).toEqual([1, 2, 2]);
+    const never = () => new Promise(() => undefined);
+    const limited = createQueryLine({ ...limits, quickMs: 5, slowMs: 5 });
+    await expect(limited(never, signal)).rejects.toMatchObject({
+      code: 'unavailable',
+      message: 'The query took too long.',
+      advice: expect.stringContaining('more specific'),
+    });
+    expect(await limited(async () => 'next', signal)).toBe('next');
+  });
+});
+
 it('queries of products do not delay those of notifications', async () => {
   const { products, searching } = slowProducts();
-  const limits = { atOnceMax: 1, waitingMax: 0 };
-  const context = await openConsole({ products, limits });
+  const context = await openConsole({
+    products,
+    limits: { ...limits, atOnceMax: 1, waitingMax: 0 },
+  });
   const slow = ask(context, slowPaths[0] ?? '');
   await expect.poll(() => searching.size).toBe(1);
   expect((await context.get('/api/products')).status).toBe(503);
@@ -102,7 +157,7 @@ describe('a large answer', () => {
     'waits for the large answer of another path, small ones do not: %s',
     async (path) => {
       const { products, searching } = slowProducts();
-      const context = await openConsole({ products, limits: { waitingMax: 0 } });
+      const context = await openConsole({ products, limits: { ...limits, waitingMax: 0 } });
       const slow = ask(context, '/api/products?limit=1000&filter=Online%20eq%20false');
       await expect.poll(() => searching.size).toBe(1);
       expect(await context.get(path)).toMatchObject({
@@ -118,7 +173,7 @@ describe('a large answer', () => {
   );
 
   it('keeps its place until it is sent', async () => {
-    const line = createQueryLine({ atOnceMax: 1, waitingMax: 0, timeoutMs: 5_000 });
+    const line = createQueryLine({ ...limits, atOnceMax: 1, waitingMax: 0 });
     const { signal } = new AbortController();
     const sent = Promise.withResolvers<void>();
     expect(await line(async () => 'first', signal, sent.promise)).toBe('first');
@@ -129,8 +184,7 @@ describe('a large answer', () => {
   });
 
   it('loses its place if its client does not read it in time', async () => {
-    const limits = { atOnceMax: 1, waitingMax: 1, timeoutMs: 5_000, sendMsMax: 20 };
-    const line = createQueryLine(limits);
+    const line = createQueryLine({ ...limits, atOnceMax: 1, waitingMax: 1, sendMsMax: 20 });
     const { signal } = new AbortController();
     await line(async () => 'unread', signal, new Promise(() => undefined));
     expect(await line(async () => 'next', signal)).toBe('next');
@@ -140,7 +194,7 @@ describe('a large answer', () => {
 it('an answer does not stay in memory until the timeout of its query', async () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage: () => void = runInNewContext('gc');
-  const line = createQueryLine({ atOnceMax: 1, waitingMax: 1, timeoutMs: 3_600_000 });
+  const line = createQueryLine({ ...limits, atOnceMax: 1, waitingMax: 1, timeoutMs: 3_600_000 });
   const { signal } = new AbortController();
   const runOne = async () => new WeakRef(await line(async () => ({ text: 'large' }), signal));
   const answer = await runOne();
@@ -161,13 +215,13 @@ describe('work in the queue', () => {
       immediate = setImmediate(next);
     });
     onTestFinished(() => clearImmediate(immediate));
-    const line = createQueryLine({ atOnceMax: 5, waitingMax: 5, timeoutMs: 5_000 });
+    const line = createQueryLine({ ...limits, atOnceMax: 5, waitingMax: 5 });
     const began = Array.from({ length: 10 }, () => line(async () => turn, present));
     expect(new Set(await Promise.all(began)).size).toBe(10);
   });
 
   it('does not start for a client that is gone', async () => {
-    const line = createQueryLine({ atOnceMax: 1, waitingMax: 1, timeoutMs: 5_000 });
+    const line = createQueryLine({ ...limits, atOnceMax: 1, waitingMax: 1 });
     const gone = new AbortController();
     const free = Promise.withResolvers<void>();
     const first = line(() => free.promise, present);
@@ -184,7 +238,7 @@ describe('work in the queue', () => {
   });
 
   it('reports its failure, and frees its place', async () => {
-    const line = createQueryLine({ atOnceMax: 1, waitingMax: 1, timeoutMs: 5_000 });
+    const line = createQueryLine({ ...limits, atOnceMax: 1, waitingMax: 1 });
     for (let i = 0; i < 3; i += 1) {
       await expect(line(() => Promise.reject(new Error('broken')), present)).rejects.toThrow(
         'broken',

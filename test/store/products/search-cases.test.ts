@@ -316,6 +316,23 @@ describe('an aborted query', () => {
   });
 });
 
+it('a query by id passes scans: it waits for a step of each, not for their end', async () => {
+  const { index, find, products } = await openProductContext();
+  const records = Array.from({ length: 5_000 }, (_, i) => ({ Id: `p${i}`, Name: `p${i}` }));
+  await index(...created(...records));
+  const filter = parseFilter('OriginDate gt 2030-01-01').tree;
+  const ended: string[] = [];
+  const scans = [
+    ...[1, 2].map(() => all(products.find({ entity: 'Products', filter }))),
+    products.count({ entity: 'Products', filter }),
+    products.facets({ entity: 'Products', filter }),
+  ].map((scan: Promise<unknown>) => scan.then(() => ended.push('scan')));
+  const found = await find('Products', "Id eq 'p4000'");
+  expect([found.length, ended]).toEqual([1, []]);
+  await Promise.all(scans);
+  expect(ended).toHaveLength(4);
+});
+
 describe('the windows of a walk', () => {
   it('contain each id once, newest first', () => {
     for (const before of [1, 2, 7, 50, 1_000, 20_001]) {

@@ -49,24 +49,28 @@ export interface ThreadData {
 /** Interval of the messages by which a contained thread shows that it is not blocked. */
 const aliveMs = 1_000;
 
-/** Runs this thread. `begin` opens what the operations need, and may throw. `Data` is set by the main thread. */
+/**
+ * Runs this thread. `begin` opens what the operations need, and may throw; calls wait for it. `Data` is set by the main
+ * thread.
+ */
 export function serveThread<Data, Context>(
-  begin: (data: Data, post: (message: ThreadMessage) => void) => Service<Context>,
+  begin: (
+    data: Data,
+    post: (message: ThreadMessage) => void,
+  ) => Service<Context> | Promise<Service<Context>>,
 ): void {
   if (parentPort === null) throw new Error('This file runs as a thread.');
   const port = parentPort;
   const post = (message: ThreadMessage, moved?: ArrayBuffer[]) => port.postMessage(message, moved);
   const { data, isContained }: ThreadData = workerData;
-  if (isContained) {
+  const start = async () => {
+    answerCalls(port, await begin(data as Data, post), post);
+    post({ kind: 'started' });
+    if (!isContained) return;
     const report = () => post({ kind: 'alive', bufferBytes: memoryUsage().arrayBuffers });
     setInterval(report, aliveMs).unref();
-  }
-  try {
-    answerCalls(port, begin(data as Data, post), post);
-    post({ kind: 'started' });
-  } catch (error) {
-    post({ kind: 'failed', error: serializeError(error) });
-  }
+  };
+  start().catch((error: unknown) => post({ kind: 'failed', error: serializeError(error) }));
 }
 
 function answerCalls<Context>(

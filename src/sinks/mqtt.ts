@@ -117,6 +117,7 @@ const mqttSchema = z
  */
 export const mqtt = defineSinkKind({
   hasThread: true,
+  load: loadMqtt,
   fields: {
     /** An MQTT broker. */
     mqtt: mqttSchema.optional(),

@@ -119,6 +119,7 @@ const cannotLoad = (error: unknown) =>
  */
 export const nats = defineSinkKind({
   hasThread: true,
+  load: loadLibrary,
   fields: {
     /** A stream of NATS JetStream. */
     nats: natsSchema.optional(),

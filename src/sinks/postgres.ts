@@ -83,6 +83,7 @@ const postgresSchema = z
 /** Upserts the product of each item, in batches of one transaction. Connects with the first item. */
 export const postgres = defineSinkKind({
   hasThread: true,
+  load: loadPg,
   fields: {
     /** Tables of a PostgreSQL database. */
     postgres: postgresSchema.optional(),

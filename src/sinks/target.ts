@@ -31,11 +31,15 @@ interface TargetKind<Settings, Opening, Checking> {
 }
 
 /** A kind whose targets run in a thread of their own. */
-export type ThreadTargetKind<Settings> = TargetKind<
-  Settings,
-  Pick<OpenContext, 'name' | 'timeoutMs' | 'nowUs' | 'urls'>,
-  Omit<CheckContext, 'findProgram'>
->;
+export interface ThreadTargetKind<Settings>
+  extends TargetKind<
+    Settings,
+    Pick<OpenContext, 'name' | 'timeoutMs' | 'nowUs' | 'urls'>,
+    Omit<CheckContext, 'findProgram'>
+  > {
+  /** Imports the client library. */
+  load(): Promise<unknown>;
+}
 
 export type TargetFinding = Omit<Finding, 'check'>;
 

@@ -48,14 +48,19 @@ export const result = (name: string, value: string, ...notices: Buffer[]): Buffe
 export const warning = (code: string, text: string, routine: string): Buffer =>
   message('N', 'SWARNING\0', `C${code}\0`, `M${text}\0`, `R${routine}\0`, '\0');
 
-/** Answers that end or block the client library, or use any memory. */
+/** Answers for which the client library never returns. */
+export const blockingAnswers: [name: string, bytes: Buffer][] = [
+  ['an error without a body', Buffer.from('4500000004', 'hex')],
+  ['an error without an end', message('E', 'SERROR')],
+  ['a notice without an end', message('N', 'SWARNING\0', 'C')],
+];
+
+/** Answers that end the client library, or use any memory. */
 export const hostileAnswers: [name: string, bytes: Buffer | { flood: Buffer }, reason: string][] = [
   ['a login with gss', message('R', int32(7)), 'it requires a login without a password'],
   ['a login with an unknown method', message('R', int32(99)), 'it requires a login without'],
   ['a row of length 0', Buffer.from('4400000000', 'hex'), 'invalid length'],
   ['a message without a body', Buffer.from('4400000004', 'hex'), 'invalid message'],
-  ['an error without a body', Buffer.from('4500000004', 'hex'), 'blocked the client library'],
-  ['an error without an end', message('E', 'SERROR'), 'blocked the client library'],
   ['a declared 2 GB message', { flood: Buffer.from('447fffffff', 'hex') }, 'invalid length'],
   ['a declared 4 GB message', { flood: Buffer.from('53ffffffff', 'hex') }, 'invalid length'],
   ['a row with -1 columns', message('D', int16(-1)), 'invalid message'],

@@ -1,14 +1,19 @@
 /** Servers of the shared log: answers that end or block the client library, and warnings. No PostgreSQL is needed. */
 import { randomUUID } from 'node:crypto';
-import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { openConnections } from '../../src/shared-log/connection.ts';
 import { openSharedLog } from '../../src/shared-log/postgres-log.ts';
 import { passSeconds } from '../helpers/fast-seconds.ts';
 import { answerOnce, measureDelay, startHostileServer } from '../helpers/hostile-server.ts';
-import { hostileAnswers, result, startStub, warning } from '../helpers/postgres-bytes.ts';
+import {
+  blockingAnswers,
+  hostileAnswers,
+  result,
+  startStub,
+  warning,
+} from '../helpers/postgres-bytes.ts';
 
 const silent = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
-beforeEach(passSeconds);
 
 /** Opens connections to a server that answers each statement. */
 async function connect(answer: (sql: string) => Buffer) {
@@ -18,10 +23,26 @@ async function connect(answer: (sql: string) => Buffer) {
   return { ...connections, log };
 }
 
+const answersToLogin = [
+  ...hostileAnswers.map(([name, bytes, reason]) => ({ name, bytes, reason })),
+  ...blockingAnswers.map(([name, bytes]) => ({
+    name,
+    bytes,
+    reason: 'blocked the client library',
+  })),
+];
+
+const inStatements = [
+  { name: 'a message without a body', bytes: Buffer.from('4400000004', 'hex'), blocks: false },
+  { name: 'a row of length 0', bytes: Buffer.from('4400000000', 'hex'), blocks: false },
+  { name: 'an error without a body', bytes: Buffer.from('4500000004', 'hex'), blocks: true },
+];
+
 describe('a hostile server', () => {
-  it.each(hostileAnswers)(
-    'that answers the login with %s is an error',
-    async (_, bytes, reason) => {
+  it.each(answersToLogin)(
+    'that answers the login with $name is an error',
+    async ({ bytes, reason }) => {
+      if (reason.startsWith('blocked')) passSeconds();
       const port = await startHostileServer(answerOnce(bytes));
       const delayMs = measureDelay();
       const opened = openSharedLog({
@@ -35,18 +56,16 @@ describe('a hostile server', () => {
     },
   );
 
-  const inStatements = hostileAnswers.filter(([name]) =>
-    ['a message without a body', 'an error without a body', 'a row of length 0'].includes(name),
-  );
-
   it.each(inStatements)(
-    'that answers a statement with %s leaves its result unknown',
-    async (_, bytes) => {
-      let answer = bytes as Buffer;
+    'that answers a statement with $name leaves its result unknown',
+    async ({ bytes, blocks }) => {
+      const endFastSeconds = blocks ? passSeconds() : () => undefined;
+      let answer: Buffer = bytes;
       const { query } = await connect(() => answer);
       await expect(query('SELECT $1', ['x'])).rejects.toMatchObject({
         ...{ code: 'unavailable', facts: { unknown: true, sqlState: '' } },
       });
+      endFastSeconds();
       answer = result('value', 'works');
       // A thread that failed is started again after a delay.
       await expect
@@ -56,12 +75,11 @@ describe('a hostile server', () => {
   );
 
   it.each(inStatements)(
-    'that sends %s to the connection that listens is noticed',
-    async (_, bytes) => {
+    'that sends $name to the connection that listens is noticed',
+    async ({ bytes, blocks }) => {
+      if (blocks) passSeconds();
       const { listen } = await connect((sql) =>
-        /LISTEN/.test(sql)
-          ? Buffer.concat([result('value', ''), bytes as Buffer])
-          : result('pid', '7'),
+        /LISTEN/.test(sql) ? Buffer.concat([result('value', ''), bytes]) : result('pid', '7'),
       );
       const onEnd = vi.fn();
       await listen('news', { onMessage: () => undefined, onEnd }).catch(onEnd);

@@ -1,10 +1,10 @@
 /** Servers of sinks whose answers end or block the client library, or use any memory: a failed delivery. */
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkSinks, openTarget, type SinkTarget } from '../../src/sinks/registry.ts';
 import type { OpenContext } from '../../src/sinks/target.ts';
 import { passSeconds } from '../helpers/fast-seconds.ts';
 import { answerOnce, measureDelay, startHostileServer } from '../helpers/hostile-server.ts';
-import { hostileAnswers } from '../helpers/postgres-bytes.ts';
+import { blockingAnswers, hostileAnswers } from '../helpers/postgres-bytes.ts';
 import { mqttTarget } from './mqtt-target.ts';
 import { postgresTarget } from './postgres-database.ts';
 import { definition, messageUrls } from './sink-definition.ts';
@@ -58,14 +58,22 @@ async function expectFailures(
 
 const never = new AbortController().signal;
 
-beforeEach(passSeconds);
-
 describe('answers of', () => {
   it('a PostgreSQL server make deliveries, tests and checks fail, not the process', async () => {
     const cases = hostileAnswers.map(async ([name, bytes, reason]) => {
       const port = await startHostileServer(answerOnce(bytes));
       const target = postgresTarget(`postgres://u:p@127.0.0.1:${port}/gis`);
       return [name, target, reason] as [string, SinkTarget, string];
+    });
+    await expectFailures(await Promise.all(cases));
+  }, 120_000);
+
+  it('a PostgreSQL server that block the client library, too', async () => {
+    passSeconds();
+    const cases = blockingAnswers.map(async ([name, bytes]) => {
+      const port = await startHostileServer(answerOnce(bytes));
+      const target = postgresTarget(`postgres://u:p@127.0.0.1:${port}/gis`);
+      return [name, target, 'blocked the client library'] as [string, SinkTarget, string];
     });
     await expectFailures(await Promise.all(cases));
   }, 120_000);

@@ -25,7 +25,7 @@ export interface OrderTerm {
 
 interface OrderedQuery {
   entity: Entity;
-  /** One or two terms. Products that are equal in all of them are in the order of receipt, in the last direction. */
+  /** Terms, one or two. Products that are equal in all of them are in the order of receipt, in the last direction. */
   order?: OrderTerm | readonly OrderTerm[] | undefined;
 }
 

@@ -91,16 +91,7 @@ const sameOrigin = ['Cross-Origin-Resource-Policy', 'same-origin'] as const;
 /** Builds the app. It changes nothing: it has GET, HEAD, and a POST that queries by list. */
 export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   const { products, notifications, summaries, newRequestId } = options;
-  const limits = { ...queryLineDefaults, ...options.limits };
-  // Each has its own thread, so that neither waits for the other; pages use both.
-  const notificationLine = createQueryLine(limits);
-  // At most one query of products is slow, so that the others pass it between its steps.
-  const slow = createLane(1, limits.waitingMax);
-  const [productLine, pageLine] = [createQueryLine(limits, slow), createQueryLine(limits, slow)];
-  // A large answer needs some ten megabytes: one at a time, of any path.
-  const largeLine = createQueryLine({ ...limits, atOnceMax: 1 }, slow);
-  const bySize = (line: QueryLine, rows: unknown) =>
-    Number(rows) > smallRowsMax ? largeLine : line;
+  const { notificationLine, productLine, pageLine, largeLine, bySize } = createLines(options);
   const { isReadable, share } = shareWith(options.origins ?? []);
   const guard = createConsoleGuard({ ...options, isReadable });
   const addresses = createAddresses(options.consoleUrl, isPagePath);
@@ -172,6 +163,20 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   app.notFound((c) => notFound(c.req.path, newRequestId()));
   app.onError((thrown, c) => answerFailure(thrown, c.req, options));
   return app;
+}
+
+/** Creates the lines of queries. Each kind has its own thread, so that neither waits for the other; pages use both. */
+function createLines(options: Pick<ConsoleOptions, 'limits'>) {
+  const limits = { ...queryLineDefaults, ...options.limits };
+  const notificationLine = createQueryLine(limits);
+  // At most one query of products is slow, so that the others pass it between its steps.
+  const slow = createLane(1, limits.waitingMax);
+  const [productLine, pageLine] = [createQueryLine(limits, slow), createQueryLine(limits, slow)];
+  // A large answer needs some ten megabytes: one at a time, of any path.
+  const largeLine = createQueryLine({ ...limits, atOnceMax: 1 }, slow);
+  const bySize = (line: QueryLine, rows: unknown) =>
+    Number(rows) > smallRowsMax ? largeLine : line;
+  return { notificationLine, productLine, pageLine, largeLine, bySize };
 }
 
 /** Logs an error, and answers it in the format of its path. */

@@ -28,7 +28,7 @@ const listMax = 1_000;
 /** Coordinates of filters: longitude, latitude. */
 const crs84 = 'http://www.opengis.net/def/crs/OGC/1.3/CRS84';
 
-/** A list of two: the index answers more only by reading all products again for each page. */
+/** Maximum number of fields: one, and another for its ties. */
 const sortFieldsMax = 2;
 
 const sortable: Readonly<Record<string, OrderTerm['by']>> = {

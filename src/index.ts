@@ -34,7 +34,7 @@ import { openStore as openStoreAt } from './store/store.ts';
 export { geojsonFile } from './config/geojson-file.ts';
 export { defineConfig, type EarshotConfig } from './config/subscriptions-file.ts';
 export { AppError, type ErrorCode, isAppError } from './domain/app-error.ts';
-export type { Geometry } from './domain/filter-tree.ts';
+export type { AnyGeometry, Geometry } from './domain/filter-tree.ts';
 export type { Fault } from './domain/notification.ts';
 export type {
   Delivery,

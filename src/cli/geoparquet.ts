@@ -5,7 +5,7 @@
 import { constants, zstdCompressSync } from 'node:zlib';
 import type { ColumnSource, SchemaElement } from 'hyparquet-writer';
 import { millisecondOf } from '../domain/dates.ts';
-import type { Box, Geometry } from '../domain/filter-tree.ts';
+import type { AnyGeometry, Box } from '../domain/filter-tree.ts';
 import { type productFields, type productLinkFields, toProductLinks } from '../domain/json-rows.ts';
 import type { FoundProduct, ProductRow } from '../domain/products.ts';
 import type { toTextJson } from '../domain/summaries.ts';
@@ -194,14 +194,14 @@ interface Footprints {
 /** Collects the columns `geometry` and `bbox`. */
 function createFootprints({ geojsonToWkb }: Library) {
   // The type of the library has mutable lists, but it only reads them.
-  const toWkb = geojsonToWkb as unknown as (geometry: Geometry) => Uint8Array;
+  const toWkb = geojsonToWkb as unknown as (geometry: AnyGeometry) => Uint8Array;
   const types = new Set<string>();
   let extent: Box | null = null;
   let bytes = 0;
   let geometries: (Uint8Array | null)[] = [];
   let boxes: (Record<(typeof boxFields)[number], number> | null)[] = [];
   return {
-    add(footprint: Geometry | null) {
+    add(footprint: AnyGeometry | null) {
       const geometry = footprint === null ? null : toGeoJson(footprint);
       const box = geometry === null ? null : boxOf(geometry);
       if (geometry === null || box === null) {
@@ -230,7 +230,7 @@ function createFootprints({ geojsonToWkb }: Library) {
 }
 
 /** Returns the extent of the coordinates: all longitudes for a geometry cut at the antimeridian. Null without any. */
-function boxOf(geometry: Geometry): Box | null {
+function boxOf(geometry: AnyGeometry): Box | null {
   const box = extentOf(positionsOf(geometry));
   return box.west <= box.east && box.south <= box.north ? box : null;
 }

@@ -63,7 +63,15 @@ const rowFields = productFields.pick({
 
 const footprint = rowFields.extend({
   geometry: z
-    .object({ type: z.string(), coordinates: z.array(z.unknown()).readonly() })
+    .object({
+      type: z.string(),
+      coordinates: z.array(z.unknown()).readonly().optional(),
+      geometries: z
+        .array(z.unknown())
+        .readonly()
+        .optional()
+        .describe('Instead of coordinates, if the type is GeometryCollection.'),
+    })
     .describe(
       `GeoJSON, split at the antimeridian. Simplified to at most about ${displayLimits.positions} positions.`,
     ),

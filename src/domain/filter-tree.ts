@@ -108,6 +108,13 @@ export type Geometry =
   | { readonly type: 'Polygon'; readonly coordinates: Rings }
   | { readonly type: 'MultiPolygon'; readonly coordinates: readonly Rings[] };
 
+/** Any geometry of GeoJSON (RFC 7946): footprints of records may also be lines, and collections. */
+export type AnyGeometry =
+  | Geometry
+  | { readonly type: 'LineString'; readonly coordinates: readonly Position[] }
+  | { readonly type: 'MultiLineString'; readonly coordinates: readonly (readonly Position[])[] }
+  | { readonly type: 'GeometryCollection'; readonly geometries: readonly AnyGeometry[] };
+
 /** A bounding box that does not cross the antimeridian: -180 <= west <= east <= 180. */
 export interface Box {
   west: number;

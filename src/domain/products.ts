@@ -6,7 +6,7 @@
  * 1970, UTC.
  */
 import { z } from 'zod';
-import type { Box, Entity, FilterTree, Geometry, Position } from './filter-tree.ts';
+import type { AnyGeometry, Box, Entity, FilterTree, Position } from './filter-tree.ts';
 import type { OrderTerm, ProductKey } from './product-order.ts';
 
 /** A row of the index. Null: not in the record. */
@@ -49,7 +49,7 @@ export interface FoundProduct {
    * Only if the query asks for footprints; null without one. An outline is GeoJSON, simplified for maps. An exact
    * footprint is as in the record.
    */
-  footprint?: Geometry | null;
+  footprint?: AnyGeometry | null;
 }
 
 export interface ProductQuery {

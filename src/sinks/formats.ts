@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { formatDateUs } from '../domain/dates.ts';
 import { toGeoJson } from '../filter/geometry/geojson.ts';
+import { polygonsOf } from '../filter/geometry/ring.ts';
 import { type ProductRecord, partOf, textOrNull } from '../filter/product-record.ts';
 import { type ProductView, productView } from '../filter/product-view.ts';
 import type { SinkDocument } from './document.ts';
@@ -125,8 +126,7 @@ function wis2Geometry(view: ProductView) {
   if (geometry === null) return null;
   const written = toGeoJson(geometry);
   if (written.type === 'Point') return written;
-  if (written.type === 'MultiPoint') return null;
-  const polygons = written.type === 'Polygon' ? [written.coordinates] : written.coordinates;
+  const polygons = written.type === 'GeometryCollection' ? [] : polygonsOf(written);
   const [coordinates = [], ...others] = polygons;
   const isPolygon = coordinates.length > 0 && coordinates.every((ring) => ring.length >= 4);
   return isPolygon && others.length === 0 ? { type: 'Polygon' as const, coordinates } : null;

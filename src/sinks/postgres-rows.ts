@@ -1,6 +1,6 @@
 /** Rows of PostgreSQL sinks, and the statements that write them: a product's row changes only to a newer state. */
 import { formatDateUs, readDateUs } from '../domain/dates.ts';
-import type { Geometry, Rings } from '../domain/filter-tree.ts';
+import type { AnyGeometry, Rings } from '../domain/filter-tree.ts';
 import { toGeoJson } from '../filter/geometry/geojson.ts';
 import { factsOfRecord } from '../filter/product-facts.ts';
 import { type ProductRecord, textOrNull } from '../filter/product-record.ts';
@@ -105,11 +105,17 @@ function recordFields({ value, productName }: SinkDocument): Row {
   };
 }
 
-function footprintOf(record: ProductRecord): Geometry | null {
+function footprintOf(record: ProductRecord): AnyGeometry | null {
   const view = productView(record);
   const geometry = view.geometry();
-  if (geometry === null || view.footprint() === null) return null;
-  const valid = toGeoJson(geometry);
+  return geometry === null || view.footprint() === null ? null : storableOf(toGeoJson(geometry));
+}
+
+function storableOf(valid: AnyGeometry): AnyGeometry | null {
+  if (valid.type === 'GeometryCollection') {
+    const geometries = valid.geometries.flatMap((one) => storableOf(one) ?? []);
+    return geometries.length === 0 ? null : { ...valid, geometries };
+  }
   if (valid.type === 'Polygon') {
     const rings = ringsWithArea(valid.coordinates);
     return rings.length === 0 ? null : { ...valid, coordinates: rings };

@@ -8,10 +8,12 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { writeGeoParquet } from '../../src/cli/geoparquet.ts';
-import type { Geometry } from '../../src/domain/filter-tree.ts';
+import type { AnyGeometry } from '../../src/domain/filter-tree.ts';
 import type { FoundProduct } from '../../src/domain/products.ts';
-import { toGeoJson } from '../../src/filter/geometry/geojson.ts';
-import { arbitraryAreas } from '../filter/geometry/arbitrary-areas.ts';
+import { footprintOf } from '../../src/filter/footprint.ts';
+import { extentOf, toGeoJson } from '../../src/filter/geometry/geojson.ts';
+import { positionsOf } from '../../src/filter/geometry/ring.ts';
+import { arbitraryFootprints } from '../filter/geometry/arbitrary-areas.ts';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { foundProduct } from '../summary/facts/found-product.ts';
 import { expectRefusal, printed, printedJson, version } from './fake-io.ts';
@@ -40,26 +42,13 @@ async function geoOf(bytes: Uint8Array) {
   return JSON.parse(String(row?.text));
 }
 
-/** Converts well-known text as DuckDB writes it. */
-function geometryOf(text: unknown): Geometry | null {
-  if (text === null) return null;
-  const [, word = '', body = ''] = /^(\w+) (.*)$/.exec(String(text)) ?? [];
-  const names = { POINT: 'Point', MULTIPOINT: 'MultiPoint', POLYGON: 'Polygon' } as const;
-  const type = names[word as keyof typeof names] ?? 'MultiPolygon';
-  const lists = body.replaceAll(/([^\s(),]+) ([^\s(),]+)/g, '[$1,$2]');
-  const coordinates = JSON.parse(lists.replaceAll('(', '[').replaceAll(')', ']'));
-  return { type, coordinates: type === 'Point' ? coordinates[0] : coordinates };
-}
+/** Reads well-known text as DuckDB writes it. */
+const geometryOf = (text: unknown) => footprintOf({ Footprint: text });
 
-function extentOf(geometry: Geometry | null) {
+function boxOf(geometry: AnyGeometry | null) {
   if (geometry === null) return null;
-  const numbers = geometry.coordinates.flat(3) as number[];
-  const [xs, ys] = [0, 1].map((axis) => numbers.filter((_, i) => i % 2 === axis));
-  const [x = [], y = []] = [xs, ys];
-  return {
-    ...{ xmin: Math.min(...x), ymin: Math.min(...y) },
-    ...{ xmax: Math.max(...x), ymax: Math.max(...y) },
-  };
+  const { west, south, east, north } = extentOf(positionsOf(geometry));
+  return { xmin: west, ymin: south, xmax: east, ymax: north };
 }
 
 const text = 'VARCHAR';
@@ -97,7 +86,7 @@ async function rowsOf(bytes: Uint8Array): Promise<Record<string, unknown>[]> {
 }
 
 interface Feature {
-  geometry: Geometry | null;
+  geometry: AnyGeometry | null;
   properties: Record<string, unknown>;
 }
 
@@ -116,6 +105,12 @@ const special: Sample[] = [
   { id: guid('72'), name: 'S3A_POLE.SEN3', area: 'POLYGON ((0 80, 120 80, -120 80, 0 80))' },
   { id: guid('73'), name: 'POINT.SAFE', area: 'POINT (7 51)' },
   { id: guid('76'), name: 'FAR', fields: { ContentDate: farDates } },
+  { id: guid('78'), name: 'LINE.SEN3', area: 'LINESTRING (179 0, -179 1)' },
+  {
+    id: guid('77'),
+    name: 'MIXED',
+    area: 'GEOMETRYCOLLECTION (POINT (7 51), LINESTRING (7 5, 8 5))',
+  },
   { id: guid('74'), name: 'FRACTION', fields: { Attributes: [orbit(12.5)] } },
   { id: guid('75'), name: 'LARGE', fields: { ContentLength: 2 ** 53, Attributes: [orbit(1e300)] } },
 ];
@@ -165,7 +160,7 @@ describe.skipIf(real.length === 0)('a file of real records', async () => {
         orbitNumber: Number.isSafeInteger(orbitNumber) ? orbitNumber : null,
         sizeBytes: Number.isSafeInteger(sizeBytes) ? sizeBytes : null,
         geometry,
-        bbox: extentOf(geometry),
+        bbox: boxOf(geometry),
       };
     });
     expect(rows).toEqual(expected);
@@ -180,7 +175,13 @@ describe.skipIf(real.length === 0)('a file of real records', async () => {
       columns: {
         geometry: {
           encoding: 'WKB',
-          geometry_types: ['MultiPolygon', 'Point', 'Polygon'],
+          geometry_types: [
+            'GeometryCollection',
+            'MultiLineString',
+            'MultiPolygon',
+            'Point',
+            'Polygon',
+          ],
           orientation: 'counterclockwise',
           bbox,
           covering: { bbox: Object.fromEntries(covering) },
@@ -315,7 +316,7 @@ const { row } = foundProduct({});
 /** Returns a product at a second and a place of its own. */
 function productAt(position: number): FoundProduct {
   const coordinates = [position / 1_000, position / 1_000 + 1] as const;
-  const footprint: Geometry = { type: 'Point', coordinates };
+  const footprint: AnyGeometry = { type: 'Point', coordinates };
   return { row: { ...row, position, sensingStartUs: position * 1e6 }, record: {}, footprint };
 }
 
@@ -345,7 +346,7 @@ describe('the row groups', () => {
 
   it('end early for large footprints', async () => {
     const corners = Array.from({ length: 100_000 }, (_, i) => [i / 1e5, (i * i) / 1e10] as const);
-    const footprint: Geometry = { type: 'MultiPoint', coordinates: corners };
+    const footprint: AnyGeometry = { type: 'MultiPoint', coordinates: corners };
     const output = createOutput();
     const many = async function* () {
       for (let i = 0; i < 17; i += 1) yield { ...productAt(i), footprint };
@@ -372,11 +373,12 @@ describe('any footprint', () => {
     const latitude = fc.double({ min: -90, max: 90, noNaN: true }).map((one) => one || 0);
     const position = fc.tuple(degrees, latitude);
     const ring = fc.array(position, { minLength: 3, maxLength: 8 });
-    const one: fc.Arbitrary<Geometry> = fc.oneof(
-      arbitraryAreas,
-      position.map((coordinates): Geometry => ({ type: 'Point', coordinates })),
-      ring.map((coordinates): Geometry => ({ type: 'MultiPoint', coordinates })),
-      ring.map((outline): Geometry => ({ type: 'Polygon', coordinates: [outline] })),
+    const one: fc.Arbitrary<AnyGeometry> = fc.oneof(
+      arbitraryFootprints,
+      position.map((coordinates): AnyGeometry => ({ type: 'Point', coordinates })),
+      ring.map((coordinates): AnyGeometry => ({ type: 'MultiPoint', coordinates })),
+      ring.map((coordinates): AnyGeometry => ({ type: 'LineString', coordinates })),
+      ring.map((outline): AnyGeometry => ({ type: 'Polygon', coordinates: [outline] })),
     );
     const footprints = fc.sample(one, 1_000);
     const output = createOutput();
@@ -389,9 +391,8 @@ describe('any footprint', () => {
       return { geometry: geometryOf(geometry), bbox };
     });
     const expected = footprints.map((footprint) => {
-      const converted = toGeoJson(footprint);
-      const geometry = converted.coordinates.length === 0 ? null : converted;
-      return { geometry, bbox: extentOf(geometry) };
+      const geometry = footprintOf({ GeoFootprint: toGeoJson(footprint) });
+      return { geometry, bbox: boxOf(geometry) };
     });
     expect(found).toEqual(expected);
   });

@@ -3,6 +3,8 @@ import { Command } from 'commander';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { addProductFlags, compileFlags } from '../../src/cli/product-flags.ts';
+import type { AnyGeometry } from '../../src/domain/filter-tree.ts';
+import { positionsOf } from '../../src/filter/geometry/ring.ts';
 import { productView } from '../../src/filter/product-view.ts';
 import { collectionId, collectionOfView } from '../../src/filter/stac/collections.ts';
 import { cql2Text, type Filter } from '../filter/stac/arbitrary-cql2.ts';
@@ -260,9 +262,10 @@ function during(
 }
 
 /** A box around a position of the footprint. */
-function around(geometry: { coordinates: unknown } | null): fc.Arbitrary<Condition>[] {
-  const [x, y] = [geometry?.coordinates].flat(4).map(Number);
-  if (geometry === null || x === undefined || y === undefined) return [];
+function around(geometry: AnyGeometry | null): fc.Arbitrary<Condition>[] {
+  const [position] = geometry === null ? [] : positionsOf(geometry);
+  if (position === undefined) return [];
+  const [x, y] = position;
   return [
     fc.double({ min: 0.1, max: 8, noNaN: true }).map((size) => {
       const round = (value: number) => Math.round(value * 1_000) / 1_000;

@@ -4,15 +4,16 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Position } from '../../src/domain/filter-tree.ts';
+import type { AnyGeometry, Position } from '../../src/domain/filter-tree.ts';
 import { checkFilter } from '../../src/filter/check.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
 import { toGeoJson } from '../../src/filter/geometry/geojson.ts';
 import { shapesIntersect } from '../../src/filter/geometry/intersects.ts';
+import { positionsOf } from '../../src/filter/geometry/ring.ts';
 import { boxesOf, toShape } from '../../src/filter/geometry/shape.ts';
 import { collectionOf } from '../../src/filter/product-record.ts';
 import { productView } from '../../src/filter/product-view.ts';
-import { ring } from './geometry/places.ts';
+import { box, point, polygon, ring } from './geometry/places.ts';
 
 const attribute = (name: string, value: unknown, kind = 'String') => ({
   '@odata.type': `#OData.CSC.${kind}Attribute`,
@@ -73,6 +74,27 @@ describe('a view of a record', () => {
     ['MULTIPOINT (3 1, 5 5)', 'MultiPoint'],
     ['POINT (3 1)', 'Point'],
     ['POINT (3e0 1.0 250)', 'Point'],
+    ['LINESTRING (0 1, 9 1)', 'LineString'],
+    ['linestring(2 0,4 2)', 'LineString'],
+    ['MULTILINESTRING ((0 9, 9 9), (3 1, 3 2))', 'MultiLineString'],
+    ['POLYGON Z ((0 0 5, 4 0 5, 4 4 5, 0 0 5))', 'Polygon'],
+    ['POLYGONZ((0 0 5, 4 0 5, 4 4 5, 0 0 5))', 'Polygon'],
+    [
+      'MULTIPOLYGON ZM (((0 0 1 2, 4 0 1 2, 4 4 1 2, 0 0 1 2)), ((9 9 1 2, 8 8 1 2, 9 8 1 2, 9 9 1 2)))',
+      'MultiPolygon',
+    ],
+    ['LINESTRING M (0 1 7, 9 1 8)', 'LineString'],
+    ['MULTIPOINT Z ((3 1 0), (5 5 0))', 'MultiPoint'],
+    ['GEOMETRYCOLLECTION (POINT (9 9), LINESTRING (0 1, 9 1))', 'GeometryCollection'],
+    [
+      'GEOMETRYCOLLECTION Z (POINT Z (9 9 1), POLYGON Z ((0 0 1, 4 0 1, 4 4 1, 0 0 1)))',
+      'GeometryCollection',
+    ],
+    [
+      'GEOMETRYCOLLECTION (POINT (9 9), POINT EMPTY, GEOMETRYCOLLECTION (POINT (3 1)))',
+      'MultiPoint',
+    ],
+    ['GEOMETRYCOLLECTION (POLYGON ((0 0, 4 0, 4 4, 0 0)), LINESTRING EMPTY)', 'Polygon'],
   ])('reads the footprint %s', (wkt, type) => {
     const view = productView({ Footprint: text(wkt) });
     const place = toShape({ type: 'Point', coordinates: [3, 1] });
@@ -81,11 +103,43 @@ describe('a view of a record', () => {
     expect(footprint !== null && shapesIntersect(footprint, place)).toBe(true);
   });
 
-  it('uses GeoFootprint when the text cannot be parsed', () => {
-    const point = { type: 'Point', coordinates: [1, 2] };
-    const texts = [text('POINT (x)'), text('LINESTRING (0 0, 1 1)')];
-    for (const footprint of [null, undefined, 7, '', ...texts]) {
-      expect(productView({ Footprint: footprint, GeoFootprint: point }).geometry()).toEqual(point);
+  it.each([
+    "geography'SRID=4326;LINESTRING (10 45, 12 47)'",
+    "  geography'srid = 4326 ; LINESTRING(10 45,12 47)' ",
+    "geometry'SRID=4326;LINESTRING (10 45, 12 47)'",
+    'SRID=4326;LINESTRING (10 45, 12 47)',
+    'LINESTRING (10 45, 12 47)',
+  ])('reads the text %s', (Footprint) => {
+    const coordinates = ring('10 45, 12 47');
+    expect(productView({ Footprint }).geometry()).toEqual({ type: 'LineString', coordinates });
+  });
+
+  it.each<AnyGeometry>([
+    point(1, 2),
+    { type: 'LineString', coordinates: ring('10 45, 12 47') },
+    { type: 'MultiLineString', coordinates: [ring('10 45, 12 47'), ring('0 0, 1 1, 2 0')] },
+    { type: 'MultiPoint', coordinates: ring('10 45, 12 47') },
+    { type: 'GeometryCollection', geometries: [point(1, 2), polygon(box(0, 0, 1, 1))] },
+  ])('uses GeoFootprint %j, whatever the text is', (geojson) => {
+    for (const footprint of [null, undefined, 7, '', text('POINT (x)'), text('POINT (50 50)')]) {
+      const view = productView({ Footprint: footprint, GeoFootprint: geojson });
+      expect(view.geometry()).toEqual(geojson);
+    }
+  });
+
+  it('uses the text when GeoFootprint cannot be read', () => {
+    const lists = [
+      [],
+      [[1, 2]],
+      [
+        [1, 2],
+        ['a', 3],
+      ],
+    ];
+    const broken = lists.map((coordinates) => ({ type: 'LineString', coordinates }));
+    for (const geojson of [null, 5, ...broken, { type: 'GeometryCollection', geometries: [{}] }]) {
+      const view = productView({ Footprint: text('POINT (3 1)'), GeoFootprint: geojson });
+      expect(view.geometry()).toEqual(point(3, 1));
     }
   });
 
@@ -101,9 +155,23 @@ describe('a view of a record', () => {
       expect(productView({ GeoFootprint: geojson }).footprint()).toBeNull();
     }
     const cut = ['POLYGON', 'POLYGON ()', 'POLYGON ((0 0, 1))', 'POINT (1 2'];
-    for (const wkt of [...cut, 'POLYGON EMPTY', '[1]']) {
-      expect(productView({ Footprint: text(wkt) }).footprint()).toBeNull();
+    const empty = [
+      'POLYGON EMPTY',
+      'POINT Z EMPTY',
+      'GEOMETRYCOLLECTION EMPTY',
+      'LINESTRING (1 2)',
+    ];
+    const other = [
+      '[1]',
+      'CIRCULARSTRING (0 0, 1 1, 2 0)',
+      'POINT (1 2) POINT (3 4)',
+      'POINT (1e999 2)',
+    ];
+    const nested = `${'GEOMETRYCOLLECTION ('.repeat(20_000)}POINT (1 2)${')'.repeat(20_000)}`;
+    for (const wkt of [...cut, ...empty, ...other, nested]) {
+      expect(productView({ Footprint: text(wkt) }).geometry()).toBeNull();
     }
+    expect(productView({ Footprint: "geography'SRID=3857;POINT (1 2)'" }).geometry()).toBeNull();
   });
 
   it('accepts any JSON', () => {
@@ -244,7 +312,7 @@ describe('a footprint made to stall', () => {
       const coordinates = [[...positions, ...end, ...positions.slice(0, 1)]];
       const written = timed(() => toGeoJson({ type: 'Polygon', coordinates }));
       expect(written.type).toBe('MultiPolygon');
-      expect(written.coordinates.flat(2).length).toBeGreaterThan(count);
+      expect(positionsOf(written).length).toBeGreaterThan(count);
     }
   });
 });

@@ -203,6 +203,7 @@ describe('a WIS2 Notification Message', () => {
       record({ Footprint: polygon(crossing) }),
       record({ Footprint: polygon(circle) }),
       record({ Footprint: "geography'SRID=4326;MULTIPOINT ((1 2), (3 4))'" }),
+      record({ Footprint: 'LINESTRING (1 2, 3 4)' }),
       record({ Footprint: 'nonsense' }),
       record({
         Footprint: polygon([
@@ -218,7 +219,7 @@ describe('a WIS2 Notification Message', () => {
       }),
     ]);
     expect(made.map(({ geometry }) => geometry?.type ?? null)).toEqual([
-      ...Array(7).fill(null),
+      ...Array(8).fill(null),
       ...['Point', 'Polygon'],
     ]);
     expect(made[0].properties).toMatchObject({ datetime: null });

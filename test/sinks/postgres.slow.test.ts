@@ -104,12 +104,16 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
     const [counts] = await query<Row>(
       url,
       `SELECT count(*) FILTER (WHERE ST_Area(footprint) > 0) > 40 AS has_footprints,
+         (SELECT string_agg(ST_AsText(footprint), ';' ORDER BY product_id) FROM earshot_products
+          WHERE ST_Dimension(footprint) = 1) AS lines,
          count(*) FILTER (WHERE product_name = 'thin' AND footprint IS NULL) AS thin,
          (SELECT indexdef FROM pg_indexes WHERE indexname = 'earshot_products_footprint') AS index
        FROM earshot_products`,
     );
     expect(counts).toEqual({
       has_footprints: true,
+      lines:
+        'MULTILINESTRING((170 -10,180 5),(-180 5,-170 20));GEOMETRYCOLLECTION(POINT(10 45),LINESTRING(11 45,12 47))',
       thin: '3',
       index: expect.stringContaining('USING gist'),
     });

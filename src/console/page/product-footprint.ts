@@ -1,7 +1,7 @@
 /** The footprint on the page of a product, with links to the products around it. */
 import { html } from 'hono/html';
 import { isAppError } from '../../domain/app-error.ts';
-import type { Geometry } from '../../domain/filter-tree.ts';
+import type { AnyGeometry } from '../../domain/filter-tree.ts';
 import { productNameText } from '../../domain/product-cells.ts';
 import type { FoundProduct, ProductRow } from '../../domain/products.ts';
 import { intersects } from '../../filter/builder.ts';
@@ -35,7 +35,7 @@ function areaText({ west, south, east, north }: ReturnType<typeof boxesOf>[numbe
 }
 
 /** Links to the products around, and to this one on the map; without a filter for a footprint that none may contain. */
-function neighbourLinks(row: ProductRow, footprint: Geometry, nowUs: number): Html {
+function neighbourLinks(row: ProductRow, footprint: AnyGeometry, nowUs: number): Html {
   const filter = areaFilter(footprint);
   const untilUs = row.receivedAtUs + neighbourPeriodUs;
   const map = linkTo('/map', {
@@ -52,7 +52,7 @@ function neighbourLinks(row: ProductRow, footprint: Geometry, nowUs: number): Ht
 /** Neighbours are received so long before and after a product. */
 const neighbourPeriodUs = 12 * 3_600_000_000;
 
-function areaFilter(footprint: Geometry): string | undefined {
+function areaFilter(footprint: AnyGeometry): string | undefined {
   try {
     return printFilter(intersects(footprint).tree);
   } catch (error) {
@@ -62,7 +62,7 @@ function areaFilter(footprint: Geometry): string | undefined {
 }
 
 /** Returns the view of the map in which a footprint is about 300 pixels wide or high. */
-function viewOf(footprint: Geometry): string | undefined {
+function viewOf(footprint: AnyGeometry): string | undefined {
   const centre = centreOf(footprint);
   if (centre === null) return undefined;
   const boxes = boxesOf(toShape(footprint));

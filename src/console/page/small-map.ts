@@ -1,7 +1,7 @@
 /** A small map of footprints as SVG, drawn by the server. */
 import { html } from 'hono/html';
-import type { Geometry, Rings } from '../../domain/filter-tree.ts';
-import { pointsOf, polygonsOf, positionsOf } from '../../filter/geometry/ring.ts';
+import type { AnyGeometry, Position } from '../../domain/filter-tree.ts';
+import { partsOf, positionsOf } from '../../filter/geometry/ring.ts';
 import type { Assets } from './assets.ts';
 import { round } from './charts.ts';
 import type { Html } from './markup.ts';
@@ -10,7 +10,7 @@ export interface MapItem {
   title: string;
   href: string;
   /** As a product of the index has it: GeoJSON. */
-  footprint: Geometry | null | undefined;
+  footprint: AnyGeometry | null | undefined;
 }
 
 /** Draws footprints in plate carrée. With `fit`, the map shows only the area around them. */
@@ -28,22 +28,20 @@ ${shapes.map(({ geometry, href, title }) => html`<a href="${href}" tabindex="-1"
 </svg>`;
 }
 
-function shapeOf(geometry: Geometry): Html {
-  const points = pointsOf(geometry);
-  if (points.length > 0) {
-    return html`${points.map(([x, y]) => html`<circle class="footprint" cx="${round(x)}" cy="${round(-y)}" r="1"/>`)}`;
-  }
-  const d = polygonsOf(geometry).flat().map(ringPath).join('');
-  return html`<path class="footprint" fill-rule="evenodd" d="${d}"/>`;
+function shapeOf(geometry: AnyGeometry): Html {
+  const { points, lines, polygons } = partsOf(geometry);
+  const outlines = [...polygons.flat().map((ring) => `${pathOf(ring)}Z`), ...lines.map(pathOf)];
+  return html`${points.map(([x, y]) => html`<circle class="footprint" cx="${round(x)}" cy="${round(-y)}" r="1"/>`)}
+${outlines.length > 0 && html`<path class="footprint" fill-rule="evenodd" d="${outlines.join('')}"/>`}`;
 }
 
-const ringPath = (ring: Rings[number]) =>
-  `M${ring.map(([x, y]) => `${hundredth(x)},${hundredth(-y)}`).join(' ')}Z`;
+const pathOf = (positions: readonly Position[]) =>
+  `M${positions.map(([x, y]) => `${hundredth(x)},${hundredth(-y)}`).join(' ')}`;
 
 const hundredth = (degrees: number) => Math.round(degrees * 100) / 100;
 
 /** Returns the view around geometries, twice as wide as high, at least 40 degrees wide. */
-function areaOf(geometries: readonly Geometry[]): string {
+function areaOf(geometries: readonly AnyGeometry[]): string {
   const positions = geometries.flatMap(positionsOf);
   if (positions.length === 0) return '-180 -90 360 180';
   const xs = positions.map(([x]) => x);

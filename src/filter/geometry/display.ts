@@ -1,34 +1,35 @@
 /** Geometries for maps: bounded in size, whatever a record contains. */
-import type { Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
+import type { AnyGeometry, Ring, Rings } from '../../domain/filter-tree.ts';
 import { toGeoJson } from './geojson.ts';
-import { pointsOf, polygonsOf } from './ring.ts';
+import { joinParts, partsOf } from './ring.ts';
 
 export const displayLimits = {
   points: 100,
-  /** Outlines and holes; outlines come first. */
+  /** Outlines and holes; outlines come first. Also the number of lines. */
   rings: 64,
-  /** Positions of all rings. Real footprints have up to some hundreds. */
+  /** Positions of all rings and lines. Real footprints have up to some hundreds. */
   positions: 2_000,
 };
 
-/** Shortest length of a simplified ring, in positions. */
+/** Shortest length of a simplified ring or line, in positions. */
 const ringPositionsMin = 16;
 
 /**
  * Returns a geometry as GeoJSON, cut at the antimeridian, rounded to 11 m, and simplified beyond `displayLimits`: long
- * rings lose positions in equal steps, further parts are left out.
+ * rings and lines lose positions in equal steps, further parts are left out.
  */
-export function toDisplayGeometry(geometry: Geometry): Geometry {
-  const points = pointsOf(geometry);
-  if (points.length > 0) {
-    const coordinates = points.slice(0, displayLimits.points);
-    return rounded(toGeoJson(points.length === 1 ? geometry : { type: 'MultiPoint', coordinates }));
-  }
-  const polygons = withFewRings(polygonsOf(geometry));
-  const rings = polygons.flat().length;
-  const most = Math.max(ringPositionsMin, Math.floor(displayLimits.positions / rings));
-  const coordinates = polygons.map((polygon) => polygon.map((ring) => thinned(ring, most)));
-  return rounded(toGeoJson({ type: 'MultiPolygon', coordinates }));
+export function toDisplayGeometry(geometry: AnyGeometry): AnyGeometry {
+  const parts = partsOf(geometry);
+  const polygons = withFewRings(parts.polygons);
+  const lines = parts.lines.slice(0, displayLimits.rings);
+  const paths = polygons.flat().length + lines.length;
+  const most = Math.max(ringPositionsMin, Math.floor(displayLimits.positions / paths));
+  const simplified = joinParts({
+    points: parts.points.slice(0, displayLimits.points),
+    lines: lines.map((line) => thinned(line, most)),
+    polygons: polygons.map((polygon) => polygon.map((ring) => thinned(ring, most))),
+  });
+  return rounded(joinParts(partsOf(toGeoJson(simplified))));
 }
 
 function withFewRings(polygons: readonly Rings[]): Rings[] {
@@ -47,27 +48,18 @@ function thinned(ring: Ring, most: number): Ring {
   return ring.filter((_, i) => i % step === 0 || i === ring.length - 1);
 }
 
-function rounded(geometry: Geometry): Geometry {
-  const near = ([x, y]: Position): Position => [digits(x), digits(y)];
-  const ring = (positions: Ring) => positions.map(near);
-  switch (geometry.type) {
-    case 'Point':
-      return { type: 'Point', coordinates: near(geometry.coordinates) };
-    case 'MultiPoint':
-      return { type: 'MultiPoint', coordinates: ring(geometry.coordinates) };
-    case 'Polygon':
-      return { type: 'Polygon', coordinates: geometry.coordinates.map(ring) };
-    case 'MultiPolygon': {
-      const [only, ...others] = geometry.coordinates;
-      if (only !== undefined && others.length === 0) {
-        return { type: 'Polygon', coordinates: only.map(ring) };
-      }
-      return {
-        type: 'MultiPolygon',
-        coordinates: geometry.coordinates.map((one) => one.map(ring)),
-      };
-    }
+function rounded(geometry: AnyGeometry): AnyGeometry {
+  if (geometry.type === 'GeometryCollection') {
+    return { ...geometry, geometries: geometry.geometries.map(rounded) };
   }
+  // The nesting stays.
+  return { ...geometry, coordinates: roundedNumbers(geometry.coordinates) } as AnyGeometry;
 }
 
-const digits = (degrees: number) => Math.round(degrees * 10_000) / 10_000;
+type Numbers = number | readonly Numbers[];
+
+function roundedNumbers(value: Numbers): Numbers {
+  return typeof value === 'number'
+    ? Math.round(value * 10_000) / 10_000
+    : value.map(roundedNumbers);
+}

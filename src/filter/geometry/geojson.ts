@@ -1,7 +1,14 @@
 /** Reads GeoJSON of users (RFC 7946), and writes geometries as GeoJSON for maps. */
 import { z } from 'zod';
 import { AppError } from '../../domain/app-error.ts';
-import type { Box, Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
+import type {
+  AnyGeometry,
+  Box,
+  Geometry,
+  Position,
+  Ring,
+  Rings,
+} from '../../domain/filter-tree.ts';
 import { shapesIntersect } from './intersects.ts';
 import {
   clampedLatitude,
@@ -13,6 +20,7 @@ import {
   snappedLongitude,
   turnsOf,
   type UnwrappedRing,
+  unwrapPath,
   unwrapRing,
 } from './ring.ts';
 import { type Shape, toShape } from './shape.ts';
@@ -110,14 +118,23 @@ function refuse(message: string): never {
 
 /**
  * Converts to valid GeoJSON: rings closed, outlines counter-clockwise and holes clockwise, cut at the antimeridian
- * (then a MultiPolygon), with coordinates within 180 and 90 degrees.
+ * (then with several parts), with coordinates within 180 and 90 degrees.
  */
-export function toGeoJson(geometry: Geometry): Geometry {
+export function toGeoJson(geometry: Geometry): Geometry;
+export function toGeoJson(geometry: AnyGeometry): AnyGeometry;
+export function toGeoJson(geometry: AnyGeometry): AnyGeometry {
   switch (geometry.type) {
     case 'Point':
       return { type: 'Point', coordinates: pointWithin(geometry.coordinates) };
     case 'MultiPoint':
       return { type: 'MultiPoint', coordinates: geometry.coordinates.map(pointWithin) };
+    case 'LineString': {
+      const parts = lineParts(geometry.coordinates);
+      if (parts.length === 1) return { type: 'LineString', coordinates: parts[0] ?? [] };
+      return { type: 'MultiLineString', coordinates: parts };
+    }
+    case 'MultiLineString':
+      return { type: 'MultiLineString', coordinates: geometry.coordinates.flatMap(lineParts) };
     case 'Polygon': {
       const parts = polygonParts(geometry.coordinates);
       if (parts.length < 2) return { type: 'Polygon', coordinates: parts[0] ?? [] };
@@ -125,12 +142,22 @@ export function toGeoJson(geometry: Geometry): Geometry {
     }
     case 'MultiPolygon':
       return { type: 'MultiPolygon', coordinates: geometry.coordinates.flatMap(polygonParts) };
+    case 'GeometryCollection':
+      return { type: 'GeometryCollection', geometries: geometry.geometries.map(toGeoJson) };
   }
 }
 
 function pointWithin([longitude, latitude]: Position): Position {
   const isWithin = Math.abs(longitude) <= 180;
   return [isWithin ? longitude : snappedLongitude(longitude), clampedLatitude(latitude)];
+}
+
+/** Cuts a line at the antimeridian; a part that only touches it is left out. */
+function lineParts(line: readonly Position[]): (readonly Position[])[] {
+  const parts = splitPath(line, unwrapPath(line));
+  const long = parts.filter((part) => part.length > 1);
+  // A line without length.
+  return long.length > 0 ? long : [[...(parts[0] ?? []), ...(parts[0] ?? [])]];
 }
 
 function polygonParts(polygon: Rings): Rings[] {
@@ -239,7 +266,7 @@ function cutRings(polygon: Rings): CutRings {
     const pole = enclosedPole(unwrapped);
     // A pole inside two rings is outside of the polygon.
     if (pole !== null && !poles.delete(pole)) poles.add(pole);
-    const [first, ...others] = partsOfRing(ring, unwrapped);
+    const [first, ...others] = splitPath(closedRing(ring), unwrapped);
     const last = others.pop();
     if (first === undefined) continue;
     if (last === undefined) whole.push(first);
@@ -253,11 +280,11 @@ function cutRings(polygon: Rings): CutRings {
   return { whole, pieces: joinChains(chains) };
 }
 
-/** Splits the positions of a ring at each crossing of the antimeridian. */
-function partsOfRing(ring: Ring, { xs, ys }: UnwrappedRing): Position[][] {
+/** Splits positions at each crossing of the antimeridian. */
+function splitPath(path: readonly Position[], { xs, ys }: UnwrappedRing): Position[][] {
   let part: Position[] = [];
   const parts = [part];
-  for (const [i, [longitude]] of closedRing(ring).entries()) {
+  for (const [i, [longitude]] of path.entries()) {
     const [x = 0, y = 0] = [xs[i], ys[i]];
     const strip = turnsOf(x);
     const [fromX = x, fromY = y] = [xs[i - 1], ys[i - 1]];

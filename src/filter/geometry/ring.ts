@@ -1,5 +1,5 @@
 /** Rings in the plane: longitudes are continuous across the antimeridian. */
-import type { Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
+import type { AnyGeometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
 
 /**
  * Longitudes are multiples of 2^-40 degrees, a tenth of a micrometre on the ground. So adding whole turns is exact,
@@ -15,20 +15,65 @@ export interface UnwrappedRing {
   readonly turns: number;
 }
 
-/** Polygons of a geometry; empty for points. */
-export function polygonsOf(geometry: Geometry): readonly Rings[] {
+/** Polygons of a geometry; empty without any. */
+export function polygonsOf(geometry: AnyGeometry): readonly Rings[] {
   if (geometry.type === 'Polygon') return [geometry.coordinates];
+  if (geometry.type === 'GeometryCollection') return geometry.geometries.flatMap(polygonsOf);
   return geometry.type === 'MultiPolygon' ? geometry.coordinates : [];
 }
 
-/** Points of a geometry; empty for polygons. */
-export function pointsOf(geometry: Geometry): readonly Position[] {
+/** Lines of a geometry; empty without any. */
+export function linesOf(geometry: AnyGeometry): readonly (readonly Position[])[] {
+  if (geometry.type === 'LineString') return [geometry.coordinates];
+  if (geometry.type === 'GeometryCollection') return geometry.geometries.flatMap(linesOf);
+  return geometry.type === 'MultiLineString' ? geometry.coordinates : [];
+}
+
+/** Points of a geometry; empty without any. Corners are not points. */
+export function pointsOf(geometry: AnyGeometry): readonly Position[] {
   if (geometry.type === 'Point') return [geometry.coordinates];
+  if (geometry.type === 'GeometryCollection') return geometry.geometries.flatMap(pointsOf);
   return geometry.type === 'MultiPoint' ? geometry.coordinates : [];
 }
 
-export function positionsOf(geometry: Geometry): readonly Position[] {
-  return [...pointsOf(geometry), ...polygonsOf(geometry).flat(2)];
+export function positionsOf(geometry: AnyGeometry): readonly Position[] {
+  return [...pointsOf(geometry), ...linesOf(geometry).flat(), ...polygonsOf(geometry).flat(2)];
+}
+
+/** Parts of a geometry by kind. */
+interface Parts {
+  points: readonly Position[];
+  lines: readonly (readonly Position[])[];
+  polygons: readonly Rings[];
+}
+
+export function partsOf(geometry: AnyGeometry): Parts {
+  return {
+    points: pointsOf(geometry),
+    lines: linesOf(geometry),
+    polygons: polygonsOf(geometry),
+  };
+}
+
+/** Returns the geometry of these parts: a collection only if they differ in kind. */
+export function joinParts({ points, lines, polygons }: Parts): AnyGeometry {
+  const [point, line, polygon] = [points[0], lines[0], polygons[0]];
+  const geometries: AnyGeometry[] = [];
+  if (points.length > 1) geometries.push({ type: 'MultiPoint', coordinates: points });
+  else if (point !== undefined) geometries.push({ type: 'Point', coordinates: point });
+  if (lines.length > 1) geometries.push({ type: 'MultiLineString', coordinates: lines });
+  else if (line !== undefined) geometries.push({ type: 'LineString', coordinates: line });
+  if (polygons.length > 1) geometries.push({ type: 'MultiPolygon', coordinates: polygons });
+  else if (polygon !== undefined) geometries.push({ type: 'Polygon', coordinates: polygon });
+  const [only, ...others] = geometries;
+  return only !== undefined && others.length === 0
+    ? only
+    : { type: 'GeometryCollection', geometries };
+}
+
+/** Returns a line as a ring that returns the same way: it has edges, but no area. */
+export function lineRing(line: readonly Position[]): Ring {
+  return [...line, ...line.slice(0, -1).toReversed()];
 }
 
 /** Rounds a longitude to the grid, within -180 to 180 degrees; both limits stay unchanged. */
@@ -68,7 +113,11 @@ export function closedRing(ring: Ring): Ring {
  * way, across the antimeridian. An edge of exactly 360 degrees stays: a side of a rectangle round the globe.
  */
 export function unwrapRing(ring: Ring): UnwrappedRing {
-  const positions = closedRing(ring);
+  return unwrapPath(closedRing(ring));
+}
+
+/** Converts positions to the plane, like those of a ring. */
+export function unwrapPath(positions: readonly Position[]): UnwrappedRing {
   const xs = new Float64Array(positions.length);
   const ys = new Float64Array(positions.length);
   let before = 0;

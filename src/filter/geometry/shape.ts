@@ -1,9 +1,11 @@
 /** A geometry prepared for spatial queries, with continuous longitudes. */
 import Flatbush from 'flatbush';
-import type { Box, Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
+import type { AnyGeometry, Box, Position, Ring, Rings } from '../../domain/filter-tree.ts';
 import {
   clampedLatitude,
   enclosedPole,
+  lineRing,
+  linesOf,
   pointsOf,
   polygonsOf,
   snappedLongitude,
@@ -13,7 +15,7 @@ import {
 } from './ring.ts';
 
 /**
- * A polygon with its holes, and its extent: `west` is within -180 and 180 except for unusual rings; a width of 360 or
+ * A line, or a polygon with its holes, and its extent: `west` is within -180 and 180 except for unusual rings; a width of 360 or
  * more is the whole globe. It contains the points on its edges, and those inside an odd number of rings.
  */
 export interface Region extends Readonly<Box> {
@@ -44,14 +46,17 @@ export interface Shape {
  * Prepares a geometry (semantics: docs of `unwrapRing` and `outlineOf`). Accepts all rings: closes open ones, and
  * applies the even-odd rule to self-intersecting ones. Never throws.
  */
-export function toShape(geometry: Geometry): Shape {
+export function toShape(geometry: AnyGeometry): Shape {
   const points = pointsOf(geometry)
     .filter(isFinitePosition)
     .flatMap(([longitude, latitude]) => {
       const x = snappedLongitude(longitude);
       return [x === 180 ? -180 : x, clampedLatitude(latitude)];
     });
-  const regions = polygonsOf(geometry).flatMap(regionsOf);
+  const regions = [
+    ...polygonsOf(geometry).flatMap((rings) => regionsOf(rings, outlineOf)),
+    ...linesOf(geometry).flatMap((line) => regionsOf([line], outlineOfLine)),
+  ];
   const hasPoint = (latitude: number) => points.some((y, i) => i % 2 === 1 && y === latitude);
   return {
     points,
@@ -70,11 +75,11 @@ function isFinitePosition([longitude, latitude]: Position): boolean {
   return Number.isFinite(longitude) && Number.isFinite(latitude);
 }
 
-/** Returns the region of a polygon; none if it has no outline, an invalid value, or no area. */
-function regionsOf(rings: Rings): Region[] {
+/** Returns the region of a polygon or a line; none if it has no outline, an invalid value, or no area. */
+function regionsOf(rings: Rings, toOutline: (ring: Ring) => Outline): Region[] {
   if (rings[0] === undefined || rings[0].length === 0) return [];
   if (!rings.every((ring) => ring.every(isFinitePosition))) return [];
-  const outlines = rings.filter((ring) => ring.length > 0).map(outlineOf);
+  const outlines = rings.filter((ring) => ring.length > 0).map(toOutline);
   const northInside = outlines.filter((one) => one.northInside).length % 2 === 1;
   const southInside = outlines.filter((one) => one.southInside).length % 2 === 1;
   const [first] = outlines;
@@ -148,6 +153,12 @@ function outlineOf(ring: Ring): Outline {
     northInside: (pole === 'north') !== alongNorth,
     southInside: (pole === 'south') !== alongSouth,
   };
+}
+
+/** Returns the edges of a line in both directions, so that no point is between them. */
+function outlineOfLine(line: Ring): Outline {
+  const edges = edgesOf(unwrapRing(lineRing(line)), false, false);
+  return { edges, northInside: false, southInside: false };
 }
 
 /** Checks whether the edges that lie on a pole's latitude make a full turn. */
@@ -256,7 +267,7 @@ function smallestCover(ranges: readonly Range[]): Range {
 }
 
 /** Returns the centre of the bounding box of a geometry; null for none, or an empty one. */
-export function centreOf(geometry: Geometry | null | undefined): Position | null {
+export function centreOf(geometry: AnyGeometry | null | undefined): Position | null {
   const [first, second] = geometry ? boxesOf(toShape(geometry)) : [];
   if (first === undefined) return null;
   // The second box is the part beyond the antimeridian.

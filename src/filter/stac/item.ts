@@ -1,11 +1,11 @@
 /** STAC items (STAC 1.0.0) of products. */
 import type { StacItem, StacLink } from 'stac-ts';
 import { formatDateUs } from '../../domain/dates.ts';
-import type { Geometry } from '../../domain/filter-tree.ts';
+import type { AnyGeometry } from '../../domain/filter-tree.ts';
 import { toProductLinks } from '../../domain/json-rows.ts';
 import type { FoundProduct } from '../../domain/products.ts';
 import { extentOf, toGeoJson } from '../geometry/geojson.ts';
-import { positionsOf } from '../geometry/ring.ts';
+import { joinParts, partsOf, positionsOf } from '../geometry/ring.ts';
 import { boxesOf, toShape } from '../geometry/shape.ts';
 import { partOf } from '../product-record.ts';
 import { type ProductView, productView } from '../product-view.ts';
@@ -40,7 +40,7 @@ export function toStacItem(product: FoundProduct, options: ItemOptions): StacIte
     stac_extensions: extensionsOf(properties),
     id: row.productId,
     collection,
-    geometry: bbox === null ? null : split,
+    geometry: bbox === null || split === null ? null : withoutCollection(split),
     ...(bbox === null ? {} : { bbox }),
     properties,
     links: linksOf(row.productId, collection, options),
@@ -52,7 +52,7 @@ export function toStacItem(product: FoundProduct, options: ItemOptions): StacIte
  * Returns west, south, east, north of a split geometry; null for an empty one. West is greater than east across the
  * antimeridian (RFC 7946, 5.2).
  */
-function boxOf(split: Geometry): number[] | null {
+function boxOf(split: AnyGeometry): number[] | null {
   const positions = positionsOf(split);
   if (positions.length === 0) return null;
   const { west, south, east, north } = extentOf(positions);
@@ -64,6 +64,13 @@ function boxOf(split: Geometry): number[] | null {
   const inWest = extentOf(positions.filter(([x]) => x > middle));
   const inEast = extentOf(positions.filter(([x]) => x <= middle));
   return [inWest.west, south, inEast.east, north];
+}
+
+/** Returns the areas of a collection, else its lines: the schema of items permits no collection. */
+function withoutCollection(geometry: AnyGeometry): AnyGeometry {
+  if (geometry.type !== 'GeometryCollection') return geometry;
+  const { lines, polygons } = partsOf(geometry);
+  return joinParts({ points: [], lines: polygons.length > 0 ? [] : lines, polygons });
 }
 
 function propertiesOf({ row }: FoundProduct, view: ProductView) {

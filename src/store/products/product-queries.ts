@@ -1,7 +1,7 @@
 /** Runs queries for products on the connections of one thread. */
 import type { Database } from 'better-sqlite3';
 import { isAppError } from '../../domain/app-error.ts';
-import type { Geometry } from '../../domain/filter-tree.ts';
+import type { AnyGeometry } from '../../domain/filter-tree.ts';
 import type { ProductKey } from '../../domain/product-order.ts';
 import type {
   FoundProduct,
@@ -245,18 +245,18 @@ export function matches(
 const emptyView = productView({});
 
 /** Returns a product with only its stored footprint: enough for conditions on the footprint. */
-function footprintView(geometry: Geometry | null): ProductView {
+function footprintView(geometry: AnyGeometry | null): ProductView {
   const shape = geometry === null ? null : toShape(geometry);
   return { ...emptyView, geometry: () => geometry, footprint: () => shape };
 }
 
 /** Returns the stored footprint of a candidate, as in its record; null without one. */
-export function geometryOf({ footprint = null }: Candidate): Geometry | null {
+export function geometryOf({ footprint = null }: Candidate): AnyGeometry | null {
   return footprint === null ? null : footprintGeometry(footprint);
 }
 
 /** An outline is bounded here, so that no footprint delays the main thread, or fills the memory of this one. */
-function footprintOf(candidate: Candidate, { footprints }: ProductQuery): Geometry | null {
+function footprintOf(candidate: Candidate, { footprints }: ProductQuery): AnyGeometry | null {
   const geometry = geometryOf(candidate);
   return geometry === null || footprints === 'exact' ? geometry : toDisplayGeometry(geometry);
 }

@@ -1,16 +1,18 @@
 /** Form of footprints in the index: compact, because they would otherwise be a third of its size. */
-import type { Geometry } from '../../domain/filter-tree.ts';
+import type { AnyGeometry } from '../../domain/filter-tree.ts';
 
-/** Differences of coordinates, or JSON for coordinates with more decimals. */
+/** Differences of coordinates, or JSON for coordinates with more decimals and for collections. */
 export type StoredFootprint = Uint8Array | string;
 
 /** Types with the nesting of their coordinates: 0 is one position. */
 const nestings = [
   ['Point', 0],
   ['MultiPoint', 1],
+  ['LineString', 1],
+  ['MultiLineString', 2],
   ['Polygon', 2],
   ['MultiPolygon', 3],
-] as const satisfies readonly (readonly [Geometry['type'], number])[];
+] as const satisfies readonly (readonly [AnyGeometry['type'], number])[];
 
 /** Footprints of the catalogue have six decimals, those of Sentinel-2 twelve. */
 const unitsPerDegree = [1e6, 1e12] as const;
@@ -21,12 +23,14 @@ type Nested = number | readonly Nested[];
  * Returns the number of type and unit, then each list with its length before it. A position is its difference from the
  * one before, three to six bytes for each axis.
  */
-export function storedFootprint(geometry: Geometry): StoredFootprint {
+export function storedFootprint(geometry: AnyGeometry): StoredFootprint {
   return compact(geometry, 0) ?? compact(geometry, 1) ?? JSON.stringify(geometry);
 }
 
-/** Returns null if a coordinate is not a multiple of the unit, or out of range. */
-function compact({ type, coordinates }: Geometry, unit: 0 | 1): Uint8Array | null {
+/** Returns null for a collection, and if a coordinate is not a multiple of the unit, or out of range. */
+function compact(geometry: AnyGeometry, unit: 0 | 1): Uint8Array | null {
+  if (geometry.type === 'GeometryCollection') return null;
+  const { type, coordinates } = geometry;
   const number = nestings.findIndex(([name]) => name === type);
   const scale = unitsPerDegree[unit];
   const bytes = [unit * nestings.length + number];
@@ -47,9 +51,9 @@ function compact({ type, coordinates }: Geometry, unit: 0 | 1): Uint8Array | nul
 }
 
 /** Returns the geometry that was stored. */
-export function footprintGeometry(stored: StoredFootprint): Geometry {
+export function footprintGeometry(stored: StoredFootprint): AnyGeometry {
   // Written by `storedFootprint` from a geometry, as is the other form.
-  if (typeof stored === 'string') return JSON.parse(stored) as Geometry;
+  if (typeof stored === 'string') return JSON.parse(stored) as AnyGeometry;
   const [first = 0] = stored;
   const [type, nesting] = nestings[first % nestings.length] ?? nestings[0];
   const scale = unitsPerDegree[first < nestings.length ? 0 : 1];
@@ -61,7 +65,7 @@ export function footprintGeometry(stored: StoredFootprint): Geometry {
     y += next();
     return [x / scale, y / scale];
   };
-  return { type, coordinates: read(nesting) } as Geometry;
+  return { type, coordinates: read(nesting) } as AnyGeometry;
 }
 
 /** Adds an integer in groups of seven bits, the lowest first; the sign is the lowest bit. */

@@ -1,9 +1,15 @@
 /** A footprint in the plane: cut along the antimeridian, within 180 and 90 degrees. */
-import type { Box, Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
+import type { AnyGeometry, Box, Position, Ring, Rings } from '../../domain/filter-tree.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
-import { pointsOf, polygonsOf, positionsOf } from '../../filter/geometry/ring.ts';
+import {
+  lineRing,
+  linesOf,
+  pointsOf,
+  polygonsOf,
+  positionsOf,
+} from '../../filter/geometry/ring.ts';
 
-/** A polygon with its holes, and its extent. */
+/** A polygon with its holes, or a line as a ring without area, and its extent. */
 export interface Part extends Box {
   readonly rings: Rings;
   /** Edges of all rings, flat: x and y of the start, x and y of the end. */
@@ -24,13 +30,15 @@ const ringsMax = 20;
 const pointsMax = 100;
 
 /** Null if the geometry is empty, has invalid numbers, or exceeds the limits. */
-export function footprintOf(geometry: Geometry): Footprint | null {
+export function footprintOf(geometry: AnyGeometry): Footprint | null {
   const corners = positionsOf(geometry);
-  if (corners.length > cornersMax || polygonsOf(geometry).flat().length > ringsMax) return null;
+  const rings = [...polygonsOf(geometry).flat(), ...linesOf(geometry)];
+  if (corners.length > cornersMax || rings.length > ringsMax) return null;
   if (!corners.every((position) => position.every(Number.isFinite))) return null;
   const clean = toGeoJson(geometry);
   const points = pointsOf(clean);
-  const parts = polygonsOf(clean).filter(([outline]) => (outline?.length ?? 0) > 0);
+  const lines = linesOf(clean).map((line) => [lineRing(line)]);
+  const parts = [...polygonsOf(clean), ...lines].filter(([ring]) => (ring?.length ?? 0) > 0);
   // A footprint that crosses the antimeridian many times is cut into many parts.
   if (points.length > pointsMax || parts.length > ringsMax) return null;
   return points.length + parts.length === 0 ? null : { parts: parts.map(partOf), points };

@@ -1,5 +1,5 @@
 /** Finds the place names of a footprint, from bundled data. */
-import type { Geometry, Position } from '../../domain/filter-tree.ts';
+import type { AnyGeometry, Position } from '../../domain/filter-tree.ts';
 import { nearPlaces, openCities, suburbs } from './cities.ts';
 import { crossingsAt, type Footprint, footprintOf, type Part } from './footprint.ts';
 import {
@@ -14,7 +14,7 @@ import { openCountries, openSeas, otherCountryNames } from './regions.ts';
 
 export interface Places {
   /** Null for an unusable geometry. */
-  placeOf(geometry: Geometry): Place | null;
+  placeOf(geometry: AnyGeometry): Place | null;
   /**
    * Returns true if these words, in lower case, are the full name of a country, sea, ocean or city that placeOf
    * can return, of a suburb of 100,000 or more people, or another common name of a country. Ignores accents.
@@ -153,10 +153,10 @@ interface Piece {
 
 /** Returns at least one sample. A footprint without area is sampled along its edges. */
 function samplesOf(footprint: Footprint, areaSquareKm: number): Sample[] {
-  const { points } = footprint;
-  if (points.length > 0) return points.map((position) => ({ position, weight: 1 }));
-  const pieces = piecesOf(footprint.parts, areaSquareKm);
-  if (pieces.length === 0) return alongEdges(footprint.parts);
+  const { points, parts } = footprint;
+  if (parts.length === 0) return points.map((position) => ({ position, weight: 1 }));
+  const pieces = piecesOf(parts, areaSquareKm);
+  if (pieces.length === 0) return alongEdges(parts);
   const sum = pieces.reduce((total, { width }) => total + width, 0);
   return pieces.flatMap(({ latitude, west, east, width }) => {
     const count = Math.max(1, Math.round((target * width) / sum));

@@ -96,6 +96,26 @@ it('a footprint of any type has rings; a point is a small square around it', () 
       plateCarree,
     ),
   ).toHaveLength(2);
+  const line = ringsOf(
+    {
+      type: 'LineString',
+      coordinates: [
+        [0, 0],
+        [4, 4],
+      ],
+    },
+    plateCarree,
+  );
+  expect(line).toHaveLength(1);
+  const corners = positionsOf(line[0]?.points ?? []);
+  // Half of a twentieth of a degree on each side, at a right angle.
+  expect(corners).toHaveLength(4);
+  for (const [x, y] of corners) expect(Math.abs(x + y) / Math.SQRT2).toBeCloseTo(0.05, 9);
+  const geometries = [
+    { type: 'MultiLineString' as const, coordinates: [ring, ring] },
+    { type: 'Point' as const, coordinates: [7, 46] as const },
+  ];
+  expect(ringsOf({ type: 'GeometryCollection', geometries }, plateCarree)).toHaveLength(3);
 });
 
 describe('the colour of a footprint', () => {

@@ -114,6 +114,46 @@ describe('the page of a product', () => {
   });
 });
 
+it.each([
+  [
+    'LineString',
+    [
+      [10, 45],
+      [12, 47],
+    ],
+    'd="M10,-45 12,-47"',
+  ],
+  [
+    'MultiLineString',
+    [
+      [
+        [10, 45],
+        [12, 47],
+      ],
+      [
+        [0, 0],
+        [1, 1],
+      ],
+    ],
+    'd="M10,-45 12,-47M0,0 1,-1"',
+  ],
+  [
+    'MultiPoint',
+    [
+      [10, 45],
+      [12, 47],
+    ],
+    'cx="12" cy="-47"',
+  ],
+])('the page of a product shows a footprint that is a %s', async (type, coordinates, shape) => {
+  const context = await openConsole();
+  const [product] = generatedProducts(1).products;
+  context.products.add('Products', { ...product, Id: id, GeoFootprint: { type, coordinates } });
+  const { text } = await context.get(`/products/${id}`);
+  expect(text).toContain(shape);
+  expect(text).toMatch(/10, 45, 12, 47|0, 0, 12, 47/);
+});
+
 it.each(['/map', '/products', '/'])('%s shows names without direction marks', async (path) => {
   const context = await openConsole();
   const [product] = generatedProducts(1).products;

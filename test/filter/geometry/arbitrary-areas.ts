@@ -2,7 +2,13 @@
  * Random geometries on a coarse grid, where touching, shared edges and degenerate rings are common.
  */
 import fc from 'fast-check';
-import type { Geometry, Position, Ring, Rings } from '../../../src/domain/filter-tree.ts';
+import type {
+  AnyGeometry,
+  Geometry,
+  Position,
+  Ring,
+  Rings,
+} from '../../../src/domain/filter-tree.ts';
 import { box } from './places.ts';
 
 /** Positions with whole degrees from 0 to `size`, shifted. */
@@ -72,24 +78,53 @@ export const arbitraryGeometries: fc.Arbitrary<Geometry> = fc.oneof(
   { weight: 1, arbitrary: arbitraryPlaces },
 );
 
+const lines: fc.Arbitrary<readonly Position[]> = fc.array(positions(12), {
+  minLength: 2,
+  maxLength: 5,
+});
+
+export const arbitraryLines: fc.Arbitrary<AnyGeometry> = fc.oneof(
+  lines.map((coordinates): AnyGeometry => ({ type: 'LineString', coordinates })),
+  fc
+    .array(lines, { minLength: 1, maxLength: 3 })
+    .map((coordinates): AnyGeometry => ({ type: 'MultiLineString', coordinates })),
+);
+
+const simple = fc.oneof(
+  { weight: 4, arbitrary: arbitraryAreas },
+  { weight: 1, arbitrary: arbitraryPlaces },
+  { weight: 3, arbitrary: arbitraryLines },
+);
+
+/** Geometries of all types. */
+export const arbitraryFootprints: fc.Arbitrary<AnyGeometry> = fc.oneof(
+  { weight: 5, arbitrary: simple },
+  {
+    weight: 1,
+    arbitrary: fc
+      .array(simple, { minLength: 1, maxLength: 3 })
+      .map((geometries): AnyGeometry => ({ type: 'GeometryCollection', geometries })),
+  },
+);
+
+type Numbers = Position | readonly Numbers[];
+
 /** Returns the geometry with each position replaced. */
-export function mapped(geometry: Geometry, change: (position: Position) => Position): Geometry {
-  switch (geometry.type) {
-    case 'Point':
-      return { type: 'Point', coordinates: change(geometry.coordinates) };
-    case 'MultiPoint':
-      return { type: 'MultiPoint', coordinates: geometry.coordinates.map(change) };
-    case 'Polygon':
-      return { type: 'Polygon', coordinates: geometry.coordinates.map((ring) => ring.map(change)) };
-    case 'MultiPolygon': {
-      const coordinates = geometry.coordinates.map((part) => part.map((ring) => ring.map(change)));
-      return { type: 'MultiPolygon', coordinates };
-    }
-  }
+export function mapped<Of extends AnyGeometry>(
+  geometry: Of,
+  change: (position: Position) => Position,
+): Of {
+  const inside = (value: Numbers): Numbers =>
+    typeof value[0] === 'number'
+      ? change(value as Position)
+      : (value as readonly Numbers[]).map(inside);
+  return geometry.type === 'GeometryCollection'
+    ? { ...geometry, geometries: geometry.geometries.map((one) => mapped(one, change)) }
+    : { ...geometry, coordinates: inside(geometry.coordinates) };
 }
 
 /** Shifts a geometry along the parallels and normalizes longitudes to -180 to 180. */
-export function turnedBy(geometry: Geometry, degrees: number): Geometry {
+export function turnedBy<Of extends AnyGeometry>(geometry: Of, degrees: number): Of {
   return mapped(geometry, ([x, y]) => {
     const moved = x + degrees;
     return [moved - 360 * Math.floor((moved + 180) / 360), y];

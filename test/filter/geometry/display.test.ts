@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
 import { displayLimits, toDisplayGeometry } from '../../../src/filter/geometry/display.ts';
 import { polygonsOf, positionsOf } from '../../../src/filter/geometry/ring.ts';
+import { box, line, point, polygon, ring } from './places.ts';
 
 /** A circle of `count` positions. */
 function circle([x, y]: Position, radius: number, count: number): Ring {
@@ -16,10 +17,11 @@ function circle([x, y]: Position, radius: number, count: number): Ring {
 describe('a geometry for maps', () => {
   it('keeps a usual footprint, rounded', () => {
     const coordinates = [circle([10.123456, 46.654321], 1, 40)];
-    const { type, coordinates: shown } = toDisplayGeometry({ type: 'Polygon', coordinates });
-    expect(type).toBe('Polygon');
     const near = (value: number) => Math.round(value * 10_000) / 10_000;
-    expect(shown).toEqual([coordinates[0]?.map((position) => position.map(near))]);
+    expect(toDisplayGeometry({ type: 'Polygon', coordinates })).toEqual({
+      type: 'Polygon',
+      coordinates: [coordinates[0]?.map((position) => position.map(near))],
+    });
   });
 
   it('keeps the extent of a ring with many positions', () => {
@@ -51,8 +53,23 @@ describe('a geometry for maps', () => {
       coordinates: [1, 2],
     });
     const coordinates = Array.from({ length: 500 }, (_, i): Position => [i / 10, 0]);
-    const { coordinates: shown } = toDisplayGeometry({ type: 'MultiPoint', coordinates });
-    expect(shown).toHaveLength(displayLimits.points);
+    const shown = toDisplayGeometry({ type: 'MultiPoint', coordinates });
+    expect(positionsOf(shown)).toHaveLength(displayLimits.points);
+  });
+
+  it('has lines as lines, cut and simplified, and all parts of a collection', () => {
+    const across = line('170.00001 0, -170 10');
+    expect(toDisplayGeometry(across)).toEqual({
+      type: 'MultiLineString',
+      coordinates: [ring('170 0, 180 5'), ring('-180 5, -170 10')],
+    });
+    const long = Array.from({ length: 100_000 }, (_, i): Position => [i / 1000, i % 2]);
+    const shown = toDisplayGeometry({ type: 'LineString', coordinates: long });
+    expect(positionsOf(shown).length).toBeLessThanOrEqual(displayLimits.positions + 1);
+    expect(positionsOf(shown).at(-1)).toEqual([99.999, 1]);
+    const square = polygon(box(0, 0, 1, 1));
+    const mixed = { type: 'GeometryCollection', geometries: [point(5, 5), square] } as const;
+    expect(toDisplayGeometry(mixed)).toEqual(mixed);
   });
 
   it.each<[string, Geometry]>([

@@ -1,17 +1,17 @@
 /** Geometries from GeoJSON, and to GeoJSON that any map can show. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
+import type { AnyGeometry, Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
 import { joinAreas, readAreas, toGeoJson } from '../../../src/filter/geometry/geojson.ts';
 import { shapesIntersect } from '../../../src/filter/geometry/intersects.ts';
-import { polygonsOf } from '../../../src/filter/geometry/ring.ts';
+import { linesOf, polygonsOf, positionsOf } from '../../../src/filter/geometry/ring.ts';
 import { toShape } from '../../../src/filter/geometry/shape.ts';
 import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
-import { arbitraryAreas, turnedBy } from './arbitrary-areas.ts';
-import { box, multi, parallel, point, polygon, ring } from './places.ts';
+import { arbitraryAreas, arbitraryLines, turnedBy } from './arbitrary-areas.ts';
+import { box, line, multi, parallel, point, polygon, ring } from './places.ts';
 
 const square = polygon(box(0, 0, 4, 4));
-const isIn = (geometry: Geometry, place: Geometry) =>
+const isIn = (geometry: AnyGeometry, place: AnyGeometry) =>
   shapesIntersect(toShape(geometry), toShape(place));
 
 function doubledArea(ring: Ring): number {
@@ -122,6 +122,43 @@ describe('GeoJSON of a geometry', () => {
       expect(isIn(written, point(...place))).toBe(true);
     }
     expect(polygonsOf(written).length).toBe(1);
+  });
+
+  it('has lines of at least two positions, and describes the same place', () => {
+    let cut = 0;
+    fc.assert(
+      fc.property(arbitraryLines, fc.integer({ min: 166, max: 182 }), (some, by) => {
+        const geometry = turnedBy(some, by);
+        const written = toGeoJson(geometry);
+        for (const part of linesOf(written)) {
+          expect(part.length).toBeGreaterThan(1);
+          for (const [i, [x]] of part.entries()) {
+            expect(Math.abs(x)).toBeLessThanOrEqual(180);
+            expect(Math.abs((part[i - 1]?.[0] ?? x) - x)).toBeLessThanOrEqual(180);
+          }
+        }
+        if (linesOf(written).length > linesOf(geometry).length) cut += 1;
+        for (const position of positionsOf(geometry)) {
+          expect(isIn(written, point(...position))).toBe(true);
+        }
+        expect(positionsOf(written).every((one) => isIn(written, point(...one)))).toBe(true);
+      }),
+    );
+    expect(cut).toBeGreaterThan(10);
+  });
+
+  it('converts each member of a collection', () => {
+    const geometries = [point(190, 5), line('179 0, -179 1')];
+    expect(toGeoJson({ type: 'GeometryCollection', geometries })).toEqual({
+      type: 'GeometryCollection',
+      geometries: [
+        point(-170, 5),
+        {
+          type: 'MultiLineString',
+          coordinates: [ring('179 0, 180 0.5'), ring('-180 0.5, -179 1')],
+        },
+      ],
+    });
   });
 
   it('survives a round trip for points', () => {

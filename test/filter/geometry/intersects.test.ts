@@ -4,18 +4,30 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Box, Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
+import type {
+  AnyGeometry,
+  Box,
+  Geometry,
+  Position,
+  Ring,
+} from '../../../src/domain/filter-tree.ts';
 import { boxesOf, toShape } from '../../../src/filter/geometry/shape.ts';
 import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
-import { arbitraryGeometries, mapped, turnedBy } from './arbitrary-areas.ts';
-import { box, meet, multi, parallel, point, polygon, ring } from './places.ts';
+import { arbitraryFootprints, mapped, turnedBy } from './arbitrary-areas.ts';
+import { box, line, meet, multi, parallel, point, polygon, ring } from './places.ts';
 import { referenceIntersects } from './reference.ts';
+
+/** The polygons of a geometry are valid. */
+const isValid = (geometry: AnyGeometry) =>
+  geometry.type === 'GeometryCollection'
+    ? geometry.geometries.every(isValid)
+    : /Line/.test(geometry.type) || geometryFaults(geometry as Geometry).length === 0;
 
 describe('two geometries intersect', () => {
   it('exactly when JTS reports it', () => {
     fc.assert(
-      fc.property(arbitraryGeometries, arbitraryGeometries, (a, b) => {
-        fc.pre(geometryFaults(a).length === 0 && geometryFaults(b).length === 0);
+      fc.property(arbitraryFootprints, arbitraryFootprints, (a, b) => {
+        fc.pre(isValid(a) && isValid(b));
         expect(meet(a, b)).toBe(referenceIntersects(a, b));
       }),
       { numRuns: 800 },
@@ -25,7 +37,7 @@ describe('two geometries intersect', () => {
   it('at any longitude, if they do at one', () => {
     const degrees = fc.integer({ min: -1440, max: 1440 }).map((quarters) => quarters / 4);
     fc.assert(
-      fc.property(arbitraryGeometries, arbitraryGeometries, degrees, (a, b, by) => {
+      fc.property(arbitraryFootprints, arbitraryFootprints, degrees, (a, b, by) => {
         expect(meet(turnedBy(a, by), turnedBy(b, by))).toBe(meet(a, b));
       }),
       { numRuns: 2000 },
@@ -92,6 +104,35 @@ function expectMet(area: Geometry, met: Ring, missed: Ring = []): void {
   for (const place of met) expect(meet(area, point(...place)), `${place}`).toBe(true);
   for (const place of missed) expect(meet(area, point(...place)), `${place}`).toBe(false);
 }
+
+describe('a line', () => {
+  it('meets areas that it crosses, touches or lies in, and contains no point next to it', () => {
+    const corner = line('0 0, 4 0, 4 4');
+    const inside = [
+      polygon(box(-1, -1, 9, 9)),
+      polygon(box(2, -1, 3, 1)),
+      polygon(box(4, 4, 5, 5)),
+    ];
+    for (const area of [...inside, point(4, 2), line('4 4, 9 9')])
+      expect(meet(corner, area)).toBe(true);
+    const outside = [polygon(box(1, 1, 3, 3)), point(3, 1), point(2, -1), line('0 4, 3 1')];
+    for (const area of outside) expect(meet(corner, area)).toBe(false);
+  });
+
+  it('takes the short way across the antimeridian, and may go round the globe', () => {
+    const track = line('170 10, -170 20');
+    expect(meet(track, point(180, 15))).toBe(true);
+    expect(meet(track, point(0, 15))).toBe(false);
+    expect(boxes(track)).toEqual([
+      { west: 170, south: 10, east: 180, north: 20 },
+      { west: -180, south: 10, east: -170, north: 20 },
+    ]);
+    const round = line('-180 0, -60 0, 60 0, 180 0, 180 9');
+    expect(meet(round, point(-180, 5))).toBe(true);
+    expect(meet(round, point(100, 5))).toBe(false);
+    expect(meet(line('0 80, 0 90'), point(77, 90))).toBe(true);
+  });
+});
 
 describe('across the antimeridian', () => {
   const fiji = polygon(ring('177 -20, -178 -20, -178 -15, 177 -15, 177 -20'));
@@ -190,7 +231,7 @@ describe('around a pole', () => {
   });
 });
 
-const boxes = (geometry: Geometry) => boxesOf(toShape(geometry));
+const boxes = (geometry: AnyGeometry) => boxesOf(toShape(geometry));
 const ofRing = (...ring: Ring) => boxes({ type: 'Polygon', coordinates: [ring] });
 const overlap = (a: Box, b: Box) =>
   a.west <= b.east && b.west <= a.east && a.south <= b.north && b.south <= a.north;
@@ -235,11 +276,11 @@ describe('the bounding boxes of a shape', () => {
 
   it('overlap whenever the shapes intersect', () => {
     const anywhere = fc
-      .tuple(arbitraryGeometries, fc.integer({ min: 0, max: 359 }), fc.constantFrom(-90, -6, 78))
+      .tuple(arbitraryFootprints, fc.integer({ min: 0, max: 359 }), fc.constantFrom(-90, -6, 78))
       .map(([geometry, by, up]) =>
         mapped(turnedBy(geometry, by), ([x, y]) => [x, Math.min(90, y + up)]),
       );
-    const near = fc.tuple(anywhere, arbitraryGeometries, fc.integer({ min: 168, max: 182 }));
+    const near = fc.tuple(anywhere, arbitraryFootprints, fc.integer({ min: 168, max: 182 }));
     let met = 0;
     fc.assert(
       fc.property(near, ([a, other, by]) => {

@@ -1,6 +1,6 @@
 /** Shorthand for places, and a check whether they intersect. */
 import { expect } from 'vitest';
-import type { Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
+import type { AnyGeometry, Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
 import { shapesIntersect } from '../../../src/filter/geometry/intersects.ts';
 import { toShape } from '../../../src/filter/geometry/shape.ts';
 
@@ -12,6 +12,11 @@ export const ring = (text: string): Ring =>
   });
 export const polygon = (...coordinates: Ring[]): Geometry => ({ type: 'Polygon', coordinates });
 export const point = (...coordinates: Position): Geometry => ({ type: 'Point', coordinates });
+/** `0 0, 4 4` */
+export const line = (text: string): AnyGeometry => ({
+  type: 'LineString',
+  coordinates: ring(text),
+});
 /** Returns parts with one ring each. */
 export const multi = (...rings: Ring[]): Geometry => ({
   type: 'MultiPolygon',
@@ -29,7 +34,7 @@ export const parallel = (latitude: number, step = 30): Ring =>
   Array.from({ length: 360 / step + 1 }, (_, i) => [((i * step + 180) % 360) - 180, latitude]);
 
 /** Checks both directions. */
-export function meet(a: Geometry, b: Geometry): boolean {
+export function meet(a: AnyGeometry, b: AnyGeometry): boolean {
   const [one, other] = [toShape(a), toShape(b)];
   const answer = shapesIntersect(one, other);
   expect(shapesIntersect(other, one)).toBe(answer);

@@ -3,11 +3,15 @@ import GeometryFactory from 'jsts/org/locationtech/jts/geom/GeometryFactory.js';
 import GeoJSONReader from 'jsts/org/locationtech/jts/io/GeoJSONReader.js';
 import RelateOp from 'jsts/org/locationtech/jts/operation/relate/RelateOp.js';
 import IsValidOp from 'jsts/org/locationtech/jts/operation/valid/IsValidOp.js';
-import type { Geometry } from '../../../src/domain/filter-tree.ts';
+import type { AnyGeometry, Geometry } from '../../../src/domain/filter-tree.ts';
 
 const reader = new GeoJSONReader(new GeometryFactory());
 
-export function referenceIntersects(a: Geometry, b: Geometry): boolean {
+export function referenceIntersects(a: AnyGeometry, b: AnyGeometry): boolean {
+  // JTS does not relate collections.
+  if (a.type === 'GeometryCollection')
+    return a.geometries.some((one) => referenceIntersects(one, b));
+  if (b.type === 'GeometryCollection') return referenceIntersects(b, a);
   return RelateOp.intersects(reader.read(a), reader.read(b));
 }
 

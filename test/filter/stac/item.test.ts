@@ -129,6 +129,36 @@ describe('an item', () => {
     expect(itemOf(record({ Footprint: east })).bbox).toEqual([170, 10, 180, 12]);
   });
 
+  it('has a geometry and a box for lines, points and collections, and is valid', async (context) => {
+    const text = (wkt: string) => itemOf(record({ Footprint: `geography'SRID=4326;${wkt}'` }));
+    const line = text('LINESTRING (10 45, 12 47)');
+    expect(line).toMatchObject({
+      geometry: {
+        type: 'LineString',
+        coordinates: [
+          [10, 45],
+          [12, 47],
+        ],
+      },
+      bbox: [10, 45, 12, 47],
+    });
+    const across = text('LINESTRING (179 0, -179 2)');
+    expect([across.geometry?.type, across.bbox]).toEqual(['MultiLineString', [179, 0, -179, 2]]);
+    const lines = text('MULTILINESTRING ((0 0, 1 1), (2 2, 3 3))');
+    const points = text('MULTIPOINT ((0 0), (3 1))');
+    const height = text('POLYGON Z ((0 0 9, 1 0 9, 1 1 9, 0 0 9))');
+    expect([lines, points, height].map(({ geometry }) => geometry?.type)).toEqual([
+      ...['MultiLineString', 'MultiPoint', 'Polygon'],
+    ]);
+    // The schema of items permits no collection; the box contains all parts.
+    const mixed = text('GEOMETRYCOLLECTION (POINT (9 9), LINESTRING (0 0, 1 1))');
+    expect([mixed.geometry?.type, mixed.bbox]).toEqual(['LineString', [0, 0, 9, 9]]);
+    if (!existsSync(schemaFolder))
+      context.skip('the folder ../shared/fixtures/stac-schemas is not there');
+    const items = [line, across, lines, points, height, mixed];
+    expect(await validateStac(items)).toEqual({ faults: [], checked: items.length });
+  });
+
   it('of a product with few values has no geometry, and the time of publication or receipt', () => {
     const item = itemOf(record({ PublicationDate: '2026-01-01T01:17:06.629578Z' }));
     expect(item).toMatchObject({ geometry: null, collection: 'unknown.untyped' });

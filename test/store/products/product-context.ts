@@ -169,5 +169,25 @@ export const oddRecords: TestRecord[] = [
     PublicationDate: '2255-06-05T23:47:34.740992Z',
     ModificationDate: '1684-07-28T00:12:25.259Z',
   },
+  {
+    Id: '00000000-0000-4000-8000-000000000010',
+    Footprint: "geography'SRID=4326;LINESTRING (170 -10, -170 20)'",
+  },
+  {
+    Id: '00000000-0000-4000-8000-00000000000f',
+    GeoFootprint: {
+      type: 'GeometryCollection',
+      geometries: [
+        { type: 'MultiPoint', coordinates: [[10, 45, 3]] },
+        {
+          type: 'LineString',
+          coordinates: [
+            [11, 45],
+            [12, 47],
+          ],
+        },
+      ],
+    },
+  },
   { Id: '00000000-0000-4000-8000-00000000000c', Footprint: "geography'SRID=4326;POLYGON ((1 2'" },
 ];

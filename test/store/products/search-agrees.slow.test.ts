@@ -223,7 +223,7 @@ function oneOf(records: readonly TestRecord[]): fc.Arbitrary<FilterTree> {
 function places(records: readonly TestRecord[]): fc.Arbitrary<FilterTree> {
   const corners = records.flatMap((one) => {
     const geometry = productView(one).geometry();
-    const numbers = JSON.stringify(geometry?.coordinates ?? '').match(/-?[\d.]+/g);
+    const numbers = JSON.stringify(geometry ?? '').match(/-?[\d.]+/g);
     return numbers === null ? [] : [numbers.slice(0, 2).map(Number)];
   });
   const size = fc.constantFrom(0, 0.1, 3, 40);

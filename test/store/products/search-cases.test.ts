@@ -110,6 +110,36 @@ describe('searching the index', () => {
     expect(await find('Products', grd)).toHaveLength(3);
   });
 
+  it('finds lines, points and collections by the areas that they meet', async () => {
+    const { index, find } = await openProductContext();
+    const forms = {
+      line: 'LINESTRING (10 45, 12 47)',
+      lines: 'MULTILINESTRING ((10 45, 12 47), (30 0, 31 0))',
+      points: 'MULTIPOINT ((11 46), (30 0))',
+      mixed: 'GEOMETRYCOLLECTION (POINT (30 0), LINESTRING (10 45, 12 47))',
+      height: 'POLYGON Z ((10 45 9, 12 45 9, 12 47 9, 10 45 9))',
+      across: 'LINESTRING (179 45, -179 47)',
+    };
+    const records = Object.entries(forms).map(([Id, wkt]) => ({
+      ...{ Id, Name: Id, Footprint: `geography'SRID=4326;${wkt}'` },
+    }));
+    await index(...created(...records));
+    const ids = async (west: number, south: number, east: number, north: number) => {
+      const ring = `${west} ${south},${east} ${south},${east} ${north},${west} ${north},${west} ${south}`;
+      const filter = `OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((${ring}))')`;
+      return (await find('Products', filter, { records: false })).map(({ row }) => row.productId);
+    };
+    expect((await ids(10.9, 45.9, 11.1, 46.1)).toSorted()).toEqual(
+      ['height', 'line', 'lines', 'mixed', 'points'].toSorted(),
+    );
+    // Within the box of the lines.
+    expect(await ids(11.5, 45.1, 11.9, 45.4)).toEqual(['height']);
+    expect((await ids(29, -1, 32, 1)).toSorted()).toEqual(['lines', 'mixed', 'points']);
+    expect(await ids(179.4, 44, 180, 48)).toEqual(['across']);
+    expect(await ids(-180, 44, -179.5, 48)).toEqual(['across']);
+    expect(await ids(0, 44, 5, 48)).toEqual([]);
+  });
+
   it('finds names with a NUL or half a surrogate pair, and accepts these in queries', async () => {
     const { index, products } = await openProductContext();
     await index(...created({ Id: 'a', Name: 'one\0two' }, { Id: 'b', Name: 'half \ud83d end' }));

@@ -1,7 +1,7 @@
 /** Footprints in the product index: small, and exact for any number. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { Geometry } from '../../../src/domain/filter-tree.ts';
+import type { AnyGeometry } from '../../../src/domain/filter-tree.ts';
 import {
   footprintGeometry,
   storedFootprint,
@@ -19,11 +19,21 @@ const position = fc.oneof(
 const listOf = <Item>(item: fc.Arbitrary<Item>) => fc.array(item, { maxLength: 5 });
 const ring = listOf(position);
 const polygon = listOf(ring);
-const geometry: fc.Arbitrary<Geometry> = fc.oneof(
+const simple: fc.Arbitrary<AnyGeometry> = fc.oneof(
   fc.record({ type: fc.constant('Point' as const), coordinates: position }),
   fc.record({ type: fc.constant('MultiPoint' as const), coordinates: ring }),
+  fc.record({ type: fc.constant('LineString' as const), coordinates: ring }),
+  fc.record({ type: fc.constant('MultiLineString' as const), coordinates: polygon }),
   fc.record({ type: fc.constant('Polygon' as const), coordinates: polygon }),
   fc.record({ type: fc.constant('MultiPolygon' as const), coordinates: listOf(polygon) }),
+);
+const collection = fc.record({
+  type: fc.constant('GeometryCollection' as const),
+  geometries: listOf(simple),
+});
+const geometry: fc.Arbitrary<AnyGeometry> = fc.oneof(
+  { arbitrary: simple, weight: 6 },
+  { arbitrary: collection, weight: 1 },
 );
 
 it('a stored footprint is read as it was', () => {

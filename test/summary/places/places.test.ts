@@ -1,16 +1,23 @@
 /** Places of footprints: tiles, swaths, orbits, points, and degenerate shapes. */
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Geometry, Position } from '../../../src/domain/filter-tree.ts';
+import type { AnyGeometry, Position } from '../../../src/domain/filter-tree.ts';
 import { lazyPlaces, openPlaces } from '../../../src/summary/places/places.ts';
-import { box as boxRing, multi, ring, polygon as shape } from '../../filter/geometry/places.ts';
+import {
+  box as boxRing,
+  line,
+  multi,
+  point,
+  ring,
+  polygon as shape,
+} from '../../filter/geometry/places.ts';
 
 const places = openPlaces();
 
 const box = (...sides: Parameters<typeof boxRing>) => shape(boxRing(...sides));
 const polygon = (...corners: Position[]) => shape(corners);
 
-function placeOf(geometry: Geometry) {
+function placeOf(geometry: AnyGeometry) {
   const place = places.placeOf(geometry);
   if (place === null) throw new Error('no place');
   return place;
@@ -43,6 +50,17 @@ describe('a footprint lies', () => {
     expect(place.near).toHaveLength(3);
     const populations = place.near.map(({ population }) => population);
     expect(populations).toEqual(populations.toSorted((a, b) => b - a));
+  });
+
+  it('along a line, and in the area of a collection', () => {
+    const track = placeOf(line('2 49, 2 43, 2 41.6'));
+    expect(names(track.countries)).toEqual(['France', 'Spain']);
+    expect(track.areaSquareKm).toBe(0);
+    expect(track.near[0]?.name).not.toBe('Paris');
+    expect(names(placeOf(line('179 10, -179 12')).seas)).toEqual(['North Pacific Ocean']);
+    const tile = box(2, 48.2, 3.3, 49.1);
+    const both = placeOf({ type: 'GeometryCollection', geometries: [point(-30, 40), tile] });
+    expect(both.countries).toEqual([{ name: 'France', share: 1 }]);
   });
 
   it('half on either side of a border that is a parallel', () => {
@@ -104,7 +122,7 @@ describe('a footprint lies', () => {
     expect(paris).toMatchObject({ countries: [{ name: 'France', share: 1 }], areaSquareKm: 0 });
     expect(paris.near).toMatchObject([{ name: 'Paris', distanceKm: 11, direction: 'east' }]);
     expect(paris.centre).toEqual({ longitude: 2.5, latitude: 48.85 });
-    const two: Geometry = { type: 'MultiPoint', coordinates: ring('2.5 48.85, 18 34.5') };
+    const two: AnyGeometry = { type: 'MultiPoint', coordinates: ring('2.5 48.85, 18 34.5') };
     const shared = { countries: [{ name: 'France', share: 0.5 }], seas: [{ share: 0.5 }] };
     expect(placeOf(two)).toMatchObject(shared);
   });

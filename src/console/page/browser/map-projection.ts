@@ -146,10 +146,13 @@ function isSeam(from: LonLat, to: LonLat): boolean {
 export type Outline =
   | { type: 'Point'; coordinates: LonLat }
   | { type: 'MultiPoint'; coordinates: LonLat[] }
+  | { type: 'LineString'; coordinates: LonLat[] }
+  | { type: 'MultiLineString'; coordinates: LonLat[][] }
   | { type: 'Polygon'; coordinates: LonLat[][] }
-  | { type: 'MultiPolygon'; coordinates: LonLat[][][] };
+  | { type: 'MultiPolygon'; coordinates: LonLat[][][] }
+  | { type: 'GeometryCollection'; geometries: Outline[] };
 
-/** Returns the rings of a footprint; a point becomes a small square. */
+/** Returns the rings of a footprint; a point becomes a small square, a line a narrow strip. */
 export function ringsOf(outline: Outline, { ring }: Projection): MapRing[] {
   return positionsOf(outline).flatMap((positions) => ring(positions) ?? []);
 }
@@ -160,10 +163,16 @@ function positionsOf(outline: Outline): LonLat[][] {
       return [squareAt(outline.coordinates)];
     case 'MultiPoint':
       return outline.coordinates.map(squareAt);
+    case 'LineString':
+      return [stripAlong(outline.coordinates)];
+    case 'MultiLineString':
+      return outline.coordinates.map(stripAlong);
     case 'Polygon':
       return outline.coordinates;
     case 'MultiPolygon':
       return outline.coordinates.flat();
+    case 'GeometryCollection':
+      return outline.geometries.flatMap(positionsOf);
   }
 }
 
@@ -177,4 +186,15 @@ function squareAt([x, y]: LonLat): LonLat[] {
     [x + b, y + b],
     [x + a, y + b],
   ];
+}
+
+/** Returns a ring around a line, so that a click finds it. */
+function stripAlong(line: LonLat[]): LonLat[] {
+  const side = (distance: number) =>
+    line.map(([x, y], i): LonLat => {
+      const [[fromX, fromY], [toX, toY]] = [line[i - 1] ?? [x, y], line[i + 1] ?? [x, y]];
+      const scale = distance / (Math.hypot(toX - fromX, toY - fromY) || 1);
+      return [x - scale * (toY - fromY), y + scale * (toX - fromX)];
+    });
+  return [...side(squareDegrees / 2), ...side(-squareDegrees / 2).toReversed()];
 }

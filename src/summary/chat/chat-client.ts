@@ -4,6 +4,7 @@ import { isAppError } from '../../domain/app-error.ts';
 import { jsonOf } from '../../domain/text.ts';
 import { createBoundedFetch, networkFault, UnusableAnswer } from '../../http/bounded-fetch.ts';
 import { foreignText } from '../../http/foreign-text.ts';
+import { answerText, messageContent } from './answer-text.ts';
 import {
   type InferenceAnswer,
   InferenceFault,
@@ -150,7 +151,7 @@ const completion = z.object({
 });
 
 const choice = z.object({
-  message: z.object({ content: z.string().nullish() }),
+  message: z.object({ content: messageContent }),
   finish_reason: z.string().nullish().catch(null),
 });
 
@@ -179,7 +180,7 @@ function readAnswer(answer: InferenceAnswer, asked: InferenceTarget): ChatAnswer
       reason === 'length' ? "at the model's maximum length" : 'because of its content filter';
     throw fault('cut', `truncated the text ${why}.`, 'Retry, or choose another model.');
   }
-  const text = first?.message.content?.trim() ?? '';
+  const text = answerText(first?.message.content);
   if (text === '') {
     throw fault('empty', 'returned no text.', 'Retry, or choose another model.');
   }

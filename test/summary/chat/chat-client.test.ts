@@ -204,6 +204,8 @@ describe('an answer', () => {
     expect((await answered(body)).text).toBe('Yes.');
     expect((await answered(JSON.stringify(body))).text).toBe('Yes.'); // as text/plain
     expect((await answered({ choices: [{ message: { content: 'Bare.' } }] })).text).toBe('Bare.');
+    const parts = completionOf([{ type: 'text', text: '<think>Short.</think>Parts.' }]);
+    expect((await answered(parts)).text).toBe('Parts.');
   });
 });
 

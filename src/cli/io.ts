@@ -48,6 +48,8 @@ export interface Io {
   signal: AbortSignal;
   /** Ends the process at once, without closing anything. */
   exit: (code: number) => void;
+  /** Registers a callback for the exit of the process. */
+  onExit?: (callback: () => void) => void;
 }
 
 /** Two signals within this time are one request to stop. */
@@ -95,6 +97,7 @@ export function createProcessIo(): Io {
     ask: (question, { hidden } = { hidden: false }) => ask(question, hidden, stop.signal),
     signal: stop.signal,
     exit: (code) => process.exit(code),
+    onExit: (callback) => process.on('exit', callback),
   };
 }
 

@@ -19,7 +19,7 @@ export interface ProgramEnd {
 
 /**
  * Runs a program, without a shell, with a text on its standard input. After the timeout, or if the signal is aborted,
- * ends it and its child processes, and then resolves. Rejects with Node's error if the program cannot be started.
+ * ends it and then resolves. Child processes end with the program. Rejects with Node's error if the program cannot be started.
  */
 export type RunProgram = (
   command: readonly string[],
@@ -33,7 +33,7 @@ const outputCharactersMax = 4_096;
 const graceMs = 2_000;
 /** Time after SIGKILL; then a program that cannot be ended, because it runs as another user, is abandoned. */
 const abandonAfterMs = 1_000;
-/** Maximum time to read output after the exit: a child process may keep it open. */
+/** Maximum time to read output after the exit: a process outside of the group may keep it open. */
 const outputGraceMs = 200;
 
 /** Variables that earshot itself sets: the folder of its compiled code, and the name it was called by. */
@@ -42,11 +42,23 @@ const ownNames: readonly string[] = ['NODE_COMPILE_CACHE', 'earshot_called_as'];
 /**
  * The program gets the environment without the variables of earshot, which contain secrets, and its own process group.
  * After the timeout, the group gets SIGTERM, and SIGKILL after two seconds. A second later, this resolves in any case.
+ * The group also gets SIGKILL when the program ends, and when this process exits.
  */
 export function createRunProgram(
-  { env }: { env: Readonly<Record<string, string | undefined>> },
+  {
+    env,
+    onExit,
+  }: {
+    env: Readonly<Record<string, string | undefined>>;
+    /** Registers a callback for the exit of this process. */
+    onExit?: (callback: () => void) => void;
+  },
   sendSignal: SendSignal = kill,
 ): RunProgram {
+  const groups = new Set<Group>();
+  onExit?.(() => {
+    for (const group of groups) group.send('SIGKILL');
+  });
   const passedOn = Object.entries(env).filter(
     ([name]) => !name.startsWith('EARSHOT_') && !ownNames.includes(name),
   );
@@ -61,17 +73,37 @@ export function createRunProgram(
     // The program may end without reading all input.
     child.stdin.on('error', () => undefined);
     child.stdin.end(stdin);
-    return endOf(child, limits, sendSignal);
+    const group = groupOf(child, sendSignal);
+    groups.add(group);
+    return endOf(child, limits, group).finally(() => groups.delete(group));
   };
 }
 
 /** Throws if the process has ended, or belongs to another user. */
 type SendSignal = (pid: number, signal: 'SIGTERM' | 'SIGKILL') => unknown;
 
+/** A program and its child processes. */
+interface Group {
+  send(name: 'SIGTERM' | 'SIGKILL'): void;
+}
+
+function groupOf({ pid }: ChildProcess, sendSignal: SendSignal): Group {
+  return {
+    send: (name) => {
+      if (pid === undefined) return;
+      try {
+        sendSignal(-pid, name);
+      } catch {
+        // Already ended, or of another user.
+      }
+    },
+  };
+}
+
 function endOf(
   child: ChildProcessByStdio<Writable, Readable, Readable>,
   limits: Parameters<RunProgram>[2],
-  sendSignal: SendSignal,
+  group: Group,
 ): Promise<ProgramEnd> {
   return new Promise((resolve, reject) => {
     const output = { stdout: '', stderr: '' };
@@ -80,7 +112,7 @@ function endOf(
       child.unref();
       resolve({ exitCode: null, signal: null, timedOut: true, ...output });
     };
-    const timeout = startTimeout(child, limits, { sendSignal, abandon });
+    const timeout = startTimeout(limits, { group, abandon });
     for (const name of ['stdout', 'stderr'] as const) {
       child[name].setEncoding('utf8').on('data', (text: string) => {
         output[name] = (output[name] + text).slice(-outputCharactersMax);
@@ -94,6 +126,8 @@ function endOf(
     });
     child.on('exit', (exitCode, signal) => {
       timeout.clear();
+      // Ends the remaining child processes.
+      group.send('SIGKILL');
       const done = () => {
         clearTimeout(timer);
         child.stdout.destroy();
@@ -107,27 +141,18 @@ function endOf(
 }
 
 function startTimeout(
-  child: ChildProcess,
   { timeoutMs, signal }: Parameters<RunProgram>[2],
-  { sendSignal, abandon }: { sendSignal: SendSignal; abandon: () => void },
+  { group, abandon }: { group: Group; abandon: () => void },
 ) {
   let hasExpired = false;
   let nextStep: NodeJS.Timeout | undefined;
-  const killGroup = (name: 'SIGTERM' | 'SIGKILL') => {
-    if (child.pid === undefined) return;
-    try {
-      sendSignal(-child.pid, name);
-    } catch {
-      // Already ended, or of another user.
-    }
-  };
   const killAll = () => {
-    killGroup('SIGKILL');
+    group.send('SIGKILL');
     nextStep = setTimeout(abandon, abandonAfterMs);
   };
   const end = () => {
     if (nextStep !== undefined) return;
-    killGroup('SIGTERM');
+    group.send('SIGTERM');
     nextStep = setTimeout(killAll, graceMs);
   };
   const timer = setTimeout(() => {
@@ -142,8 +167,6 @@ function startTimeout(
       clearTimeout(timer);
       clearTimeout(nextStep);
       signal.removeEventListener('abort', end);
-      // After a timeout, also ends its remaining child processes.
-      if (nextStep !== undefined) killGroup('SIGKILL');
     },
   };
 }

@@ -20,6 +20,17 @@ function script(body: string) {
   return { folder, target: { kind: 'command', command } as const };
 }
 
+/** Processes of the file `pids` that have not ended. */
+function alivePids(folder: string): number[] {
+  const file = join(folder, 'pids');
+  const pids = existsSync(file) ? readFileSync(file, 'utf8').trim().split(' ').map(Number) : [];
+  return pids.filter((pid) => {
+    // A process that ended but was not waited for is a zombie, and can still be signalled.
+    const state = existsSync(`/proc/${pid}/stat`) && readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return state !== false && !/\) Z /.test(state);
+  });
+}
+
 const keepInput = `fs.appendFileSync(process.argv[2] + '/got', input);`;
 
 describe('a command', () => {
@@ -128,13 +139,47 @@ describe('a command', () => {
       .poll(() => items('waiting'))
       .toMatchObject([{ error: 'it did not end in time', attempts: 0 }]);
     expect(existsSync(join(folder, 'asked'))).toBe(true);
-    const pids = readFileSync(join(folder, 'pids'), 'utf8').split(' ').map(Number);
-    const isAlive = (pid: number) => {
-      // A process that ended but was not waited for is a zombie, and can still be signalled.
-      const state = existsSync(`/proc/${pid}/stat`) && readFileSync(`/proc/${pid}/stat`, 'utf8');
-      return state !== false && !/\) Z /.test(state);
-    };
-    await expect.poll(() => pids.filter(isAlive)).toEqual([]);
+    await expect.poll(() => alivePids(folder)).toEqual([]);
+  });
+
+  it.each([
+    ['acknowledges the item', 'process.exit(0)'],
+    ['refuses it', 'process.exit(1)'],
+    ['is killed', "process.kill(process.pid, 'SIGKILL')"],
+  ])('that %s leaves no process behind', async (_what, end) => {
+    const grandchild = `const child = require('node:child_process').spawn('sleep', ['1000']);
+      require('node:fs').appendFileSync(process.argv[1], process.pid + ' ' + child.pid + ' ');`;
+    const { folder, target } = script(
+      `const pids = process.argv[2] + '/pids';
+       const { spawn } = require('node:child_process');
+       const args = ['-e', ${JSON.stringify(grandchild)}, pids];
+       spawn(process.execPath, args, { stdio: 'ignore' });
+       setInterval(() => fs.existsSync(pids) && ${end}, 10);`,
+    );
+    const { accept, start, items, isDone } = await openSinkContext();
+    await accept();
+    start(definition(target, { attemptsMax: 1 }));
+    await expect
+      .poll(async () => (await isDone()) || (await items('waiting'))[0]?.error)
+      .toBeTruthy();
+    expect(readFileSync(join(folder, 'pids'), 'utf8').trim().split(' ')).toHaveLength(2);
+    await expect.poll(() => alivePids(folder)).toEqual([]);
+  });
+
+  it('is killed with its child processes when the receiver exits', async () => {
+    const folder = temporaryDirectory();
+    const callbacks: (() => void)[] = [];
+    const run = createRunProgram({
+      env: process.env,
+      onExit: (callback) => callbacks.push(callback),
+    });
+    const command = ['sh', '-c', `sleep 1000 & echo $$ $! > ${folder}/pids; wait`];
+    const limits = { timeoutMs: 600_000, signal: new AbortController().signal };
+    const ended = run(command, '', limits);
+    await expect.poll(() => alivePids(folder)).toHaveLength(2);
+    for (const callback of callbacks) callback();
+    expect(await ended).toMatchObject({ signal: 'SIGKILL', timedOut: false });
+    await expect.poll(() => alivePids(folder)).toEqual([]);
   });
 
   it('is killed some time after the program stops, and its item is delivered again', async () => {

@@ -28,7 +28,7 @@ export function serveWatchdog(
       backupEveryHours: number | null;
     },
   log: Logger,
-  io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env'>,
+  io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env' | 'onExit'>,
 ): Job {
   const { completeness, alerts, administration, sinks, backups } = store;
   const { maintenance, reconcile, deliveryState, backupEveryHours } = config;
@@ -58,7 +58,7 @@ export function serveWatchdog(
 /** Returns the configured notification channels, and a function that sends through them. */
 export function alertSenders(
   { alertUrl, alertCommand }: Pick<WatchConfig, 'alertUrl' | 'alertCommand'>,
-  { fetch, random, env }: Pick<Io, 'fetch' | 'random' | 'env'>,
+  { fetch, random, ...host }: Pick<Io, 'fetch' | 'random' | 'env' | 'onExit'>,
 ): { channels: readonly AlertChannel[]; sendAlert: SendAlert } {
   const senders: Parameters<typeof sendThrough>[0] = {
     ...(alertUrl !== null && {
@@ -67,7 +67,7 @@ export function alertSenders(
     ...(alertCommand !== null && {
       command: createCommandSender({
         command: alertCommand,
-        run: createRunProgram({ env }),
+        run: createRunProgram(host),
         variable: 'EARSHOT_ALERT_COMMAND',
       }),
     }),

@@ -1,4 +1,5 @@
 /** The program's log: JSON lines for machines, short lines for a person at a terminal. */
+import { format } from 'node:util';
 import { type Logger as PinoLogger, pino, stdSerializers } from 'pino';
 import { AppError, errorText } from '../domain/app-error.ts';
 import { printable } from '../domain/text.ts';
@@ -24,6 +25,19 @@ export function createLogger(
     },
     destination,
   );
+}
+
+const consoleMethods = ['debug', 'error', 'info', 'log', 'trace', 'warn'] as const;
+
+/**
+ * Passes what libraries write with `console` to `write`: the client of NATS prints errors with text of the server.
+ * Returns a function that ends this.
+ */
+export function captureConsole(write: (text: string) => void): () => void {
+  const { console: target } = globalThis;
+  const own = { ...target };
+  for (const name of consoleMethods) target[name] = (...parts) => write(format(...parts));
+  return () => void Object.assign(target, own);
 }
 
 /** Serializes an error. The message of an AppError includes its advice. */

@@ -1,13 +1,13 @@
 /** Text functions: safe output on a terminal, width in columns, similar names. */
 
 /**
- * Replaces control characters, which could move the cursor or change colours, and marks that change the direction of
- * text.
+ * Escapes control characters, which could move the cursor or change colours, and marks that change the direction of
+ * text: `\u202e`.
  */
 export function printable(text: string): string {
   return text.replaceAll(
     /[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u2028\u2029]/gu,
-    '\ufffd',
+    (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
 

@@ -416,7 +416,7 @@ describe('the text of an error', () => {
     ['plain text', 'upstream connect error', 'Response: upstream connect error'],
     ['a page', '<html><title>502 Bad Gateway</title>', 'Response: (a web page) 502 Bad Gateway'],
     ['other JSON', { error: 'odd' }, 'Response: {"error":"odd"}'],
-    ['control characters', 'a\u001b]0;x\u0007b', 'Response: a\ufffd]0;x\ufffdb'],
+    ['control characters', 'a\u001b]0;x\u0007b', 'Response: a\\u001b]0;x\\u0007b'],
     ['a long text', 'x'.repeat(300), `Response: ${'x'.repeat(200)}…`],
   ])('is shown as a hint if it is %s', async (_title, body, words) => {
     const error = await errorWith({ status: 400, body });

@@ -82,7 +82,7 @@ describe('quarantine show', () => {
     expect(out).toMatch(/^released +no$/m);
     expect(out).toMatch(/^fault +The body is not JSON/m);
     expect(out).toMatch(/^ {2}Content-Type: text\/html\n {2}X-A: 1$/m);
-    expect(out).toContain('<html>\ufffd[2Jé</html>\nsecond line  \n');
+    expect(out).toContain('<html>\\u001b[2Jé</html>\nsecond line  \n');
     for (const text of ['\u001b', 'Authorization', 'c2VjcmV0']) expect(out).not.toContain(text);
   });
 
@@ -94,7 +94,7 @@ describe('quarantine show', () => {
     expect(outBytes.equals(bytes)).toBe(true);
     // A terminal would act on some of them.
     const shown = await context.earshot('quarantine show 1 --body', { isTTY: true });
-    expect(shown.out).toBe('\ufffd\ufffd\ufffd \ufffd\n');
+    expect(shown.out).toBe('\ufffd\\u0000\\u001b \\u000d\n');
   });
 
   it('prints everything as JSON, the body as base64', async ({ context }) => {

@@ -1,6 +1,6 @@
 /** Terminal output: colour unless NO_COLOR is set, short log lines, text wrapped between words. */
 import { describe, expect, it } from 'vitest';
-import { createLogger } from '../../src/cli/logger.ts';
+import { captureConsole, createLogger } from '../../src/cli/logger.ts';
 import { wrapText } from '../../src/cli/output.ts';
 import { cellWidth } from '../../src/domain/text.ts';
 import { runCommand } from './fake-io.ts';
@@ -38,9 +38,31 @@ describe('the log', () => {
   it('is short lines without control characters on a terminal', () => {
     const text = logged(true, { NO_COLOR: '1' });
     expect(text).toMatch(
-      /^\d\d:\d\d:\d\d warn {2}look here {2}name=a\ufffd\[2Jb count=2\n +why\ufffd\n$/,
+      /^\d\d:\d\d:\d\d warn {2}look here {2}name=a\\u001b\[2Jb count=2\n +why\\u0007\n$/,
     );
     expect(logged(true, {})).toContain('\u001b[');
+  });
+
+  it('has what libraries write with console, without control characters', () => {
+    let text = '';
+    const write = (chunk: string | Uint8Array) => {
+      text += String(chunk);
+      return true;
+    };
+    const stderr = { isTTY: true, write, once: () => undefined };
+    const log = createLogger({ env: { NO_COLOR: '1' }, stderr }, 'info');
+    const { console: target } = globalThis;
+    const { log: own } = target;
+    const release = captureConsole((output) => log.warn({ text: output }, 'message of a library'));
+    for (const name of ['log', 'error', 'info', 'trace', 'warn', 'debug'] as const) {
+      target[name]('reader closed', new Error(`\u001b[31m\u202e${name}`));
+    }
+    release();
+    expect(
+      text.match(/message of a library {2}text=reader closed Error: \\u001b\[31m\\u202e\w+/g),
+    ).toHaveLength(6);
+    expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u202e]/u);
+    expect(target.log).toBe(own);
   });
 
   it('is JSON lines otherwise', () => {

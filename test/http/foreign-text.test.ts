@@ -12,9 +12,9 @@ describe('foreign text', () => {
     expect(plain(words)).toBe(words);
   });
 
-  it('loses control characters and marks that reverse the direction of text', () => {
+  it('escapes control characters and marks that reverse the direction of text', () => {
     expect(plain('a\u001b[31mred\nb\u0000\u202ec\u2028d')).toBe(
-      'a\ufffd[31mred\ufffdb\ufffd\ufffdc\ufffdd',
+      'a\\u001b[31mred\\u000ab\\u0000\\u202ec\\u2028d',
     );
   });
 

@@ -64,7 +64,7 @@ describe('a command', () => {
     start(definition(target, { attemptsMax: 1 }));
     await expect
       .poll(() => items('dead'))
-      .toMatchObject([{ error: 'it ended with exit code 1: no such \ufffd[31mtable' }]);
+      .toMatchObject([{ error: 'it ended with exit code 1: no such \\u001b[31mtable' }]);
   });
 
   it('has its output in the log, the last 4,096 characters of each stream', async () => {

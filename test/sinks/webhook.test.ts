@@ -109,7 +109,7 @@ describe('a webhook', () => {
     await time.runUntil(async () => (await dead()).length === statuses.length, { stepMs: 400 });
     expect(hook.received.length).toBe(3 * statuses.length);
     expect(await dead()).toMatchObject(
-      statuses.map((status) => ({ attempts: 3, error: `it answered ${status}: no\ufffd thanks` })),
+      statuses.map((status) => ({ attempts: 3, error: `it answered ${status}: no\\u0007 thanks` })),
     );
   });
 

@@ -175,7 +175,7 @@ describe('a command', () => {
   it('with another exit code has not acknowledged the message', async () => {
     await expect(ending(3, 'no \u001b[31mmail').sendAlert(message, signal)).rejects.toMatchObject({
       text: expect.stringContaining(
-        'exited with 3: no \ufffd[31mmail. Check EARSHOT_ALERT_COMMAND.',
+        'exited with 3: no \\u001b[31mmail. Check EARSHOT_ALERT_COMMAND.',
       ),
     });
     await expect(ending(null).sendAlert(message, signal)).rejects.toThrow('timed out');
@@ -386,7 +386,7 @@ describe('an alert that cannot be stored', () => {
     });
     const watchdog = startWatchdog(context, { firstMs: 1 });
     onTestFinished(() => watchdog.stop());
-    await vi.waitFor(() => expect(begun).toHaveLength(1));
+    await vi.waitFor(() => expect(begun).toHaveLength(1), { timeout: 20_000 });
     await watchdog.stop();
     expect(begun.map(({ aborted }) => aborted)).toEqual([true]);
     await delay(0);

@@ -59,7 +59,7 @@ export async function start(
   if (!hasEndpoint && config.account === null) throw withoutAccount();
   // Loaded on demand: other commands do not need the server.
   const [
-    { createLogger },
+    { captureConsole, createLogger },
     { markServed },
     { removeLeftovers },
     { serve },
@@ -75,6 +75,7 @@ export async function start(
   ]);
   const log = createLogger(io, config.logLevel);
   const closers = createClosers();
+  closers.add(captureConsole((text) => log.warn({ text }, 'message of a library')));
   const limitStop = () => endInTime(closers, log, io);
   io.signal.addEventListener('abort', limitStop, { once: true });
   const mark = await markServed(config, io, log);

@@ -10,6 +10,7 @@ import type { SinkDefinition } from '../../sinks/registry.ts';
 import { openTarget } from '../../sinks/registry.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { type Io, pause } from '../io.ts';
+import { captureConsole } from '../logger.ts';
 import { definedSink } from '../sink-names.ts';
 
 export const testCommand = defineCommand('test', {
@@ -45,6 +46,7 @@ async function testSink(io: Io, _flags: object, name: string): Promise<void> {
     logger: { ...silent, info: (fields) => printOutput(io, fields) },
   });
   io.stderr.write(`Sending ${sample.what} to ${name}: test delivery ${document.id}.\n`);
+  const release = captureConsole((text) => printOutput(io, { stderr: text }));
   try {
     const answer = await attemptOnce(document, definition, { target, pause, signal: io.signal });
     if (answer.kind !== 'acknowledged') {
@@ -57,6 +59,7 @@ async function testSink(io: Io, _flags: object, name: string): Promise<void> {
     io.stdout.write(`${name} acknowledged the test delivery ${document.id}.\n`);
   } finally {
     await target.close();
+    release();
   }
 }
 

@@ -1,5 +1,4 @@
 /** The page `/alerts`: active alerts with cause, evidence and next step, and resolved ones. */
-import { html } from 'hono/html';
 import {
   type AlertDelivery,
   type AlertKind,
@@ -9,7 +8,6 @@ import {
 import { hourUs } from '../../domain/completeness.ts';
 import { hourOf } from '../../domain/coverage.ts';
 import { parseDate } from '../../domain/dates.ts';
-import { printable } from '../../domain/text.ts';
 import { spanText } from './browser/texts.ts';
 import { periodChoice, stateForm } from './layout.ts';
 import {
@@ -19,6 +17,7 @@ import {
   emptyState,
   facts,
   type Html,
+  html,
   panel,
   type TableColumn,
   table,
@@ -97,7 +96,7 @@ function detailsLink({ kind, subject }: ListedAlert): Html | string {
 
 /** `missing: alps` */
 function titleOf({ kind, subject }: ListedAlert): string {
-  return printable(subject === '' ? kind : `${kind}: ${subject}`);
+  return subject === '' ? kind : `${kind}: ${subject}`;
 }
 
 function severityBadge({ severity }: ListedAlert): Html {
@@ -118,9 +117,9 @@ function activePanel(alert: ListedAlert, { history, unsent, nowUs }: Known): Htm
   const level = alert.severity;
   return itemPanel(
     { ...title, level, links: detailsLink(alert) },
-    html`<p class="cause">${withCommands(printable(cause))}</p>
+    html`<p class="cause">${withCommands(cause)}</p>
 ${evidenceList(evidence, alert)}
-<div class="next-step"><h3>Next step</h3><p>${withCommands(printable(nextStep))}</p>${commandsIn(printable(nextStep))}</div>
+<div class="next-step"><h3>Next step</h3><p>${withCommands(nextStep)}</p>${commandsIn(nextStep)}</div>
 ${facts([
   ['active since', time(raisedAtUs, nowUs)],
   ['before', formerText(alert, history, nowUs)],
@@ -150,7 +149,7 @@ function evidenceList(
   alert: Pick<ListedAlert, 'kind' | 'subject'>,
 ): Html | string {
   if (evidence.length === 0) return '';
-  return html`<ul class="evidence">${evidence.map((line) => html`<li>${withTimes(printable(line), alert)}</li>`)}</ul>`;
+  return html`<ul class="evidence">${evidence.map((line) => html`<li>${withTimes(line, alert)}</li>`)}</ul>`;
 }
 
 const timeInText = /(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?: UTC|Z))/;
@@ -192,7 +191,7 @@ function channelsOf(
 
 function unsentText({ error, isGivenUp }: Unsent): Html {
   if (error === null) return html`<span class="dim">not sent yet</span>`;
-  return html`${badge('warn', isGivenUp ? 'failed, not retried' : 'failed, will be retried')} ${printable(error)}`;
+  return html`${badge('warn', isGivenUp ? 'failed, not retried' : 'failed, will be retried')} ${error}`;
 }
 
 async function resolvedPanel(
@@ -228,8 +227,7 @@ function columnsAt(nowUs: number): TableColumn<ListedAlert>[] {
     {
       title: 'cause and evidence',
       class: 'wrap',
-      value: (alert) =>
-        html`${withCommands(printable(alert.cause))}${evidenceList(alert.evidence, alert)}`,
+      value: (alert) => html`${withCommands(alert.cause)}${evidenceList(alert.evidence, alert)}`,
     },
     {
       title: 'resolved',

@@ -2,9 +2,8 @@
  * Charts as SVG, drawn by the server: they work without JavaScript, and their colours follow the theme. A chart with
  * links is a group for screen readers: an image has no content.
  */
-import { html } from 'hono/html';
 import { shortDateUs } from '../../domain/dates.ts';
-import { count, type Html } from './markup.ts';
+import { count, type Html, html } from './markup.ts';
 
 export interface Bar {
   /** Start and end of the time span. */

@@ -1,5 +1,4 @@
 /** Coverage of the last days in one line per subscription: a cell per day, with text and colour. */
-import { html } from 'hono/html';
 import {
   type HourState,
   hourStates,
@@ -8,8 +7,7 @@ import {
   type SubscriptionCoverage,
 } from '../../domain/coverage.ts';
 import { shortDateUs } from '../../domain/dates.ts';
-import { printable } from '../../domain/text.ts';
-import { badge, count, type Html, type Tone } from './markup.ts';
+import { badge, count, type Html, html, type Tone } from './markup.ts';
 import { isoMinute, linkTo } from './page-state.ts';
 
 /** Names and colours of the states of an hour, as on the page of coverage. */
@@ -46,7 +44,7 @@ export function coverageStrip(
         complete === null
           ? html`<tr><td class="reason" colspan="${days.size + 1}">${notComparedText(report, { comparisonOff, nowUs })}</td></tr>`
           : '';
-      return html`<tr><th scope="row">${printable(report.subscription)}${total}</th>
+      return html`<tr><th scope="row">${report.subscription}${total}</th>
 ${[...days].map(([dayAtUs, hours]) => dayCell(dayAtUs, hours, { ...report, nowUs }))}</tr>${reason}`;
     },
   )}</tbody></table></div>`;

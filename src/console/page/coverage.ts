@@ -1,5 +1,4 @@
 /** The page `/coverage`: by hour, which events of the catalogue are in the log, and which are missing. */
-import { html } from 'hono/html';
 import { hourUs } from '../../domain/completeness.ts';
 import {
   type HourState,
@@ -12,10 +11,18 @@ import {
   sumCoverage,
 } from '../../domain/coverage.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
-import { printable } from '../../domain/text.ts';
 import { stateLooks } from './coverage-strip.ts';
 import { choice, periodChoice, stateForm } from './layout.ts';
-import { badge, command, count, emptyState, type Html, panel, withCommands } from './markup.ts';
+import {
+  badge,
+  command,
+  count,
+  emptyState,
+  type Html,
+  html,
+  panel,
+  withCommands,
+} from './markup.ts';
 import {
   type PageParts,
   type PageRequest,
@@ -63,7 +70,7 @@ export const coveragePage: PageRoute = {
 };
 
 function controls(state: PageState, names: readonly string[]): Html {
-  const subscriptions = names.map((name) => [name, printable(name)] as const);
+  const subscriptions = names.map((name) => [name, name] as const);
   return stateForm(
     '/coverage',
     html`${choice('subscription', 'subscription', [['', 'all'], ...subscriptions], state.subscription)}
@@ -79,7 +86,7 @@ function nothing({ subscription }: PageState): Html {
       emptyState(reason, html`Register one: ${withCommands('`earshot register`')}`),
     );
   }
-  const reason = `The subscription ${printable(subscription)} was not registered in this period.`;
+  const reason = `The subscription ${subscription} was not registered in this period.`;
   const next = html`<a href="/coverage">Show all subscriptions</a>`;
   return panel('Coverage', emptyState(reason, next));
 }
@@ -130,7 +137,7 @@ function missingPanel(reports: readonly SubscriptionCoverage[], when: When): Htm
     .toSorted((a, b) => b.fromUs - a.fromUs);
   const rows = ranges.slice(0, rangesMax).map((range) => {
     const { subscription, fromUs, untilUs, missing } = range;
-    return html`<li><p class="range">${badge('bad', `${count(missing)} missing`)} ${rangeText(range, when)} <span class="dim">${printable(subscription)}</span> · <a href="${listOfSpan(fromUs, untilUs, { subscription })}">notifications received then</a></p>
+    return html`<li><p class="range">${badge('bad', `${count(missing)} missing`)} ${rangeText(range, when)} <span class="dim">${subscription}</span> · <a href="${listOfSpan(fromUs, untilUs, { subscription })}">notifications received then</a></p>
 ${command(reconcileCommand(range))}</li>`;
   });
   const more = ranges.length - rows.length;
@@ -211,13 +218,13 @@ function hoursPanel(report: SubscriptionCoverage, when: When & { isOnly: boolean
   // Begins with the first day of the subscription.
   const first = byDay.findIndex(([, own]) => own.some(({ state }) => state !== 'outside'));
   const days = byDay.slice(first).toReversed();
-  const caption = `Coverage of ${printable(subscription)} by day and hour (UTC)`;
+  const caption = `Coverage of ${subscription} by day and hour (UTC)`;
   const remark =
     complete === null
       ? notComparedText(report, when)
       : 'events by the hour of their date in the catalogue, UTC';
   return panel(
-    printable(subscription),
+    subscription,
     html`${when.isOnly ? '' : html`<p class="flush">${sentence(report)}</p>`}
 <div class="scroll by-hour" tabindex="0" role="region" aria-label="${caption}"><table class="hours">
 <caption class="visually-hidden">${caption}</caption>

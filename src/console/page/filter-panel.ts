@@ -1,10 +1,8 @@
 /** The filter of the page `/products`: the box with its findings, presets, and counted values that write the filter. */
-import { html } from 'hono/html';
 import { shortDateUs } from '../../domain/dates.ts';
 import type { Box, FilterTree } from '../../domain/filter-tree.ts';
 import { defaultOrderOf, productOrders } from '../../domain/product-order.ts';
 import { type Facets, facetFields } from '../../domain/products.ts';
-import { printable } from '../../domain/text.ts';
 import { parseBoundingBox } from '../../filter/bounding-box.ts';
 import { cloudCover, deleted, intersects, published } from '../../filter/builder.ts';
 import { orderableFields } from '../../filter/fields.ts';
@@ -12,7 +10,7 @@ import { boxesOf, toShape } from '../../filter/geometry/shape.ts';
 import { printFilter } from '../../filter/print.ts';
 import { facetCondition, hasCondition } from '../../filter/product-conditions.ts';
 import { choice, findingsList } from './layout.ts';
-import { badge, count, type Html, panel } from './markup.ts';
+import { badge, count, type Html, html, panel } from './markup.ts';
 import { sharedState } from './page-state.ts';
 import {
   isNamePart,
@@ -104,7 +102,7 @@ function chips(search: ProductSearch, nowUs: number): Html | string {
       : [dropLink(search, periodText(search, nowUs), ['since', 'until'])]),
     ...(subscription === undefined
       ? []
-      : [dropLink(search, `subscription ${printable(subscription)}`, ['subscription'])]),
+      : [dropLink(search, `subscription ${subscription}`, ['subscription'])]),
     ...own.map((term) => changeLink(search, termText(term), { condition: term, isOn: true })),
   ];
   if (all.length === 0) return '';
@@ -123,7 +121,7 @@ function periodText({ state }: ProductSearch, nowUs: number): string {
 }
 
 function termText(term: FilterTree): string {
-  return isNamePart(term) ? `name contains ${printable(term.text)}` : areaText(term);
+  return isNamePart(term) ? `name contains ${term.text}` : areaText(term);
 }
 
 /** Returns the bounds of an area, which need not be a box. */
@@ -235,7 +233,7 @@ function facetGroup(
     const change = isOn ? 'remove' : 'add';
     const share = Math.round((own / counted) * 1000) / 10;
     return html`<li><a class="facet" href="${linkWith(search, change, condition)}" data-change="${change}" data-condition="${printFilter(condition)}" ${isOn ? html`aria-current="true"` : ''}
-><span>${printable(value)}${isOn ? html`<span aria-hidden="true"> ✕</span><span class="visually-hidden"> (remove)</span>` : ''}</span><span class="num">${count(own)}</span
+><span>${value}${isOn ? html`<span aria-hidden="true"> ✕</span><span class="visually-hidden"> (remove)</span>` : ''}</span><span class="num">${count(own)}</span
 ><svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect width="${share}" height="4"/></svg></a></li>`;
   });
   const more = values[field].length > shown.length;

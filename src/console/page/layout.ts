@@ -1,11 +1,10 @@
 /** The frame of every page: navigation, state of the receiver, style sheet and scripts. */
-import { html, raw } from 'hono/html';
+import { raw } from 'hono/html';
 import { shortDateUs } from '../../domain/dates.ts';
 import { isWell, type Status, type StatusPart } from '../../domain/status.ts';
-import { printable } from '../../domain/text.ts';
 import { excerptOf, type FilterFinding } from '../../filter/finding.ts';
 import type { Assets } from './assets.ts';
-import { badge, commandsNote, type Html, panel, withCommands } from './markup.ts';
+import { badge, commandsNote, type Html, html, panel, withCommands } from './markup.ts';
 import { isAbsolute, linkTo, navigationState, type PageState } from './page-state.ts';
 
 /** Pages in the order of the navigation, with the key that opens each after `g`. */
@@ -128,7 +127,7 @@ function scopeNote({ path, state, url }: Frame): Html | string {
   const { before: _, subscription: __, ...rest } = Object.fromEntries(url.searchParams);
   const { since, ...others } = rest;
   const kept = isAbsolute(state) ? { ...others, until: undefined } : { ...others, since };
-  return html`<p class="scope">Only ${hasSubscription ? html`the subscription <strong>${printable(subscription ?? '')}</strong>` : ''}${hasSubscription && hasPeriod ? ', ' : ''}${hasPeriod ? html`the period <strong>${period}</strong>` : ''}.
+  return html`<p class="scope">Only ${hasSubscription ? html`the subscription <strong>${subscription ?? ''}</strong>` : ''}${hasSubscription && hasPeriod ? ', ' : ''}${hasPeriod ? html`the period <strong>${period}</strong>` : ''}.
 <a href="${linkTo(path, kept)}">Reset</a></p>`;
 }
 
@@ -255,10 +254,10 @@ export function findingsList(text: string, all: readonly FilterFinding[]): Html 
   const items = all.slice(0, findingsShown).map((one) => {
     const { before, marked, after } = excerptOf(text, one);
     const { severity, message, expected, hint } = one;
-    return html`<li>${badge(severity === 'error' ? 'bad' : 'warn', severity)} <span>${withCommands(printable(message))}</span>
+    return html`<li>${badge(severity === 'error' ? 'bad' : 'warn', severity)} <span>${withCommands(message)}</span>
 <code class="excerpt">${before}<mark>${marked === '' ? ' ' : marked}</mark>${after}</code>
-${expected === undefined ? '' : html`<span>Expected: ${withCommands(printable(expected))}</span>`}
-${hint === undefined ? '' : html`<span>${withCommands(printable(hint))}</span>`}</li>`;
+${expected === undefined ? '' : html`<span>Expected: ${withCommands(expected)}</span>`}
+${hint === undefined ? '' : html`<span>${withCommands(hint)}</span>`}</li>`;
   });
   return html`<ul class="plain findings">${items}</ul>`;
 }

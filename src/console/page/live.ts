@@ -1,10 +1,8 @@
 /** The page `/live`: notifications as they arrive, newest first. */
-import { html } from 'hono/html';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import type { FilterTree } from '../../domain/filter-tree.ts';
 import { productNameText } from '../../domain/product-cells.ts';
 import { subscriptionEvents } from '../../domain/subscription.ts';
-import { printable } from '../../domain/text.ts';
 import { checkFilter } from '../../filter/check.ts';
 import {
   cursorText,
@@ -20,6 +18,7 @@ import {
   count,
   emptyState,
   type Html,
+  html,
   panel,
   type TableColumn,
   table,
@@ -130,7 +129,7 @@ function columnsAt(nowUs: number): TableColumn<LiveRow>[] {
       value: ({ receivedAt }) =>
         html`<time datetime="${receivedAt}" class="tight">${timeOfDay(receivedAt, nowUs)}</time>`,
     },
-    { title: 'event', value: ({ event }) => badge(eventTones[event] ?? 'plain', printable(event)) },
+    { title: 'event', value: ({ event }) => badge(eventTones[event] ?? 'plain', event) },
     { title: 'mission', value: ({ cells }) => cells.mission },
     { title: 'type', value: ({ cells }) => cells.type },
     { title: 'tile/orbit', value: ({ cells }) => cells.tile, class: 'tight' },
@@ -141,7 +140,7 @@ function columnsAt(nowUs: number): TableColumn<LiveRow>[] {
       value: (row) => delayText(row.notificationDate, row.receivedAt),
       isNumber: true,
     },
-    { title: 'subscription', value: ({ subscription }) => printable(subscription ?? '-') },
+    { title: 'subscription', value: ({ subscription }) => subscription ?? '-' },
     {
       title: 'product',
       class: 'clip',

@@ -1,5 +1,4 @@
 /** The page `/map`: footprints of received products on a map, and the same products as a list. */
-import { html } from 'hono/html';
 import { AppError } from '../../domain/app-error.ts';
 import type { Geometry, Position } from '../../domain/filter-tree.ts';
 import { productCells, productNameText } from '../../domain/product-cells.ts';
@@ -13,7 +12,7 @@ import { centreOf } from '../../filter/geometry/shape.ts';
 import { printFilter } from '../../filter/print.ts';
 import { footprintLimits, receivedProducts } from '../footprints-route.ts';
 import { choice, filterErrors, filterField, periodChoice, stateForm } from './layout.ts';
-import { age, emptyState, type Html, panel, type TableColumn, table } from './markup.ts';
+import { age, emptyState, type Html, html, panel, type TableColumn, table } from './markup.ts';
 import { type PageRequest, type PageRoute, subscriptionNames } from './page-route.ts';
 import { linkTo, type PageState, productLink } from './page-state.ts';
 import { withArea } from './product-search.ts';

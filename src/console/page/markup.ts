@@ -1,11 +1,21 @@
 /** Markup shared by the pages: times, badges, commands, tables, messages. */
-import { html } from 'hono/html';
+import { html as escapedHtml } from 'hono/html';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import { printable } from '../../domain/text.ts';
 import { ageText } from './browser/texts.ts';
 
 /** Markup in which all inserted text is escaped. */
-export type Html = ReturnType<typeof html>;
+export type Html = ReturnType<typeof escapedHtml>;
+
+/** Renders markup. Inserted text is escaped for HTML, and is printable: names of records may contain any character. */
+export function html(markup: TemplateStringsArray, ...values: unknown[]): Html {
+  return escapedHtml(markup, ...values.map(visible));
+}
+
+function visible(value: unknown): unknown {
+  if (typeof value === 'string') return value.replaceAll(/[^\t\n\r]+/g, (part) => printable(part));
+  return Array.isArray(value) ? value.map(visible) : value;
+}
 
 /** Renders a time: absolute in UTC, with the age, which the browser keeps current. `-` for no time. */
 export function time(us: number | null, nowUs: number, upTo: 'minute' | 'second' = 'second'): Html {
@@ -101,11 +111,7 @@ export function facts(rows: readonly (readonly [string, Html | string | number |
 /** Renders findings, each with the place in the text; nothing without findings. */
 export function findings(lines: readonly string[]): Html | string {
   if (lines.length === 0) return '';
-  const text = lines
-    .flatMap((one) => one.split('\n'))
-    .map(printable)
-    .join('\n');
-  return html`<pre class="findings" tabindex="0">${text}</pre>`;
+  return html`<pre class="findings" tabindex="0">${lines.join('\n')}</pre>`;
 }
 
 /** Renders a text in which commands and variables stand in backquotes. */

@@ -1,9 +1,7 @@
 /** Markup shared by the pages about the operation of the receiver. */
-import { html } from 'hono/html';
 import type { AlertSeverity } from '../../domain/alerts.ts';
 import type { PartStatus, Status, StatusPart } from '../../domain/status.ts';
-import { printable } from '../../domain/text.ts';
-import { badge, command, type Html, type Tone, withCommands } from './markup.ts';
+import { badge, command, type Html, html, type Tone, withCommands } from './markup.ts';
 import { linkTo } from './page-state.ts';
 
 const levelTones: Readonly<Record<PartStatus['level'], readonly [Tone, string]>> = {
@@ -26,7 +24,7 @@ export function partState(
   const [tone, level] = levelTones[part.level];
   const next = part.nextStep === null ? '' : html`<p>Next: ${withCommands(part.nextStep)}</p>`;
   return html`<section class="panel part ${part.level}" aria-label="State">${badge(tone, level)}
-<div><p>${withCommands(printable(sentence(text)))}</p>${all}${next}</div></section>`;
+<div><p>${withCommands(sentence(text))}</p>${all}${next}</div></section>`;
 }
 
 /** Parts without a problem have a fragment as text. */

@@ -1,5 +1,4 @@
 /** The overview: healthy or not, what arrived, what is missing, and the next step. */
-import { html } from 'hono/html';
 import { isAppError } from '../../domain/app-error.ts';
 import { hourUs } from '../../domain/completeness.ts';
 import { readSubscriptionCoverage } from '../../domain/coverage.ts';
@@ -7,7 +6,6 @@ import { shortDateUs } from '../../domain/dates.ts';
 import { productCells, productNameText } from '../../domain/product-cells.ts';
 import type { FoundProduct } from '../../domain/products.ts';
 import { isWell, type PartStatus, type Status, worstFirst } from '../../domain/status.ts';
-import { printable } from '../../domain/text.ts';
 import { shellText } from './browser/texts.ts';
 import { type Bar, barChart } from './charts.ts';
 import { coverageStrip } from './coverage-strip.ts';
@@ -19,6 +17,7 @@ import {
   count,
   emptyState,
   type Html,
+  html,
   panel,
   type TableColumn,
   table,
@@ -67,7 +66,7 @@ export const overviewPage: PageRoute = {
 async function controlsOf(parts: PageParts, state: PageState): Promise<Html> {
   const period = periodChoice(state, '24h');
   if (state.subscription === undefined) return stateForm('/', period);
-  const names = (await subscriptionNames(parts)).map((name) => [name, printable(name)] as const);
+  const names = (await subscriptionNames(parts)).map((name) => [name, name] as const);
   const options = [['', 'all'], ...names] as const;
   return stateForm(
     '/',
@@ -82,7 +81,7 @@ function health(status: Status): Html {
     const receiver = status.parts.find(({ part }) => part === 'receiver')?.text ?? '';
     return html`<section class="panel health" aria-label="State"><p><strong>Healthy.</strong> The receiver is ${receiver}.</p></section>`;
   }
-  return html`<section class="panel health ${worst.level}" aria-label="State"><div><p><strong>Not all is well: ${withCommands(printable(worst.text))}</strong></p>
+  return html`<section class="panel health ${worst.level}" aria-label="State"><div><p><strong>Not all is well: ${withCommands(worst.text)}</strong></p>
 ${nextStep(worst.nextStep)}${alsoNotWell(others)}</div></section>`;
 }
 
@@ -94,7 +93,7 @@ function alsoNotWell(parts: readonly PartStatus[]): Html | string {
     const page = pageOf(part);
     const name =
       page === null ? html`<strong>${part}</strong>` : html`<a href="${page}">${part}</a>`;
-    return html`<li>${badge(level === 'critical' ? 'bad' : 'warn', level)} ${name}: ${withCommands(printable(text))}</li>`;
+    return html`<li>${badge(level === 'critical' ? 'bad' : 'warn', level)} ${name}: ${withCommands(text)}</li>`;
   });
   return html`<p>Also not well:</p><ul class="plain">${items}</ul>`;
 }
@@ -102,7 +101,7 @@ function alsoNotWell(parts: readonly PartStatus[]): Html | string {
 /** Renders a next step, and its commands to be copied. */
 function nextStep(text: string | null): Html | string {
   if (text === null) return '';
-  return html`<p>Next: ${withCommands(printable(text))}</p>${commandsIn(printable(text))}`;
+  return html`<p>Next: ${withCommands(text)}</p>${commandsIn(text)}`;
 }
 
 async function arrivalsPanel(
@@ -115,7 +114,7 @@ async function arrivalsPanel(
   const remark = `${count(total)} in this period${last === undefined ? '' : `; ${lastHour(last, nowUs)}`}`;
   if (total === 0) {
     const { subscription } = state;
-    const of = subscription === undefined ? '' : ` by the subscription ${printable(subscription)}`;
+    const of = subscription === undefined ? '' : ` by the subscription ${subscription}`;
     return panel(
       'Notifications per hour',
       emptyState(
@@ -174,7 +173,7 @@ async function coveragePanel(
     const reason =
       subscription === undefined
         ? 'No subscription is registered.'
-        : `The subscription ${printable(subscription)} is not registered.`;
+        : `The subscription ${subscription} is not registered.`;
     return panel(
       'Coverage',
       html`${emptyState(reason, 'To register one:')}${command(registerCommand(subscription))}`,
@@ -200,7 +199,7 @@ function alertsPanel({ status, nowUs }: PageRequest): Html {
   const shown = alerts.slice(0, alertsShown);
   const items = shown.map(
     (one) => html`<li>${badge(one.severity === 'critical' ? 'bad' : 'warn', one.severity)}
-${withCommands(printable(one.cause))} <span class="dim">raised ${age(one.raisedAtUs, nowUs)}</span>${nextStep(one.nextStep)}</li>`,
+${withCommands(one.cause)} <span class="dim">raised ${age(one.raisedAtUs, nowUs)}</span>${nextStep(one.nextStep)}</li>`,
   );
   const more = alerts.length - shown.length;
   const remark = html`${alerts.length} active · <a href="/alerts">details</a>`;

@@ -1,10 +1,8 @@
 /** Serves the web page: pages rendered with their data, and the files they use. */
 import type { Context, Hono } from 'hono';
 import { compress } from 'hono/compress';
-import { html } from 'hono/html';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import type { Status } from '../../domain/status.ts';
-import { printable } from '../../domain/text.ts';
 import { statusOf } from '../../http/problem.ts';
 import { exceedsLimit } from '../errors.ts';
 import { cursorText, newestCursor } from '../live-rows.ts';
@@ -15,7 +13,7 @@ import { coveragePage } from './coverage.ts';
 import { document, navigation, type PagePath, periodOnly } from './layout.ts';
 import { livePage } from './live.ts';
 import { mapPage } from './map.ts';
-import { command, findings, type Html, panel } from './markup.ts';
+import { command, findings, type Html, html, panel } from './markup.ts';
 import { overviewPage } from './overview.ts';
 import type { PageParts, PageRoute } from './page-route.ts';
 import { readPageState } from './page-state.ts';
@@ -199,7 +197,7 @@ async function failurePage(
   const status = statusOf(error);
   const { title, reason, next } = explanationOf(error, status, requestId);
   const details = status < 500 && error instanceof AppError ? error.details : [];
-  const body = panel(title, html`<p>${printable(reason)}</p>${findings(details)}${next}`);
+  const body = panel(title, html`<p>${reason}</p>${findings(details)}${next}`);
   const form = status === 400 && controls !== undefined ? { controls } : {};
   const page = await document(
     { title, body, refresh: status === 503, failed: true, ...form },

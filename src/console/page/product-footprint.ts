@@ -1,5 +1,4 @@
 /** The footprint on the page of a product, with links to the products around it. */
-import { html } from 'hono/html';
 import { isAppError } from '../../domain/app-error.ts';
 import type { AnyGeometry } from '../../domain/filter-tree.ts';
 import { productNameText } from '../../domain/product-cells.ts';
@@ -7,7 +6,7 @@ import type { FoundProduct, ProductRow } from '../../domain/products.ts';
 import { intersects } from '../../filter/builder.ts';
 import { boxesOf, centreOf, toShape } from '../../filter/geometry/shape.ts';
 import { printFilter } from '../../filter/print.ts';
-import { emptyState, facts, type Html, panel } from './markup.ts';
+import { emptyState, facts, type Html, html, panel } from './markup.ts';
 import type { PageRequest } from './page-route.ts';
 import { isoMinute, linkTo, productLink } from './page-state.ts';
 import { smallMap } from './small-map.ts';

@@ -1,5 +1,4 @@
 /** The page of a product, `/products/<id>`: its state, notifications, footprint, summary and deliveries. */
-import { html } from 'hono/html';
 import { AppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import type { Entity } from '../../domain/filter-tree.ts';
@@ -8,7 +7,7 @@ import type { NotificationRow } from '../../domain/ports.ts';
 import type { FoundProduct } from '../../domain/products.ts';
 import type { SinkItem } from '../../domain/sinks.ts';
 import type { SummaryRow } from '../../domain/summaries.ts';
-import { byteText, printable } from '../../domain/text.ts';
+import { byteText } from '../../domain/text.ts';
 import { id } from '../../filter/builder.ts';
 import { partOf } from '../../filter/product-record.ts';
 import { eventTones, shellText, spanText } from './browser/texts.ts';
@@ -22,6 +21,7 @@ import {
   emptyState,
   facts,
   type Html,
+  html,
   panel,
   table,
   time,
@@ -43,7 +43,7 @@ export async function productPage(parts: PageParts, request: PageRequest): Promi
   // The id in the address may differ in case.
   const productId = found?.row.productId ?? request.id;
   if (found === null && notifications.length === 0) {
-    const message = `Nothing was received about a product with the id ${printable(productId)}.`;
+    const message = `Nothing was received about a product with the id ${productId}.`;
     const advice =
       'Search for its name on the page Products; its notification may be missing or pruned.';
     throw new AppError('not_found', message, { advice });
@@ -60,7 +60,7 @@ export async function productPage(parts: PageParts, request: PageRequest): Promi
       ? ''
       : html`<a href="${link}" title="Needs an access token of the catalogue">Download</a> · `;
   return {
-    title: printable(name),
+    title: name,
     scripts: ['filter-field.js'],
     controls: html`<p class="note">${download}<a href="/products" data-back>All products</a></p>`,
     body: html`<div class="product">
@@ -120,12 +120,11 @@ function statePanel({ row }: FoundProduct, nowUs: number): Html {
   const online =
     row.online === null ? null : row.online ? badge('good', 'online') : badge('plain', 'offline');
   const known = (us: number | null) => (us === null ? null : time(us, nowUs));
-  const text = (value: string | null) => (value === null ? null : printable(value));
   return panel(
     'State',
     facts([
       ['state', state],
-      ['deletion cause', isDeleted ? (text(row.deletionCause) ?? 'not known') : null],
+      ['deletion cause', isDeleted ? (row.deletionCause ?? 'not known') : null],
       ['first received', time(row.receivedAtUs, nowUs)],
       ['published', known(row.publicationUs)],
       ['modified', known(row.modificationUs)],
@@ -137,15 +136,15 @@ function statePanel({ row }: FoundProduct, nowUs: number): Html {
         'sensing end (UTC)',
         row.sensingEndUs === null ? null : shortDateUs(row.sensingEndUs, 'second'),
       ],
-      ['collection', text(row.collection)],
-      ['platform', text(row.platform)],
-      ['product type', text(row.productType)],
-      ['processing level', text(row.processingLevel)],
-      ['processing baseline', text(row.processingBaseline)],
-      ['tile', text(row.tile)],
+      ['collection', row.collection],
+      ['platform', row.platform],
+      ['product type', row.productType],
+      ['processing level', row.processingLevel],
+      ['processing baseline', row.processingBaseline],
+      ['tile', row.tile],
       ['orbit', row.orbitNumber],
       ['relative orbit', row.relativeOrbitNumber],
-      ['orbit direction', text(row.orbitDirection)],
+      ['orbit direction', row.orbitDirection],
       [
         'cloud cover',
         row.cloudCoverPercent === null ? null : `${Number(row.cloudCoverPercent.toFixed(2))} %`,
@@ -157,7 +156,7 @@ function statePanel({ row }: FoundProduct, nowUs: number): Html {
           : `${byteText(row.sizeBytes)} (${count(row.sizeBytes)} bytes)`,
       ],
       ['availability', online],
-      ['id', html`<code>${printable(row.productId)}</code> ${copyButton(row.productId, 'Copy')}`],
+      ['id', html`<code>${row.productId}</code> ${copyButton(row.productId, 'Copy')}`],
       ['log position', count(row.position)],
     ]),
   );
@@ -178,14 +177,14 @@ function notificationsPanel(rows: readonly NotificationRow[], nowUs: number): Ht
         { title: 'received (UTC)', value: (row) => time(row.receivedAtUs, nowUs) },
         {
           title: 'event',
-          value: ({ event }) => badge(eventTones[event] ?? 'plain', printable(event)),
+          value: ({ event }) => badge(eventTones[event] ?? 'plain', event),
         },
         { title: 'delay', value: delayText, isNumber: true },
         {
           title: 'subscription',
-          value: ({ subscription }) => (subscription === null ? null : printable(subscription)),
+          value: ({ subscription }) => subscription,
         },
-        { title: 'source', value: ({ source }) => printable(source) },
+        { title: 'source', value: ({ source }) => source },
         { title: 'times received', value: ({ timesSeen }) => count(timesSeen), isNumber: true },
         {
           title: 'details',
@@ -213,16 +212,16 @@ function summaryPanel(row: SummaryRow | undefined, productId: string, nowUs: num
     return panel('Summary', emptyState('No summary of this product was requested.', next));
   }
   const { text, state, error } = row;
-  const reason = error === null ? '' : html`<p class="note">${printable(error)}</p>`;
+  const reason = error === null ? '' : html`<p class="note">${error}</p>`;
   if (text === null)
     return panel('Summary', html`<p>There is no text yet.</p>${reason}`, badge('note', state));
-  const doubts = text.doubts.map((one) => html`<li>${printable(one)}</li>`);
+  const doubts = text.doubts.map((one) => html`<li>${one}</li>`);
   return panel(
     'Summary',
-    html`<p>${printable(text.text)}</p>
+    html`<p>${text.text}</p>
 ${doubts.length === 0 ? '' : html`<p class="note">The facts do not confirm:</p><ul>${doubts}</ul>`}${reason}`,
     html`${text.verified ? badge('good', 'verified') : badge('warn', 'not verified')}
-${text.model === null ? 'without a model' : printable(text.model)}, ${age(text.createdAtUs, nowUs)}`,
+${text.model ?? 'without a model'}, ${age(text.createdAtUs, nowUs)}`,
   );
 }
 
@@ -273,7 +272,7 @@ async function deliveriesPanel(
     };
   });
   const columns = [
-    { title: 'sink', value: ({ sink }: SinkLine) => printable(sink) },
+    { title: 'sink', value: ({ sink }: SinkLine) => sink },
     { title: 'state', value: ({ state }: SinkLine) => state },
     { title: 'detail', value: ({ detail }: SinkLine) => detail },
   ];
@@ -301,7 +300,7 @@ async function itemsOf(
 
 function attemptsText({ attempts, error }: SinkItem): string {
   const tried = attempts === 1 ? '1 attempt' : `${count(attempts)} attempts`;
-  return error === null ? tried : `${tried}: ${printable(error)}`;
+  return error === null ? tried : `${tried}: ${error}`;
 }
 
 interface Property {
@@ -322,9 +321,9 @@ function attributesPanel({ record }: FoundProduct): Html {
     if (typeof name !== 'string') return [];
     return [
       {
-        name: printable(name),
-        value: printable(valueText(value)),
-        type: printable(valueText(type)),
+        name,
+        value: valueText(value),
+        type: valueText(type),
       },
     ];
   });
@@ -352,8 +351,7 @@ function accessPanel(found: FoundProduct | null, productId: string, catalogueUrl
   const { s3Path, downloadUrl } = toProductLinks(found.row, catalogueUrl);
   const isDeleted = found.row.deletionUs !== null;
   const entity: Entity = isDeleted ? 'DeletedProducts' : 'Products';
-  const copied = (text: string) =>
-    html`<code>${printable(text)}</code> ${copyButton(text, 'Copy')}`;
+  const copied = (text: string) => html`<code>${text}</code> ${copyButton(text, 'Copy')}`;
   const filter = String(id.eq(found.row.productId));
   const feature = linkTo('/api/products', {
     filter,

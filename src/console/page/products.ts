@@ -1,5 +1,4 @@
 /** The page `/products`: a search with a filter, its results, and the same results for other programs. */
-import { html } from 'hono/html';
 import { isAppError } from '../../domain/app-error.ts';
 import {
   type ProductCells,
@@ -15,7 +14,7 @@ import type {
   ProductSelection,
   QueryExplanation,
 } from '../../domain/products.ts';
-import { byteText, printable } from '../../domain/text.ts';
+import { byteText } from '../../domain/text.ts';
 import { describeFilter } from '../../filter/describe.ts';
 import { centreOf } from '../../filter/geometry/shape.ts';
 import { lagHeader, readProductPage } from '../products-route.ts';
@@ -28,6 +27,7 @@ import {
   emptyState,
   facts,
   type Html,
+  html,
   panel,
   type TableColumn,
   table,
@@ -171,7 +171,7 @@ function columnsOf({ entity, order }: ProductSearch, nowUs: number): TableColumn
   const cells = ({ row, footprint }: FoundProduct) => productCells(row, centreOf(footprint));
   const deletion: TableColumn<FoundProduct>[] = [
     { title: 'deleted', value: ({ row }) => age(row.deletionUs, nowUs) },
-    { title: 'cause', value: ({ row }) => textOr(row.deletionCause) },
+    { title: 'cause', value: ({ row }) => row.deletionCause },
   ];
   const ordered: TableColumn<FoundProduct>[] = [
     ...(order.by === 'PublicationDate'
@@ -195,7 +195,7 @@ function columnsOf({ entity, order }: ProductSearch, nowUs: number): TableColumn
     ...(entity === 'Products' ? [] : deletion),
     { title: 'received', value: ({ row }) => age(row.receivedAtUs, nowUs) },
     { title: 'product', value: (one) => productName(one, cells(one)), class: 'tight' },
-    { title: 'tile/orbit', value: (one) => textOr(cells(one).tile), class: 'tight' },
+    { title: 'tile/orbit', value: (one) => cells(one).tile, class: 'tight' },
     { title: 'sensed (UTC)', value: (one) => cells(one).sensed, class: 'tight' },
     { title: 'place', value: (one) => cells(one).place, class: 'tight' },
     { title: 'cloud', value: (one) => cells(one).cloud, isNumber: true },
@@ -212,8 +212,6 @@ function columnsOf({ entity, order }: ProductSearch, nowUs: number): TableColumn
   ];
 }
 
-const textOr = (text: string | null) => (text === null ? null : printable(text));
-
 function onlineText({ row: { online } }: FoundProduct): Html | null {
   if (online === null) return null;
   return online ? html`online` : badge('warn', 'offline');
@@ -223,7 +221,7 @@ function onlineText({ row: { online } }: FoundProduct): Html | null {
 function productName({ row }: FoundProduct, { mission, type }: ProductCells): Html {
   const text = [mission, type].filter((part) => part !== null).join(' ');
   const shown = text === '' ? `${row.productId.slice(0, 13)}…` : text;
-  return html`<a href="${productLink(row.productId)}">${printable(shown)}</a>`;
+  return html`<a href="${productLink(row.productId)}">${shown}</a>`;
 }
 
 function pager(search: ProductSearch, next: string | null): Html | string {
@@ -254,14 +252,13 @@ ${notes.length === 0 ? '' : html`<p class="note">${notes.join(' ')}</p>`}${comma
 function planPanel({ filter }: ProductSearch, explanation: QueryExplanation): Html {
   const { narrowedBy, byColumns, byRecords, plan } = explanation;
   const words = filter === null ? ['All products match.'] : describeFilter(filter);
-  const list = (texts: readonly string[]) =>
-    texts.length === 0 ? null : printable(texts.join('; '));
+  const list = (texts: readonly string[]) => (texts.length === 0 ? null : texts.join('; '));
   return html`<details class="panel"><summary>Explanation and query plan</summary>
 <pre class="body" tabindex="0">${words.join('\n')}</pre>
 ${facts([
-  ['narrowed by', narrowedBy === null ? 'nothing: all products are read' : printable(narrowedBy)],
+  ['narrowed by', narrowedBy ?? 'nothing: all products are read'],
   ['by columns', list(byColumns)],
   ['by records', list(byRecords)],
 ])}
-<pre class="body" tabindex="0">${plan.map(printable).join('\n')}</pre></details>`;
+<pre class="body" tabindex="0">${plan.join('\n')}</pre></details>`;
 }

@@ -1,5 +1,4 @@
 /** The page `/quarantine`: bodies that are not notifications, as plain text. */
-import { html } from 'hono/html';
 import { AppError } from '../../domain/app-error.ts';
 import type { QuarantineEntry, QuarantineRow } from '../../domain/ports.ts';
 import { printable, sizeText } from '../../domain/text.ts';
@@ -13,6 +12,7 @@ import {
   emptyState,
   facts,
   type Html,
+  html,
   panel,
   type TableColumn,
   table,
@@ -107,7 +107,7 @@ function columnsAt(nowUs: number): TableColumn<QuarantineRow>[] {
       title: 'reason',
       class: 'wrap',
       value: ({ reason, faults, releasedAtUs }) =>
-        html`${printable(faults[0]?.message ?? reason)} ${releasedAtUs === null ? '' : badge('good', 'released')}`,
+        html`${faults[0]?.message ?? reason} ${releasedAtUs === null ? '' : badge('good', 'released')}`,
     },
     { title: 'bytes', value: ({ bodyBytes }) => count(bodyBytes), isNumber: true },
     { title: 'source', value: ({ source }) => source },
@@ -129,16 +129,13 @@ function reasonPanel(entry: QuarantineEntry, { nowUs }: PageRequest): Html {
   const { id, faults, reason, receivedAtUs, releasedAtUs, bodyBytes, source } = entry;
   const messages = faults.length === 0 ? [reason] : faults.map(({ message }) => message);
   const shown = facts([
-    [
-      'reason',
-      html`${messages.map((one, i) => html`${i === 0 ? '' : html`<br>`}${printable(one)}`)}`,
-    ],
-    ['code', html`<code>${printable(reason)}</code>`],
+    ['reason', html`${messages.map((one, i) => html`${i === 0 ? '' : html`<br>`}${one}`)}`],
+    ['code', html`<code>${reason}</code>`],
     ['received', time(receivedAtUs, nowUs)],
     ['path', html`<code>${pathOf(entry.subscription)}</code>`],
     ['source', source],
     ['size', `${count(bodyBytes)} bytes`],
-    ['encoding', entry.encoding === null ? null : printable(entry.encoding)],
+    ['encoding', entry.encoding],
     ['released', releasedAtUs === null ? null : time(releasedAtUs, nowUs)],
   ]);
   const commands = commandList([
@@ -155,7 +152,7 @@ function reasonPanel(entry: QuarantineEntry, { nowUs }: PageRequest): Html {
 
 function headersPanel({ headers }: QuarantineEntry): Html {
   const lines = headers.flatMap((name, i) =>
-    i % 2 === 0 ? [`${name}: ${headers[i + 1] ?? ''}`] : [],
+    i % 2 === 0 ? [printable(`${name}: ${headers[i + 1] ?? ''}`)] : [],
   );
   if (lines.length === 0) return panel('Headers', emptyState('No headers are stored.'));
   const text = lines.map((line) => line.replaceAll('\n', '\ufffd')).join('\n');
@@ -173,7 +170,7 @@ function bodyPanel({ id, body, bodyBytes, encoding }: QuarantineEntry): Html {
   const encoded =
     encoding === null
       ? ''
-      : html`<p class="note">The body has the Content-Encoding ${printable(encoding)}, and is shown as received.</p>`;
+      : html`<p class="note">The body has the Content-Encoding ${encoding}, and is shown as received.</p>`;
   return panel(
     'Body',
     html`${encoded}${plainText(text, 'Body')}${note}`,

@@ -1,10 +1,8 @@
 /** The page `/sinks`: position, lag, errors and dead letters of each sink. */
-import { html } from 'hono/html';
 import type { NotificationLog, NotificationRow } from '../../domain/ports.ts';
 import type { SinkDeliveries, SinkItem } from '../../domain/sinks.ts';
 import type { ReaderStatus, SinkStatus, Status } from '../../domain/status.ts';
 import { notificationAt } from '../../domain/streams.ts';
-import { printable } from '../../domain/text.ts';
 import { collect } from '../notifications-route.ts';
 import { spanText } from './browser/texts.ts';
 import {
@@ -14,6 +12,7 @@ import {
   emptyState,
   facts,
   type Html,
+  html,
   panel,
   type TableColumn,
   table,
@@ -160,15 +159,15 @@ function problemList(views: readonly SinkView[], nowUs: number): Html | string {
     const { name, fault, lastError, dead } = sink;
     const lag = spanText((nowUs - (oldestUsOf(view) ?? nowUs)) / 1_000_000);
     const problems = [
-      fault === null ? null : withCommands(printable(fault)),
+      fault === null ? null : withCommands(fault),
       retries.count === 0 || lastError === null
         ? null
-        : html`${notifications(retries.count)} will be retried: <q>${printable(lastError)}</q>`,
+        : html`${notifications(retries.count)} will be retried: <q>${lastError}</q>`,
       dead === 0 ? null : html`${count(dead)} dead ${dead === 1 ? 'letter' : 'letters'}`,
       fault === null && retries.count === 0 && hasLag(view, nowUs) ? html`lag of ${lag}` : null,
     ].filter((one) => one !== null);
     return problems.map(
-      (one) => html`<li><a href="#${encodeURIComponent(name)}">${printable(name)}</a>: ${one}</li>`,
+      (one) => html`<li><a href="#${encodeURIComponent(name)}">${name}</a>: ${one}</li>`,
     );
   });
   return items.length === 0 ? '' : html`<ul class="plain">${items}</ul>`;
@@ -191,7 +190,7 @@ function sinkPanel(view: SinkView, { nowUs, status }: PageRequest): Html {
   const { sink, dead, retries } = view;
   const { name, target } = sink;
   const kind = target === null ? '' : badge('plain', target);
-  const fault = sink.fault === null ? '' : html`<p>${withCommands(printable(sink.fault))}</p>`;
+  const fault = sink.fault === null ? '' : html`<p>${withCommands(sink.fault)}</p>`;
   return itemPanel(
     { id: name, title: name, state: html`${kind} ${stateBadge(view, nowUs)}` },
     html`${fault}<div class="columns">${sinkFacts(view, status.log?.lastPosition ?? null, nowUs)}${commandList(commandsOf(sink))}</div>
@@ -213,7 +212,7 @@ function sinkFacts(view: SinkView, lastPosition: number | null, nowUs: number): 
     ['lag', oldestUs === null ? 'none' : lag],
     ['delivered', notifications(done?.delivered ?? 0)],
     ['last success', done === undefined ? 'none yet' : time(done.lastAtUs, nowUs)],
-    ['last error', lastError === null ? 'none' : printable(lastError)],
+    ['last error', lastError ?? 'none'],
     ['retries', retries.count === 0 ? 'none' : `${count(retries.count)} wait for a retry`],
     ['replays', replays === 0 ? null : `${count(replays)} not complete`],
     ['dead letters', sink.dead === 0 ? 'none' : count(sink.dead)],
@@ -240,14 +239,14 @@ const product: TableColumn<QueuedItem> = {
   title: 'product',
   class: 'wrap',
   value: ({ item, notification }) => {
-    const text = printable(notification?.productName ?? item.productId);
+    const text = notification?.productName ?? item.productId;
     return html`<a class="name" href="${productLink(item.productId)}">${text}</a>`;
   },
 };
 
 const event: TableColumn<QueuedItem> = {
   title: 'event',
-  value: ({ notification }) => (notification === null ? null : printable(notification.event)),
+  value: ({ notification }) => notification?.event ?? null,
 };
 
 const attempts: TableColumn<QueuedItem> = {
@@ -261,7 +260,7 @@ function retriesTable({ sink, retries }: SinkView, nowUs: number): Html {
   const columns: TableColumn<QueuedItem>[] = [
     { title: 'next attempt (UTC)', value: ({ item }) => time(item.dueAtUs, nowUs) },
     ...[event, product, attempts],
-    { title: 'error', value: ({ item }) => printable(item.error ?? ''), class: 'wrap' },
+    { title: 'error', value: ({ item }) => item.error ?? '', class: 'wrap' },
   ];
   const caption = `Deliveries of ${sink.name} to be retried, newest first`;
   const more =
@@ -277,7 +276,7 @@ function deadTable({ sink, dead }: SinkView, nowUs: number): Html {
     { title: 'id', value: ({ item }) => item.id, isNumber: true },
     { title: 'queued (UTC)', value: ({ item }) => time(item.queuedAtUs, nowUs, 'minute') },
     ...[event, product, attempts],
-    { title: 'reason', value: ({ item }) => printable(item.error ?? '-'), class: 'wrap' },
+    { title: 'reason', value: ({ item }) => item.error ?? '-', class: 'wrap' },
   ];
   const more =
     sink.dead > dead.length

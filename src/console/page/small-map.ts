@@ -1,10 +1,9 @@
 /** A small map of footprints as SVG, drawn by the server. */
-import { html } from 'hono/html';
 import type { AnyGeometry, Position } from '../../domain/filter-tree.ts';
 import { partsOf, positionsOf } from '../../filter/geometry/ring.ts';
 import type { Assets } from './assets.ts';
 import { round } from './charts.ts';
-import type { Html } from './markup.ts';
+import { type Html, html } from './markup.ts';
 
 export interface MapItem {
   title: string;

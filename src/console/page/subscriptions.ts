@@ -1,9 +1,7 @@
 /** The page `/subscriptions`: state, expiry, gaps and history of each subscription. */
-import { html } from 'hono/html';
 import type { Gap, HistoryEntry, Registration } from '../../domain/account.ts';
 import { queueOutlook } from '../../domain/pull-queue.ts';
 import type { Status } from '../../domain/status.ts';
-import { printable } from '../../domain/text.ts';
 import { pathOf, readSubscriptionRows, type SubscriptionRow } from '../subscription-rows.ts';
 import { choice, stateForm } from './layout.ts';
 import {
@@ -14,6 +12,7 @@ import {
   emptyState,
   facts,
   type Html,
+  html,
   panel,
   type TableColumn,
   type Tone,
@@ -59,7 +58,7 @@ ${await removedPanel({ administration }, rows, nowUs)}${endpointPanel(status, no
 function noneShown(name: string | undefined): Html {
   if (name !== undefined) {
     return emptyState(
-      `No subscription "${printable(name)}" is known.`,
+      `No subscription "${name}" is known.`,
       html`<a href="/subscriptions">Show all subscriptions</a>`,
     );
   }
@@ -151,7 +150,7 @@ function queueFacts({ queue }: SubscriptionRow, nowUs: number): [string, Html | 
     ['oldest unread entry', oldestAgeUs ? age(nowUs - oldestAgeUs, nowUs) : null],
     ['last read to the end', at(emptiedAtUs)],
     ['entries per hour', entriesPerHour === null ? null : count(Math.round(entriesPerHour))],
-    ['last failure', failure === null ? null : withCommands(printable(failure))],
+    ['last failure', failure === null ? null : withCommands(failure)],
     ['another reader', at(otherReader?.atUs ?? null)],
   ];
 }
@@ -165,7 +164,7 @@ function unregisteredFacts(row: SubscriptionRow, nowUs: number): Html {
   ]);
 }
 
-const code = (text: string) => html`<code>${printable(text)}</code>`;
+const code = (text: string) => html`<code>${text}</code>`;
 
 function lastDelivery({ status, senders: [sender] }: SubscriptionRow, nowUs: number): Html {
   const lastAtUs = status?.lastDeliveryAtUs ?? sender?.lastAtUs ?? null;
@@ -178,7 +177,7 @@ function credentials(row: SubscriptionRow, known: Registration, nowUs: number): 
 }
 
 function senders(row: SubscriptionRow, nowUs: number): Html {
-  return html`${row.senders.map(({ username, lastAtUs }, i) => html`${i === 0 ? '' : ', '}${printable(username)} <span class="dim">(last used ${age(lastAtUs, nowUs)})</span>`)}`;
+  return html`${row.senders.map(({ username, lastAtUs }, i) => html`${i === 0 ? '' : ', '}${username} <span class="dim">(last used ${age(lastAtUs, nowUs)})</span>`)}`;
 }
 
 function commandsOf({ name, state, registration }: SubscriptionRow) {
@@ -207,7 +206,7 @@ function gapColumns(nowUs: number): TableColumn<Gap>[] {
   return [
     { title: 'from (UTC)', value: ({ fromUs }) => time(fromUs, nowUs) },
     { title: 'to (UTC)', value: ({ toUs }) => (toUs === null ? 'open' : time(toUs, nowUs)) },
-    { title: 'reason', value: ({ reason }) => withCommands(printable(reason)), class: 'wrap' },
+    { title: 'reason', value: ({ reason }) => withCommands(reason), class: 'wrap' },
   ];
 }
 
@@ -223,7 +222,7 @@ function historyColumns(nowUs: number): TableColumn<HistoryEntry>[] {
     { title: 'time (UTC)', value: ({ atUs }) => time(atUs, nowUs) },
     { title: 'change', value: ({ action }) => action },
     { title: 'by', value: ({ actor }) => code(actor) },
-    { title: 'reason', value: ({ reason }) => withCommands(printable(reason)), class: 'wrap' },
+    { title: 'reason', value: ({ reason }) => withCommands(reason), class: 'wrap' },
   ];
 }
 
@@ -276,6 +275,6 @@ function certificateFacts({ certificate, behindProxy }: Status, nowUs: number): 
     ['certificate expires', at(notAfterUs) ?? 'no certificate yet'],
     ['last renewal', at(lastSuccessAtUs)],
     ['last attempt', at(lastAttemptAtUs)],
-    ['last failure', lastFailure === null ? null : printable(lastFailure)],
+    ['last failure', lastFailure],
   ]);
 }

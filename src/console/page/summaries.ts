@@ -1,5 +1,4 @@
 /** The page `/summaries`: texts about products, digests, and the state of the queue. */
-import { html } from 'hono/html';
 import type { SummaryStatus } from '../../domain/status.ts';
 import {
   budgetSpent,
@@ -8,7 +7,6 @@ import {
   subjectName,
   summaryKinds,
 } from '../../domain/summaries.ts';
-import { printable } from '../../domain/text.ts';
 import { collect } from '../notifications-route.ts';
 import { choice, periodChoice, stateForm } from './layout.ts';
 import {
@@ -18,6 +16,7 @@ import {
   count,
   emptyState,
   type Html,
+  html,
   panel,
   type Tone,
   time,
@@ -98,7 +97,7 @@ ${choice('kind', 'kind', [['', 'all'], ...kinds], chosen.kind)}${periodChoice(st
 /** States that requests wait for the budget, and until when. */
 function budgetState({ error, nextAttemptAtUs }: SummaryRow, { nowUs }: PageRequest): Html {
   return html`<section class="panel part warning" aria-label="State">${badge('warn', 'budget used up')}
-<div><p>${withCommands(printable(error ?? ''))} Next attempt ${age(nextAttemptAtUs, nowUs)}.</p>
+<div><p>${withCommands(error ?? '')} Next attempt ${age(nextAttemptAtUs, nowUs)}.</p>
 <p>Next: wait, or increase the variable and restart the receiver.</p></div></section>`;
 }
 
@@ -176,10 +175,10 @@ function item(row: SummaryRow, nowUs: number): Html {
   const written = text === null ? 'no text' : (text.model ?? 'without a model');
   return html`<li id="summary-${id}" data-row>
 <p class="summary-title">${title} ${row.kind === 'digest' ? badge('plain', 'digest') : ''} ${stateBadge(row, nowUs)}</p>
-${text === null ? '' : html`<p class="summary-text">${printable(text.text)}</p>`}
-${text === null || text.doubts.length === 0 ? '' : html`<p class="doubts">Not in the facts: ${text.doubts.map((one, i) => html`${i === 0 ? '' : ', '}<q>${printable(one)}</q>`)}</p>`}
-${error === null ? '' : html`<p>Reason: ${withCommands(printable(error))}</p>`}
-<p class="note">${printable(written)} · ${text === null ? html`requested ${time(requestedAtUs, nowUs, 'minute')}` : html`written ${time(text.createdAtUs, nowUs, 'minute')}`}${subscription === null || subscription === '' ? '' : ` · ${printable(subscription)}`} · id ${id}</p>
+${text === null ? '' : html`<p class="summary-text">${text.text}</p>`}
+${text === null || text.doubts.length === 0 ? '' : html`<p class="doubts">Not in the facts: ${text.doubts.map((one, i) => html`${i === 0 ? '' : ', '}<q>${one}</q>`)}</p>`}
+${error === null ? '' : html`<p>Reason: ${withCommands(error)}</p>`}
+<p class="note">${written} · ${text === null ? html`requested ${time(requestedAtUs, nowUs, 'minute')}` : html`written ${time(text.createdAtUs, nowUs, 'minute')}`}${subscription === null || subscription === '' ? '' : ` · ${subscription}`} · id ${id}</p>
 ${canRetry ? command(`earshot summarize --retry ${id}`) : ''}</li>`;
 }
 

@@ -1,5 +1,4 @@
 /** The page `/timeliness`: delays from sensing to receipt, each stage separately. */
-import { html } from 'hono/html';
 import { isAppError } from '../../domain/app-error.ts';
 import { hourUs } from '../../domain/completeness.ts';
 import { hourOf } from '../../domain/coverage.ts';
@@ -11,7 +10,6 @@ import {
   delayStages,
   type Timeliness,
 } from '../../domain/products.ts';
-import { printable } from '../../domain/text.ts';
 import { spanText } from './browser/texts.ts';
 import { type DelayPoint, delayChart, durationText, histogram, percentileLines } from './charts.ts';
 import { choice, periodChoice, stateForm } from './layout.ts';
@@ -19,6 +17,7 @@ import {
   count,
   emptyState,
   type Html,
+  html,
   panel,
   type TableColumn,
   table,
@@ -126,9 +125,9 @@ function controls(
   }: { names: readonly string[]; found: Found | null; collection: string | undefined },
 ): Html {
   const collections = (found?.collections ?? []).flatMap((one) =>
-    one.collection === null ? [] : [[one.collection, printable(one.collection)] as const],
+    one.collection === null ? [] : [[one.collection, one.collection] as const],
   );
-  const subscriptions = names.map((name) => [name, printable(name)] as const);
+  const subscriptions = names.map((name) => [name, name] as const);
   return stateForm(
     '/timeliness',
     html`${choice('subscription', 'subscription', [['', 'all'], ...subscriptions], state.subscription)}
@@ -306,7 +305,7 @@ ${histogram(bins[stage], { first, last, titleOf, boundOf, label })}</figure>`;
 }
 
 function collectionName(collection: string | null): string {
-  return collection === null ? 'unknown collection' : printable(collection);
+  return collection === null ? 'unknown collection' : collection;
 }
 
 /** Returns the range of bins with delays, with an empty bin at each end. */

@@ -186,7 +186,7 @@ describe('the overview', () => {
     const { get } = await openConsole({ status: async () => ({ ...emptyStatus(), parts }) });
     const { text } = await get('/');
     expect(text).toContain('data-copy="earshot reconcile"');
-    expect(text).toMatch(/<a href="\/sinks">sinks<\/a>: The sink\ufffd fails\./);
+    expect(text).toMatch(/<a href="\/sinks">sinks<\/a>: The sink\\u202e fails\./);
     expect(text).toContain('<strong>disk</strong>: Little is free.');
     // The worst level has its colour.
     expect(text).toMatch(/>Overview<span class="badge bad">!/);

@@ -129,7 +129,7 @@ describe('/sinks', () => {
   it('shows dead letters with product and reason as text, and the commands', async () => {
     const { text, page } = await pageAt('/sinks');
     const dead = text.slice(text.indexOf('Dead letters'));
-    expect(dead.match(/The webhook answered 422: <b>unknown tile<\/b> \ufffd\[31m/g)).toHaveLength(
+    expect(dead.match(/The webhook answered 422: <b>unknown tile<\/b> \\u001b\[31m/g)).toHaveLength(
       3,
     );
     expect(page).not.toContain('<b>');
@@ -317,7 +317,7 @@ describe('/quarantine', () => {
     expect(page).toContain(
       'first\nsecond\tcolumn\n<span class="code-point">\\u0000\\ufeff\\u{e0041}</span>',
     );
-    expect(page).toContain('X-A: one\ufffdX-B: two</pre>');
+    expect(page).toContain('X-A: one\\u000aX-B: two</pre>');
   });
 
   it.each(['/quarantine/99', '/quarantine/1.5', '/quarantine/x'])(
@@ -353,7 +353,7 @@ async function itemText(changes: Partial<QuarantineEntry>): Promise<string> {
 describe('/summaries', () => {
   it('shows texts as plain text, with state, model and doubts', async () => {
     const { text, page } = await pageAt('/summaries');
-    expect(text).toContain(hostileSummary.replace('\u202e', '\ufffd'));
+    expect(text).toContain(hostileSummary.replace('\u202e', '\\u202e'));
     expect(page).not.toContain('<img');
     expect(text).toMatch(/not verified Clouds .* Not in the facts: 12 % openai\/gpt-oss · written/);
     expect(text).toMatch(/digest of alps, .*, SENTINEL-2 digest verified 187 products/);

@@ -108,7 +108,7 @@ describe('the page of a product', () => {
     const context = await openConsole({ notifications: createMemoryLog(rows) });
     const { status, text } = await context.get(`/products/${encodeURIComponent(hostile)}`);
     expect(status).toBe(200);
-    expect(text).toContain('&lt;img src=x&gt;\ufffd[31m');
+    expect(text).toContain('&lt;img src=x&gt;\\u001b[31m');
     for (const part of ['<img', '<script>', '\u001b', '\u202e']) expect(text).not.toContain(part);
     expect(text).toContain('--product-id=&#39;x&quot;; rm -rf $HOME');
   });
@@ -154,15 +154,33 @@ it.each([
   expect(text).toMatch(/10, 45, 12, 47|0, 0, 12, 47/);
 });
 
-it.each(['/map', '/products', '/'])('%s shows names without direction marks', async (path) => {
-  const context = await openConsole();
-  const [product] = generatedProducts(1).products;
-  context.products.add('Products', { ...product, Name: 'evil\u202ename' });
-  // The period of the map ends now, which is later than the receipt.
-  const { text } = await context.get(`${path}?since=2023-11-01&until=2023-12-01`);
-  expect(text).not.toContain('\u202e');
-  if (path !== '/') expect(text).toContain('evil\ufffdname');
-});
+it.each([...['/map', '/products', '/', '/live', '/timeliness', '/summaries'], `/products/${id}`])(
+  '%s shows no text of a record with control characters or direction marks',
+  async (path) => {
+    const hostile = (text: unknown) =>
+      typeof text === 'string' ? `${text}\u001b[31m\u202e\u2066` : text;
+    const name = String(hostile('evil'));
+    const rows = [notificationRow(1, { productId: id, productName: name, event: name })];
+    const context = await openConsole({ notifications: createMemoryLog(rows) });
+    const [product] = generatedProducts(1).products;
+    const { Attributes = [] } = product ?? {};
+    context.products.add('Products', {
+      ...product,
+      ...{ Id: id, Name: name, S3Path: hostile('/eodata/evil') },
+      Attributes: (Attributes as object[]).map((one) => ({
+        ...one,
+        Value: hostile((one as { Value: unknown }).Value),
+      })),
+    });
+    // The period of the map ends now, which is later than the receipt.
+    const { status, text } = await context.get(`${path}?since=2023-11-01&until=2023-12-01`);
+    expect(status).toBe(200);
+    // The data of a script are JSON; the script shows them in the same way.
+    const shown = text.replace(/<script type="application.json".*<.script>/, '');
+    expect(shown.replaceAll(/[\n\t]/g, '')).not.toMatch(/[\p{Cc}\u202e\u2066]/u);
+    if (['/map', '/products'].includes(path)) expect(text).toContain('evil\\u001b[31m\\u202e');
+  },
+);
 
 describe('/products', () => {
   async function openMany() {

@@ -154,7 +154,7 @@ describe('a refusal', () => {
       status: 400,
       body: error(`\u001b[2J\u202e${'x'.repeat(9_000)}`),
     });
-    expect(long.message).toContain('Response: "\ufffd[2J\ufffdxxx');
+    expect(long.message).toContain('Response: "\\u001b[2J\\u202exxx');
     expect(long.message.length).toBeLessThan(700);
     const raw = await faultWith({ status: 500, body: 'y'.repeat(9_000) });
     expect(raw.message.length).toBeLessThan(400);

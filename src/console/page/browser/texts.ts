@@ -36,10 +36,10 @@ export function shellText(argument: string): string {
   return /["$`\\!]/.test(text) ? `'${text.replaceAll("'", String.raw`'\''`)}'` : `"${text}"`;
 }
 
-/** Replaces control characters and marks that change the direction of text, as `printable` of domain/text.ts. */
+/** Escapes control characters and marks that change the direction of text, as `printable` of domain/text.ts. */
 export function printable(text: string): string {
   return text.replaceAll(
     /[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u2028\u2029]/gu,
-    '\ufffd',
+    (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }

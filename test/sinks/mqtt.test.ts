@@ -142,7 +142,7 @@ describe.skipIf(!hasMosquitto)('MQTT (needs mosquitto)', () => {
     await accept();
     // Retained: the reader below may subscribe after the first messages.
     const target = mqtt(broker.url, { topic: '{productId}', isRetained: true });
-    start(definition(target, { attemptsMax: 1, timeoutMs: 5_000 }));
+    start(definition(target, { attemptsMax: 1, timeoutMs: 60_000 }));
     await time.runUntil(() => isDone());
     await broker.kill();
     for (let i = 0; i < 20; i += 1) await accept();

@@ -114,7 +114,7 @@ describe.skipIf(!hasNats)('NATS JetStream (needs nats-server)', () => {
     const { accept, start, items } = await openSinkContext(time);
     const value = (length: number) => ({ value: { Name: 'x'.repeat(length) } });
     await accept(value(10_000));
-    await accept(value(1_048_500));
+    await accept(value(1_048_250));
     await accept(value(10));
     start(definition(nats(server.server), { attemptsMax: 1, timeoutMs: 600_000 }));
     await time.runUntil(async () => (await items('dead')).length === 2);

@@ -49,6 +49,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 30_000 } },
+    setupFiles: ['test/helpers/patient-waits.ts'],
     // The speed of CI machines varies: tests that fail by a time limit run once more there.
     retry: process.env.CI === 'true' ? { count: 1, condition: /timed out|to be less than/ } : 0,
     dangerouslyIgnoreUnhandledErrors: false,

@@ -60,6 +60,8 @@ it('compares the hours that are due, and records separate uptimes before and aft
   const { hourMs, minuteMs } = context;
   const beganUs = Math.trunc(context.sandbox.clock.now()) * 1_000;
   const running = await context.start();
+  const uptimesSince = () => context.reader.completeness.uptimes(beganUs - 1);
+  await expect.poll(uptimesSince).toHaveLength(1);
   await publish(context, 4);
   context.sandbox.faults.change({ lost: 1 });
   await publish(context, 2);
@@ -69,7 +71,7 @@ it('compares the hours that are due, and records separate uptimes before and aft
   await expect.poll(() => hoursOf(context)).toMatchObject([settled]);
   expect(await loggedIds(context, 'reconcile')).toHaveLength(2);
   await context.stop(running);
-  const uptimes = await context.reader.completeness.uptimes(beganUs - 1);
+  const uptimes = await uptimesSince();
   const sleptUs = 90 * minuteMs * 1_000;
   expect(uptimes).toHaveLength(2);
   const [before, after] = uptimes;

@@ -10,6 +10,7 @@ import type {
   Literal,
   TextNode,
 } from '../domain/filter-tree.ts';
+import { publishedCollections } from '../domain/missions.ts';
 import { likelyNames, nearestName } from '../domain/text.ts';
 import { type ConditionParts, guid } from './cursor.ts';
 import {
@@ -21,7 +22,6 @@ import {
   incomparableFields,
   type PublishedAttribute,
   publishedAttributes,
-  publishedCollections,
 } from './fields.ts';
 import { type Fault, type FilterFinding, findingAt, quoted, type Span } from './finding.ts';
 import { newEffort } from './geometry/intersects.ts';

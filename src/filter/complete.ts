@@ -1,15 +1,10 @@
 /** Completions of a filter: the names, operators and literals that may stand at a position. */
+
 import { formatDateUs } from '../domain/dates.ts';
 import { type AttributeKind, attributeKinds, type Entity } from '../domain/filter-tree.ts';
+import { publishedCollections } from '../domain/missions.ts';
 import { Cursor, filterLengthMax, type Token, unquoted } from './cursor.ts';
-import {
-  attributeKindOf,
-  type Field,
-  fieldsOf,
-  findField,
-  publishedAttributes,
-  publishedCollections,
-} from './fields.ts';
+import { attributeKindOf, type Field, fieldsOf, findField, publishedAttributes } from './fields.ts';
 import { attributeForm, showText } from './print.ts';
 
 /** A text that may replace [start, end) of the filter. */

@@ -1,10 +1,12 @@
 /** Properties, attributes and collections of the catalogue (facts, filters 1 and 2). */
+
 import {
   type AttributeKind,
   attributeKinds,
   type Entity,
   entities,
 } from '../domain/filter-tree.ts';
+import { collectionsByCode } from '../domain/missions.ts';
 
 export type FieldType = 'text' | 'guid' | 'date' | 'boolean';
 
@@ -166,21 +168,12 @@ export type PublishedName = keyof typeof attributes;
 export type KindOf<Name extends PublishedName> =
   (typeof attributes)[Name] extends `${infer Kind extends AttributeKind} ${string}` ? Kind : never;
 
-/** Collections for each abbreviation in the table. */
-const collectionsByAbbreviation: Readonly<Record<string, readonly string[]>> = {
-  S1: ['SENTINEL-1'],
-  S1RTC: ['SENTINEL-1-RTC'],
-  S2: ['SENTINEL-2'],
-  S3: ['SENTINEL-3'],
-  S5P: ['SENTINEL-5P'],
-  S6: ['SENTINEL-6'],
-  ENV: ['ENVISAT'],
-  L5: ['LANDSAT-5'],
-  L7: ['LANDSAT-7'],
-  L8: ['LANDSAT-8'],
-  L9: ['LANDSAT-9'],
-  L: ['LANDSAT-5', 'LANDSAT-7', 'LANDSAT-8', 'LANDSAT-9'],
-};
+/** Collections for an abbreviation in the table: `L` for all of Landsat. */
+function collectionsOf(code: string): string[] {
+  return [...collectionsByCode].flatMap(([one, collection]) =>
+    one === code || (code === 'L' && /^L\d$/.test(one)) ? [collection] : [],
+  );
+}
 
 export interface PublishedAttribute {
   readonly name: string;
@@ -196,22 +189,10 @@ export const publishedAttributes: readonly PublishedAttribute[] = Object.entries
     return {
       name,
       kind,
-      collections: words.flatMap((word) => collectionsByAbbreviation[word] ?? []),
+      collections: words.flatMap(collectionsOf),
     };
   },
 );
-
-/** Collections found in records; source of those without published attributes: eu-cdse/documentation, APIs/OData.qmd. */
-export const recordedCollections: ReadonlySet<string> = new Set([
-  ...publishedAttributes.flatMap(({ collections }) => collections),
-  ...['CCM', 'CLMS', 'GLOBAL-MOSAICS', 'SMOS'],
-]);
-
-/** Known collections; others may exist. */
-export const publishedCollections: readonly string[] = [
-  ...recordedCollections,
-  ...['COP-DEM', 'LANDSAT-8-ESA', 'S2GLC', 'TERRAAQUA'],
-];
 
 /** Published attributes of a collection, in the form of the response; null if none are known. */
 export function attributesOf(collection: string) {

@@ -60,7 +60,8 @@ export function deriveColumns(
     ...(Object.fromEntries(values) as DerivedColumns),
     // SQLite's functions would cut it at a NUL.
     name: fullName?.replaceAll('\0', '\ufffd') ?? null,
-    size_bytes: Number.isSafeInteger(size) ? Number(size) : null,
+    // The catalogue writes -1 for an unknown size (facts, catalogue 7).
+    size_bytes: Number.isSafeInteger(size) && Number(size) >= 0 ? Number(size) : null,
     processing_baseline:
       textOrNull(view.attribute('processingBaseline')?.value) ?? baselineInName(fullName),
     s3_path: textOrNull(record.S3Path),

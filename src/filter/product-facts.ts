@@ -1,4 +1,5 @@
 /** Facts of a product from its record, completed from its name. */
+import { satelliteOf } from '../domain/missions.ts';
 import { parseProductName } from '../domain/naming/conventions.ts';
 import type { NamedProduct } from '../domain/naming/product-name.ts';
 import type { ProductFacts } from '../domain/product-cells.ts';
@@ -19,7 +20,12 @@ export function factsOfRecord(record: ProductRecord, name: string | null): Recor
   return withNamedFacts({
     productName: columns.name,
     collection: columns.collection,
-    platform: platformOf(columns.platform_name, columns.platform_serial),
+    platform: satelliteOf({
+      platformName: columns.platform_name,
+      platformSerial: columns.platform_serial,
+      productName: columns.name,
+      collection: columns.collection,
+    }),
     productType: columns.product_type,
     processingLevel: columns.processing_level,
     sensingStartUs: columns.sensing_start_us,
@@ -36,12 +42,6 @@ export function factsOfRecord(record: ProductRecord, name: string | null): Recor
     processingBaseline: columns.processing_baseline,
     s3Path: columns.s3_path,
   });
-}
-
-/** Returns the satellite. Auxiliary files for all satellites have the serial `_`. */
-export function platformOf(name: string | null, serial: string | null): string | null {
-  if (name === null) return null;
-  return serial !== null && /^[A-Z0-9]+$/i.test(serial) ? `${name}${serial}` : name;
 }
 
 /**

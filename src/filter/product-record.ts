@@ -1,5 +1,5 @@
 /** Reads product records with missing or malformed parts. */
-import { recordedCollections } from './fields.ts';
+import { findMission, missionOfName } from '../domain/missions.ts';
 
 /** JSON of the catalogue; any part may be missing. */
 export type ProductRecord = Readonly<Record<string, unknown>>;
@@ -27,35 +27,16 @@ export function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** Collections derived from another one: their products have its platform, so the folder decides. */
-const derived: ReadonlySet<string> = new Set(['SENTINEL-1-RTC', 'GLOBAL-MOSAICS']);
-
-/** Prefixes of product names (documentation of each mission's file names). */
-const prefixes: readonly (readonly [RegExp, string])[] = [
-  [/^S1[A-D_]_/, 'SENTINEL-1'],
-  [/^S2[A-D_]_/, 'SENTINEL-2'],
-  [/^S3[A-D_]_/, 'SENTINEL-3'],
-  [/^S5P_/, 'SENTINEL-5P'],
-  [/^S6[A-B_]_/, 'SENTINEL-6'],
-  [/^LT05_/, 'LANDSAT-5'],
-  [/^LE07_/, 'LANDSAT-7'],
-  [/^L[COT]08_/, 'LANDSAT-8'],
-  [/^L[COT]09_/, 'LANDSAT-9'],
-  [/^(?:ENV_|(?:ASA|MER|ATS|SCI|GOM|MIP|RA2|MWR|DOR)_[A-Z0-9_]{6}_?[A-Z0-9]{4})/, 'ENVISAT'],
-  [/^SM_[A-Z]{4}_/, 'SMOS'],
-];
-
 /**
  * Returns the published name of the collection, from the platform, else the folder in `S3Path`
  * (`/eodata/Sentinel-2/…`), else the prefix of the product name. Null if none is known.
  */
 export function collectionOf(record: ProductRecord): string | null {
   const path = textOrNull(record.S3Path) ?? '';
-  const folder = published(path.split('/').find((part) => part !== '' && part !== 'eodata'));
-  if (folder !== null && derived.has(folder)) return folder;
-  const name = textOrNull(record.Name) ?? '';
-  const byName = prefixes.find(([prefix]) => prefix.test(name))?.[1] ?? null;
-  return published(platformOf(record)) ?? folder ?? byName;
+  const folder = findMission(path.split('/').find((part) => part !== '' && part !== 'eodata'));
+  if (folder?.isDerived) return folder.collection;
+  const byName = missionOfName(textOrNull(record.Name) ?? '');
+  return (findMission(platformOf(record)) ?? folder ?? byName)?.collection ?? null;
 }
 
 /** Value of platformShortName; old records have attribute names in lower case. */
@@ -65,9 +46,4 @@ function platformOf({ Attributes: attributes }: ProductRecord): string | null {
     (item) => textOrNull(partOf(item, 'Name'))?.toLowerCase() === 'platformshortname',
   );
   return textOrNull(partOf(found, 'Value'));
-}
-
-function published(word: string | null | undefined): string | null {
-  const upper = word?.trim().toUpperCase() ?? '';
-  return recordedCollections.has(upper) ? upper : null;
 }

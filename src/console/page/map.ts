@@ -1,6 +1,7 @@
 /** The page `/map`: footprints of received products on a map, and the same products as a list. */
 import { AppError } from '../../domain/app-error.ts';
 import type { Geometry, Position } from '../../domain/filter-tree.ts';
+import { collectionGroups } from '../../domain/missions.ts';
 import { productCells, productNameText } from '../../domain/product-cells.ts';
 import type { FoundProduct } from '../../domain/products.ts';
 import { parseBoundingBox } from '../../filter/bounding-box.ts';
@@ -50,6 +51,8 @@ export interface MapData {
   view: string;
   /** Product to select; '' for none. */
   selected: string;
+  /** Groups of collections with a colour of their own. */
+  collectionGroups: readonly string[];
   /** Addresses of the land outlines. */
   land: { coarse: string; fine: string };
 }
@@ -85,7 +88,7 @@ export const mapPage: PageRoute = {
       footprints: `/api/footprints?${new URLSearchParams({ filter, ...(subscription && { subscription }) })}`,
       footprintsMax: footprintLimits.rowsMax,
       ...periodOf(state, request.nowUs),
-      ...{ projection, colour, view, selected },
+      ...{ projection, colour, view, selected, collectionGroups },
       land: { coarse: assets.urlOf('land-coarse.json'), fine: assets.urlOf('land-fine.json') },
     };
     return {

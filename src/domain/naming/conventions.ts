@@ -16,7 +16,7 @@ import {
 export const sentinelNames: readonly NameParser[] = [
   // Sentinel-1: slices of data takes, and products derived from them by CloudFerro.
   nameParser(
-    /^(?<prefix>S1(?<serial>[A-D])_(?<mode>IW|EW|WV|EN|S[1-6]|N[1-6])_(?<type>RAW|SLC|GRD|OCN|ETA)(?<resolution>[FHM_])_(?<level>[012A])(?<class>[SACNX])(?<polarisation>SH|SV|DH|DV|HH|HV|VV|VH)_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_(?<orbit>\d{6})_[0-9A-F]{6}_)[0-9A-F]{4}(?<form>_COG|_CARD_BS)?(?:\.SAFE)?$/,
+    /^(?<prefix>S1(?<serial>[A-Z])_(?<mode>IW|EW|WV|EN|S[1-6]|N[1-6])_(?<type>RAW|SLC|GRD|OCN|ETA)(?<resolution>[FHM_])_(?<level>[012A])(?<class>[SACNX])(?<polarisation>SH|SV|DH|DV|HH|HV|VV|VH)_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_(?<orbit>\d{6})_[0-9A-F]{6}_)[0-9A-F]{4}(?<form>_COG|_CARD_BS)?(?:\.SAFE)?$/,
     ['start', 'end'],
     ({ prefix, serial, mode, level, orbit, polarisation, form, ...of }, [startUs, endUs]) => ({
       satellite: `Sentinel-1${serial}`,
@@ -36,7 +36,7 @@ export const sentinelNames: readonly NameParser[] = [
   ),
   // Coherence of two slices, by CloudFerro; the later slice comes first.
   nameParser(
-    /^S1[A-D]_(?<later>\d{8}T\d{6})__S1(?<serial>[A-D])_(?<earlier>\d{8}T\d{6})_(?:\d{8}T\d{6})_CARD-COH(?<days>6|12)$/,
+    /^S1[A-Z]_(?<later>\d{8}T\d{6})__S1(?<serial>[A-Z])_(?<earlier>\d{8}T\d{6})_(?:\d{8}T\d{6})_CARD-COH(?<days>6|12)$/,
     ['later', 'earlier'],
     ({ serial, days }, [startUs, earlierUs]) => ({
       satellite: `Sentinel-1${serial}`,
@@ -49,7 +49,7 @@ export const sentinelNames: readonly NameParser[] = [
     }),
   ),
   nameParser(
-    /^(?<prefix>S2(?<serial>[A-D])_MSI(?<level>L1C|L2A)_(?<start>\d{8}T\d{6})_)N(?<baseline>\d{4})_R(?<orbit>[01]\d\d)_T(?<tile>\d{2}[A-Z]{3})_(?<made>\d{8}T\d{6})(?:\.SAFE)?$/,
+    /^(?<prefix>S2(?<serial>[A-Z])_MSI(?<level>L1C|L2A)_(?<start>\d{8}T\d{6})_)N(?<baseline>\d{4})_R(?<orbit>[01]\d\d)_T(?<tile>\d{2}[A-Z]{3})_(?<made>\d{8}T\d{6})(?:\.SAFE)?$/,
     ['start', 'made'],
     ({ prefix, serial, level, baseline, orbit, tile }, [startUs, producedUs]) => {
       const square = `_R${orbit}_T${tile}_`;
@@ -71,7 +71,7 @@ export const sentinelNames: readonly NameParser[] = [
     },
   ),
   nameParser(
-    /^(?<prefix>S3(?<serial>[A-D])_(?<type>[A-Z]{2}_[0-2_]_[A-Z0-9_]{6})_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_)(?<made>\d{8}T\d{6})_(?<instance>\d{4}_\d{3}_(?<orbit>\d{3})_(?:\d{4}|____)|GLOBAL_{11}|EUROPE_{11}|AFRICA_{11}|ASIA_{13}|AUSTRALASIA_{6}|(?:NORTH|SOUTH)_AMERICA_{4}|CENTRAL_AMERICA__|(?:NORTH|WEST)_ASIA_{7,8}|_{17})_[A-Z]{2}[A-Z0-9]_[OFDR_]_(?<timeliness>NR|ST|NT)_(?<baseline>\d{3})(?:\.SEN3)?$/,
+    /^(?<prefix>S3(?<serial>[A-Z])_(?<type>[A-Z]{2}_[0-2_]_[A-Z0-9_]{6})_(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_)(?<made>\d{8}T\d{6})_(?<instance>\d{4}_\d{3}_(?<orbit>\d{3})_(?:\d{4}|____)|GLOBAL_{11}|EUROPE_{11}|AFRICA_{11}|ASIA_{13}|AUSTRALASIA_{6}|(?:NORTH|SOUTH)_AMERICA_{4}|CENTRAL_AMERICA__|(?:NORTH|WEST)_ASIA_{7,8}|_{17})_[A-Z]{2}[A-Z0-9]_[OFDR_]_(?<timeliness>NR|ST|NT)_(?<baseline>\d{3})(?:\.SEN3)?$/,
     ['start', 'end', 'made'],
     ({ prefix, serial, type, instance, orbit, ...of }, [startUs, endUs, producedUs]) => {
       const content = sentinel3Content(type);
@@ -119,7 +119,7 @@ export const sentinelNames: readonly NameParser[] = [
   // Auxiliary files valid from a given time until they are replaced by a newer one of the same
   // kind.
   nameParser(
-    /^(?<prefix>S1(?<serial>[A-D_])_(?<type>AUX_[A-Z0-9]{3})_V(?<start>\d{8}T\d{6})_G)(?<made>\d{8}T\d{6})(?:\.SAFE)?$/,
+    /^(?<prefix>S1(?<serial>[A-Z_])_(?<type>AUX_[A-Z0-9]{3})_V(?<start>\d{8}T\d{6})_G)(?<made>\d{8}T\d{6})(?:\.SAFE)?$/,
     ['start', 'made'],
     ({ prefix, serial, type }, [startUs, producedUs]) => {
       const content = auxiliaryContent(type);
@@ -139,7 +139,7 @@ export const sentinelNames: readonly NameParser[] = [
   // Operational auxiliary files. The variable part comes before the validity: there is no prefix to
   // search by.
   nameParser(
-    /^S(?<mission>[123])(?<serial>[A-D_])_OPER_(?<type>AUX_[A-Z0-9]{6})_(?:OPOD|POD_|PDMC|MPC_|ADG_)_(?<made>\d{8}T\d{6})_V(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})(?:\.EOF|\.TGZ)?$/,
+    /^S(?<mission>[123])(?<serial>[A-Z_])_OPER_(?<type>AUX_[A-Z0-9]{6})_(?:OPOD|POD_|PDMC|MPC_|ADG_)_(?<made>\d{8}T\d{6})_V(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})(?:\.EOF|\.TGZ)?$/,
     ['start', 'end', 'made'],
     ({ mission, serial, type }, [startUs, endUs, producedUs]) => {
       const content = auxiliaryContent(type);
@@ -156,7 +156,7 @@ export const sentinelNames: readonly NameParser[] = [
     },
   ),
   nameParser(
-    /^(?<prefix>S6(?<serial>[AB])_P4_(?<level>1A|1B|2_)_(?<mode>HR|LR)_(?:STD|RED|___)___?(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_)(?<made>\d{8}T\d{6})_\d{4}_\d{3}_(?<orbit>\d{3})_\d{3}_EUM__(?:OPE|REP|VAL)_(?<timeliness>NR|ST|NT)_(?<baseline>F\d\d)(?:\.SEN6)?$/,
+    /^(?<prefix>S6(?<serial>[A-Z])_P4_(?<level>1A|1B|2_)_(?<mode>HR|LR)_(?:STD|RED|___)___?(?<start>\d{8}T\d{6})_(?<end>\d{8}T\d{6})_)(?<made>\d{8}T\d{6})_\d{4}_\d{3}_(?<orbit>\d{3})_\d{3}_EUM__(?:OPE|REP|VAL)_(?<timeliness>NR|ST|NT)_(?<baseline>F\d\d)(?:\.SEN6)?$/,
     ['start', 'end', 'made'],
     (
       { prefix, serial, level, mode, orbit, timeliness, baseline },

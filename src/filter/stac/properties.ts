@@ -2,9 +2,11 @@
  * STAC properties of products: the value of each one in an item, and its conditions in the filter language of the
  * catalogue. One table for items, queryables and CQL2, so that a condition always matches the value that is shown.
  */
+
 import { AppError } from '../../domain/app-error.ts';
 import { firstDateUs, formatDateUs, readDateUs } from '../../domain/dates.ts';
 import type { AttributeKind, ComparisonOperator } from '../../domain/filter-tree.ts';
+import { radarCollections } from '../../domain/missions.ts';
 import { and, attributeOf, type Expression, expression, or, textField } from '../builder.ts';
 import { compileFilter } from '../evaluate.ts';
 import { publishedAttributes } from '../fields.ts';
@@ -77,7 +79,7 @@ const anyOf = (text: Pick<ReturnType<typeof textField>, 'eq'>, values: readonly 
 
 /** Products of a radar with all values that the extension `sar` requires. Others have no properties `sar:*`. */
 const radarProducts = and(
-  anyOf(textField('Collection/Name'), ['SENTINEL-1', 'SENTINEL-1-RTC']),
+  anyOf(textField('Collection/Name'), radarCollections),
   attributeExists('operationalMode', 'String'),
   attributeExists('productType', 'String'),
   anyOf(attributeOf('polarisationChannels', 'String'), [

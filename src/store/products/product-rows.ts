@@ -1,7 +1,8 @@
 /** Converts rows of the table `product p` to domain rows. */
 
+import { satelliteOf } from '../../domain/missions.ts';
 import type { ProductRow } from '../../domain/products.ts';
-import { platformOf, withNamedFacts } from '../../filter/product-facts.ts';
+import { withNamedFacts } from '../../filter/product-facts.ts';
 import { fullPath } from './product-schema.ts';
 
 /** Columns selected by a search. */
@@ -26,8 +27,8 @@ export type SelectedRow = Omit<ProductRow, 'platform' | 'online'> & {
 
 export function toProductRow(selected: SelectedRow): ProductRow {
   const { platformName, platformSerial, online, recordPosition: _, collection, ...rest } = selected;
-  const platform = platformOf(platformName, platformSerial);
   const { position, productId, productName, s3Path, ...others } = rest;
+  const platform = satelliteOf({ platformName, platformSerial, productName, collection });
   return withNamedFacts({
     ...{ position, productId, productName, collection, platform, ...others },
     online: online === null ? null : online === 1,

@@ -1,13 +1,13 @@
 /** Counts the notifications of a window for the facts of a digest. */
 
+import { findMission } from '../../domain/missions.ts';
 import { parseProductName } from '../../domain/naming/conventions.ts';
 import type { FoundProduct, ProductRow } from '../../domain/products.ts';
 import { subscriptionNamePattern } from '../../domain/subscription.ts';
 import type { DigestScope, DigestWindow } from '../../domain/summaries.ts';
-import { printable } from '../../domain/text.ts';
 import { collectionOf } from '../../filter/product-record.ts';
 import { unsafeReason } from '../check/unsafe-answer.ts';
-import { contentOfType, missionPhrase } from '../facts/attribute-codes.ts';
+import { contentOfType } from '../facts/attribute-codes.ts';
 import { deletedStatePhrase, isKnownName } from '../facts/product-facts.ts';
 import type { Place } from '../places/globe.ts';
 import { createTally, createValueSample, type Range, type Ranking } from './tally.ts';
@@ -146,10 +146,8 @@ class ProductCount {
   /** Call once for each product. */
   addProduct({ product, productName, receivedAtUs, place }: DigestEvent): void {
     const { collections, productTypes, countries, seas } = this.#tallies;
-    const collection = collectionPhrase(
-      product?.row.collection ?? collectionOf({ Name: productName }) ?? '',
-    );
-    if (collection !== null) collections.add(collection);
+    const mission = findMission(product?.row.collection ?? collectionOf({ Name: productName }));
+    if (mission?.title) collections.add(mission.title);
     if (product === null) return;
     const { row } = product;
     this.#counts.described += 1;
@@ -237,7 +235,7 @@ function cleanScope(scope: DigestScope): DigestScope {
   return {
     ...scope,
     subscription: isName ? subscription : '',
-    collection: collection === null ? null : (collectionPhrase(collection) ?? ''),
+    collection: collection === null ? null : (findMission(collection)?.title ?? ''),
     area: area === null ? null : cleanName(area),
     filter: filter === null || area !== null ? null : shownFilter(filter),
   };
@@ -252,18 +250,12 @@ function shownFilter(filter: string): string {
 
 /** Returns one line of at most 60 characters, without quotation marks and markup. */
 function cleanName(name: string): string {
-  const oneLine = printable(name.slice(0, 10 * areaMax))
+  const oneLine = name
+    .slice(0, 10 * areaMax)
     .replaceAll(/[^\p{L}\p{M}\p{N} .,:;+&/()'_-]/gu, ' ')
     .replaceAll(/\s+/g, ' ')
     .trim();
   return [...oneLine].slice(0, areaMax).join('').trim();
-}
-
-/** Returns `Sentinel-2` for SENTINEL-2; null for an unknown collection. */
-function collectionPhrase(collection: string): string | null {
-  if (collection === 'GLOBAL-MOSAICS') return 'Global Mosaics';
-  if (collection === 'SENTINEL-1-RTC') return 'Sentinel-1 RTC';
-  return collection === 'CCM' || collection === 'CLMS' ? collection : missionPhrase(collection);
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Converts attribute codes to text; unknown codes have none. */
 
+import { findMission } from '../../domain/missions.ts';
 import {
   auxiliaryContent,
   modePhrase,
@@ -8,22 +9,11 @@ import {
 } from '../../domain/naming/conventions.ts';
 import { lookup, timelinesses as nameTimelinesses } from '../../domain/naming/product-name.ts';
 
-/** Returns `Sentinel-2` for SENTINEL-2; null for an unknown mission. */
-export function missionPhrase(mission: string): string | null {
-  if (mission === 'ENVISAT') return 'Envisat';
-  if (mission === 'SMOS') return mission;
-  const [, name, number] = /^(SENTINEL|LANDSAT)-([1-9]|5P)$/.exec(mission) ?? [];
-  return name === undefined ? null : `${name[0]}${name.slice(1).toLowerCase()}-${number}`;
-}
-
-const platforms = /^(?:SENTINEL-(?:[1236]|5P)|LANDSAT-[45789]|ENVISAT|SMOS)$/;
-
 /** Returns `Sentinel-2A` from platformShortName and platformSerialIdentifier; null for an unknown platform. */
 export function satelliteOf(platform: string | null, serial: string | null): string | null {
-  const name = platform?.toUpperCase() ?? '';
-  const mission = platforms.test(name) ? missionPhrase(name) : null;
-  if (mission === null || serial === null || !/^Sentinel-[1236]$/.test(mission)) return mission;
-  return /^[A-D]$/.test(serial) ? `${mission}${serial}` : mission;
+  const { title = null, satellite } = findMission(platform) ?? {};
+  if (title === null || satellite === undefined) return null;
+  return satellite === 'letter' && /^[A-Z]$/.test(serial ?? '') ? `${title}${serial}` : title;
 }
 
 const productTypes: Readonly<Record<string, string>> = {

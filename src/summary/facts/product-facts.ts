@@ -116,7 +116,7 @@ function identityOf(named: NamedProduct, attributes: AttributeReader) {
   const type = attributes.code('productType', /^[A-Z0-9_-]+$/);
   const platform = satelliteOf(
     attributes.code('platformShortName', /^[A-Za-z0-9-]+$/),
-    attributes.code('platformSerialIdentifier', /^[A-D]$/),
+    attributes.code('platformSerialIdentifier', /^[A-Z]$/),
   );
   const instrument = attributes.code('instrumentShortName', /^[A-Z0-9_/ +-]+$/);
   const auxiliary = named.auxiliary || (type?.startsWith('AUX_') ?? false);

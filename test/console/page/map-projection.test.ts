@@ -1,7 +1,11 @@
 /** Projections of the map, and the colours of its footprints. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { colourings, type Footprint } from '../../../src/console/page/browser/map-colours.ts';
+import {
+  type ColourName,
+  colouringOf,
+  type Footprint,
+} from '../../../src/console/page/browser/map-colours.ts';
 import {
   type LonLat,
   type Projection,
@@ -9,6 +13,7 @@ import {
   projections,
   ringsOf,
 } from '../../../src/console/page/browser/map-projection.ts';
+import { collectionGroups } from '../../../src/domain/missions.ts';
 
 const arctic = named('arctic');
 const antarctic = named('antarctic');
@@ -120,8 +125,8 @@ it('a footprint of any type has rings; a point is a small square around it', () 
 
 describe('the colour of a footprint', () => {
   const nowMs = Date.parse('2026-11-20T12:00:00Z');
-  const labelOf = (name: keyof typeof colourings, changes: Partial<Footprint>) => {
-    const { classes, classOf } = colourings[name];
+  const labelOf = (name: ColourName, changes: Partial<Footprint>) => {
+    const { classes, classOf } = colouringOf(name, collectionGroups);
     return classes[classOf({ ...footprint, ...changes }, nowMs)]?.label;
   };
 

@@ -21,11 +21,6 @@ export interface Colouring {
   classOf(footprint: Footprint, nowMs: number): number;
 }
 
-/** Collections with a colour of their own; all others share the last one. */
-const collections = [
-  ...['SENTINEL-1', 'SENTINEL-2', 'SENTINEL-3', 'SENTINEL-5P', 'SENTINEL-6', 'LANDSAT', 'CLMS'],
-];
-
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
@@ -52,15 +47,17 @@ function steps(
 
 const timeOf = (text: string | null) => (text === null ? Number.NaN : Date.parse(text));
 
-export const colourings: Readonly<Record<ColourName, Colouring>> = {
-  collection: {
-    title: 'Collection',
-    classes: [...collections, 'other'].map((label, i) => ({ style: `kind-${i}`, label })),
-    classOf: ({ collection }) => {
-      const found = collections.findIndex((name) => collection?.startsWith(name));
-      return found < 0 ? collections.length : found;
-    },
+/** Groups of collections have a colour of their own; all others share the last one. */
+const byGroup = (groups: readonly string[]): Colouring => ({
+  title: 'Collection',
+  classes: [...groups, 'other'].map((label, i) => ({ style: `kind-${i}`, label })),
+  classOf: ({ collection }) => {
+    const found = groups.findIndex((name) => collection?.startsWith(name));
+    return found < 0 ? groups.length : found;
   },
+});
+
+const fixed: Readonly<Record<Exclude<ColourName, 'collection'>, Colouring>> = {
   age: steps(
     'Time since sensing',
     [
@@ -98,3 +95,8 @@ export const colourings: Readonly<Record<ColourName, Colouring>> = {
     ({ publicationDate, receivedAt }) => timeOf(receivedAt) - timeOf(publicationDate),
   ),
 };
+
+/** Returns the colours of a map. */
+export function colouringOf(name: ColourName, groups: readonly string[]): Colouring {
+  return name === 'collection' ? byGroup(groups) : fixed[name];
+}

@@ -2,7 +2,7 @@
 
 import { element } from './keyboard.ts';
 import { MapCanvas, shapeOf, trace } from './map-canvas.ts';
-import { type ColourName, colourings } from './map-colours.ts';
+import { type ColourName, colouringOf } from './map-colours.ts';
 import { isInside, type Land, loadLand, mapColours, placeText } from './map-data.ts';
 import { boxText, createDrawing, type DrawMode, polygonText } from './map-draw.ts';
 import { addGestures } from './map-gestures.ts';
@@ -19,6 +19,7 @@ interface PageData {
   until: string | null;
   projection: string;
   colour: string;
+  collectionGroups: string[];
   view: string;
   /** Product to select; '' for none. */
   selected: string;
@@ -150,7 +151,7 @@ function showCount(lag: number): void {
 
 /** Shows the items with the colours of the theme. */
 function show(): void {
-  const { classes, classOf, title } = colourings[colour];
+  const { classes, classOf, title } = colouringOf(colour, data.collectionGroups);
   const now = Date.now();
   const counts = classes.map(() => 0);
   for (const item of items) {

@@ -104,7 +104,7 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
     const [counts] = await query<Row>(
       url,
       `SELECT count(*) FILTER (WHERE ST_Area(footprint) > 0) > 40 AS has_footprints,
-         (SELECT string_agg(ST_AsText(footprint), ';' ORDER BY product_id) FROM earshot_products
+         (SELECT string_agg(ST_AsText(footprint), ';' ORDER BY product_id DESC) FROM earshot_products
           WHERE ST_Dimension(footprint) = 1) AS lines,
          count(*) FILTER (WHERE product_name = 'thin' AND footprint IS NULL) AS thin,
          (SELECT indexdef FROM pg_indexes WHERE indexname = 'earshot_products_footprint') AS index

@@ -1,6 +1,7 @@
 /** Table cells of a product: mission, type, sensing time, tile or orbit, cloud cover, place. */
 import { shortDateUs } from '../domain/dates.ts';
 import {
+  isIdentified,
   type ProductCells,
   type ProductFacts,
   productCells,
@@ -48,13 +49,13 @@ export const productColumns = {
     preferred: true,
     short: shortColumn('place', 'place'),
   },
-  /** Replaces the other cells of a product without any. */
+  /** Replaces the other cells of a product that they do not identify. */
   name: {
     title: 'name',
     value: ({ row }) => row.productName ?? row.productId,
     flexible: true,
     widthMin: 12,
-    requiredBy: ({ cells }) => cells.mission === null,
+    requiredBy: ({ cells }) => !isIdentified(cells),
     spanFrom: 'sat',
   },
 } as const satisfies Record<string, Column<WithCells>>;

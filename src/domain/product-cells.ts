@@ -61,6 +61,11 @@ export function productCells(facts: ProductFacts, centre: Position | null): Prod
   };
 }
 
+/** Returns false for products of which lists show the name: the satellite alone does not identify a product. */
+export function isIdentified({ mission, type }: Pick<ProductCells, 'mission' | 'type'>): boolean {
+  return mission !== null && type !== null;
+}
+
 /** Longest name shown in lists. Names of the catalogue have about 100 characters. */
 const nameMax = 300;
 

@@ -124,7 +124,7 @@ describe('the table', () => {
     const { out } = await context.earshot('query --order oldest');
     expect(out.split('\n')).toEqual([
       'position  received (UTC)       event    sat  type  sensed (UTC)  tile/orbit  cloud  place  product       subscription  seen',
-      '       1  2026-05-02 11:00:00  created  -    -     -             -               -  -      S2A_ONE.SAFE  sea-ice          2',
+      '       1  2026-05-02 11:00:00  created  S2A  -     -             -               -  -      S2A_ONE.SAFE  sea-ice          2',
       '       2  2026-05-02 11:00:00  created  -    -     -             -               -  -      product-1     -                1',
       '',
     ]);

@@ -4,7 +4,7 @@ import { AppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import { toNotificationJson } from '../../domain/json-rows.ts';
 import type { NotificationQuery, NotificationRow } from '../../domain/ports.ts';
-import type { ProductCells } from '../../domain/product-cells.ts';
+import { isIdentified, type ProductCells } from '../../domain/product-cells.ts';
 import { followLog } from '../../domain/streams.ts';
 import { printable } from '../../domain/text.ts';
 import type { StoreReader } from '../../store/store.ts';
@@ -215,7 +215,8 @@ function lineOf(row: NotificationRow, cells: ProductCells, width: number): strin
   const begin = `${time}  ${shorten(printable(row.event), 12).padEnd(8)}`;
   const name = printable(row.productName ?? row.productId);
   const { mission, type, tile } = cells;
-  if (mission === null) return `${begin}  ${shorten(name, Math.max(12, width - begin.length - 2))}`;
+  if (!isIdentified(cells))
+    return `${begin}  ${shorten(name, Math.max(12, width - begin.length - 2))}`;
   const [widths, { cloud, place }] =
     width < fullWidth ? [narrowWidths, cells.short] : [cellWidths, cells];
   const columns = [mission, type, tile, cloud?.padStart(widths[3]), place].map((cell, i) =>

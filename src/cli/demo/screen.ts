@@ -1,7 +1,7 @@
 /** Screen of the interactive demo: addresses, incoming notifications, example queries. */
 
 import type { NotificationRow } from '../../domain/ports.ts';
-import type { ProductCells } from '../../domain/product-cells.ts';
+import { isIdentified, type ProductCells } from '../../domain/product-cells.ts';
 import { followLog } from '../../domain/streams.ts';
 import { printable } from '../../domain/text.ts';
 import { asCalled } from '../called-as.ts';
@@ -133,7 +133,7 @@ async function arrival(
 function productText(row: NotificationRow, cells: ProductCells, width: number): string {
   const name = printable(row.productName ?? row.productId);
   const { mission, type, tile } = cells;
-  if (name.length <= width || mission === null) return shorten(name, Math.max(12, width));
+  if (name.length <= width || !isIdentified(cells)) return shorten(name, Math.max(12, width));
   return printable([mission, type, tile].filter((cell) => cell !== null).join('  '));
 }
 

@@ -4,7 +4,7 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { z } from 'zod';
 import { type AppError, errorText, isAppError } from '../domain/app-error.ts';
 import { filterListPath, invalidPath, type ODataRefusal, refusalBody } from '../filter/odata.ts';
-import { problemResponse } from '../http/problem.ts';
+import { problemResponse, statusOf } from '../http/problem.ts';
 
 export const odataPath = '/odata/v1';
 export const stacPath = '/stac';
@@ -62,9 +62,12 @@ export function isStacPath(path: string): boolean {
   return path === stacPath || path.startsWith(`${stacPath}/`);
 }
 
-/** Returns true for a refusal above the limit of queries or of live streams, which is no fault of the store. */
+/** Facts of refusals above the limits of queries, live streams and bodies. */
+const limitFacts = ['waitingMax', 'viewersMax', 'allBytesMax'];
+
+/** Returns true for a refusal above a limit, which is no fault of the store. */
 export function exceedsLimit(error: unknown): error is AppError {
-  return isAppError(error) && ('waitingMax' in error.facts || 'viewersMax' in error.facts);
+  return isAppError(error) && limitFacts.some((name) => name in error.facts);
 }
 
 /** Answers an error of `/api`. Details of the store are only logged. */
@@ -87,12 +90,16 @@ export function odataRefusal(
   return Response.json(refusalBody(refusal, requestId), { status: refusal.status, headers });
 }
 
-/** Answers a failure of `/odata`: 503 if a retry may succeed, otherwise 500. */
+/** Answers a failure of `/odata`: the refusal of a body, 503 if a retry may succeed, otherwise 500. */
 export function odataFailure(error: unknown, requestId: string): Response {
-  const [status, message] = isAppError(error, 'unavailable')
+  const status = statusOf(error);
+  if (status === 400 || status === 413 || status === 415) {
+    return odataRefusal({ status, message: errorText(error) }, requestId);
+  }
+  const [failure, message] = isAppError(error, 'unavailable')
     ? ([503, exceedsLimit(error) ? errorText(error) : unavailableDetail] as const)
     : ([500, `Internal error; see the log for request ${requestId}.`] as const);
-  return odataRefusal({ status, message }, requestId);
+  return odataRefusal({ status: failure, message }, requestId);
 }
 
 /** Members that problem JSON always has. */

@@ -1,7 +1,6 @@
 /** The paths below `/odata/v1`, answered from the product index in the format of the catalogue. */
 
 import type { Context, Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import { formatDateUs } from '../domain/dates.ts';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
 import { readKey, writeKey } from '../domain/product-order.ts';
@@ -12,9 +11,9 @@ import {
   filterListNamesMax,
   filterListPath,
   listAnswer,
-  listTooLarge,
   nextLink,
   type QueryOptions,
+  type ReadList,
   readAttributesPath,
   readFilterList,
   readProductPath,
@@ -28,6 +27,7 @@ import {
 import { metadataXml, serviceDocument } from '../filter/odata-metadata.ts';
 import { jsonAnswer, notFound, odataPath, odataRefusal } from './errors.ts';
 import { readProductPage } from './products-route.ts';
+import { createQueryBodyReader } from './query-body.ts';
 import { type Environment, type QueryLine, sent } from './query-line.ts';
 
 /** Entries of the list of paths. */
@@ -93,22 +93,15 @@ export function addODataRoutes(
     ),
   );
 
-  app.post(
-    `${odataPath}${filterListPath}`,
-    bodyLimit({
-      maxSize: filterListBytesMax,
-      // The rest of the body is not read, so that the connection cannot be used again.
-      onError: () => odataRefusal(listTooLarge, newRequestId(), { Connection: 'close' }),
-    }),
-    async (c) => {
-      const text = await c.req.text();
-      return lineFor(filterListNamesMax)(
-        (signal) => answerFilterList(c, text, { products, requestId: newRequestId(), signal }),
-        c.req.raw.signal,
-        sent(c),
-      );
-    },
-  );
+  const readBody = createQueryBodyReader(filterListBytesMax);
+  app.post(`${odataPath}${filterListPath}`, async (c) => {
+    const list = await readBody(c.env.incoming, readFilterList);
+    return lineFor(filterListNamesMax)(
+      (signal) => answerFilterList(c, list, { products, requestId: newRequestId(), signal }),
+      c.req.raw.signal,
+      sent(c),
+    );
+  });
 }
 
 /** Answers a GET of any path below `odataPath`. */
@@ -133,14 +126,13 @@ async function answerOData(context: Context<Environment>, source: ODataSource): 
   return id === null ? answerList(parsed) : answerOne(id, parsed);
 }
 
-/** Answers a query by list; `text` is its body. All listed products fit on its first page. */
+/** Answers a query by list. All listed products fit on its first page. */
 async function answerFilterList(
   context: Context<Environment>,
-  text: string,
+  list: ReadList,
   source: ODataSource,
 ): Promise<Response> {
   const { requestId } = source;
-  const list = readFilterList(text);
   if (list.refusal !== undefined) return odataRefusal(list.refusal, requestId);
   const { url, root } = serviceAddress(context);
   const entity = 'Products';

@@ -42,6 +42,35 @@ export const queryLineDefaults: QueryLineOptions = {
   timeoutMs: 30_000,
 };
 
+/** After a turn that took longer, queries wait for twice its time, up to a maximum. */
+const longTurnMs = 5;
+const waitMsMax = 100;
+
+let turn: Promise<void> = Promise.resolve();
+
+/**
+ * Runs the part of a query that this thread does: parsing a body, checking a filter. One per turn of the event loop, and
+ * long ones use at most a third of the time, so that notifications are received in between. An asynchronous rest of the
+ * work is not waited for before the next turn.
+ */
+export async function inTurn<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+  const before = turn;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  turn = promise;
+  await before;
+  await yieldToOthers();
+  const startMs = performance.now();
+  let result: Result | Promise<Result>;
+  try {
+    result = work();
+  } finally {
+    const tookMs = performance.now() - startMs;
+    if (tookMs > longTurnMs) setTimeout(resolve, Math.min(2 * tookMs, waitMsMax));
+    else resolve();
+  }
+  return await result;
+}
+
 /** Slots of queries that run at the same time. */
 interface Lane {
   /** Waits for a slot. Rejects when the queue is full, and when the signal is aborted. */
@@ -99,13 +128,6 @@ export function createQueryLine(
 ): QueryLine {
   const { atOnceMax, waitingMax, quickMs, slowMs, timeoutMs, sendMsMax = 5_000 } = options;
   const quick = createLane(atOnceMax, waitingMax);
-  let turn: Promise<void> = Promise.resolve();
-
-  /** A query starts with a filter check on this thread: at most one per turn of the event loop. */
-  function nextTurn(): Promise<void> {
-    turn = turn.then(() => yieldToOthers());
-    return turn;
-  }
 
   return async (work, gone, sent) => {
     const time = startTime(timeoutMs, gone);
@@ -124,12 +146,11 @@ export function createQueryLine(
       };
       let timer = first === slow ? setTimeout(end, slowMs) : setTimeout(slowDown, quickMs);
       const within = AbortSignal.any([signal, ending.signal]);
-      const run = async () => {
-        await nextTurn();
+      const run = () => {
         within.throwIfAborted();
         return work(within);
       };
-      const answer = run().finally(() => clearTimeout(timer));
+      const answer = inTurn(run).finally(() => clearTimeout(timer));
       answer.then(() => isSent(sent, sendMsMax), noAnswer).finally(() => lane.leave());
       try {
         return await Promise.race([answer, aborted(within)]);

@@ -1,6 +1,5 @@
 /** The paths below `/stac`: a STAC API 1.0.0, which is also an OGC API – Features, over the product index. */
 import type { Context, Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import { AppError } from '../domain/app-error.ts';
 import { formatDateUs } from '../domain/dates.ts';
 import type { Entity } from '../domain/filter-tree.ts';
@@ -9,8 +8,9 @@ import { and, type Expression, textField } from '../filter/builder.ts';
 import { collectionId, inCollection, readCollectionId } from '../filter/stac/collections.ts';
 import { toStacItem } from '../filter/stac/item.ts';
 import { withParameter } from './api-route.ts';
-import { jsonAnswer, stacPath, stacProblem } from './errors.ts';
+import { jsonAnswer, stacPath } from './errors.ts';
 import { readProductPage } from './products-route.ts';
+import { createQueryBodyReader } from './query-body.ts';
 import { type Environment, type QueryLine, sent } from './query-line.ts';
 import {
   type CollectionList,
@@ -71,8 +71,8 @@ interface StacSource {
   signal: AbortSignal;
 }
 
-/** Maximum size of the body of a search: an area of thousands of positions. */
-const searchBytesMax = 524_288;
+/** Maximum size of the body of a search: an area of about 3,500 positions with four decimals. */
+const searchBytesMax = 64 * 1024;
 
 /** Adds the paths: GET, and the POST that searches. */
 export function addStacRoutes(
@@ -96,15 +96,9 @@ export function addStacRoutes(
     );
   app.get(stacPath, (c) => answer(c, undefined));
   app.get(`${stacPath}/*`, (c) => answer(c, c.req.query('limit')));
-  const tooLarge = new AppError('too_large', `A search may have at most ${searchBytesMax} bytes.`);
-  // The rest of the body is not read, so that the connection cannot be used again.
-  const onError = async () => {
-    const answer = await stacProblem(tooLarge, source.newRequestId());
-    answer.headers.set('Connection', 'close');
-    return answer;
-  };
-  app.post(`${stacPath}/search`, bodyLimit({ maxSize: searchBytesMax, onError }), async (c) => {
-    const search = readSearchBody(await c.req.text());
+  const readBody = createQueryBodyReader(searchBytesMax);
+  app.post(`${stacPath}/search`, async (c) => {
+    const search = await readBody(c.env.incoming, readSearchBody);
     return answer(c, search.limit, search);
   });
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { AppError, errorText } from '../domain/app-error.ts';
 import type { FilterTree } from '../domain/filter-tree.ts';
+import { listSchema } from '../domain/list-schema.ts';
 import {
   type OrderTerm,
   orderTerms,
@@ -42,8 +43,8 @@ const sortable: Readonly<Record<string, OrderTerm['by']>> = {
   'eo:cloud_cover': 'cloudCover',
 };
 
-const names = z.array(z.string().max(1_000)).max(listMax);
-const paths = z.array(z.string().max(200)).max(100).optional();
+const names = listSchema(z.string().max(1_000), { max: listMax });
+const paths = listSchema(z.string().max(200), { max: 100 }).optional();
 
 /** Accepts objects with null members, which count as absent: some clients send all members that they know. */
 const nullable = <Schema extends z.ZodObject>(schema: Schema) =>
@@ -57,8 +58,7 @@ const search = z
   .strictObject({
     collections: names.optional().describe('Only items of these collections.'),
     ids: names.optional().describe('Only items with these ids.'),
-    bbox: z
-      .array(z.number())
+    bbox: listSchema(z.number(), { max: 6, tooLong: 'must have 4 or 6 numbers' })
       .refine(({ length }) => length === 4 || length === 6, 'must have 4 or 6 numbers')
       .optional()
       .describe('Only items in this box: west,south,east,north. Heights are ignored.'),
@@ -85,13 +85,12 @@ const search = z
       .describe('CQL2 filter.'),
     'filter-lang': z.enum(['cql2-text', 'cql2-json', 'cql-text']).optional(),
     'filter-crs': z.literal(crs84).optional(),
-    sortby: z
-      .array(
-        nullable(
-          z.strictObject({ field: z.string(), direction: z.enum(['asc', 'desc']).default('asc') }),
-        ),
-      )
-      .max(sortFieldsMax, `must have at most ${sortFieldsMax} fields`)
+    sortby: listSchema(
+      nullable(
+        z.strictObject({ field: z.string(), direction: z.enum(['asc', 'desc']).default('asc') }),
+      ),
+      { max: sortFieldsMax, tooLong: `must have at most ${sortFieldsMax} fields` },
+    )
       .optional()
       .describe(
         `One or two of ${Object.keys(sortable).join(', ')}; with - before it, descending. Items without a value count as those with the smallest.`,

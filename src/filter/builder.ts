@@ -139,8 +139,9 @@ export function attribute(name: string, kind = attributeKindOf(name)): Attribute
 export function intersects(geojson: unknown): Expression {
   const areas = readAreas(geojson);
   const joined = joinAreas(areas);
-  const all = joined !== null && geometryFaults(joined).length === 0 ? [joined] : areas;
-  const details = all.flatMap(faultTexts);
+  const isOne = joined !== null && geometryFaults(joined).length === 0;
+  const all = isOne ? [joined] : areas;
+  const details = isOne ? [] : areas.flatMap(faultTexts);
   if (details.length > 0) {
     throw new AppError(
       'invalid',

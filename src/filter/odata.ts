@@ -7,6 +7,7 @@ import {
   type FilterTree,
   type InNode,
 } from '../domain/filter-tree.ts';
+import { listSchema } from '../domain/list-schema.ts';
 import { jsonOf, nearestName } from '../domain/text.ts';
 import { checkFilter, isBlankFilter } from './check.ts';
 import {
@@ -197,7 +198,7 @@ interface ValidationItem {
 
 /** A refusal: a message, or for 422 a list of faults. */
 export type ODataRefusal =
-  | { readonly status: 400 | 404 | 413 | 500 | 501 | 503; readonly message: string }
+  | { readonly status: 400 | 404 | 413 | 415 | 500 | 501 | 503; readonly message: string }
   | { readonly status: 422; readonly items: readonly ValidationItem[] };
 
 /** Response body of a refusal; the response's header `request-id` must have the same id. */
@@ -216,7 +217,7 @@ export const filterListPath = '/Products/OData.CSC.FilterList';
 export const filterListNamesMax = 1_000;
 
 /** Maximum size of a body; 1,000 names of the catalogue take about 100 kB. */
-export const filterListBytesMax = 256 * 1024;
+export const filterListBytesMax = 128 * 1024;
 
 /** Names have up to 99 characters (facts, catalogue 2). */
 const nameLengthMax = 1_000;
@@ -225,13 +226,13 @@ const nameLengthMax = 1_000;
 const faultsShownMax = 20;
 
 const schema = z.object({
-  FilterProducts: z
-    .array(z.object({ Name: z.string().min(1).max(nameLengthMax) }))
-    .min(1)
-    .max(filterListNamesMax),
+  FilterProducts: listSchema(z.object({ Name: z.string().min(1).max(nameLengthMax) }), {
+    min: 1,
+    max: filterListNamesMax,
+  }),
 });
 
-type ReadList =
+export type ReadList =
   | { readonly filter: InNode; readonly refusal?: never }
   | { readonly filter?: never; readonly refusal: ODataRefusal };
 
@@ -257,12 +258,6 @@ export function withinList(list: InNode, filter: FilterTree | null): FilterTree 
   if (filter === null) return list;
   return { node: 'and', terms: [list, ...(filter.node === 'and' ? filter.terms : [filter])] };
 }
-
-/** Refusal of a body over the limit. */
-export const listTooLarge: ODataRefusal = {
-  status: 413,
-  message: `The body is larger than ${filterListBytesMax} bytes. Send fewer names at a time.`,
-};
 
 const form = /^\/(\w+)(?:(?:\(|%28)([\w-]{1,100})(?:\)|%29))?$/;
 

@@ -14,17 +14,25 @@ const slowAfterMs = 2_000;
 const discardBytesMax = 64 * 2 ** 20;
 const discardTimeoutMs = 10_000;
 
-/**
- * Resolves with the complete body. Rejects with `too_large` beyond the limit, `unavailable` if all bodies
- * together use too much memory, `invalid` if the sender closes the connection early, and with an
- * `AppError` from the body's stream.
- */
-type ReadBody = (incoming: IncomingMessage) => Promise<Pick<Delivery, 'body' | 'encoded'>>;
+interface BodyLimits {
+  bytesMax: number;
+  /** Maximum memory of all bodies together. */
+  allBytesMax: number;
+}
 
-/** Creates a reader whose requests share one memory limit. */
-export function createBodyReader(): ReadBody {
+/** A complete body. Its memory counts until it is released. */
+interface ReceivedBody {
+  bytes: Uint8Array;
+  release(): void;
+}
+
+/**
+ * Creates a function that resolves with the complete body of a request. Rejects with `too_large` beyond the limit,
+ * `unavailable` if all bodies together use too much memory, `invalid` if the sender closes the connection early, and
+ * with an `AppError` from the body's stream.
+ */
+export function createBodyReceiver({ bytesMax, allBytesMax }: BodyLimits) {
   let allBytes = 0;
-  let decoding: Promise<unknown> = Promise.resolve();
   /** Bodies that are being received, the oldest first. */
   const receiving = new Set<{ startedMs: number; refuse: () => void }>();
 
@@ -36,56 +44,67 @@ export function createBodyReader(): ReadBody {
     else refuseThis();
   }
 
-  function receive(incoming: IncomingMessage): Promise<Uint8Array> {
+  return (incoming: IncomingMessage): Promise<ReceivedBody> => {
     const announced = Number(incoming.headers['content-length'] ?? 0);
-    if (announced > bodyBytesMax) return Promise.reject(tooLarge());
+    if (announced > bytesMax) return Promise.reject(tooLarge(bytesMax));
     return new Promise((resolve, reject) => {
-      const collected = createCollector();
-      const done = (finish: () => void) => {
+      const collected = createCollector(bytesMax);
+      const release = () => {
+        allBytes -= collected.capacity();
+      };
+      const done = () => {
         incoming
           .off('data', onData)
           .off('end', onEnd)
           .off('error', onBroken)
           .off('close', onBroken);
-        allBytes -= collected.capacity();
         receiving.delete(own);
-        finish();
+      };
+      const fail = (error: AppError) => {
+        done();
+        release();
+        reject(error);
       };
       const own = {
         startedMs: performance.now(),
-        refuse: () => done(() => reject(tooManyBodies())),
+        refuse: () => fail(tooManyBodies(allBytesMax)),
       };
       receiving.add(own);
       const onData = (chunk: Buffer) => {
         const before = collected.capacity();
-        if (!collected.add(chunk)) return done(() => reject(tooLarge()));
+        if (!collected.add(chunk)) return fail(tooLarge(bytesMax));
         allBytes += collected.capacity() - before;
-        if (allBytes > allBodiesBytesMax) freeMemory(own.refuse);
+        if (allBytes > allBytesMax) freeMemory(own.refuse);
       };
-      const onEnd = () => done(() => resolve(collected.bytes()));
-      const onBroken = (error?: unknown) =>
-        done(() => reject(isAppError(error) ? error : incomplete()));
+      const onEnd = () => {
+        done();
+        resolve({ bytes: collected.bytes(), release });
+      };
+      const onBroken = (error?: unknown) => fail(isAppError(error) ? error : incomplete());
       incoming.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken);
     });
-  }
+  };
+}
 
-  /** Decodes one body at a time: a small one may grow to the limit. */
-  async function decoded(body: Uint8Array, encoding: string): Promise<EncodedBody> {
-    allBytes += body.byteLength;
-    const turn = decoding.then(() => {
-      allBytes += bodyBytesMax;
-      return decodeBody(body, encoding).finally(() => {
-        allBytes -= body.byteLength + bodyBytesMax;
-      });
-    });
-    decoding = turn.catch(() => undefined);
-    return turn;
-  }
+/** Resolves with the complete body. Rejects as `createBodyReceiver` does. */
+type ReadBody = (incoming: IncomingMessage) => Promise<Pick<Delivery, 'body' | 'encoded'>>;
 
+/** Creates a reader of pushes, whose requests share one memory limit. */
+export function createBodyReader(): ReadBody {
+  const receive = createBodyReceiver({ bytesMax: bodyBytesMax, allBytesMax: allBodiesBytesMax });
+  let decoding: Promise<unknown> = Promise.resolve();
   return async (incoming) => {
-    const body = await receive(incoming);
-    const encoding = encodingIn(incoming.headers['content-encoding']);
-    return encoding === null ? { body } : { body, encoded: await decoded(body, encoding) };
+    const { bytes: body, release } = await receive(incoming);
+    try {
+      const encoding = encodingIn(incoming.headers['content-encoding']);
+      if (encoding === null) return { body };
+      // One body at a time: a small one may grow to the limit.
+      const turn = decoding.then(() => decodeBody(body, encoding));
+      decoding = turn.catch(() => undefined);
+      return { body, encoded: await turn };
+    } finally {
+      release();
+    }
   };
 }
 
@@ -93,7 +112,7 @@ export function createBodyReader(): ReadBody {
  * Collects a body in one buffer of doubling size: a list of chunks would use some 400 bytes per chunk, and a chunk may
  * be one byte. Most bodies are one chunk, which is used directly.
  */
-function createCollector() {
+function createCollector(bytesMax: number) {
   let buffer: Uint8Array = new Uint8Array(0);
   let length = 0;
   return {
@@ -102,13 +121,11 @@ function createCollector() {
     /** Returns false if the body becomes too large. */
     add: (chunk: Uint8Array): boolean => {
       const bytes = length + chunk.byteLength;
-      if (bytes > bodyBytesMax) return false;
+      if (bytes > bytesMax) return false;
       if (length === 0) buffer = chunk;
       else {
         if (bytes > buffer.byteLength) {
-          const larger = new Uint8Array(
-            Math.min(bodyBytesMax, Math.max(bytes, 2 * buffer.byteLength)),
-          );
+          const larger = new Uint8Array(Math.min(bytesMax, Math.max(bytes, 2 * buffer.byteLength)));
           larger.set(buffer.subarray(0, length));
           buffer = larger;
         }
@@ -143,12 +160,14 @@ export function discardBody(incoming: IncomingMessage): void {
   incoming.resume();
 }
 
-function tooLarge(): AppError {
-  return new AppError('too_large', `The body is larger than ${bodyBytesMax} bytes.`);
+function tooLarge(bytesMax: number): AppError {
+  return new AppError('too_large', `The body is larger than ${bytesMax} bytes.`);
 }
 
-function tooManyBodies(): AppError {
-  return new AppError('unavailable', 'Too many requests are in progress.');
+function tooManyBodies(allBytesMax: number): AppError {
+  return new AppError('unavailable', 'Too many requests are in progress.', {
+    facts: { allBytesMax },
+  });
 }
 
 function incomplete(): AppError {

@@ -561,13 +561,13 @@ describe('a query by list', () => {
     });
   });
 
-  it('accepts 1,000 names of 100 characters, and refuses a body over 256 KiB with 413', async () => {
+  it('accepts 1,000 names of 100 characters, and refuses a body over 128 KiB with 413', async () => {
     const { post, names } = await openListed();
     const many = Array.from({ length: 999 }, (_, i) => String(i).padEnd(100, '_'));
     expect(namesOf((await post(listOf(...many, names[7]))).json)).toEqual([names[7]]);
-    const { status, json } = await post(`{"FilterProducts":[],"x":"${'x'.repeat(256 * 1024)}"}`);
+    const { status, json } = await post(`{"FilterProducts":[],"x":"${'x'.repeat(128 * 1024)}"}`);
     expect(status).toBe(413);
-    expect(json.detail.message).toMatch(/262144 bytes/);
+    expect(json.detail.message).toMatch(/131072 bytes/);
   });
 
   it.each(['Content-Length: 100', 'Transfer-Encoding: chunked'])(
@@ -599,7 +599,7 @@ describe('a query by list', () => {
     socket.write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n`);
     socket.write(chunk.repeat(5));
     socket.end('0\r\n\r\n');
-    expect(await text(socket)).toMatch(/^HTTP\/1\.1 413 [\s\S]*262144 bytes/);
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 413 [\s\S]*131072 bytes/);
   });
 
   it('is a POST, and other methods are not allowed; options are refused as in any list', async () => {

@@ -9,6 +9,7 @@ import type {
   Ring,
   Rings,
 } from '../../domain/filter-tree.ts';
+import { listSchema } from '../../domain/list-schema.ts';
 import { shapesIntersect } from './intersects.ts';
 import {
   clampedLatitude,
@@ -26,16 +27,15 @@ import {
 import { type Shape, toShape } from './shape.ts';
 
 /** Ignores heights and measures after the first two numbers. */
-const position = z
-  .array(z.number())
-  .min(2)
-  .transform(([longitude = 0, latitude = 0]): Position => [longitude, latitude]);
-const rings = z.array(z.array(position));
+const position = listSchema(z.number(), { min: 2 }).transform(
+  ([longitude = 0, latitude = 0]): Position => [longitude, latitude],
+);
+const rings = listSchema(listSchema(position));
 const known = z.discriminatedUnion('type', [
   z.object({ type: z.literal('Point'), coordinates: position }),
-  z.object({ type: z.literal('MultiPoint'), coordinates: z.array(position) }),
+  z.object({ type: z.literal('MultiPoint'), coordinates: listSchema(position) }),
   z.object({ type: z.literal('Polygon'), coordinates: rings }),
-  z.object({ type: z.literal('MultiPolygon'), coordinates: z.array(rings) }),
+  z.object({ type: z.literal('MultiPolygon'), coordinates: listSchema(rings) }),
 ]);
 
 /** GeoJSON has only one reference system since 2016; older files may name another (GeoJSON 2008, 3). */

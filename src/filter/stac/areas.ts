@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { AppError } from '../../domain/app-error.ts';
 import type { Box, Geometry, Position, Ring } from '../../domain/filter-tree.ts';
+import { listSchema } from '../../domain/list-schema.ts';
 import { parseBoundingBox, readBox } from '../bounding-box.ts';
 import { type Expression, expression, intersects, or } from '../builder.ts';
 import { partOf } from '../product-record.ts';
@@ -10,9 +11,6 @@ import { partOf } from '../product-record.ts';
 const edgeMaxDegrees = 90;
 
 const depthMax = 8;
-
-/** More take long to prepare: 10 µs each. */
-const positionsMax = 20_000;
 
 /** Matches products with a footprint. */
 export const everywhere: Expression = inBox([-180, -90, 180, 90]);
@@ -53,11 +51,6 @@ export function intersecting(value: unknown): Expression {
   const bbox = partOf(value, 'bbox');
   if (partOf(value, 'type') === undefined && Array.isArray(bbox)) return inBox(bbox.map(Number));
   const parts = partsOf(value, 0);
-  if (parts.reduce((sum, one) => sum + numbersIn(one.coordinates), 0) > 2 * positionsMax) {
-    throw new AppError('invalid', `The geometry has more than ${positionsMax} positions.`, {
-      advice: 'Simplify it, or split it into several searches.',
-    });
-  }
   const lines = parts.flatMap(({ type, coordinates }) => {
     if (type === 'LineString') return [positionsOf(coordinates)];
     return type === 'MultiLineString' ? listOf(coordinates).map(positionsOf) : [];
@@ -78,12 +71,6 @@ function partsOf(value: unknown, depth: number): GeoJson[] {
   const [type, coordinates] = [partOf(value, 'type'), partOf(value, 'coordinates')];
   if (type !== 'GeometryCollection') return [{ type, coordinates, value }];
   return listOf(partOf(value, 'geometries')).flatMap((one) => partsOf(one, depth + 1));
-}
-
-function numbersIn(value: unknown, depth = 0): number {
-  if (!Array.isArray(value)) return 1;
-  if (depth > depthMax) return 0;
-  return value.reduce((sum: number, one) => sum + numbersIn(one, depth + 1), 0);
 }
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
@@ -112,9 +99,10 @@ function between(from: Position | undefined, to: Position): Position[] {
   ]);
 }
 
-const lineSchema = z
-  .array(z.tuple([z.number().min(-180).max(180), z.number().min(-90).max(90)], z.number()))
-  .min(2);
+const lineSchema = listSchema(
+  z.tuple([z.number().min(-180).max(180), z.number().min(-90).max(90)], z.unknown()),
+  { min: 2 },
+);
 
 function positionsOf(value: unknown): Position[] {
   const { data } = lineSchema.safeParse(value);

@@ -12,14 +12,14 @@ interface Token {
   at: number;
 }
 
-const tokenForms = [
-  // A backslash escapes a quote; LIKE needs the other backslashes.
-  ['text', /'(?:[^'\\]|''|\\.)*'/sy],
-  ['quoted', /"[^"]*"/y],
-  ['number', /[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?/iy],
-  ['word', /[\p{L}_:][\p{L}\p{N}_:.]*/uy],
-  ['sign', /<>|<=|>=|[=<>(),+\-*/^%]/y],
-] as const;
+/** In a text, a backslash escapes a quote; LIKE needs the other backslashes. */
+const tokenForm =
+  /(?<text>'(?:[^'\\]|''|\\.)*')|(?<quoted>"[^"]*")|(?<number>[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)|(?<word>[\p{L}_:][\p{L}\p{N}_:.]*)|(?<sign><>|<=|>=|[=<>(),+\-*/^%])/isuy;
+
+const kinds = ['text', 'quoted', 'number', 'word', 'sign'] as const;
+
+/** An area of a body of 64 KiB has about 11,000 tokens. */
+const tokensMax = 15_000;
 
 const blanks = /\s*/y;
 
@@ -39,18 +39,21 @@ function tokensOf(text: string): Token[] {
   let at = 0;
   const match = (form: RegExp) => {
     form.lastIndex = at;
-    return form.exec(text)?.[0];
+    return form.exec(text);
   };
   for (;;) {
-    at += match(blanks)?.length ?? 0;
-    if (at >= text.length) return [...tokens, { kind: 'end', text: 'the end', at }];
-    const found = tokenForms
-      .map(([kind, form]) => ({ kind, text: match(form), at }))
-      .find((one) => one.text !== undefined);
-    if (found?.text === undefined) throw unexpected({ text: text[at] ?? '', at });
-    tokens.push({ ...found, text: found.text });
-    at += found.text.length;
+    at += match(blanks)?.[0].length ?? 0;
+    if (at >= text.length) break;
+    const found = match(tokenForm);
+    const kind = kinds.find((one) => found?.groups?.[one] !== undefined);
+    if (found === null || kind === undefined) throw unexpected({ text: text[at] ?? '', at });
+    if (tokens.length >= tokensMax) {
+      throw new AppError('invalid', `The filter has more than ${tokensMax} words and signs.`);
+    }
+    tokens.push({ kind, text: found[0], at });
+    at += found[0].length;
   }
+  return [...tokens, { kind: 'end', text: 'the end', at }];
 }
 
 const geometryTypes = new Map<string, [type: string, nesting: number]>([

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { AppError } from '../../domain/app-error.ts';
 import type { ComparisonOperator } from '../../domain/filter-tree.ts';
+import { listSchema } from '../../domain/list-schema.ts';
 import { and, type Expression, expression, not, or } from '../builder.ts';
 import { filterDepthMax, filterTermsMax } from '../cursor.ts';
 import { literalsIn } from '../pattern.ts';
@@ -40,13 +41,13 @@ const node: z.ZodType<Cql2> = z.lazy(() =>
     z.string(),
     z.number(),
     z.boolean(),
-    z.array(node),
-    z.object({ op: z.string(), args: z.array(node) }),
+    listSchema(node),
+    z.object({ op: z.string(), args: listSchema(node) }),
     z.object({ property: z.string() }),
     z.object({ timestamp: z.string() }),
     z.object({ date: z.string() }),
-    z.object({ interval: z.array(node) }),
-    z.object({ bbox: z.array(z.number()) }),
+    z.object({ interval: listSchema(node) }),
+    z.object({ bbox: listSchema(z.number()) }),
     z.object({
       type: z.string(),
       coordinates: z.unknown().optional(),

@@ -103,6 +103,9 @@ export async function startListener(options: ListenerOptions): Promise<Listener>
   server.on('request', (incoming, outgoing) => {
     if (closing) outgoing.shouldKeepAlive = false;
     outgoing.once('finish', () => discardBody(incoming));
+    if (hasSeveralHosts(incoming)) {
+      return void outgoing.writeHead(400, { Connection: 'close', 'Content-Length': 0 }).end();
+    }
     void handle(incoming, outgoing);
   });
   // RFC 9110, 10.1.1: expectations other than 100-continue may be ignored.
@@ -212,6 +215,12 @@ function closed(server: Server, cap: ConnectionCap, graceMs: number): Promise<vo
     });
     cap.closeIdle();
   });
+}
+
+/** Node uses the first Host, a proxy perhaps another one (RFC 9112, 3.2: 400). */
+function hasSeveralHosts({ rawHeaders, headers: { host } }: IncomingMessage): boolean {
+  const isHost = (name: string, i: number) => i % 2 === 0 && name.toLowerCase() === 'host';
+  return rawHeaders.filter(isHost).length > 1 || host?.includes(',') === true;
 }
 
 /** Status lines for errors of Node's parser other than 400. */

@@ -1,4 +1,6 @@
 /** Requests that the private listener answers, and requests that it refuses. */
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import type { UnreadyReason } from '../../src/console/app.ts';
 import { type Answer, createMemoryLog, openConsole, openWithPassword } from './console-context.ts';
@@ -18,6 +20,13 @@ function expectFormOf(path: string, { json, headers }: Answer) {
 const basic = (words: string) => ({ authorization: `Basic ${btoa(words)}` });
 
 describe('the private listener without a password', () => {
+  it('refuses a second Host', async () => {
+    const { port } = await openConsole();
+    const socket = connect(port, '127.0.0.1');
+    socket.end('GET /api HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n');
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
+  });
+
   it('answers under its own names, on any port', async () => {
     const context = await openConsole();
     const names = [

@@ -95,6 +95,27 @@ describe('a Host', () => {
   });
 });
 
+describe('several hosts', () => {
+  it.for([
+    ['in two headers', 'POST /notifications HTTP/1.1', ['Host: localhost', 'Host: localhost']],
+    ['of two names', 'POST /notifications HTTP/1.1', ['Host: localhost', 'Host: other.example']],
+    ['of two cases', 'POST /notifications HTTP/1.1', ['HOST: other.example', 'host: localhost']],
+    ['after an empty one', 'POST /notifications HTTP/1.1', ['Host:', 'Host: localhost']],
+    ['in a list', 'POST /notifications HTTP/1.1', ['Host: localhost,other.example']],
+    ['next to a whole URL', 'POST http://localhost/notifications HTTP/1.1', ['Host: a', 'Host: b']],
+    ['of HTTP/1.0', 'POST /notifications HTTP/1.0', ['Host: a', 'Host: b']],
+  ] as const)(
+    '%s are refused, and the connection closed',
+    async ([_title, first, hosts], { receiver }) => {
+      const { body } = goodNotification();
+      const head = lines(first, ...hosts, auth, `Content-Length: ${body.length}`);
+      const answers = await answersTo(receiver, head + body);
+      expect(answers).toMatchObject([{ status: 400, headers: { connection: 'close' } }]);
+      expect((await receiver.store.counts()).notifications).toBe(0);
+    },
+  );
+});
+
 describe('another version or negotiation', () => {
   it.for([
     ['HTTP/1.0', ['Host: h']],

@@ -84,7 +84,7 @@ describe('a scrape', () => {
     const absent = statusMetrics.filter(({ name }) => !names.has(name)).map(({ name }) => name);
     expect(absent.length).toBeGreaterThan(25);
     expect(names).not.toContain('earshot_last_notification_timestamp_seconds');
-    expect(names).not.toContain('earshot_certificate_left_days');
+    expect(names).not.toContain('earshot_certificate_not_after_timestamp_seconds');
     expect(names).not.toContain('earshot_backup_succeeded');
     expect(samples.filter(({ name, value }) => /^earshot/.test(name) && !(value >= 0))).toEqual([]);
   });
@@ -256,7 +256,6 @@ earshot_coverage_events{subscription="alps",kind="recovered"} 19
 earshot_coverage_events{subscription="alps",kind="late"} 20
 earshot_coverage_unknown_hours{subscription="alps"} 21
 earshot_certificate_not_after_timestamp_seconds 1779451200
-earshot_certificate_left_days 20
 earshot_certificate_lifetime_seconds 7776000
 earshot_certificate_renewal_attempt_timestamp_seconds 1777712400
 earshot_certificate_renewal_succeeded 1

@@ -88,20 +88,12 @@ export const receiverMetrics: readonly StatusMetric[] = [
   ),
 ];
 
-const dayUs = 86_400_000_000;
-
 /** Certificate metrics, absent behind a proxy; those of the certificate itself also before the first one. */
 export const certificateMetrics: readonly StatusMetric[] = [
   moment(
     'earshot_certificate_not_after_timestamp_seconds',
     'Expiry time of the certificate. Remaining seconds: this value minus time().',
     ({ certificate }) => toSeconds(certificate?.notAfterUs),
-  ),
-  gaugesIn('days')(
-    'earshot_certificate_left_days',
-    'Days until the certificate expires; negative after the expiry. Deprecated, removed in the next version: use earshot_certificate_not_after_timestamp_seconds - time().',
-    ({ certificate, atUs }) =>
-      certificate?.notAfterUs == null ? null : (certificate.notAfterUs - atUs) / dayUs,
   ),
   seconds(
     'earshot_certificate_lifetime_seconds',

@@ -27,13 +27,19 @@ export function viewOf({ productId, productName, value }: SinkDocument): Product
 /** Media type of a CloudEvent in the structured mode of the JSON format. */
 export const cloudEventType = 'application/cloudevents+json';
 
+/**
+ * A reversed domain name, as CloudEvents recommends. The project owns no domain; names below `internal` belong to nobody
+ * (reserved for private use).
+ */
+const cloudEventTypePrefix = 'internal.earshot.product.';
+
 /** Builds a CloudEvent (CloudEvents 1.0, JSON format). Its data is the document. */
 export function cloudEventOf(item: SinkDocument, urls: Pick<MessageUrls, 'receiver'>) {
   return {
     specversion: '1.0',
     id: item.id,
     source: sourceOf(urls),
-    type: `earshot.product.${item.event}`,
+    type: `${cloudEventTypePrefix}${item.event}`,
     subject: item.productId,
     time: item.notificationDate ?? item.receivedAt,
     datacontenttype: 'application/json',

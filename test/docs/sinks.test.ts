@@ -149,7 +149,7 @@ describe('docs/sinks.md', () => {
     start(broker);
     await expect
       .poll(subscriber.printed)
-      .toBe(`earshot/SENTINEL-2/created earshot.product.created ${shown.productName}\n`);
+      .toBe(`earshot/SENTINEL-2/created internal.earshot.product.created ${shown.productName}\n`);
   });
 });
 

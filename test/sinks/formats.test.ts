@@ -45,7 +45,7 @@ describe('a CloudEvent', () => {
     expect(headers['content-type']).toBe('application/cloudevents+json');
     new Webhook(secret).verify(body, headers as Record<string, string>);
     const event = HTTP.toEvent({ headers, body }) as CloudEvent<unknown>;
-    expectEvent(event, 'earshot.product.modified');
+    expectEvent(event, 'internal.earshot.product.modified');
   });
 
   it.skipIf(!hasNats)('is a message in a stream (needs nats-server)', async () => {
@@ -59,7 +59,7 @@ describe('a CloudEvent', () => {
     const [{ contentType = '', data } = {}] = await server.messages();
     expect(contentType).toBe('application/cloudevents+json');
     const message = { headers: { 'content-type': contentType }, body: data };
-    expectEvent(HTTP.toEvent(message) as CloudEvent<unknown>, 'earshot.product.created');
+    expectEvent(HTTP.toEvent(message) as CloudEvent<unknown>, 'internal.earshot.product.created');
   });
 
   it('is the payload of an MQTT message, with its content type', async () => {
@@ -71,7 +71,7 @@ describe('a CloudEvent', () => {
     const whole = { ...message, headers: {}, 'User Properties': {} };
     expect(MQTT.isEvent(whole)).toBe(true);
     const event = MQTT.toEvent(whole);
-    expectEvent(event as CloudEvent<unknown>, 'earshot.product.created');
+    expectEvent(event as CloudEvent<unknown>, 'internal.earshot.product.created');
   });
 
   it('has a constant source without a public URL', async () => {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Hono } from 'hono';
 import { z } from 'zod';
-import { addressRanges } from './config/values.ts';
+import { addressRanges, endpointPassword } from './config/values.ts';
 import { AppError } from './domain/app-error.ts';
 import type { Entity } from './domain/filter-tree.ts';
 import type {
@@ -192,7 +192,7 @@ const receiverOptions = z.strictObject({
     .array(
       z.strictObject({
         username: z.string().regex(/^[^:]+$/, 'must not be empty or contain a colon (RFC 7617)'),
-        password: z.string().min(1, 'must not be empty'),
+        password: endpointPassword,
       }),
     )
     .min(1, 'must have at least one user name and password; otherwise, every request is refused'),

@@ -93,8 +93,9 @@ describe('createReceiver', () => {
     const error = refusalOf(wrong);
     expect(error.code).toBe('configuration');
     expect(error.details.toSorted()).toEqual([
+      'credentials.0.password: must have at least 12 characters',
       'credentials.0.username: must not be empty or contain a colon (RFC 7617)',
-      'credentials.1.password: must not be empty',
+      'credentials.1.password: must have at least 12 characters',
       'log: must have the methods debug, info, warn and error, as pino and console have',
       'onOutcome: must be a function',
       'options: Unrecognized key: "logger"',

@@ -7,6 +7,7 @@ import { AppError, errorCodeOf, errorText } from '../domain/app-error.ts';
 import { jsonOf } from '../domain/text.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
 import type { Reader } from './load.ts';
+import { endpointPassword, passwordLengthMin } from './values.ts';
 
 /**
  * File in the data directory, readable only by its owner. It has several pairs during a rotation: all are accepted,
@@ -16,7 +17,7 @@ export const credentialsFileName = 'endpoint-credentials.json';
 
 const credentialsFile = z.strictObject({
   pairs: z
-    .array(z.strictObject({ username: z.string().regex(/^[^:]+$/), password: z.string().min(1) }))
+    .array(z.strictObject({ username: z.string().regex(/^[^:]+$/), password: endpointPassword }))
     .min(1),
 });
 
@@ -71,7 +72,7 @@ export function readCredentialsFile(dataDir: string): CredentialPairs | null {
   if (parsed.success) return parsed.data.pairs;
   throw new AppError(
     'configuration',
-    `${path} is invalid. Expected: {"pairs":[{"username":…,"password":…}]}.`,
+    `${path} is invalid. Expected: {"pairs":[{"username":…,"password":…}]}, with passwords of at least ${passwordLengthMin} characters.`,
   );
 }
 

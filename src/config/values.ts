@@ -31,6 +31,14 @@ export const onOrOff = z.enum(['on', 'off']).transform((text) => text === 'on');
 /** A secret that is sent in a header. */
 export const word = z.string().regex(/^[\x21-\x7e]+$/, 'must be one word without spaces');
 
+/** Minimum length of passwords that users choose, in characters. */
+export const passwordLengthMin = 12;
+
+/** A password of the endpoint. Guesses are not limited: valid credentials are always accepted. */
+export const endpointPassword = z
+  .string()
+  .min(passwordLengthMin, `must have at least ${passwordLengthMin} characters`);
+
 /** Parses an https URL without a path to its origin. */
 export const publicUrl = z.string().transform((text, context) => {
   const url = URL.parse(text);

@@ -40,7 +40,7 @@ export const variables = {
   EARSHOT_CONSOLE_PASSWORD: {
     schema: z.string(),
     secret: true,
-    description: 'Password of the private listener (Basic Auth); the user name is `earshot`.',
+    description: 'Password of the private listener, 12 characters or more; the user is `earshot`.',
     example: 'another-long-random-text',
   },
   EARSHOT_CONSOLE_URL: {
@@ -140,10 +140,10 @@ export const variables = {
     example: 'catalogue',
   },
   EARSHOT_ENDPOINT_PASSWORD: {
-    schema: z.string(),
+    schema: values.endpointPassword,
     secret: true,
     description:
-      'Password of EARSHOT_ENDPOINT_USERNAME. The password must differ from the password of your catalogue account.',
+      'Password of EARSHOT_ENDPOINT_USERNAME, with at least 12 characters. `earshot credentials create` creates a password of 256 bits. The password must differ from the password of your catalogue account.',
     example: 'a-long-random-text',
   },
 

@@ -100,10 +100,16 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
   app.use(share);
   app.use(async (c, next) => {
     c.set('address', addresses.addressOf(c.req));
-    const refusal = guard(c.env.incoming, c.req.path) ?? refusedMethod(c.req, newRequestId);
+    let cookie: string | undefined;
+    const onLogin = (given: string | undefined) => {
+      cookie = given;
+    };
+    const refusal =
+      guard(c.env.incoming, c.req.path, onLogin) ?? refusedMethod(c.req, newRequestId);
     if (refusal === undefined) await next();
     else c.res = refusal;
     c.header(...sameOrigin);
+    if (cookie !== undefined) c.header('Set-Cookie', cookie);
   });
 
   const lineFor = (rows: unknown) => bySize(productLine, rows);
@@ -282,8 +288,11 @@ function logFailure(err: Error, fields: { requestId: string; path: string }, log
   else log.error({ ...fields, status, err }, 'query failed');
 }
 
-/** Returns the refusal of a request without valid credentials; undefined for others. */
-type Authorize = (incoming: IncomingMessage) => { readonly refusal?: Response };
+/** Returns the refusal of a request without valid credentials; for others, a cookie to set, if any. */
+type Authorize = (incoming: IncomingMessage) => {
+  readonly refusal?: Response;
+  readonly cookie?: string | undefined;
+};
 
 interface GuardOptions {
   /** Null without a password: then only names of this machine are allowed as Host. */
@@ -310,15 +319,23 @@ function createConsoleGuard({
   isReadable,
 }: GuardOptions & { isReadable: IsReadable }) {
   const listenName = hostInUrl(listenHost).toLowerCase();
-  return (incoming: IncomingMessage, path: string): Response | undefined => {
+  return (
+    incoming: IncomingMessage,
+    path: string,
+    onLogin: (cookie: string | undefined) => void,
+  ): Response | undefined => {
     const { host } = incoming.headers;
     const isAllowed = isReadable(incoming, path) || isLinkToPage(incoming, path);
     if (isFromAnotherPage(incoming) && !isAllowed) {
       const reason = 'Requests from pages of other sites are refused.';
       return forbidden(path, reason, newRequestId());
     }
-    if (authorize !== null)
-      return healthPaths.includes(path) ? undefined : authorize(incoming).refusal;
+    if (authorize !== null) {
+      if (healthPaths.includes(path)) return undefined;
+      const { refusal, cookie } = authorize(incoming);
+      onLogin(cookie);
+      return refusal;
+    }
     if (host === undefined) return undefined;
     const name = host.replace(/:\d*$/, '').toLowerCase();
     const address = hostInUrl((incoming.socket.localAddress ?? '').replace(/^::ffff:/, ''));

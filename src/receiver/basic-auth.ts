@@ -6,6 +6,7 @@ import type { Logger } from '../domain/ports.ts';
 import { createClientAddress, networkOf } from '../http/network-address.ts';
 import { type CredentialPair, probeProofHeader } from '../http/probe-proof.ts';
 import { problemResponse } from '../http/problem.ts';
+import type { DeviceCookies } from './device-cookies.ts';
 
 /** Returns the user name in an Authorization header with valid credentials; else null. */
 type CredentialCheck = (authorization: string | undefined) => string | null;
@@ -19,17 +20,25 @@ export interface GateOptions {
   trustedProxies?: readonly string[];
   /** Checks the value of `probeProofHeader`; by default, no value is valid. */
   isProbeProof?: (value: string | undefined) => boolean;
+  /**
+   * Limits guessing of a password that a user chose: after the maximum of failures, all logins of the address are
+   * refused, valid ones too, unless the request has the cookie of an earlier login. By default, valid credentials are
+   * always accepted: the sender of notifications may share an address with an attacker.
+   */
+  devices?: DeviceCookies;
 }
 
-/** Maximum failures per minute from one address; then the response is 429. */
+/** Maximum failures per minute from one address or device; then the response is 429. */
 const failuresPerMinuteMax = 100;
 /** Maximum log lines per minute about one address; the next line is that it gets 429. */
 const linesPerAddressMax = 10;
 /** Maximum log lines per minute in total: an IPv6 network has enough addresses to fill a disk. */
 const linesPerMinuteMax = 30;
 
-/** User name of an accepted request, or the response to a refused one. */
-type Login = { username: string; refusal?: never } | { refusal: Response };
+/** User name of an accepted request with the cookie to set, or the response to a refused one. */
+type Login =
+  | { username: string; cookie?: string | undefined; refusal?: never }
+  | { cookie?: never; refusal: Response };
 
 /**
  * Creates a check that accepts requests with valid credentials, and returns a response for others. Our own probes get
@@ -40,20 +49,23 @@ export function createGate(
   onRefusal: () => void,
 ): (incoming: IncomingMessage) => Login {
   const { checkCredentials, log, nowUs, newRequestId, trustedProxies = [] } = options;
-  const { isProbeProof = () => false } = options;
-  const countFailure = createMinuteCounter(nowUs);
+  const { isProbeProof = () => false, devices } = options;
+  const failed = createMinuteCounter(nowUs);
   const clientAddress = createClientAddress(trustedProxies);
   const warn = createLoginLog(log, nowUs);
   return (incoming) => {
-    const username = checkCredentials(incoming.headers.authorization);
-    if (username !== null) return { username };
-    const requestId = newRequestId();
+    const device = devices?.idOf(incoming) ?? null;
     const address = clientAddress(incoming);
+    const key = device === null ? networkOf(address) : `device ${device}`;
+    const isBlocked = devices !== undefined && failed.count(key) >= failuresPerMinuteMax;
+    const username = isBlocked ? null : checkCredentials(incoming.headers.authorization);
+    if (username !== null) return { username, cookie: devices?.cookieFor(incoming) };
+    const requestId = newRequestId();
     if (isOwnProbe(incoming, isProbeProof)) {
       log.debug({ requestId, address }, 'received probe of earshot doctor');
       return { refusal: unauthorized(requestId) };
     }
-    const failures = countFailure(networkOf(address));
+    const failures = failed.add(key);
     onRefusal();
     if (failures <= failuresPerMinuteMax) {
       if (failures <= linesPerAddressMax) warn({ requestId, address }, 'login failed');
@@ -63,7 +75,8 @@ export function createGate(
       warn({ requestId, address }, 'blocked address for one minute after failed logins');
     }
     const error = new AppError('too_many', 'Too many failed logins from this address.');
-    return { refusal: problemResponse(error, requestId, { 'Retry-After': '60' }) };
+    const retryAfter = String(failed.secondsLeft(key));
+    return { refusal: problemResponse(error, requestId, { 'Retry-After': retryAfter }) };
   };
 }
 
@@ -85,9 +98,9 @@ function unauthorized(requestId: string): Response {
 
 /** Logs failed logins up to a limit per minute, so that they cannot fill the disk. */
 export function createLoginLog(log: Logger, nowUs: () => number): Logger['warn'] {
-  const countLine = createMinuteCounter(nowUs);
+  const logged = createMinuteCounter(nowUs);
   return (fields, message) => {
-    const lines = countLine('all');
+    const lines = logged.add('all');
     if (lines <= linesPerMinuteMax) log.warn(fields, message);
     else if (lines === linesPerMinuteMax + 1) {
       log.warn({}, 'many failed logins; further ones are not logged for one minute');
@@ -98,24 +111,34 @@ export function createLoginLog(log: Logger, nowUs: () => number): Logger['warn']
 const windowUs = 60_000_000;
 const countedKeysMax = 10_000;
 
-/** Counts events by key, in limited memory; returns the count of the key's current minute. */
-function createMinuteCounter(nowUs: () => number): (key: string) => number {
+/** Counts events by key, in limited memory. The minute of a key starts with its first event. */
+function createMinuteCounter(nowUs: () => number) {
   const windows = new Map<string, { startUs: number; count: number }>();
-  return (key) => {
+  const currentWindow = (key: string) => {
     const now = nowUs();
     const known = windows.get(key);
     // A window in the future was opened before the clock was corrected.
     const isCurrent = known !== undefined && now >= known.startUs && now - known.startUs < windowUs;
-    const window = isCurrent ? known : { startUs: now, count: 0 };
-    window.count += 1;
-    // Moved to the end: the key without events for the longest time is dropped first.
-    windows.delete(key);
-    windows.set(key, window);
-    if (windows.size > countedKeysMax) {
-      const [oldest] = windows.keys();
-      if (oldest !== undefined) windows.delete(oldest);
-    }
-    return window.count;
+    return isCurrent ? known : { startUs: now, count: 0 };
+  };
+  return {
+    count: (key: string): number => currentWindow(key).count,
+    /** Returns the time until the minute of the key ends. */
+    secondsLeft: (key: string): number =>
+      Math.ceil((currentWindow(key).startUs + windowUs - nowUs()) / 1_000_000),
+    /** Returns the count with this event. */
+    add: (key: string): number => {
+      const window = currentWindow(key);
+      window.count += 1;
+      // Moved to the end: the key without events for the longest time is dropped first.
+      windows.delete(key);
+      windows.set(key, window);
+      if (windows.size > countedKeysMax) {
+        const [oldest] = windows.keys();
+        if (oldest !== undefined) windows.delete(oldest);
+      }
+      return window.count;
+    },
   };
 }
 

@@ -58,13 +58,17 @@ function isProblem(body: string, status: number): boolean {
   }
 }
 
-const mustNotHave = /^(?:server|x-powered-by|access-control-.*|set-cookie|location)$/;
+const mustNotHave = /^(?:server|x-powered-by|access-control-.*|location)$/;
+const deviceCookie =
+  /^earshot-device=[\w.-]+; Max-Age=\d+; Path=\/; HttpOnly;(?: Secure;)? SameSite=Strict$/;
 
 /** Returns the problem of an answer, or null. Product data may contain anything, so only refusals must not reveal internals. */
 export function checkPrivateAnswer({ status, headers, body }: Answer): string | null {
   const names = headers.map(([name]) => name);
   const foreign = names.find((name) => mustNotHave.test(name));
   if (foreign !== undefined) return `a header ${foreign}`;
+  const cookie = headers.find(([name]) => name === 'set-cookie')?.[1];
+  if (cookie !== undefined && !deviceCookie.test(cookie)) return `a cookie: ${cookie}`;
   if (isOfParser(status, names, body)) return null;
   const missing = safetyHeaders.find((name) => !names.includes(name));
   if (missing !== undefined) return `no header ${missing}`;

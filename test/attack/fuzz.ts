@@ -214,7 +214,9 @@ async function fuzzPrivate(
 ): Promise<Omit<FuzzRun, 'harms'> & { harms: readonly (Harm | string)[] }> {
   const pushes = startSteadyPushes(target, { perSecond: steadyPerSecond, kind: 'kept' });
   const login = basicLogin('earshot', consolePassword);
-  const makers = hasPassword ? guardedPrivateMakers(login) : openPrivateMakers;
+  const makers = hasPassword
+    ? guardedPrivateMakers([`Authorization: ${login}`, `Cookie: ${await cookieOf(target)}`])
+    : openPrivateMakers;
   const fuzzed = await runFuzz({
     ...run,
     ...{ address: target.private, authorization: login, check: checkPrivateAnswer },
@@ -223,6 +225,14 @@ async function fuzzPrivate(
   const { acknowledged, failures, tookMs: pushMs } = await pushes.stop();
   const harms = [...fuzzed.harms, ...failures.map((failure) => `a push meanwhile: ${failure}`)];
   return { ...fuzzed, harms, acknowledged, pushMs };
+}
+
+/** Logs in, and returns the cookie: failed logins of the attack would otherwise block the valid one. */
+async function cookieOf({ private: { port } }: Target): Promise<string> {
+  const headers = { authorization: basicLogin('earshot', consolePassword) };
+  const answer = await fetch(`http://127.0.0.1:${port}/api`, { headers });
+  const [cookie = ''] = answer.headers.getSetCookie();
+  return cookie.replace(/;.*/, '');
 }
 
 /** Waits for the product index; without it, every query is answered with 503 and logged as an error. */

@@ -106,9 +106,9 @@ describe('earshot backup', () => {
     const file = join(out, 'mine.db');
     const ended = await run(['backup', '--to', file, '--without-secrets']);
     expect(ended.err).toContain('The backup contains no secrets.');
-    expect(readFileSync(file).includes('a:secret')).toBe(false);
+    expect(readFileSync(file).includes('a:long-secret')).toBe(false);
     await run(['backup', '--to', file, '--force']);
-    expect(readFileSync(file).includes('a:secret')).toBe(true);
+    expect(readFileSync(file).includes('a:long-secret')).toBe(true);
   });
 
   it('overwrites a file only with --force, and records neither backup', async () => {

@@ -80,7 +80,10 @@ describe('a message', () => {
     'of %s contains no plain name',
     async (command) => {
       const context = await filledContext();
-      const login = { EARSHOT_ENDPOINT_USERNAME: 'u', EARSHOT_ENDPOINT_PASSWORD: 'p' };
+      const login = {
+        EARSHOT_ENDPOINT_USERNAME: 'u',
+        EARSHOT_ENDPOINT_PASSWORD: 'a long password',
+      };
       const env = { ...byNpx, ...login, EARSHOT_TLS: 'off', EARSHOT_LISTEN: '127.0.0.1:9' };
       const { out, err } = await context.earshot([command], { env, isTTY: true, columns: 90 });
       expect(`${out}${err}`).not.toMatch(/(?<!-- )\bearshot [a-z]+/);

@@ -64,7 +64,7 @@ async function views({ run, dataDir, withStore }: ReconcileContext, options: Fak
   const json = await printedJson(run('coverage --json', options));
   const env = {
     ...{ EARSHOT_TLS: 'off', EARSHOT_LISTEN: `127.0.0.1:${await freePort()}` },
-    ...{ EARSHOT_ENDPOINT_USERNAME: 'catalogue', EARSHOT_ENDPOINT_PASSWORD: 'a:secret' },
+    ...{ EARSHOT_ENDPOINT_USERNAME: 'catalogue', EARSHOT_ENDPOINT_PASSWORD: 'a:long-secret' },
     ...options.env,
   };
   const status = await run('status', { ...options, env });

@@ -433,11 +433,30 @@ describe('the doctor without a configured model', () => {
       "export default { subscriptions: { alps: { summary: 'each' } } };\n",
     );
     expect(await findingsOf(inference, {}, folder)).toEqual([warned]);
-    const endpoint = { EARSHOT_ENDPOINT_USERNAME: 'a', EARSHOT_ENDPOINT_PASSWORD: 'long-enough' };
+    const endpoint = {
+      EARSHOT_ENDPOINT_USERNAME: 'a',
+      EARSHOT_ENDPOINT_PASSWORD: 'a-long-password',
+    };
     const indexless = { ...endpoint, EARSHOT_TLS: 'off', EARSHOT_INDEX: 'off' };
     expect(await findingsOf(['configuration'], indexless, folder)).toMatchObject([
       { state: 'fail', message: expect.stringMatching(/requests summaries.*EARSHOT_INDEX is off/) },
     ]);
+  });
+});
+
+describe('the doctor with a password of the private listener', () => {
+  it.each([
+    ['11character', ['pass', 'warn']],
+    ['12characters', ['pass']],
+  ])('%s reports %j', async (password, states) => {
+    const endpoint = {
+      EARSHOT_ENDPOINT_USERNAME: 'a',
+      EARSHOT_ENDPOINT_PASSWORD: 'a-long-password',
+    };
+    const env = { ...endpoint, EARSHOT_TLS: 'off', EARSHOT_CONSOLE_PASSWORD: password };
+    const { findings } = await findingsWith(env);
+    expect(stateOf(findings, 'configuration')).toEqual(states);
+    expect(JSON.stringify(findings)).not.toContain(password);
   });
 });
 

@@ -73,7 +73,10 @@ describe('earshot health', () => {
   it('logs in with the newest credentials of the data directory', async () => {
     const { port } = await startReceiver();
     const dataDir = join(temporaryDirectory(), 'data');
-    await writeCredentialsFile(dataDir, [{ username: 'old', password: 'old' }, goodPair]);
+    await writeCredentialsFile(dataDir, [
+      { username: 'old', password: 'the old password' },
+      goodPair,
+    ]);
     const env = { EARSHOT_LISTEN: `127.0.0.1:${port}`, EARSHOT_DATA_DIR: dataDir };
     expect(await runCommand('health', { env })).toMatchObject({ code: 0 });
   });
@@ -92,7 +95,7 @@ describe('earshot health exits with 1 and the reason', () => {
 
   it('when the receiver has other credentials', async () => {
     const { port } = await startReceiver();
-    const ended = await health(port, { EARSHOT_ENDPOINT_PASSWORD: 'another' });
+    const ended = await health(port, { EARSHOT_ENDPOINT_PASSWORD: 'another password' });
     expectUnhealthy(ended, /: the receiver has different credentials/);
   });
 

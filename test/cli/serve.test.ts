@@ -99,7 +99,7 @@ describe('a composed receiver', () => {
 });
 
 describe('earshot start', () => {
-  it('warns of plain HTTP, and stops cleanly on request', async () => {
+  it('warns of plain HTTP and a short password, and stops cleanly on request', async () => {
     const starting = startCommand(['start'], {
       env: {
         EARSHOT_TLS: 'off',
@@ -107,7 +107,8 @@ describe('earshot start', () => {
         EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
         EARSHOT_DATA_DIR: join(temporaryDirectory(), 'data'),
         EARSHOT_ENDPOINT_USERNAME: 'catalogue',
-        EARSHOT_ENDPOINT_PASSWORD: 'secret',
+        EARSHOT_ENDPOINT_PASSWORD: 'a long password',
+        EARSHOT_CONSOLE_PASSWORD: 'a word',
       },
     });
     starting.stop();
@@ -117,10 +118,13 @@ describe('earshot start', () => {
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line));
-    const [warning] = lines.filter(({ level }) => level === 'warn');
-    expect(warning.msg).toMatch(/^EARSHOT_TLS=off: passwords are sent unencrypted/);
+    const warnings = lines.filter(({ level }) => level === 'warn').map(({ msg }) => msg);
+    expect(warnings[0]).toMatch(/^EARSHOT_TLS=off: passwords are sent unencrypted/);
+    expect(warnings).toContain(
+      'EARSHOT_CONSOLE_PASSWORD has fewer than 12 characters, and can be guessed.',
+    );
     expect(lines.at(-1)).toMatchObject({ level: 'info', msg: 'stopped' });
-    expect(err).not.toContain('secret');
+    expect(err).not.toMatch(/a word|a long password/);
   });
 });
 

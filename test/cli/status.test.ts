@@ -13,7 +13,7 @@ import { type FakeIoOptions, nowUs, version } from './fake-io.ts';
 import { filledContext, hourUs, numbered, withStore } from './filled-store.ts';
 import { activeAlert } from './status-facts.ts';
 
-const password = 'a:secret';
+const password = 'a:long-secret';
 
 /** A data directory with one subscription and two notifications; by default no receiver listens. */
 async function openContext(port?: number) {

@@ -6,7 +6,10 @@ import { cellWidth } from '../../src/domain/text.ts';
 import { runCommand } from './fake-io.ts';
 
 const argv = ['sandbox', '--allow-remote', '--trust', '/nonexistent/ca.pem'];
-const credentials = { EARSHOT_ENDPOINT_USERNAME: 'u', EARSHOT_ENDPOINT_PASSWORD: 'p' };
+const credentials = {
+  EARSHOT_ENDPOINT_USERNAME: 'u',
+  EARSHOT_ENDPOINT_PASSWORD: 'a long password',
+};
 
 /** Returns the log output of one warning. */
 function logged(isTTY: boolean, env: Record<string, string>): string {

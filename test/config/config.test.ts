@@ -261,7 +261,7 @@ describe('the password of the account', () => {
 
   it('is refused in any pair of the credentials file, and the file is named', () => {
     const EARSHOT_DATA_DIR = temporaryDirectory();
-    const passwords = [EARSHOT_ACCOUNT_PASSWORD, 'another'];
+    const passwords = [EARSHOT_ACCOUNT_PASSWORD, 'another password'];
     const pairs = passwords.map((password) => ({ username: 'u', password }));
     const path = join(EARSHOT_DATA_DIR, credentialsFileName);
     writeFileSync(path, JSON.stringify({ pairs }), { mode: 0o600 });

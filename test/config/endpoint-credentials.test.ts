@@ -72,6 +72,10 @@ describe('the credentials file', () => {
     ['no pair', '{"pairs":[]}'],
     ['a pair that is not in a list', JSON.stringify(pair)],
     ['an empty password', JSON.stringify({ pairs: [{ ...pair, password: '' }, pair] })],
+    [
+      'a password of 11 characters',
+      JSON.stringify({ pairs: [{ ...pair, password: '11character' }] }),
+    ],
     ['an empty name', JSON.stringify({ pairs: [{ ...pair, username: '' }] })],
     ['a pair without password', JSON.stringify({ pairs: [{ username: secret }] })],
     ['an extra field', JSON.stringify({ pairs: [{ ...pair, role: 'admin' }] })],

@@ -119,7 +119,10 @@ const examples = {
     ],
   },
   EARSHOT_ENDPOINT_USERNAME: { good: { имя: 'имя' }, bad: ['user:name'] },
-  EARSHOT_ENDPOINT_PASSWORD: { good: { ' with: blanks ': ' with: blanks ' }, bad: [] },
+  EARSHOT_ENDPOINT_PASSWORD: {
+    good: { ' with: blanks ': ' with: blanks ', '12characters': '12characters' },
+    bad: ['11character', 'secret', 'größe:12345', '           '],
+  },
   EARSHOT_TLS: {
     good: { files: 'files', acme: 'acme', off: 'off' },
     bad: ['on', 'Off', 'letsencrypt'],

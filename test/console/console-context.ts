@@ -32,6 +32,7 @@ import { type ProductView, productView } from '../../src/filter/product-view.ts'
 import { collectionId, collectionOfView } from '../../src/filter/stac/collections.ts';
 import { startListener } from '../../src/http/listener.ts';
 import { createCredentialCheck, createGate } from '../../src/receiver/basic-auth.ts';
+import { createDeviceCookies } from '../../src/receiver/device-cookies.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
 import { keyOf } from '../../src/store/products/search/order.ts';
 import { keyComparison } from '../helpers/product-order.ts';
@@ -107,9 +108,10 @@ export async function openFilled(count = 45, deletedCount = count) {
 }
 
 /** Accepts the user `earshot` with the password `a: word`. */
-export function openWithPassword(options: Partial<ConsoleOptions> = {}) {
+export function openWithPassword({ nowUs = () => 0, ...options }: Partial<ConsoleOptions> = {}) {
   const checkCredentials = createCredentialCheck([{ username: 'earshot', password: 'a: word' }]);
-  const gate = { checkCredentials, log, nowUs: () => 0, newRequestId: () => 'an-id' };
+  const devices = createDeviceCookies({ nowUs, newId: randomUUID });
+  const gate = { checkCredentials, log, nowUs, newRequestId: () => 'an-id', devices };
   return openConsole({ ...options, authorize: createGate(gate, silent) });
 }
 

@@ -143,7 +143,7 @@ it.runIf(canChangeUser)(
       EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
       EARSHOT_TLS: 'off',
       EARSHOT_ENDPOINT_USERNAME: 'catalogue',
-      EARSHOT_ENDPOINT_PASSWORD: 'a:secret',
+      EARSHOT_ENDPOINT_PASSWORD: 'a:long-secret',
     };
     const here = (word: string) => word.replace(/^\/opt\/earshot/, program).replace(/^node$/, node);
     const entry = wordsOf(imageStage, 'ENTRYPOINT').map(here);
@@ -162,7 +162,7 @@ it.runIf(canChangeUser)(
     await expect.poll(healthy, { timeout: 20_000 }).toMatchObject({ code: 0 });
     const answer = await fetch(`http://127.0.0.1:${port}/notifications/image`, {
       method: 'POST',
-      headers: { Authorization: `Basic ${btoa('catalogue:a:secret')}` },
+      headers: { Authorization: `Basic ${btoa('catalogue:a:long-secret')}` },
       body: JSON.stringify(notification(1)),
     });
     expect(await answer.json()).toEqual({ status: 'stored' });

@@ -13,7 +13,7 @@ const receiver = {
   EARSHOT_LISTEN: '127.0.0.1:0',
   EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
   EARSHOT_ENDPOINT_USERNAME: 'catalogue',
-  EARSHOT_ENDPOINT_PASSWORD: 'a:secret',
+  EARSHOT_ENDPOINT_PASSWORD: 'a:long-secret',
 };
 
 const address = /(?:127\.0\.0\.1|localhost):([1-9]\d+)/g;

@@ -9,7 +9,7 @@ import { createCertificateAuthority } from '../../src/sandbox/certificate-author
 import { bareEnvironment } from './bare-environment.ts';
 import { type Answer, sendRequest } from './send-request.ts';
 
-export const credentials = { username: 'catalogue', password: 'a:secret' };
+export const credentials = { username: 'catalogue', password: 'a:long-secret' };
 
 export interface SpawnedReceiver {
   child: ChildProcess;

@@ -6,6 +6,7 @@ import {
   type ServeConfig,
   startSections,
 } from '../../config/config.ts';
+import { checkConsolePassword } from '../../config/console-password.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Closers } from '../closers.ts';
@@ -209,6 +210,8 @@ function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): 
   } else announceEndpoint(config, receiver, log);
   if (console?.password !== undefined && consoleUrl !== null) {
     log.info({}, 'the private listener uses plain HTTP: use its password in trusted networks only');
+    for (const { advice, message } of checkConsolePassword(console.password))
+      log.warn({ advice }, message);
   }
   if (consoleUrl !== null) log.info({ page: `${consoleUrl}/` }, 'serving the web page');
 }

@@ -13,6 +13,7 @@ import {
   type WatchConfig,
   watchSections,
 } from '../../config/config.ts';
+import { checkConsolePassword } from '../../config/console-password.ts';
 import { problemsOf } from '../../config/load.ts';
 import { type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
@@ -172,11 +173,12 @@ const inVariables = 'All variables: docs/reference/configuration.md.';
 export const fixInFile = `Fix it in ${subscriptionsFileName}.`;
 
 /** Returns one finding for each problem of the variables and of `earshot.config.ts`. */
-export function checkConfiguration({ problems, inFile }: DoctorSettings): Finding[] {
+export function checkConfiguration({ problems, inFile, serve }: DoctorSettings): Finding[] {
   const check = 'configuration';
   if (problems.length > 0) return problems.map((problem) => ({ check, state: 'fail', ...problem }));
   const count = inFile?.length ?? null;
   const file =
     count === null ? '' : ` ${subscriptionsFileName} defines ${counted(count, 'subscription')}.`;
-  return [{ check, state: 'pass', message: `The variables are valid.${file}` }];
+  const warnings = checkConsolePassword(serve?.console?.password);
+  return [{ check, state: 'pass', message: `The variables are valid.${file}` }, ...warnings];
 }

@@ -12,6 +12,7 @@ import { type Listener, startListener } from '../../http/listener.ts';
 import { localUrl } from '../../http/network-address.ts';
 import { problemResponse } from '../../http/problem.ts';
 import { createCredentialCheck, createGate } from '../../receiver/basic-auth.ts';
+import { createDeviceCookies } from '../../receiver/device-cookies.ts';
 import { startIndexing } from '../../store/products/index-maintenance.ts';
 import { openProducts } from '../../store/products/products.ts';
 import type { Store } from '../../store/store.ts';
@@ -55,7 +56,8 @@ async function openConsole(
   const { listen, password, catalogueUrl, url: consoleUrl, origins } = config;
   const checkCredentials =
     password === undefined ? null : createCredentialCheck([{ username, password }]);
-  const gate = { log, nowUs, newRequestId: newId };
+  const devices = createDeviceCookies({ nowUs, newId });
+  const gate = { log, nowUs, newRequestId: newId, devices };
   const app = createConsoleApp({
     ...parts,
     catalogueUrl,

@@ -74,9 +74,8 @@ export const openPrivateMakers: Weighted = [
   ...withStatuses([400, 403, 404, 405, 408, 413, 431], 4),
 ];
 
-/** Returns the cases for a private listener with a password. */
-export function guardedPrivateMakers(authorization: string): Weighted {
-  const login = [`Authorization: ${authorization}`];
+/** Returns the cases for a private listener with a password; `login` has the headers of a browser that logged in. */
+export function guardedPrivateMakers(login: readonly string[]): Weighted {
   return [
     [20, query(login)],
     [5, heavyFilter(login)],
@@ -84,7 +83,8 @@ export function guardedPrivateMakers(authorization: string): Weighted {
     [5, change(login)],
     [20, withoutLogin],
     ...loginMakers.map(
-      ([weight, make]) => [weight, (context: CaseContext) => toPrivate(make(context), [])] as const,
+      ([weight, make]) =>
+        [weight, (context: CaseContext) => toPrivate(make(context), [429])] as const,
     ),
     ...withStatuses([400, 403, 404, 405, 408, 413, 431, ...refusedLogin], 4),
   ];

@@ -10,7 +10,7 @@ import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { openSqliteStore } from '../sqlite-store.ts';
 
 export const secrets = {
-  'endpoint-credentials.json': '{"pairs":[{"username":"catalogue","password":"a:secret"}]}',
+  'endpoint-credentials.json': '{"pairs":[{"username":"catalogue","password":"a:long-secret"}]}',
   'acme/certificate.json': '{"key":"none"}',
 };
 

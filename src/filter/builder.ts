@@ -27,6 +27,7 @@ import type {
 import { nearestName } from '../domain/text.ts';
 import { attributeKindOf, type KindOf, type PublishedName, publishedAttributes } from './fields.ts';
 import { joinAreas, readAreas } from './geometry/geojson.ts';
+import type { Effort } from './geometry/intersects.ts';
 import { geometryFaults } from './geometry/validity.ts';
 import { printFilter } from './print.ts';
 
@@ -132,16 +133,17 @@ export function attribute(name: string, kind = attributeKindOf(name)): Attribute
 /**
  * Matches products whose footprint intersects a GeoJSON geometry of points or polygons. Also accepts
  * features and collections, so a GeoJSON file can be imported; overlapping features become separate
- * conditions. Throws AppError `invalid` for geometries that the catalogue would refuse.
+ * conditions. Throws AppError `invalid` for geometries that the catalogue would refuse, and for those whose check needs
+ * more than the effort.
  *
  * @example intersects(JSON.parse(readFileSync('area.geojson', 'utf8')))
  */
-export function intersects(geojson: unknown): Expression {
+export function intersects(geojson: unknown, effort?: Effort): Expression {
   const areas = readAreas(geojson);
   const joined = joinAreas(areas);
-  const isOne = joined !== null && geometryFaults(joined).length === 0;
+  const isOne = joined !== null && geometryFaults(joined, effort).length === 0;
   const all = isOne ? [joined] : areas;
-  const details = isOne ? [] : areas.flatMap(faultTexts);
+  const details = isOne ? [] : areas.flatMap((area, i) => faultTexts(area, i, areas, effort));
   if (details.length > 0) {
     throw new AppError(
       'invalid',
@@ -162,9 +164,14 @@ export function intersects(geojson: unknown): Expression {
 const faultsShownMax = 10;
 
 /** Lists the faults of a geometry, with its number if there are several. */
-function faultTexts(geometry: Geometry, i: number, all: readonly Geometry[]): string[] {
+function faultTexts(
+  geometry: Geometry,
+  i: number,
+  all: readonly Geometry[],
+  effort: Effort | undefined,
+): string[] {
   const prefix = all.length === 1 ? '' : `Geometry ${i + 1}: `;
-  return geometryFaults(geometry).map(({ code, message }) => {
+  return geometryFaults(geometry, effort).map(({ code, message }) => {
     const hint = code === 'outside-globe' ? ' Longitude comes first, then latitude.' : '';
     return `${prefix}${message}${hint}`;
   });

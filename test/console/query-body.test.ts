@@ -74,6 +74,30 @@ describe('a usual body', () => {
   });
 });
 
+describe('an area', () => {
+  /** A polygon whose corners alternate between two distances from the origin, in degrees. */
+  const star = (corners: number, inner: number) => {
+    const ring = Array.from({ length: corners }, (_, i) => {
+      const angle = (2 * Math.PI * i) / corners;
+      const radius = i % 2 === 0 ? 40 : inner;
+      return [Math.cos(angle), Math.sin(angle)].map((value) => Number((radius * value).toFixed(4)));
+    });
+    return { type: 'Polygon', coordinates: [[...ring, ring[0]]] };
+  };
+
+  it.each([
+    ['a star of 600 corners', star(600, 1), 200],
+    ['a rough outline of 3,400 corners', star(3_400, 39.9), 200],
+    ['a star of 1,000 corners', star(1_000, 1), 400],
+    ['a star of 3,400 corners', star(3_400, 1), 400],
+  ])('of limited effort is checked: %s', async (_, intersects, status) => {
+    const { get } = await openConsole();
+    const answer = await get(search, { method: 'POST', body: JSON.stringify({ intersects }) });
+    expect(answer.status).toBe(status);
+    if (status === 400) expect(JSON.stringify(answer.json)).toContain('too complex to check');
+  });
+});
+
 describe('bodies together', () => {
   it('have at most 1 MiB: beyond it, 503 with Retry-After; afterwards they are accepted', async () => {
     const { get, port } = await openConsole();

@@ -67,7 +67,9 @@ const footprint = rowFields.extend({
       type: z.string(),
       coordinates: z.array(z.unknown()).readonly().optional(),
       geometries: z
-        .array(z.unknown())
+        .array(
+          z.object({ type: z.string(), coordinates: z.array(z.unknown()).readonly().optional() }),
+        )
         .readonly()
         .optional()
         .describe('Instead of coordinates, if the type is GeometryCollection.'),

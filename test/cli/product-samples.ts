@@ -49,7 +49,8 @@ export const samples: readonly Sample[] = [
     sensed: '2026-05-02T05:00:00Z',
     published: '2026-05-02T08:00:00Z',
     area: box(-180, 10),
-    attributes: sentinel('1', 'A', 'IW_GRDH_1S'),
+    // An attribute that is no column of the index.
+    attributes: { ...sentinel('1', 'A', 'IW_GRDH_1S'), timeliness: 'NRT' },
   },
   { id: guid('4'), name: '=odd "one",.SAFE' },
   {

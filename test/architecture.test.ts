@@ -58,6 +58,8 @@ const largeLibraries = {
     ...['acme-client', '@peculiar/x509', 'openid-client', 'prom-client', 'hono', 'pg', 'mqtt'],
     'hyparquet-writer',
   ],
+  /** Each thread that reads or writes the log loads its own copy. */
+  logThread: ['zod', 'flatbush', 'robust-predicates'],
 };
 
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
@@ -145,6 +147,13 @@ describe('the source tree', () => {
     });
     expect(wrong).toEqual([]);
     expect(loads('cli/start/serve.ts')).toContain('prom-client');
+    for (const file of ['store/log/writer-thread.ts', 'store/query-thread.ts']) {
+      const loaded = loads(file);
+      expect([file, largeLibraries.logThread.filter((name) => loaded.has(name))]).toEqual([
+        file,
+        [],
+      ]);
+    }
   });
 
   it('reads clock, random numbers, network and process in one file of the command line; the library reads clock and random numbers', () => {

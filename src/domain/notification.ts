@@ -1,6 +1,7 @@
 /** Parser of push notifications: strict about the identifying fields, tolerant about all others. */
 import { z } from 'zod';
 import { parseDate, type ReadDate } from './dates.ts';
+import { bodyBytesMax, nestingMax } from './limits.ts';
 
 /** Events of the specification. Another name is accepted and counted as drift. */
 const knownEvents = ['created', 'modified', 'deleted'] as const;
@@ -185,9 +186,6 @@ const strictUtf8 = new TextDecoder('utf-8', { fatal: true });
 
 const lenientUtf8 = new TextDecoder('utf-8');
 
-/** Maximum size of a body, encoded and decoded (design, interface contract). */
-export const bodyBytesMax = 2 ** 20;
-
 /** Maximum number of listed faults, so that a megabyte of `[{},{},…]` does not produce a larger result. */
 const faultsMax = 50;
 
@@ -272,9 +270,6 @@ function shortReason(error: unknown): string {
   const reason = error instanceof Error ? error.message : 'unreadable';
   return `${reason.replaceAll(/[^\x20-\x7e]+/g, '?').slice(0, 200)}`;
 }
-
-/** Maximum nesting; records of the catalogue have about ten levels. */
-export const nestingMax = 100;
 
 const [quote, backslash, firstBracket] = [0x22, 0x5c, 0x5b];
 

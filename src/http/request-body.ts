@@ -3,7 +3,8 @@ import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { AppError, errorCodeOf, isAppError } from '../domain/app-error.ts';
-import { bodyBytesMax, type Fault } from '../domain/notification.ts';
+import { bodyBytesMax } from '../domain/limits.ts';
+import type { Fault } from '../domain/notification.ts';
 import type { Delivery, EncodedBody } from '../domain/ports.ts';
 
 /** Maximum memory of all bodies that are being received. */

@@ -1,7 +1,8 @@
 /** Reads pages of query results. Records stay bytes: they are stored as the catalogue sent them. */
 import { z } from 'zod';
 import { readDateUs } from '../domain/dates.ts';
-import { bodyBytesMax, isTooDeep, nestingMax } from '../domain/notification.ts';
+import { bodyBytesMax, nestingMax } from '../domain/limits.ts';
+import { isTooDeep } from '../domain/notification.ts';
 import { jsonOf } from '../domain/text.ts';
 import { parseFilter } from '../filter/parse.ts';
 import { itemsIn, membersIn, type Span, smallValue, textIn, wholeOf } from '../http/json-parts.ts';

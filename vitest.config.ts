@@ -27,9 +27,9 @@ class ProgramsBetween extends BaseSequencer {
   }
 }
 
-const project = (name: string, include: string[], exclude: string[], isolate = true) => ({
+const project = (name: string, include: string[], exclude: string[], more = {}) => ({
   extends: true as const,
-  test: { name, include, exclude, isolate },
+  test: { name, include, exclude, ...more },
 });
 
 export default defineConfig({
@@ -38,8 +38,10 @@ export default defineConfig({
     pool: 'forks',
     sequence: { sequencer: ProgramsBetween },
     projects: [
-      project('pure', pure, [slow], false),
-      project('parts', ['test/**/*.test.ts'], [slow, ...pure]),
+      project('pure', pure, [slow], { isolate: false }),
+      project('parts', ['test/**/*.test.ts'], [slow, ...pure], {
+        setupFiles: ['test/helpers/threads-in-process.ts'],
+      }),
       project('promises', [...promises], []),
       project('slow', [slow], [...promises]),
     ],

@@ -9,7 +9,7 @@ const operations = Object.fromEntries(
   ]),
 );
 
-serveThread(() => ({
+export default serveThread(() => ({
   operations,
   context: () => undefined,
   // The bytes go back to the caller.

@@ -49,28 +49,33 @@ export interface ThreadData {
 /** Interval of the messages by which a contained thread shows that it is not blocked. */
 const aliveMs = 1_000;
 
+/** Answers the calls that arrive at the port. */
+export type ServeCalls = (port: MessagePort, data: ThreadData) => void;
+
 /**
  * Runs this thread. `begin` opens what the operations need, and may throw; calls wait for it. `Data` is set by the main
- * thread.
+ * thread. On the main thread, it only returns the function, which serves the same calls there.
  */
 export function serveThread<Data, Context>(
   begin: (
     data: Data,
     post: (message: ThreadMessage) => void,
   ) => Service<Context> | Promise<Service<Context>>,
-): void {
-  if (parentPort === null) throw new Error('This file runs as a thread.');
-  const port = parentPort;
-  const post = (message: ThreadMessage, moved?: ArrayBuffer[]) => port.postMessage(message, moved);
-  const { data, isContained }: ThreadData = workerData;
-  const start = async () => {
-    answerCalls(port, await begin(data as Data, post), post);
-    post({ kind: 'started' });
-    if (!isContained) return;
-    const report = () => post({ kind: 'alive', bufferBytes: memoryUsage().arrayBuffers });
-    setInterval(report, aliveMs).unref();
+): ServeCalls {
+  const serve: ServeCalls = (port, { data, isContained }) => {
+    const post = (message: ThreadMessage, moved?: ArrayBuffer[]) =>
+      port.postMessage(message, moved);
+    const start = async () => {
+      answerCalls(port, await begin(data as Data, post), post);
+      post({ kind: 'started' });
+      if (!isContained) return;
+      const report = () => post({ kind: 'alive', bufferBytes: memoryUsage().arrayBuffers });
+      setInterval(report, aliveMs).unref();
+    };
+    start().catch((error: unknown) => post({ kind: 'failed', error: serializeError(error) }));
   };
-  start().catch((error: unknown) => post({ kind: 'failed', error: serializeError(error) }));
+  if (parentPort !== null) serve(parentPort, workerData);
+  return serve;
 }
 
 function answerCalls<Context>(

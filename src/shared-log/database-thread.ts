@@ -290,7 +290,7 @@ function faultOf(error: unknown): string {
   return code === 'unknown' ? 'no connection' : code;
 }
 
-serveThread((urls: readonly string[], post) => {
+export default serveThread((urls: readonly string[], post) => {
   const database = openDatabase(urls, (event) => post({ kind: 'settled', settled: [], event }));
   return {
     ...database,

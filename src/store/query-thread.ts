@@ -24,7 +24,7 @@ const reads = {
 };
 export type Reads = typeof reads;
 
-serveThread(({ dataDir }) => {
+export default serveThread(({ dataDir }) => {
   const connection = createReaderConnection(dataDir);
   return {
     operations: reads,

@@ -9,7 +9,10 @@ import { bodyPartsMax, requireSmall } from '../../src/console/query-body.ts';
 import { inTurn } from '../../src/console/query-line.ts';
 import { listSchema } from '../../src/domain/list-schema.ts';
 import { filterDepthMax } from '../../src/filter/cursor.ts';
+import { useRealThreads } from '../helpers/threads-in-process.ts';
 import { openConsole, openFilled } from './console-context.ts';
+
+useRealThreads();
 
 const search = '/stac/search';
 const list = '/odata/v1/Products/OData.CSC.FilterList';

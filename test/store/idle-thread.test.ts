@@ -5,7 +5,10 @@ import { StoreThread, threadFile } from '../../src/store/engine/thread.ts';
 import { rememberingReads } from '../../src/store/engine/unchanged-reads.ts';
 import type { Reads } from '../../src/store/query-thread.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
+import { useRealThreads } from '../helpers/threads-in-process.ts';
 import { openFile, openSqliteStore } from './sqlite-store.ts';
+
+useRealThreads();
 
 function openThread(dataDir: string, idleSeconds?: number) {
   const thread = new StoreThread(threadFile('query-thread'), {

@@ -57,7 +57,7 @@ export type BackupOperations = typeof operations;
 
 let job: Job | undefined;
 
-serveThread((place) => {
+export default serveThread((place) => {
   lowerPriority();
   return { operations, context: () => place, close: () => undefined };
 });

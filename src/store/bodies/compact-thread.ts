@@ -23,7 +23,7 @@ const operations = {
 };
 export type CompactOperations = typeof operations;
 
-serveThread((place) => {
+export default serveThread((place) => {
   lowerPriority();
   const connection = createWriterConnection(place.dataDir);
   const context = { place, connection, doStep: createCompactStep(connection) };

@@ -1,15 +1,16 @@
 /** The thread's side of the calls of a store thread. */
 import { constants, setPriority } from 'node:os';
+import { isMainThread } from 'node:worker_threads';
 import type { ThreadMessage } from '../../host/rpc.ts';
-import { type Service, serveThread as serve } from '../../host/serve-thread.ts';
+import { type ServeCalls, type Service, serveThread as serve } from '../../host/serve-thread.ts';
 import type { DataPlace } from './disk-limit.ts';
 import { storeError } from './sqlite-error.ts';
 
 /** Runs this thread. `begin` opens what the operations need, and may throw. */
 export function serveThread<Context>(
   begin: (place: DataPlace, post: (message: ThreadMessage) => void) => Service<Context>,
-): void {
-  serve((place: DataPlace, post) => {
+): ServeCalls {
+  return serve((place: DataPlace, post) => {
     try {
       const service = begin(place, post);
       const { failure = (error: unknown) => error } = service;
@@ -22,6 +23,7 @@ export function serveThread<Context>(
 
 /** Lowers the priority of this thread on Linux. Other systems have one priority per process. */
 export function lowerPriority(): void {
+  if (isMainThread) return;
   try {
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {

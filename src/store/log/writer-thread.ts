@@ -253,7 +253,7 @@ function proveWritable({ connection }: Writer): void {
   });
 }
 
-serveThread<Writer>((place, post) => {
+export default serveThread<Writer>((place, post) => {
   const connection = createWriterConnection(place.dataDir);
   const writer = {
     place,

@@ -69,7 +69,7 @@ const operations = {
 };
 export type IndexOperations = typeof operations;
 
-serveThread((given) => {
+export default serveThread((given) => {
   place = given;
   lowerPriority();
   const log = createReaderConnection(place.dataDir);

@@ -39,7 +39,7 @@ const operations = {
 };
 export type ProductOperations = typeof operations;
 
-serveThread<LongQuery>(({ dataDir }) => {
+export default serveThread<LongQuery>(({ dataDir }) => {
   const log = createReaderConnection(dataDir);
   let opened: { index: Database; names: KnownNames; inode: number } | undefined;
   /** Reopens the index when the current file was replaced. Throws `unavailable` while there is no index. */

@@ -21,7 +21,7 @@ const operations = {
 
 export type CheckpointReads = typeof operations;
 
-serveThread<Reading>(({ dataDir }) => {
+export default serveThread<Reading>(({ dataDir }) => {
   const connection = createReaderConnection(dataDir);
   const database = connection.database();
   let parts: ReturnType<typeof readStateTables> | undefined;

@@ -109,7 +109,7 @@ function endCopy(database: Database): void {
 
 export type CopyOperations = typeof operations;
 
-serveThread<Copying>(({ dataDir }) => {
+export default serveThread<Copying>(({ dataDir }) => {
   const copying: Copying = { database: openForWriting(dataDir), parts: undefined };
   return {
     operations,

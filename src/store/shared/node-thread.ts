@@ -100,7 +100,7 @@ export type NodeWrites = typeof tasks;
 /** Interval of the check for removed files while nothing is written. */
 const removedFilesCheckMs = 250;
 
-serveThread<Writer>((place) => {
+export default serveThread<Writer>((place) => {
   const connection = createWriterConnection(place.dataDir, 'node');
   const writer = {
     place,

@@ -6,7 +6,7 @@ import { promises } from './test/promises.ts';
 // Shared cache of compiled code: without it, each process compiles the whole program again.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
 
-/** Tests of pure functions: they leave no sockets, files or threads for the next test file. */
+/** Tests of pure functions, without threads. */
 const pure = ['test/domain/**/*.test.ts', 'test/filter/**/*.test.ts'];
 /** Tests that take more than ten seconds: kill storms, simulated months, certificates under load. */
 const slow = 'test/**/*.slow.test.ts';
@@ -34,12 +34,13 @@ const project = (name: string, include: string[], exclude: string[], more = {}) 
 
 export default defineConfig({
   test: {
-    // Each file is a process, so that no state leaks; pure functions need no isolation.
+    // Most files share processes: they close what they open. Each file of whole programs is a process.
     pool: 'forks',
     sequence: { sequencer: ProgramsBetween },
     projects: [
       project('pure', pure, [slow], { isolate: false }),
       project('parts', ['test/**/*.test.ts'], [slow, ...pure], {
+        isolate: false,
         setupFiles: ['test/helpers/threads-in-process.ts'],
       }),
       project('promises', [...promises], []),

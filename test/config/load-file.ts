@@ -6,13 +6,13 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { subscriptionsFileName } from '../../src/config/subscriptions-file.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import type { LoadedFile } from './load-file-child.ts';
 
+// It ends with the test's process, which closes its channel.
 const child = fork(join(import.meta.dirname, 'load-file-child.ts'), { execArgv: [] });
-afterAll(() => void child.kill());
 
 /** The results of all readers of the folder's file. */
 export async function loadFolder(folder: string): Promise<LoadedFile> {

@@ -10,13 +10,11 @@ import {
   type WorkerOptions,
 } from 'node:worker_threads';
 import type { ServeCalls } from '../../src/host/serve-thread.ts';
-import { threads } from '../../src/host/thread.ts';
-
-const startRealThread = threads.start;
+import { startThread, threads } from '../../src/host/thread.ts';
 
 /** Starts real threads in this test file. */
 export function useRealThreads(): void {
-  threads.start = startRealThread;
+  threads.start = startThread;
 }
 
 /** Instances of each file: state of its module belongs to one thread, and is as new after a close. */

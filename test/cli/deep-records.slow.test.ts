@@ -4,11 +4,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { serve } from '../../src/cli/start/serve.ts';
 import { StoreThread } from '../../src/store/engine/thread.ts';
 import { replaceBody } from '../helpers/replace-body.ts';
-import { useRealThreads } from '../helpers/threads-in-process.ts';
 import { silentLog } from './fake-io.ts';
 import { createProductContext, deliveryOf, recordOf, samples } from './product-samples.ts';
-
-useRealThreads();
 
 const levels = 6_000;
 const byRecord =

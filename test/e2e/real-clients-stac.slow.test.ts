@@ -64,6 +64,7 @@ function sceneNow(record: TestRecord, cloudCover: number): TestRecord {
     ...record,
     ContentDate: { Start: now, End: now },
     Footprint: "geography'SRID=4326;POLYGON((7 46,8 46,8 47,7 47,7 46))'",
+    GeoFootprint: undefined,
     Attributes: [...others, { Name: 'cloudCover', Value: cloudCover, ValueType: 'Double' }],
   };
 }

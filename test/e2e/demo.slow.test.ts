@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { itIfComplete } from '../helpers/thorough.ts';
 
 const root = join(import.meta.dirname, '../..');
 const program = join(root, 'scripts/earshot.js');
@@ -63,63 +64,72 @@ async function startDemo(...args: string[]) {
   return { child, printed, TMPDIR };
 }
 
-it('prints one line after which every command works on its data', { timeout: 60_000 }, async () => {
-  const { child, printed, TMPDIR } = await startDemo('--products', '400');
-  const [line = ''] = /set -a; \. \S+; set \+a/.exec(printed.out) ?? [];
-  // The web page has the demo's data, and the stream sends further notifications.
-  const [, page = ''] = /^ {2}web page {2}(http:\S+\/) /m.exec(printed.out) ?? [];
-  const read = async (path: string) => (await fetch(new URL(path, page))).text();
-  expect(await read('/')).toMatch(/<h1[^>]*>Overview<\/h1>/);
-  expect(await read('/live')).toMatch(/>S2\w_MSI/);
-  for (const path of ['/coverage', '/alerts', '/quarantine', '/summaries', '/subscriptions'])
-    expect(await read(path)).toContain('<nav aria-label="Pages">');
-  const stream = await fetch(new URL('/api/live', page));
-  let frames = '';
-  for await (const bytes of stream.body ?? []) {
-    frames += new TextDecoder().decode(bytes);
-    if (/"productName":"S2/.test(frames)) break;
-  }
-  const shown = await inShell(
-    `${line}; earshot health; earshot subscriptions list; earshot status --json; echo; echo ROWS; earshot query --json`,
-  );
-  expect(shown).toMatch(/demo-deletions.*running|running.*demo-deletions/);
-  expect(shown).toContain('"receiver"');
-  const rows = JSON.parse(shown.slice(shown.indexOf('ROWS') + 4)) as object[];
-  expect(rows.length).toBeGreaterThanOrEqual(3);
-  const checked = await inShell(
-    `${line}; earshot alerts 2>&1; echo COVERAGE; earshot coverage; earshot coverage --json`,
-  );
-  // The demo's receiver has a watchdog, but no automatic comparison.
-  const [alerts, coverage] = checked.split('COVERAGE');
-  expect(alerts).toBe('No active alerts. `earshot alerts --all` shows resolved alerts.\n');
-  expect(coverage).toContain('automatic comparison is off: EARSHOT_RECONCILE is off.');
-  expect(coverage).toContain('"automatic": false');
-  const exit = once(child, 'exit');
-  child.kill('SIGINT');
-  expect(await exit).toEqual([0, null]);
-  expect(readdirSync(TMPDIR)).toEqual([]);
-});
+itIfComplete(
+  'prints one line after which every command works on its data',
+  { timeout: 60_000 },
+  async () => {
+    const { child, printed, TMPDIR } = await startDemo('--products', '400');
+    const [line = ''] = /set -a; \. \S+; set \+a/.exec(printed.out) ?? [];
+    // The web page has the demo's data, and the stream sends further notifications.
+    const [, page = ''] = /^ {2}web page {2}(http:\S+\/) /m.exec(printed.out) ?? [];
+    const read = async (path: string) => (await fetch(new URL(path, page))).text();
+    expect(await read('/')).toMatch(/<h1[^>]*>Overview<\/h1>/);
+    expect(await read('/live')).toMatch(/>S2\w_MSI/);
+    for (const path of ['/coverage', '/alerts', '/quarantine', '/summaries', '/subscriptions'])
+      expect(await read(path)).toContain('<nav aria-label="Pages">');
+    const stream = await fetch(new URL('/api/live', page));
+    let frames = '';
+    for await (const bytes of stream.body ?? []) {
+      frames += new TextDecoder().decode(bytes);
+      if (/"productName":"S2/.test(frames)) break;
+    }
+    const shown = await inShell(
+      `${line}; earshot health; earshot subscriptions list; earshot status --json; echo; echo ROWS; earshot query --json`,
+    );
+    expect(shown).toMatch(/demo-deletions.*running|running.*demo-deletions/);
+    expect(shown).toContain('"receiver"');
+    const rows = JSON.parse(shown.slice(shown.indexOf('ROWS') + 4)) as object[];
+    expect(rows.length).toBeGreaterThanOrEqual(3);
+    const checked = await inShell(
+      `${line}; earshot alerts 2>&1; echo COVERAGE; earshot coverage; earshot coverage --json`,
+    );
+    // The demo's receiver has a watchdog, but no automatic comparison.
+    const [alerts, coverage] = checked.split('COVERAGE');
+    expect(alerts).toBe('No active alerts. `earshot alerts --all` shows resolved alerts.\n');
+    expect(coverage).toContain('automatic comparison is off: EARSHOT_RECONCILE is off.');
+    expect(coverage).toContain('"automatic": false');
+    const exit = once(child, 'exit');
+    child.kill('SIGINT');
+    expect(await exit).toEqual([0, null]);
+    expect(readdirSync(TMPDIR)).toEqual([]);
+  },
+);
 
-it('recovers lost notifications at Ctrl-C, and then ends', { timeout: 60_000 }, async () => {
-  const { child, printed, TMPDIR } = await startDemo('--faults');
-  const [, control = ''] = /sandbox +(http\S+)/.exec(printed.out) ?? [];
-  // From now on, every notification is lost.
-  await fetch(`${control}/faults`, {
-    method: 'PATCH',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ lost: 1 }),
-  });
-  const totals = async () => (await (await fetch(`${control}/totals`)).json()) as { lost: number };
-  await vi.waitUntil(async () => (await totals()).lost >= 2, 20_000);
-  const close = once(child, 'close');
-  child.kill('SIGINT');
-  expect(await close).toEqual([0, null]);
-  expect(printed.out).toMatch(/^\$ .*\breconcile {3}recovers lost notifications:$/m);
-  expect(printed.err).toMatch(/^Recovered \d+ missing events?\. Expected: \d+ events\. /m);
-  expect(printed.err).toMatch(/^ {2}recovered demo(-deletions)? (created|modified|deleted) /m);
-  expect(printed.out).toMatch(/^\d+ notifications stored, /m);
-  expect(readdirSync(TMPDIR)).toEqual([]);
-});
+itIfComplete(
+  'recovers lost notifications at Ctrl-C, and then ends',
+  { timeout: 60_000 },
+  async () => {
+    const { child, printed, TMPDIR } = await startDemo('--faults');
+    const [, control = ''] = /sandbox +(http\S+)/.exec(printed.out) ?? [];
+    // From now on, every notification is lost.
+    await fetch(`${control}/faults`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ lost: 1 }),
+    });
+    const totals = async () =>
+      (await (await fetch(`${control}/totals`)).json()) as { lost: number };
+    await vi.waitUntil(async () => (await totals()).lost >= 2, 20_000);
+    const close = once(child, 'close');
+    child.kill('SIGINT');
+    expect(await close).toEqual([0, null]);
+    expect(printed.out).toMatch(/^\$ .*\breconcile {3}recovers lost notifications:$/m);
+    expect(printed.err).toMatch(/^Recovered \d+ missing events?\. Expected: \d+ events\. /m);
+    expect(printed.err).toMatch(/^ {2}recovered demo(-deletions)? (created|modified|deleted) /m);
+    expect(printed.out).toMatch(/^\d+ notifications stored, /m);
+    expect(readdirSync(TMPDIR)).toEqual([]);
+  },
+);
 
 const hasScript = existsSync('/usr/bin/script');
 

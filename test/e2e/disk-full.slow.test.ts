@@ -8,7 +8,7 @@ import { openProducts } from '../../src/store/products/products.ts';
 import { openStore } from '../../src/store/store.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { createClient, createReceiverContext } from '../helpers/spawned-receiver.ts';
-import { isThorough } from '../helpers/thorough.ts';
+import { isThorough, itIfComplete } from '../helpers/thorough.ts';
 import {
   bodyOf,
   type DiskContext,
@@ -83,77 +83,89 @@ describe.skipIf(!canMount)(
       expectNothingLost(context);
     }, 240_000);
 
-    it('gets free space by a prune while it runs, and continues', async () => {
-      // The reserve (a twentieth) exceeds the usual write-ahead log, 8 MB; smaller disks: see decision 41.
-      const { disk, dataDir, answered, asked, start } = await openDiskContext(256);
-      const receiver = await start();
-      // A reader that has not started blocks pruning: summaries start before the disk is full.
-      receiver.startLoad();
-      await expect.poll(() => answered.length, soon).toBeGreaterThan(50);
-      await receiver.stopLoad();
-      await expect.poll(asked, soon).toBeGreaterThan(0);
-      disk.use(216);
-      await loadUntilRefused(receiver);
-      const before = answered.length;
-      const prune = ['prune', '--to-size', '4MiB', '--yes'];
-      const env = { EARSHOT_DATA_DIR: dataDir };
-      const { code, err } = await spawnCommand(prune, { env, cwd: disk.folder }).ended;
-      expect(code, err).toBe(0);
-      await expect.poll(() => answered.length, soon).toBeGreaterThan(before + 50);
-      await endsInOrder(receiver);
-      const { ackIds, integrity } = storedIn(dataDir);
-      expect(ackIds).toEqual(expect.arrayContaining(answered.slice(before)));
-      expect(ackIds.length).toBeLessThan(answered.length);
-      expect(integrity).toBe('ok');
-    }, 120_000);
+    itIfComplete(
+      'gets free space by a prune while it runs, and continues',
+      async () => {
+        // The reserve (a twentieth) exceeds the usual write-ahead log, 8 MB; smaller disks: see decision 41.
+        const { disk, dataDir, answered, asked, start } = await openDiskContext(256);
+        const receiver = await start();
+        // A reader that has not started blocks pruning: summaries start before the disk is full.
+        receiver.startLoad();
+        await expect.poll(() => answered.length, soon).toBeGreaterThan(50);
+        await receiver.stopLoad();
+        await expect.poll(asked, soon).toBeGreaterThan(0);
+        disk.use(216);
+        await loadUntilRefused(receiver);
+        const before = answered.length;
+        const prune = ['prune', '--to-size', '4MiB', '--yes'];
+        const env = { EARSHOT_DATA_DIR: dataDir };
+        const { code, err } = await spawnCommand(prune, { env, cwd: disk.folder }).ended;
+        expect(code, err).toBe(0);
+        await expect.poll(() => answered.length, soon).toBeGreaterThan(before + 50);
+        await endsInOrder(receiver);
+        const { ackIds, integrity } = storedIn(dataDir);
+        expect(ackIds).toEqual(expect.arrayContaining(answered.slice(before)));
+        expect(ackIds.length).toBeLessThan(answered.length);
+        expect(integrity).toBe('ok');
+      },
+      120_000,
+    );
 
-    it('starts without a free byte and without the files of its write-ahead log', async () => {
-      const context = await openDiskContext(48);
-      const { disk, answered } = context;
-      const first = await context.start();
-      first.startLoad();
-      await expect.poll(() => answered.length, soon).toBeGreaterThan(50);
-      await first.stopLoad();
-      await endsInOrder(first);
-      expect(hasWal(context)).toBe(false);
-      disk.fill();
-      const second = await context.start();
-      await expect.poll(second.log, soon).toContain('the log cannot be read');
-      await loadUntilRefused(second);
-      await recovers(context, second);
-      await endsInOrder(second);
-      expectNothingLost(context);
-    }, 120_000);
+    itIfComplete(
+      'starts without a free byte and without the files of its write-ahead log',
+      async () => {
+        const context = await openDiskContext(48);
+        const { disk, answered } = context;
+        const first = await context.start();
+        first.startLoad();
+        await expect.poll(() => answered.length, soon).toBeGreaterThan(50);
+        await first.stopLoad();
+        await endsInOrder(first);
+        expect(hasWal(context)).toBe(false);
+        disk.fill();
+        const second = await context.start();
+        await expect.poll(second.log, soon).toContain('the log cannot be read');
+        await loadUntilRefused(second);
+        await recovers(context, second);
+        await endsInOrder(second);
+        expectNothingLost(context);
+      },
+      120_000,
+    );
 
-    it('accepts again when its write-ahead log, which a reader kept, can be truncated', async () => {
-      const disk = mountSmallDisk(48);
-      const dataDir = join(disk.folder, 'data');
-      const nowUs = () => Date.now() * 1_000;
-      const store = await openStore({ dataDir, nowUs });
-      onTestFinished(() => store.close());
-      let number = 0;
-      const accept = () => {
-        number += 1;
-        return store.accept({
-          ...{ body: Buffer.from(bodyOf(number)), headers: [], subscription: 'all' },
-          ...{ source: 'push' as const, receivedAtUs: nowUs() },
-        });
-      };
-      await accept();
-      const reader = new Sqlite(join(dataDir, databaseFileName), { readonly: true });
-      onTestFinished(() => void reader.close());
-      reader.exec('BEGIN');
-      reader.prepare('SELECT count(*) FROM notification').get();
-      const acceptUntilRefused = async () => {
-        for (;;) await accept();
-      };
-      await expect(acceptUntilRefused()).rejects.toThrow('The disk is nearly full');
-      // More than the reserve without the write-ahead log.
-      expect(disk.freeBytes()).toBeGreaterThan(10 * mebibyte);
-      reader.exec('COMMIT');
-      const accepts = () => accept().then(({ outcome }) => outcome, String);
-      await expect.poll(accepts, soon).toBe('stored');
-    }, 60_000);
+    itIfComplete(
+      'accepts again when its write-ahead log, which a reader kept, can be truncated',
+      async () => {
+        const disk = mountSmallDisk(48);
+        const dataDir = join(disk.folder, 'data');
+        const nowUs = () => Date.now() * 1_000;
+        const store = await openStore({ dataDir, nowUs });
+        onTestFinished(() => store.close());
+        let number = 0;
+        const accept = () => {
+          number += 1;
+          return store.accept({
+            ...{ body: Buffer.from(bodyOf(number)), headers: [], subscription: 'all' },
+            ...{ source: 'push' as const, receivedAtUs: nowUs() },
+          });
+        };
+        await accept();
+        const reader = new Sqlite(join(dataDir, databaseFileName), { readonly: true });
+        onTestFinished(() => void reader.close());
+        reader.exec('BEGIN');
+        reader.prepare('SELECT count(*) FROM notification').get();
+        const acceptUntilRefused = async () => {
+          for (;;) await accept();
+        };
+        await expect(acceptUntilRefused()).rejects.toThrow('The disk is nearly full');
+        // More than the reserve without the write-ahead log.
+        expect(disk.freeBytes()).toBeGreaterThan(10 * mebibyte);
+        reader.exec('COMMIT');
+        const accepts = () => accept().then(({ outcome }) => outcome, String);
+        await expect.poll(accepts, soon).toBe('stored');
+      },
+      60_000,
+    );
 
     it.each([['with the default disk reserve', {}], ...(isThorough ? withoutReserve : [])])(
       '%s loses nothing when another program fills the disk to the last byte',

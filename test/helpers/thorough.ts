@@ -1,4 +1,11 @@
 /** Number of repetitions in a test: a share by default, all with `TEST_THOROUGH=1`. */
+import { it } from 'vitest';
+
+/** True in `npm run test:thorough`, which sets the variable to 0 or 1. */
+export const isComplete = process.env.TEST_THOROUGH !== undefined;
+
+/** `it`, for further tests of a promise: `npm run test:thorough` runs them, `npm run test:promises` does not. */
+export const itIfComplete = (isComplete ? it : () => undefined) as typeof it;
 
 export const isThorough = process.env.TEST_THOROUGH === '1';
 

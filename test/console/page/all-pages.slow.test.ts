@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isComplete } from '../../helpers/thorough.ts';
 import { hasChromium, openBrowser, openPage } from './browser.ts';
 import { openSeeded, type SeededReceiver } from './seeded-receiver.ts';
 
@@ -29,7 +30,7 @@ describe.skipIf(!hasChromium)('every page', () => {
     await seeded.close();
   });
 
-  it.each([...paths, '/products/<id>'])(
+  it.each(isComplete ? [...paths, '/products/<id>'] : ['/', '/map', '/products/<id>'])(
     '%s has no findings of axe, in light and dark',
     async (path) => {
       const axe = await readFile(createRequire(import.meta.url).resolve('axe-core'), 'utf8');

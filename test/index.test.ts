@@ -8,7 +8,7 @@ import { openTestStore, pair, serveApp } from './helpers/mounted-receiver.ts';
 
 const good = (number = 1, fields = {}) => JSON.stringify(notification(number, fields));
 const authorization = `Basic ${Buffer.from(`${pair.username}:${pair.password}`).toString('base64')}`;
-const large = 'x'.repeat(10 * 2 ** 20);
+const large = 'x'.repeat(3 * 2 ** 20);
 
 describe.each(['', '/earshot'])('a receiver mounted at "%s/"', (prefix) => {
   const path = `${prefix}/notifications/alps`;

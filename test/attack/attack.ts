@@ -4,9 +4,10 @@ import { fuzz } from './fuzz.ts';
 import { logins } from './logins.ts';
 import { queries } from './queries.ts';
 import { scan } from './scan.ts';
+import { services } from './services.ts';
 import { slow } from './slow.ts';
 
-const helpText = `Usage: npm run attack -- fuzz|slow|logins|queries|scan [options]
+const helpText = `Usage: npm run attack -- fuzz|slow|logins|queries|services|scan [options]
 
 Starts its own \`earshot start\` on loopback, attacks it, and exits with 1 if that causes harm.
 
@@ -14,6 +15,7 @@ Starts its own \`earshot start\` on loopback, attacks it, and exits with 1 if th
   slow    thousands of slow connections that never finish
   logins  failed logins from thousands of addresses
   queries hostile bodies of queries
+  services hostile answers of the catalogue and of servers of sinks
   scan    testssl.sh against the HTTPS of the public listener
 
 Each has its own --help. Figures: docs/decisions/0051-attack-commands.md.
@@ -25,6 +27,7 @@ export async function run([name, ...argv]: readonly string[], io: BenchIo): Prom
   if (name === 'slow') return runBenchmark(slow, argv, io);
   if (name === 'logins') return runBenchmark(logins, argv, io);
   if (name === 'queries') return runBenchmark(queries, argv, io);
+  if (name === 'services') return runBenchmark(services, argv, io);
   if (name === 'scan') return runBenchmark(scan, argv, io);
   const isHelp = name === '--help' || name === '-h';
   (isHelp ? io.stdout : io.stderr).write(helpText);

@@ -1,9 +1,9 @@
 /** `npm run attack -- queries`: hostile bodies of queries while notifications are pushed. */
 import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { alignTable, figure, megabytes, quantile } from '../../bench/figures.ts';
+import { alignTable, figure, megabytes } from '../../bench/figures.ts';
 import { type Benchmark, dirOption, integer } from '../../bench/harness.ts';
-import { startSteadyPushes } from './steady-pushes.ts';
+import { measured, startSteadyPushes } from './steady-pushes.ts';
 import { startTarget, type Target, takeEvidence, watchUse } from './target.ts';
 
 const options = {
@@ -13,8 +13,6 @@ const options = {
 };
 
 const heapMegabytes = 512;
-/** Ten times the usual limit of 250 ms, for busy machines. */
-const p99MaxMs = 2_500;
 const perSecond = 20;
 
 const search = '/stac/search';
@@ -77,19 +75,14 @@ pushed; each must be answered.`,
     const pushing = startSteadyPushes(target, { kind: 'kept', perSecond });
     progress.show('queries');
     const sent = await sendBodies(target, { connections, ms: seconds * 1_000 });
-    const { acknowledged, tookMs, failures } = await pushing.stop();
+    const { pushes, acknowledged, harms: delays } = await measured(pushing);
     const memory = watched.stop();
     const evidence = await takeEvidence(target, acknowledged, { seconds });
-    const pushes = {
-      ...{ answered: acknowledged.length, p50Ms: quantile(tookMs, 0.5) },
-      ...{ p99Ms: quantile(tookMs, 0.99), maxMs: quantile(tookMs, 1) },
-    };
     const unexpected = Object.keys(sent).filter(
       (status) => !/^(?:200|400|413|422|503)$/.test(status),
     );
     const harms = [
-      ...failures.map((failure) => `a push: ${failure}`),
-      ...((pushes.p99Ms ?? 0) > p99MaxMs ? [`p99 of pushes: ${pushes.p99Ms} ms`] : []),
+      ...delays,
       ...unexpected.map((status) => `answers of ${status}: ${sent[status]}`),
       ...evidence.harms,
     ];

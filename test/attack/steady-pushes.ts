@@ -1,5 +1,6 @@
 /** Valid pushes at a steady rate during an attack: each must be answered, and its duration is recorded. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { quantile } from '../../bench/figures.ts';
 import { checkPublicAnswer } from './answer-checks.ts';
 import { caseContext, request } from './case.ts';
 import { openWire, playPush, type Wire } from './play-case.ts';
@@ -17,6 +18,19 @@ export interface SteadyPushes {
   readonly tookMs: readonly number[];
   /** Problems of the other pushes. */
   readonly failures: readonly string[];
+}
+
+/** Ten times the usual limit of 250 ms, for busy machines. */
+const p99MaxMs = 2_500;
+
+/** Ends the pushes; returns quantiles of their durations, and as harms those that failed or were late. */
+export async function measured(pushing: ReturnType<typeof startSteadyPushes>) {
+  const { acknowledged, tookMs, failures } = await pushing.stop();
+  const at = (share: number) => quantile(tookMs, share);
+  const pushes = { answered: acknowledged.length, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) };
+  const harms = failures.map((failure) => `a push: ${failure}`);
+  if ((pushes.p99Ms ?? 0) > p99MaxMs) harms.push(`p99 of pushes: ${pushes.p99Ms} ms`);
+  return { pushes, acknowledged, harms };
 }
 
 let runs = 0;

@@ -1,5 +1,5 @@
 /** The attacked receiver: a separate `earshot start` process with its own folder, and checks of its store and log. */
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Cleanup } from '../../bench/harness.ts';
@@ -23,6 +23,10 @@ interface TargetOptions {
   isPlain?: boolean;
   /** Environment variables, in addition to the usual ones or instead of them. */
   environment?: NodeJS.ProcessEnv;
+  /** Text of its `earshot.config.ts`; none by default. */
+  config?: string;
+  /** Fills its data folder before the start. */
+  fill?: (dataFolder: string) => Promise<void>;
 }
 
 export interface Target {
@@ -48,7 +52,10 @@ export async function startTarget(options: TargetOptions): Promise<Target> {
   const folder = cleanup.temporaryFolder(options.parentFolder);
   const endpoint = await createEndpoint(folder);
   const dataFolder = join(folder, 'data');
-  mkdirSync(dataFolder);
+  mkdirSync(dataFolder, { mode: 0o700 });
+  if (options.config !== undefined)
+    writeFileSync(join(folder, 'earshot.config.ts'), options.config);
+  await options.fill?.(dataFolder);
   const usual = earshotEnvironment(endpoint, dataFolder, 0);
   const { EARSHOT_TLS_CERT: _cert, EARSHOT_TLS_KEY: _key, ...withoutFiles } = usual;
   const { child, isRunning, log, stop } = startProcess({

@@ -72,16 +72,11 @@ export function describeBehind(name: string, program: string, prepare: PreparePr
         expect((await ask({ body: body(1) })).status).toBe(200);
       });
 
-      it.each([
-        '/',
-        '/notificationsx/a',
-        '/notification',
-        '/healthz',
-        '/api/notifications',
-        '/notifications/../healthz',
-      ])('does not forward a request to %s', async (path) => {
+      it('forwards only requests to the endpoint', async () => {
         const { ask, receiver } = await startBehind(prepare);
-        expect((await ask({ path, body: body(1) })).status).toBe(404);
+        const near = ['/', '/notificationsx/a', '/notification', '/notifications/../healthz'];
+        for (const path of [...near, '/healthz', '/api/notifications'])
+          expect((await ask({ path, body: body(1) })).status, path).toBe(404);
         expect(receiver.log()).not.toContain('unknown path');
         expect((await ask({ path: '/notifications/a/b', body: body(1) })).status).toBe(404);
         await expect.poll(receiver.log).toContain('unknown path');

@@ -30,7 +30,7 @@ describe.skipIf(!hasChromium)('every page', () => {
     await seeded.close();
   });
 
-  it.each(isComplete ? [...paths, '/products/<id>'] : ['/', '/map', '/products/<id>'])(
+  it.each(isComplete ? [...paths, '/products/<id>'] : ['/', '/products/<id>'])(
     '%s has no findings of axe, in light and dark',
     async (path) => {
       const axe = await readFile(createRequire(import.meta.url).resolve('axe-core'), 'utf8');

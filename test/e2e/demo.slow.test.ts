@@ -16,7 +16,7 @@ function demo(...args: string[]) {
   const command = [program, 'demo', '--once', ...args];
   const ran = spawnSync(process.execPath, command, {
     encoding: 'utf8',
-    timeout: 40_000,
+    timeout: 110_000,
     env: { ...process.env, TMPDIR },
   });
   const left = readdirSync(TMPDIR);
@@ -160,7 +160,7 @@ it.skipIf(!hasScript)(
   },
 );
 
-describe('the demo', { timeout: 60_000 }, () => {
+describe('the demo', { timeout: 120_000 }, () => {
   it('stores each of 200 products once, and leaves no files', () => {
     const { status, stderr, left, filtered, count } = demo('--products', '200');
     expect(stderr).toBe('');

@@ -27,6 +27,9 @@ class ProgramsBetween extends BaseSequencer {
   }
 }
 
+/** Limits for tests of several programs, on a machine that runs others meanwhile. */
+const patient = { testTimeout: 240_000, hookTimeout: 120_000 };
+
 const project = (name: string, include: string[], exclude: string[], more = {}) => ({
   extends: true as const,
   test: { name, include, exclude, ...more },
@@ -43,8 +46,8 @@ export default defineConfig({
         isolate: false,
         setupFiles: ['test/helpers/threads-in-process.ts'],
       }),
-      project('promises', [...promises], []),
-      project('slow', [slow], [...promises]),
+      project('promises', [...promises], [], patient),
+      project('slow', [slow], [...promises], patient),
     ],
     // Many tests mostly wait, so that four workers are faster on two cores.
     maxWorkers: 4,

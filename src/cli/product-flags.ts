@@ -168,8 +168,9 @@ export function compileFlags(
     );
   }
   const expression = filter === undefined ? null : readFilter(filter, entity, io);
-  // Warns about an unknown collection, as for --filter.
-  if (flags.collection !== undefined) readFilter(printFilter(flags.collection), entity, io);
+  // Warns about unknown collections and product types, as for --filter.
+  const named = allOf([flags.collection, flags.type].filter((one) => one !== undefined));
+  if (named !== null) readFilter(printFilter(named), entity, io);
   const terms = [
     conditionsOf(flags, io),
     ...during('ContentDate/Start', flags.sensed),

@@ -1,6 +1,6 @@
 /** The command line: every command with its options, as one commander program. */
 import { Command } from 'commander';
-import { likelyNames } from '../domain/text.ts';
+import { likelyNames, printable } from '../domain/text.ts';
 import { asCalled } from './called-as.ts';
 import { addCommonFlags, dataDirOf, refuseEmptySpan } from './flags.ts';
 import type { Io } from './io.ts';
@@ -115,7 +115,9 @@ export async function createProgram(
       .showHelpAfterError(`(For flags and examples: \`${fullName(command)} --help\`)`)
       .configureOutput({
         writeOut: (text) => void io.stdout.write(asCalled(text, io)),
-        writeErr: (text) => void io.stderr.write(withSuggestion(text, command)),
+        // Messages of commander quote arguments.
+        writeErr: (text) =>
+          void io.stderr.write(withSuggestion(text, command).split('\n').map(printable).join('\n')),
         getOutHelpWidth: () => Math.min(io.stdout.columns ?? 100, 100),
         getErrHelpWidth: () => Math.min(io.stderr.columns ?? 100, 100),
       });

@@ -2,7 +2,6 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { Retention } from '../domain/pruning.ts';
-import { hidePassword } from '../domain/text.ts';
 import type { Expression } from '../filter/builder.ts';
 import { exactUrl, pathPrefixForm } from '../http/network-address.ts';
 
@@ -10,6 +9,11 @@ import { exactUrl, pathPrefixForm } from '../http/network-address.ts';
 function refuse(context: z.RefinementCtx, message: string): never {
   context.addIssue(message);
   return z.NEVER;
+}
+
+/** Quotes an item of a list, unless the list could contain a password, which may contain a comma. */
+function partOf(list: string, item: string): string {
+  return list.includes('@') ? 'an item' : `"${item}"`;
 }
 
 /** Parses `host:port`, with IPv6 addresses in brackets. */
@@ -56,25 +60,29 @@ export const consoleUrl = z.string().transform((text, context) => {
   const isSimple =
     url !== null && /^https?:$/.test(url.protocol) && url.href === url.origin + url.pathname;
   if (isSimple && (path === '' || pathPrefixForm.test(path))) return url.origin + path;
-  return refuse(
-    context,
-    'must be an http or https URL, such as https://example.org/earshot; the path may contain letters, digits, -, ., _ and ~',
-  );
+  const rule = 'must be an http or https URL, such as https://example.org/earshot';
+  if (url === null || !/^https?:$/.test(url.protocol)) return refuse(context, rule);
+  const fault = isSimple
+    ? 'the path may contain letters, digits, -, ., _ and ~'
+    : 'a user name, password, ? or # is not permitted';
+  return refuse(context, `${rule}; ${fault}`);
 });
+
+/** Returns the origin of a web URL whose host could exist; null for any other text. */
+function originOf(text: string): string | null {
+  const url = URL.parse(text);
+  const isWeb = url !== null && /^https?:$/.test(url.protocol) && /^[\w.:[\]-]+$/.test(url.host);
+  return isWeb ? url.origin : null;
+}
 
 /** Parses origins, separated by commas, each exactly as browsers send it. */
 export const origins = z.string().transform((text, context) => {
   const all = text.split(',').map((one) => one.trim());
-  for (const one of all) {
-    const url = URL.parse(one);
-    const origin = url !== null && /^https?:$/.test(url.protocol) ? url.origin : null;
-    if (origin === one && !one.includes('*')) continue;
-    return refuse(
-      context,
-      `must be origins such as https://maps.example.org, separated by commas; "${one}" is none${suggestion(one, origin)}`,
-    );
-  }
-  return all;
+  const [wrong] = all.filter((one) => originOf(one) !== one || one.includes('*'));
+  if (wrong === undefined) return all;
+  const fault = `${partOf(text, wrong)} is none${suggestion(wrong, originOf(wrong))}`;
+  const rule = 'must be origins such as https://maps.example.org, separated by commas';
+  return refuse(context, `${rule}; ${fault}`);
 });
 
 /** Parses the base URL of a service: no query string; removes trailing slashes. */
@@ -142,7 +150,7 @@ export const addressRanges = z.string().transform((text, context) => {
   if (wrong === undefined) return ranges;
   return refuse(
     context,
-    `must be IP addresses or ranges such as 10.0.0.0/8; "${hidePassword(wrong)}" is neither`,
+    `must be IP addresses or ranges such as 10.0.0.0/8; ${partOf(text, wrong)} is neither`,
   );
 });
 
@@ -184,7 +192,7 @@ export const kept = z.string().transform((text, context): Retention => {
       const hint = suggestion(part, sizeLike(part) ?? ageLike(part));
       return refuse(
         context,
-        `must be an age such as 365d, a size such as 50GB, or both, separated by a comma; "${hidePassword(part)}" ${what}${hint}`,
+        `must be an age such as 365d, a size such as 50GB, or both, separated by a comma; ${partOf(text, part)} ${what}${hint}`,
       );
     }
   }

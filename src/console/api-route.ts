@@ -1,7 +1,7 @@
 /** An API route: its parameters and answer, used by the server and the OpenAPI document. */
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
-import { parseDate } from '../domain/dates.ts';
+import { lostPlusAdvice, parseDate } from '../domain/dates.ts';
 
 /** Answer of a route; `headers` are added to the usual ones. */
 export interface ApiAnswer<Body = object> {
@@ -74,7 +74,11 @@ function readParameters<Query extends z.ZodObject>(schema: Query, url: URL): z.o
     return [name, all.length === 1 ? all[0] : all];
   });
   const read = schema.safeParse(Object.fromEntries(texts));
-  if (read.success) return read.data;
+  if (read.success) {
+    const { since, until } = read.data as { since?: unknown; until?: unknown };
+    if (typeof since !== 'number' || typeof until !== 'number' || since <= until) return read.data;
+    throw new AppError('invalid', 'since must be before until.');
+  }
   throw new AppError('invalid', 'A query parameter is invalid.', {
     advice: 'See /api/openapi.json.',
     details: read.error.issues.map(({ path, message }) => [...path, message].join(': ')),
@@ -120,7 +124,9 @@ export const positionParameter = z.coerce.number().int().min(0).max(Number.MAX_S
 export const dateParameter = z.string().transform((text, context) => {
   const date = parseDate(text);
   if (date !== null) return date.us;
-  context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date, or date and time' });
+  const advice = lostPlusAdvice(text);
+  const message = `must be an ISO 8601 date, or date and time${advice === undefined ? '' : `. ${advice}`}`;
+  context.addIssue({ code: 'custom', message });
   return z.NEVER;
 });
 

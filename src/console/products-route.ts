@@ -149,7 +149,7 @@ const answer = z.object({
 });
 
 const geoJsonType = 'application/geo+json';
-const warningHeader = 'earshot-warning';
+export const warningHeader = 'earshot-warning';
 
 /** RFC 7946, with `next` and `count` as foreign members. */
 const featureCollection = z.object({

@@ -4,12 +4,14 @@ import { AppError } from '../domain/app-error.ts';
 import { formatDateUs } from '../domain/dates.ts';
 import type { Entity } from '../domain/filter-tree.ts';
 import type { CollectionSummary, FoundProduct, Products } from '../domain/products.ts';
+import { warningOf } from '../filter/bounding-box.ts';
 import { and, type Expression, textField } from '../filter/builder.ts';
+import { boxOf } from '../filter/stac/areas.ts';
 import { collectionId, inCollection, readCollectionId } from '../filter/stac/collections.ts';
 import { toStacItem } from '../filter/stac/item.ts';
 import { withParameter } from './api-route.ts';
 import { jsonAnswer, stacPath } from './errors.ts';
-import { readProductPage } from './products-route.ts';
+import { readProductPage, warningHeader } from './products-route.ts';
 import { createQueryBodyReader } from './query-body.ts';
 import { type Environment, type QueryLine, sent } from './query-line.ts';
 import {
@@ -302,7 +304,9 @@ async function answerPage(
       ...pages,
     ],
   };
-  return jsonAnswer(body, { 'Content-Type': geoJsonType, ...page.headers });
+  const warning = search.bbox && warningOf(boxOf(search.bbox));
+  const warnings = warning ? { [warningHeader]: warning } : {};
+  return jsonAnswer(body, { 'Content-Type': geoJsonType, ...page.headers, ...warnings });
 }
 
 async function answerItem(collection: string, id: string, request: StacRequest): Promise<Response> {

@@ -53,12 +53,14 @@ const nullable = <Schema extends z.ZodObject>(schema: Schema) =>
     return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
   }, schema);
 
+const wholeNumber = 'must be a whole number, 1 or more';
+
 /** Body of a POST; the parameters of a GET are converted to it. */
 const search = z
   .strictObject({
     collections: names.optional().describe('Only items of these collections.'),
     ids: names.optional().describe('Only items with these ids.'),
-    bbox: listSchema(z.number(), { max: 6, tooLong: 'must have 4 or 6 numbers' })
+    bbox: listSchema(z.number('must be a number'), { max: 6, tooLong: 'must have 4 or 6 numbers' })
       .refine(({ length }) => length === 4 || length === 6, 'must have 4 or 6 numbers')
       .optional()
       .describe('Only items in this box: west,south,east,north. Heights are ignored.'),
@@ -73,7 +75,11 @@ const search = z
       .looseObject({ type: z.string() })
       .optional()
       .describe('Only items that intersect this GeoJSON geometry. Not together with bbox.'),
-    limit: z.int().min(1).optional().describe(`Items per page, at most ${limitMax}.`),
+    limit: z
+      .int(wholeNumber)
+      .min(1, wholeNumber)
+      .optional()
+      .describe(`Items per page, at most ${limitMax}.`),
     token: z
       .string()
       .max(10_000)
@@ -168,13 +174,18 @@ const detailLengthMax = 200;
 function parsed(body: unknown): StacSearch {
   const read = nullable(search).safeParse(body);
   if (read.success) return read.data;
-  throw new AppError('invalid', 'A parameter of the search is invalid.', {
+  throw new AppError('invalid', 'A parameter is invalid.', {
     advice: 'GET /stac/api describes the parameters.',
+    // Other faults of a value of the wrong type would follow from the first.
     details: read.error.issues
+      .filter(({ path }, i, all) => all.findIndex((one) => isSamePath(one.path, path)) === i)
       .slice(0, detailsMax)
       .map(({ path, message }) => [...path, message].join(': ').slice(0, detailLengthMax)),
   });
 }
+
+const isSamePath = (one: readonly PropertyKey[], other: readonly PropertyKey[]) =>
+  one.join('/') === other.join('/');
 
 /** Returns the query of a search. Reports all faults at once. Throws `invalid`. */
 export function queryOf(search: StacSearch, within?: Expression): ProductQuery & { limit: number } {

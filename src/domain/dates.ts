@@ -1,5 +1,5 @@
 /**
- * Parses and formats dates of the catalogue: years 0000 to 9999, 0 to 9 fractional digits, with or without a time zone.
+ * Parses and formats dates of the catalogue: years 0000 to 9999, any fractional digits, with or without a time zone.
  *
  * A time is a number of microseconds since 1970-01-01T00:00:00Z. Numbers beyond 2^53, before 1684 and after 2255, are
  * not exact to the microsecond: such a time has milliseconds, and its number is at most 16 microseconds away from it.
@@ -13,7 +13,7 @@ export interface ReadDate {
 }
 
 const dateTime =
-  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?\s*([Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?$/;
+  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,40}))?)?)?\s*([Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?$/;
 
 /** Times that are at least this far from 1970 have milliseconds. */
 const exactUsMax = Math.floor(Number.MAX_SAFE_INTEGER / 1_000) * 1_000;
@@ -51,6 +51,13 @@ export function parseDate(text: string): ReadDate | null {
 /** Parses a date to microseconds; returns null for any other value. */
 export function readDateUs(value: unknown): number | null {
   return typeof value === 'string' ? (parseDate(value)?.us ?? null) : null;
+}
+
+/** Returns advice for a time whose `+` became a space, as in a URL; undefined for any other text. */
+export function lostPlusAdvice(text: string): string | undefined {
+  return /:\d\d(?:\.\d+)? \d\d:?\d\d$/.test(text)
+    ? 'In a URL, write + as %2B, or use Z.'
+    : undefined;
 }
 
 /** Rounds a time down to milliseconds. */

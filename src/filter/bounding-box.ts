@@ -62,7 +62,7 @@ function requireDegrees(
  * Warns about a box across the antimeridian whose longitudes could be latitudes. It spans more than half the globe,
  * so latitudes were probably written first, from the northern corner: `48,6,45,11`.
  */
-function warningOf(box: Box): string | null {
+export function warningOf(box: Box): string | null {
   const { west, east } = box;
   if (west <= east || Math.abs(west) > 90 || Math.abs(east) > 90) return null;
   return `The box spans ${Math.round(widthOf(box))} degrees of longitude, across the antimeridian. ${advice} If you wrote latitudes first, use ${latitudesSwapped(box)}.`;

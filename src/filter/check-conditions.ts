@@ -12,7 +12,7 @@ import type {
 } from '../domain/filter-tree.ts';
 import { publishedCollections } from '../domain/missions.ts';
 import { likelyNames, nearestName } from '../domain/text.ts';
-import { type ConditionParts, guid } from './cursor.ts';
+import { type ConditionParts, dateLiteral, guid } from './cursor.ts';
 import {
   attributeKindOf,
   type Field,
@@ -95,11 +95,11 @@ const valueTypes: Readonly<Record<AttributeKind, ValueType>> = {
   Boolean: 'boolean',
 };
 
-/** Compares types; a date may be quoted (facts, filters 1). */
+/** Compares types; a date may be quoted, and has the same form then (facts, filters 1). */
 function fits(type: ValueType, literal: Literal): boolean {
   if (type === 'guid') return literal.type === 'text';
   if (type !== 'date' || literal.type !== 'text') return literal.type === type;
-  return readDateUs(literal.value) !== null;
+  return dateLiteral.test(literal.value) && readDateUs(literal.value) !== null;
 }
 
 type FieldNode = ComparisonNode | InNode | TextNode;

@@ -187,7 +187,8 @@ const symbol = /[(),:=](?!=)/y;
 // Operators and quotes of other languages, matched completely for the finding.
 const foreign = /==|!=|<>|<=|>=|&&|\|\||%[0-9a-f]{2}|./isuy;
 const number = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
-const date = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?$/;
+export const dateLiteral =
+  /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?$/;
 
 /** Closing quote for each unsupported opening quote. */
 const wrongQuotes: Readonly<Record<string, string>> = { '"': '"', '“': '”', '‘': '’', '`': '`' };
@@ -211,7 +212,7 @@ function tokenAt(text: string, offset: number): Token {
   if (name !== '') return token('word', start + name.length);
   const digits = match(numeral, start);
   if (digits !== '') {
-    const kind = number.test(digits) ? 'number' : date.test(digits) ? 'date' : 'odd';
+    const kind = number.test(digits) ? 'number' : dateLiteral.test(digits) ? 'date' : 'odd';
     return token(kind, start + digits.length);
   }
   if (match(symbol, start) !== '') return token('symbol', start + 1);
@@ -335,7 +336,7 @@ function literalOf(cursor: Cursor, token: Token): Literal {
   if (kind === 'date') {
     const us = readDateUs(cursor.take().raw);
     if (us !== null) return { type: 'date', us };
-    const message = `${quoted(raw)} is not a valid date or time.`;
+    const message = `${quoted(raw)} is not a valid date or time of the years 0000 to 9999, UTC.`;
     return cursor.fail(token, { code: 'invalid-date', message, expected: dateForm });
   }
   const truth = cursor.takeOneOf(['true', 'false']);
@@ -382,8 +383,9 @@ function failUnquoted(cursor: Cursor, token: Token): never {
 function failNumeral(cursor: Cursor, token: Token): never {
   if (/^\d{4}-\d\d?(?:-|$)/.test(token.raw)) {
     const message = `${quoted(token.raw)} is not a valid date.`;
-    const hint =
-      'A time needs hours, minutes and seconds; Z or an offset such as +02:00 may follow.';
+    const hint = /\.\d{10}/.test(token.raw)
+      ? 'Write at most nine fractional digits.'
+      : 'A time needs hours, minutes and seconds; Z or an offset such as +02:00 may follow.';
     cursor.fail(token, { code: 'invalid-date', message, expected: dateForm, hint });
   }
   if (/^[+-]?[\d.]+$/.test(token.raw)) {

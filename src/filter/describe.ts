@@ -13,7 +13,7 @@ import { printable } from '../domain/text.ts';
 import { positionsOf } from './geometry/ring.ts';
 import { boxesOf, toShape } from './geometry/shape.ts';
 import { describeGroup, groupIn } from './product-types.ts';
-import { attributeReading } from './values.ts';
+import { attributeReading, literalDate } from './values.ts';
 
 /**
  * Returns one line for each condition, indented under its group: `all of:`, `  collection is SENTINEL-2`. The lines
@@ -34,10 +34,12 @@ export function describeFilter(tree: FilterTree): string[] {
       return [`${labelOf(tree.field)} ${textVerbs[tree.function]} ${showText(tree.text)}`];
     case 'attribute': {
       const { name, valueKind, operator, literal } = tree;
-      const words = attributeReading(valueKind, literal).type === 'date' ? dateVerbs : verbs;
+      const reading = attributeReading(valueKind, literal);
+      if (reading.type === 'date')
+        return [`${showText(name)} ${dateVerbs[operator]} ${showDate(Number(reading.literal))}`];
       const group = operator === 'eq' ? groupIn(tree) : null;
       const types = group === null ? '' : `, or of its types: ${describeGroup(group)}`;
-      return [`${showText(name)} ${words[operator]} ${showValue(literal)}${types}`];
+      return [`${showText(name)} ${verbs[operator]} ${showValue(literal)}${types}`];
     }
     case 'intersects':
       return [describeArea(tree.geometry)];
@@ -95,8 +97,10 @@ function describeComparison({ field, operator, literal }: ComparisonNode): strin
   if (field === 'Online' && literal.type === 'boolean' && /^(?:eq|ne)$/.test(operator)) {
     return literal.value === (operator === 'eq') ? 'product is online' : 'product is not online';
   }
-  const words = /Date|^ContentDate\//.test(field) ? dateVerbs : verbs;
-  return `${labelOf(field)} ${words[operator]} ${showValue(literal)}`;
+  const us = /Date|^ContentDate\//.test(field) ? literalDate(literal) : null;
+  return us === null
+    ? `${labelOf(field)} ${verbs[operator]} ${showValue(literal)}`
+    : `${labelOf(field)} ${dateVerbs[operator]} ${showDate(us)}`;
 }
 
 function showValue(literal: Literal): string {
@@ -104,12 +108,16 @@ function showValue(literal: Literal): string {
     case 'text':
       return showText(literal.value);
     case 'date':
-      return formatDateUs(literal.us)
-        .replace('T', ' ')
-        .replace(/(?:\.0+|(\.\d*?)0*)Z$/, '$1 UTC');
+      return showDate(literal.us);
     default:
       return String(literal.value);
   }
+}
+
+function showDate(us: number): string {
+  return formatDateUs(us)
+    .replace('T', ' ')
+    .replace(/(?:\.0+|(\.\d*?)0*)Z$/, '$1 UTC');
 }
 
 /** Returns a string, in quotes if it is empty or starts or ends with a space. */

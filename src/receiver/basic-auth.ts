@@ -53,6 +53,8 @@ export function createGate(
   const failed = createMinuteCounter(nowUs);
   const clientAddress = createClientAddress(trustedProxies);
   const warn = createLoginLog(log, nowUs);
+  // Failed logins of users and of the sender have different causes.
+  const listener = devices === undefined ? 'public' : 'private';
   return (incoming) => {
     const device = devices?.idOf(incoming) ?? null;
     const address = clientAddress(incoming);
@@ -68,15 +70,19 @@ export function createGate(
     const failures = failed.add(key);
     onRefusal();
     if (failures <= failuresPerMinuteMax) {
-      if (failures <= linesPerAddressMax) warn({ requestId, address }, 'login failed');
+      if (failures <= linesPerAddressMax) warn({ requestId, address, listener }, 'login failed');
       return { refusal: unauthorized(requestId) };
     }
     if (failures === failuresPerMinuteMax + 1) {
-      warn({ requestId, address }, 'blocked address for one minute after failed logins');
+      warn({ requestId, address, listener }, 'too many failed logins from this address');
     }
-    const error = new AppError('too_many', 'Too many failed logins from this address.');
-    const retryAfter = String(failed.secondsLeft(key));
-    return { refusal: problemResponse(error, requestId, { 'Retry-After': retryAfter }) };
+    const seconds = failed.secondsLeft(key);
+    const error = new AppError('too_many', 'Too many failed logins from this address.', {
+      advice: isBlocked
+        ? `The correct password is refused, too. Retry in ${seconds} s.`
+        : 'Use the correct user name and password.',
+    });
+    return { refusal: problemResponse(error, requestId, { 'Retry-After': String(seconds) }) };
   };
 }
 

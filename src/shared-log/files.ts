@@ -37,7 +37,7 @@ export function createFiles({ query }: Connections): SharedFiles {
         'SELECT content FROM earshot.file WHERE name = $1',
         [name],
       );
-      return row?.content?.toString() ?? null;
+      return row?.content ? new TextDecoder().decode(row.content) : null;
     },
     write: async (name, content) => {
       const bytes = content === null ? null : Buffer.from(content);

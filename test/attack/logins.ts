@@ -4,8 +4,8 @@ import { type Benchmark, dirOption, integer } from '../../bench/harness.ts';
 import { checkPublicAnswer } from './answer-checks.ts';
 import { attackCase, basicLogin, request } from './case.ts';
 import { openWire, playCase, type Wire } from './play-case.ts';
-import { measured, startSteadyPushes } from './steady-pushes.ts';
-import { startTarget, type Target, takeEvidence, watchUse } from './target.ts';
+import type { Target } from './target.ts';
+import { renderHarms, renderPushes, whilePushing } from './while-pushing.ts';
 
 const options = {
   addresses: integer('N', 'number of addresses', { default: 20_000, min: 1, max: 10_000_000 }),
@@ -64,51 +64,43 @@ const phasesOf = (addresses: number): readonly LoginPhaseOptions[] => [
   },
 ];
 
-const heapMegabytes = 512;
-
 export const logins: Benchmark<typeof options> = {
   command: 'npm run attack -- logins',
   about: `Sends failed logins to its own \`earshot start\` on loopback, from many addresses (reported by a
 trusted proxy), from one, from one IPv6 network in all its notations, and with forged addresses. Valid
 credentials must always be accepted, even from limited addresses.`,
   options,
-  closing: 'Exit code: 0 no faults, 1 faults, 2 wrong usage.',
-  async measure({ addresses }, { cleanup, progress, folder: parentFolder }) {
-    const startMs = performance.now();
-    const environment = {
-      EARSHOT_TRUSTED_PROXIES: '127.0.0.1',
-      NODE_OPTIONS: `--max-old-space-size=${heapMegabytes}`,
-    };
-    const target = await startTarget({ cleanup, parentFolder, isPlain: true, environment });
-    const watched = watchUse(target.processId);
-    const pushing = startSteadyPushes(target, { kind: 'kept', perSecond: 20 });
-    const phases: LoginPhase[] = [];
-    for (const phase of phasesOf(addresses)) {
-      progress.show(phase.name);
-      phases.push(await runLoginPhase(target, phase));
-    }
-    const { pushes, acknowledged, harms: delays } = await measured(pushing);
-    const memory = watched.stop();
-    const seconds = (performance.now() - startMs) / 1_000;
-    const { loginLines, harms: found } = await takeEvidence(target, acknowledged, {
-      seconds,
-    });
+  closing: 'Exit code: 0 no harm, 1 harm, 2 wrong usage.',
+  async measure({ addresses }, context) {
+    const environment = { EARSHOT_TRUSTED_PROXIES: '127.0.0.1' };
+    const { result: phases, ...outcome } = await whilePushing(
+      context,
+      { environment },
+      async (target) => {
+        const ended: LoginPhase[] = [];
+        for (const phase of phasesOf(addresses)) {
+          context.progress.show(phase.name);
+          ended.push(await runLoginPhase(target, phase));
+        }
+        return ended;
+      },
+    );
+    const {
+      memory,
+      evidence: { loginLines },
+    } = outcome;
     const grownBytes = memory.peakBytes - memory.startBytes;
     const harms = [
       ...phases.flatMap(({ name, faults }) => faults.map((fault) => `${name}: ${fault}`)),
-      ...delays,
       ...(grownBytes > grownBytesMax ? [`memory grew by ${megabytes(grownBytes)} MB`] : []),
-      ...found,
+      ...outcome.harms,
     ];
     return {
-      report: { phases, pushes, memory, loginLines, harms },
+      report: { phases, ...outcome, loginLines, harms },
       text: [
         renderPhases(phases),
-        `Memory: ${megabytes(memory.startBytes)} MB at the start, ${megabytes(memory.peakBytes)} MB at most. Lines in the log: ${loginLines}.`,
-        `Pushes: ${figure(pushes.answered)}, p99 ${figure(pushes.p99Ms, 1)} ms.`,
-        harms.length === 0
-          ? 'No faults.'
-          : `${harms.length} faults:\n${harms.slice(0, 30).join('\n')}`,
+        renderPushes(outcome, 'lines about logins', figure(loginLines)),
+        renderHarms(harms),
       ],
       hasFailed: harms.length > 0,
     };

@@ -1,19 +1,21 @@
 /** `npm run attack -- queries`: hostile bodies of queries while notifications are pushed. */
 import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { alignTable, figure, megabytes } from '../../bench/figures.ts';
 import { type Benchmark, dirOption, integer } from '../../bench/harness.ts';
-import { measured, startSteadyPushes } from './steady-pushes.ts';
-import { startTarget, type Target, takeEvidence, watchUse } from './target.ts';
+import type { Target } from './target.ts';
+import {
+  heapMegabytes,
+  pushesPerSecond,
+  renderHarms,
+  renderPushes,
+  whilePushing,
+} from './while-pushing.ts';
 
 const options = {
   connections: integer('N', 'parallel connections', { default: 32, min: 1, max: 150 }),
   seconds: integer('N', 'duration', { default: 30, min: 1, max: 3_600 }),
   dir: dirOption,
 };
-
-const heapMegabytes = 512;
-const perSecond = 20;
 
 const search = '/stac/search';
 const list = '/odata/v1/Products/OData.CSC.FilterList';
@@ -64,42 +66,23 @@ const bodies: readonly (readonly [path: string, body: string])[] = [
 export const queries: Benchmark<typeof options> = {
   command: 'npm run attack -- queries',
   about: `Sends hostile bodies of queries to its own \`earshot start\` on loopback, which has a heap of
-${heapMegabytes} MB: wrong types, deep nesting, intricate areas, long lists. Meanwhile, ${perSecond} notifications a second are
+${heapMegabytes} MB: wrong types, deep nesting, intricate areas, long lists. Meanwhile, ${pushesPerSecond} notifications a second are
 pushed; each must be answered.`,
   options,
   closing: 'Exit code: 0 no harm, 1 harm, 2 wrong usage.',
-  async measure({ connections, seconds }, { cleanup, progress, folder: parentFolder }) {
-    const environment = { NODE_OPTIONS: `--max-old-space-size=${heapMegabytes}` };
-    const target = await startTarget({ cleanup, parentFolder, isPlain: true, environment });
-    const watched = watchUse(target.processId);
-    const pushing = startSteadyPushes(target, { kind: 'kept', perSecond });
-    progress.show('queries');
-    const sent = await sendBodies(target, { connections, ms: seconds * 1_000 });
-    const { pushes, acknowledged, harms: delays } = await measured(pushing);
-    const memory = watched.stop();
-    const evidence = await takeEvidence(target, acknowledged, { seconds });
+  async measure({ connections, seconds }, context) {
+    context.progress.show('queries');
+    const { result: sent, ...outcome } = await whilePushing(context, {}, (target) =>
+      sendBodies(target, { connections, ms: seconds * 1_000 }),
+    );
     const unexpected = Object.keys(sent).filter(
       (status) => !/^(?:200|400|413|422|503)$/.test(status),
     );
-    const harms = [
-      ...delays,
-      ...unexpected.map((status) => `answers of ${status}: ${sent[status]}`),
-      ...evidence.harms,
-    ];
+    const wrong = unexpected.map((status) => `answers of ${status}: ${sent[status]}`);
+    const harms = [...wrong, ...outcome.harms];
     return {
-      report: { sent, pushes, memory, evidence, harms },
-      text: [
-        alignTable([
-          ['pushes', 'p50 ms', 'p99 ms', 'max ms', 'max MB', 'answers of queries'],
-          [
-            ...[figure(pushes.answered), figure(pushes.p50Ms, 1), figure(pushes.p99Ms, 1)],
-            ...[figure(pushes.maxMs, 1), megabytes(memory.peakBytes), JSON.stringify(sent)],
-          ],
-        ]),
-        harms.length === 0
-          ? 'No harm.'
-          : `${harms.length} harms:\n${harms.slice(0, 30).join('\n')}`,
-      ],
+      report: { sent, ...outcome, harms },
+      text: [renderPushes(outcome, 'answers of queries', JSON.stringify(sent)), renderHarms(harms)],
       hasFailed: harms.length > 0,
     };
   },

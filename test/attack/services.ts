@@ -3,11 +3,15 @@ import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { alignTable, figure, megabytes } from '../../bench/figures.ts';
 import { type Benchmark, dirOption, integer } from '../../bench/harness.ts';
 import { openStore } from '../../src/store/store.ts';
-import { measured, startSteadyPushes } from './steady-pushes.ts';
-import { startTarget, takeEvidence, watchUse } from './target.ts';
+import {
+  heapMegabytes,
+  pushesPerSecond,
+  renderHarms,
+  renderPushes,
+  whilePushing,
+} from './while-pushing.ts';
 
 const options = {
   seconds: integer('N', 'duration; comparisons begin after 30', {
@@ -17,9 +21,6 @@ const options = {
   }),
   dir: dirOption,
 };
-
-const heapMegabytes = 512;
-const perSecond = 20;
 
 /** `once` answers the first data of a connection; `flood` is then repeated without end. */
 interface HostileServer {
@@ -51,10 +52,10 @@ export const services: Benchmark<typeof options> = {
   command: 'npm run attack -- services',
   about: `Starts an \`earshot start\` with a heap of ${heapMegabytes} MB, whose servers are hostile: PostgreSQL, MQTT and NATS servers
 of sinks end, block or fill their clients, and the catalogue answers with 63 MB of nested JSON. Meanwhile,
-${perSecond} notifications a second are pushed; each must be answered.`,
+${pushesPerSecond} notifications a second are pushed; each must be answered.`,
   options,
   closing: 'Exit code: 0 no harm, 1 harm, 2 wrong usage.',
-  async measure({ seconds }, { cleanup, progress, folder: parentFolder }) {
+  async measure({ seconds }, context) {
     const connections: Count = {};
     const ports: Record<string, number> = {};
     for (const [name, server] of Object.entries(servers)) {
@@ -62,36 +63,19 @@ ${perSecond} notifications a second are pushed; each must be answered.`,
     }
     const catalogue = await listen(largeAnswers(() => increment(connections, 'catalogue')));
     const environment = {
-      NODE_OPTIONS: `--max-old-space-size=${heapMegabytes}`,
       EARSHOT_CATALOGUE_URL: `http://127.0.0.1:${catalogue}`,
       EARSHOT_RECONCILE: 'on',
     };
-    const [config, fill] = [configOf(ports), register];
-    const given = { cleanup, parentFolder, isPlain: true, environment, config, fill };
-    const target = await startTarget(given);
-    const watched = watchUse(target.processId);
-    const pushing = startSteadyPushes(target, { kind: 'kept', perSecond });
-    progress.show('services');
-    await delay(seconds * 1_000);
-    const { pushes, acknowledged, harms: delays } = await measured(pushing);
-    const memory = watched.stop();
-    const evidence = await takeEvidence(target, acknowledged, { seconds });
-    const harms = [...delays, ...evidence.harms];
+    context.progress.show('services');
+    const options = { environment, config: configOf(ports), fill: register };
+    const outcome = await whilePushing(context, options, () => delay(seconds * 1_000));
     return {
-      report: { connections, pushes, memory, evidence, harms },
+      report: { connections, ...outcome },
       text: [
-        alignTable([
-          ['pushes', 'p50 ms', 'p99 ms', 'max ms', 'max MB', 'connections to servers'],
-          [
-            ...[figure(pushes.answered), figure(pushes.p50Ms, 1), figure(pushes.p99Ms, 1)],
-            ...[figure(pushes.maxMs, 1), megabytes(memory.peakBytes), JSON.stringify(connections)],
-          ],
-        ]),
-        harms.length === 0
-          ? 'No harm.'
-          : `${harms.length} harms:\n${harms.slice(0, 30).join('\n')}`,
+        renderPushes(outcome, 'connections to servers', JSON.stringify(connections)),
+        renderHarms(outcome.harms),
       ],
-      hasFailed: harms.length > 0,
+      hasFailed: outcome.harms.length > 0,
     };
   },
 };

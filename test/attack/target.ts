@@ -15,7 +15,7 @@ import { openStoreReader } from '../../src/store/store.ts';
 import { basicLogin } from './case.ts';
 import type { Address } from './play-case.ts';
 
-interface TargetOptions {
+export interface TargetOptions {
   cleanup: Cleanup;
   /** Parent of its folder. */
   parentFolder: string;

@@ -1,4 +1,5 @@
 /** `earshot import`: merges two data directories. */
+import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
@@ -80,6 +81,13 @@ describe('earshot import', () => {
   it('from a folder without a database fails with the reason', async () => {
     const fresh = await filledContext([delivery()]);
     await expectEnd(fresh.earshot('import /nonexistent/earshot'), 2, /\/nonexistent\/earshot/);
+    const other = await filledContext([delivery()]);
+    const near = new RegExp(`Did you mean ${other.dataDir}\\?`);
+    await expectEnd(fresh.earshot(`import ${other.dataDir}/${databaseFileName}`), 2, near);
+    mkdirSync(join(fresh.dataDir, 'other'));
+    symlinkSync(other.dataDir, join(fresh.dataDir, 'other/data'));
+    const inside = /Did you mean .*other\/data\?/;
+    await expectEnd(fresh.earshot(`import ${fresh.dataDir}/other`), 2, inside);
   });
 });
 

@@ -257,12 +257,16 @@ describe('a record without attributes', () => {
   });
 });
 
-describe('an unknown collection', () => {
-  it('causes a warning with the most similar name', async () => {
-    const argv = ['query', 'products', '--collection', 'SENTINEL2', '--count'];
-    const { code, out, err } = await context.earshot(argv);
-    expect({ code, out }).toEqual({ code: 0, out: '0\n' });
-    expect(err).toMatch(/^warning: .*SENTINEL2[\s\S]*SENTINEL-2/);
+describe('an unknown name', () => {
+  it.each([
+    ['--collection', 'SENTINEL2', 'SENTINEL-2'],
+    ['--type', 'grd', 'GRD'],
+    ['--type', 'iw_grdh_1s', 'IW_GRDH_1S'],
+    ['--type', 'S2MSI2A,S2MSIA1C', 'S2MSI1C'],
+  ])('%s %s causes a warning with a similar name', async (flag, name, similar) => {
+    const { code, err } = await context.earshot(['query', 'products', flag, name, '--count']);
+    expect(code).toBe(0);
+    expect(err).toMatch(new RegExp(`^warning: .*Unknown[\\s\\S]*${similar}`));
   });
 });
 

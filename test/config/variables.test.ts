@@ -102,7 +102,13 @@ const examples = {
       ...['example.org/earshot', '/earshot', 'ftp://example.org/', 'https://'],
       ...['https://example.org//earshot', 'https://example.org/a//b', 'https://example.org/a%2F'],
       ...['https://example.org/?a=1', 'https://example.org/#a', 'https://me@example.org/'],
-      ...['https://example.org/a?', 'https://example.org/"onload', 'https://example.org/ä'],
+      ...[
+        'https://example.org/a?',
+        'https://example.org/"onload',
+        'https://example.org/ä',
+        'https://a:b@[',
+        'a:b@c',
+      ],
     ],
   },
   EARSHOT_CONSOLE_ORIGINS: {
@@ -115,7 +121,14 @@ const examples = {
     bad: [
       ...['*', 'null', 'https://*.example.org', 'maps.example.org', 'https://maps.example.org/'],
       ...['https://Maps.example.org', 'https://maps.example.org:443', 'https://a.org,', ','],
-      ...['https://a.org/path', 'https://me@a.org', 'file:///a', 'https://a.org https://b.org'],
+      ...[
+        'https://a.org/path',
+        'https://me@a.org',
+        'file:///a',
+        'https://a.org https://b.org',
+        'https://a:b@[',
+      ],
+      ...['https://me:pass@a.org', 'https//me:pass@a.org', 'https://me:pa,ss@a.org', 'a:b@c'],
     ],
   },
   EARSHOT_ENDPOINT_USERNAME: { good: { имя: 'имя' }, bad: ['user:name'] },
@@ -274,6 +287,17 @@ describe('a variable', () => {
     const advice = expect.stringMatching(/^Example: /);
     const problem = { variable: name, message, advice };
     expect(read(name, { [name]: text })).toEqual({ problems: [problem] });
+  });
+
+  it.each(names)('%s is refused without the password in it', (name) => {
+    const urls = ['https://me:word7@a.org', 'https//me:word7@a.org', 'me:word7@a.org'];
+    for (const text of [
+      ...urls,
+      'https://me:word7,a@a.org',
+      'https://me:wo/word7@a.org,b',
+      'a:word7@[',
+    ])
+      expect(JSON.stringify(read(name, { [name]: text }).problems)).not.toContain('word7');
   });
 
   it.each(names)('%s counts as unset when empty', (name) => {

@@ -117,6 +117,19 @@ describe('/api/notifications', () => {
     expect((await context.get(`/api/notifications?${search}`)).status).toBe(200);
     expect(noted).toMatchObject([{ sinceUs: parseDate(since)?.us, untilUs: parseDate(until)?.us }]);
   });
+
+  it.each([
+    ['notifications?since=2026-05-02&until=2026-05-01', 'since must be before until.'],
+    ['products?since=2026-05-02&until=2026-05-01', 'since must be before until.'],
+    ['summaries?since=9999-01-01&until=2026-05-01', 'since must be before until.'],
+    ['footprints?since=2026-05-02&until=0000-05-01', 'since must be before until.'],
+    ['products?until=2026-05-01T00:00:00+01:00', 'write + as %2B'],
+    ['notifications?since=2026-05-01T00:00:00.5+01:00', 'write + as %2B'],
+  ])('refuses the times of %s: %s', async (path, message) => {
+    const { get } = await openConsole({});
+    const { status, json } = await get(`/api/${path}`);
+    expect([status, JSON.stringify(json)]).toEqual([400, expect.stringContaining(message)]);
+  });
 });
 
 describe('/api/products', () => {
@@ -221,6 +234,8 @@ describe('/api/products', () => {
     expect((await context.get('/api/products?bbox=6,45,11,48')).headers).not.toHaveProperty(
       'earshot-warning',
     );
+    const { headers: ofStac } = await context.get('/stac/search?bbox=48,6,45,11');
+    expect(ofStac['earshot-warning']).toBe(headers['earshot-warning']);
     const { status, json } = await context.get('/api/products?bbox=1,2,3');
     expect(status).toBe(400);
     expect(json.errors).toEqual([

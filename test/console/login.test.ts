@@ -51,6 +51,7 @@ describe('a hundred failed logins in a minute', () => {
     await guess(99);
     const answer = await get(path, { headers: { authorization: good } });
     expect([answer.status, answer.headers['retry-after']]).toEqual([429, '40']);
+    expect(answer.json.detail).toContain('The correct password is refused, too. Retry in 40 s.');
     expect(new Set(await guess(500))).toEqual(new Set([429]));
     clock.us += 39_999_999;
     expect(await login(good)).toBe(429);

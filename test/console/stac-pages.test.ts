@@ -118,7 +118,7 @@ describe('a list of collections', () => {
   });
 
   it.each([
-    ['limit=0', 'limit: Too small'],
+    ['limit=0', 'limit: must be a whole number, 1 or more'],
     ['bbox=1,2,3', 'bbox: must have 4 or 6 numbers'],
     ['bbox=5,60,6,50', 'South (60) is greater than north (50).'],
     ['datetime=yesterday', '"yesterday" is not a time'],

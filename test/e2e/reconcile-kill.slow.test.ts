@@ -15,11 +15,11 @@ const kills = times(3, 6);
 const dayMs = 86_400_000;
 const subscription = 'everything';
 
-/** Starts a sandbox with three thousand products and their changes, of which none was pushed. */
+/** Starts a sandbox with a thousand products and their changes, of which none was pushed. */
 async function openSandbox(): Promise<Sandbox> {
   const sandbox = await startSandbox({
     ...{ now: Date.now, count: 0, seed, modifiedShare: 0.4, deletedShare: 0.1 },
-    past: { durationMs: 2 * dayMs, productsPerDay: 1_500 },
+    past: { durationMs: 2 * dayMs, productsPerDay: 500 },
   });
   onTestFinished(() => sandbox.close());
   return sandbox;
@@ -150,7 +150,7 @@ it(`has the same result over ${kills} kills, while some of the same events are p
       hasEnded = true;
     });
     // The random moment is during a write, during a request, or in between.
-    const enough = positionBefore + random.integer(30, 700);
+    const enough = positionBefore + random.integer(30, 250);
     const isDue = async () =>
       hasEnded || (round % 2 === 0 ? (await position()) >= enough : asked() > before);
     await expect.poll(isDue, { interval: 2, timeout: 60_000 }).toBe(true);
@@ -163,7 +163,7 @@ it(`has the same result over ${kills} kills, while some of the same events are p
   }
   // Some may have ended before the kill; the others were interrupted, and later ones continued.
   expect(grown.length).toBeGreaterThanOrEqual(kills / 2);
-  expect((grown.at(-1) ?? 0) - (grown[0] ?? 0)).toBeGreaterThan(100);
+  expect((grown.at(-1) ?? 0) - (grown[0] ?? 0)).toBeGreaterThan(50);
   const last = start(killed.dataDir);
   const lastPushes = pushing.send(40);
   const ended = await last.ended;
@@ -181,8 +181,6 @@ it(`has the same result over ${kills} kills, while some of the same events are p
   // Some events were recovered first, others were pushed first.
   expect(new Set(pushed.map(({ source }) => source)).size).toBe(2);
 
-  const again = await start(killed.dataDir).ended;
-  expect(again, again.err).toMatchObject({ code: 0 });
   const check = await start(killed.dataDir, '--check').ended;
   expect(check, check.err).toMatchObject({ code: 0 });
   expect(keysOf(killed.dataDir)).toEqual(keys);

@@ -61,6 +61,11 @@ describe('the check reports an error', () => {
       Id eq «2024-01-01» ¦ wrong-type ¦ a GUID
       ContentDate/Start gt «2024» ¦ wrong-type ¦ a date such as
       ContentDate/Start gt «'yesterday'» ¦ wrong-type ¦ a date such as
+      ContentDate/Start gt «'2024-05-01T10:00:00+0100'» ¦ wrong-type ¦ a date such as
+      ContentDate/Start gt «'2024-05-01T10:00'» ¦ wrong-type ¦ a date such as
+      ContentDate/Start gt «'2024-05-01 10:00:00'» ¦ wrong-type ¦ a date such as
+      ContentDate/Start gt «'2024-05-01t10:00:00z'» ¦ wrong-type ¦ a date such as
+      ContentDate/Start gt «'2024-05-01T10:00:00.1234567890Z'» ¦ wrong-type ¦ a date such as
       Online eq «'yes'» ¦ wrong-type ¦ true or false
       Online eq «1» ¦ wrong-type ¦ true or false
       contains(«ContentDate/Start»,'2024') ¦ wrong-type ¦ needs a string property

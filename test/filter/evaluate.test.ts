@@ -329,10 +329,14 @@ describe('the description of a filter', () => {
     ['Online ne true', 'product is not online'],
     ['ContentDate/Start ge 2024-05-01', 'sensing start is at or after 2024-05-01 00:00:00 UTC'],
     [
+      "ContentDate/Start lt '2024-05-01T05:00:00+05:30'",
+      'sensing start is before 2024-04-30 23:30:00 UTC',
+    ],
+    [
       'ContentDate/End lt 2024-05-01T10:00:00.5Z',
       'sensing end is before 2024-05-01 10:00:00.5 UTC',
     ],
-    ["PublicationDate gt '2024-05-01'", 'publication date is after 2024-05-01'],
+    ["PublicationDate gt '2024-05-01'", 'publication date is after 2024-05-01 00:00:00 UTC'],
     ['ModificationDate le 2024-05-01', 'modification date is at or before 2024-05-01 00:00:00 UTC'],
     ["DeletionCause eq 'Reprocessed product'", 'deletion cause is Reprocessed product'],
     ["constructor eq 'a'", 'constructor is a'],

@@ -96,7 +96,7 @@ describe('wrong or missing credentials', () => {
     expect(receiver.log).toEqual([
       {
         level: 'warn',
-        fields: { requestId, address: '127.0.0.1' },
+        fields: { requestId, address: '127.0.0.1', listener: 'public' },
         message: 'login failed',
       },
     ]);
@@ -282,7 +282,7 @@ describe('failed logins beyond a hundred a minute from one address', () => {
       expect(lines).toHaveLength(10 + 1 + 1);
       expect(lines[10]).toMatchObject({
         address: '127.0.0.1',
-        message: expect.stringMatching(/blocked address/),
+        message: expect.stringMatching(/too many failed logins/),
       });
     },
   );

@@ -1,7 +1,7 @@
 /** `earshot import`: copies the notifications of another data directory. */
 
 import { hash } from 'node:crypto';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { type CatalogueEvent, coversEvent } from '../../domain/completeness.ts';
@@ -51,7 +51,7 @@ Examples:
 
 async function importFrom(io: Io, { json }: { json?: true }, folder: string): Promise<void> {
   const place = loadConfig(io, dataSections);
-  checkFolder(folder, place.dataDir);
+  checkFolder(resolve(folder), place.dataDir);
   const { stdout, stderr, signal } = io;
   const closers = createClosers();
   try {
@@ -77,9 +77,14 @@ function checkFolder(folder: string, dataDir: string): void {
   const refuse = (message: string, advice: string) => new AppError('usage', message, { advice });
   const inode = inodeOf(join(folder, databaseFileName));
   if (inode === -1) {
+    const near = [join(folder, 'data'), dirname(folder)].find(
+      (one) => inodeOf(join(one, databaseFileName)) !== -1,
+    );
     throw refuse(
       `There is no ${databaseFileName} in ${folder}.`,
-      'Specify the path of the other data directory.',
+      near === undefined
+        ? 'Specify the path of the other data directory.'
+        : `Did you mean ${near}?`,
     );
   }
   if (inode === inodeOf(join(dataDir, databaseFileName))) {

@@ -13,6 +13,7 @@ import {
   writeKey,
 } from '../../domain/product-order.ts';
 import type { ProductQuery, Products } from '../../domain/products.ts';
+import { printable } from '../../domain/text.ts';
 import { orderableFields } from '../../filter/fields.ts';
 import { printFilter } from '../../filter/print.ts';
 import { localUrl } from '../../http/network-address.ts';
@@ -261,7 +262,7 @@ async function explain(
   ];
   const lines = [
     `entity      ${entity}`,
-    `filter      ${filter === '' ? '(none)' : filter}`,
+    `filter      ${filter === '' ? '(none)' : printable(filter)}`,
     ...(times.length === 0 ? [] : [`received    ${times.join(', ')}`]),
     `order       ${orderby}`,
     ...explanationLines(explanation),

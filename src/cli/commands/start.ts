@@ -76,7 +76,8 @@ export async function start(
   ]);
   const log = createLogger(io, config.logLevel);
   const closers = createClosers();
-  closers.add(captureConsole((text) => log.warn({ text }, 'message of a library')));
+  const release = captureConsole((text) => log.warn({ text }, 'message of a library'));
+  closers.add(release, 'capture of the console');
   const limitStop = () => endInTime(closers, log, io);
   io.signal.addEventListener('abort', limitStop, { once: true });
   const mark = await markServed(config, io, log);

@@ -1,6 +1,6 @@
 /** Intervals of sensing time. */
 import { AppError } from '../../domain/app-error.ts';
-import { readDateUs } from '../../domain/dates.ts';
+import { lostPlusAdvice, readDateUs } from '../../domain/dates.ts';
 import { and, type Expression, expression } from '../builder.ts';
 
 /** Both ends are included; null: open. */
@@ -10,7 +10,9 @@ export interface Interval {
 }
 
 /** `date-time` and `full-date` of RFC 3339, 5.6; the values are checked afterwards. */
-const form = /^\d{4}-\d\d-\d\d(?:(t)\d\d:\d\d:\d\d(?:\.\d+)?(?:z|[+-]\d\d:\d\d))?$/i;
+const form = /^\d{4}-\d\d-\d\d(?:t\d\d:\d\d:\d\d(?:\.\d+)?(?:z|[+-]\d\d:\d\d))?$/i;
+
+const isDay = (text: string) => text.length === '2026-11-20'.length && form.test(text);
 
 /** Reads a time or a whole day, or an interval with at least one end. Throws `invalid`. */
 export function readInterval(text: string): Interval {
@@ -31,14 +33,22 @@ export function readInterval(text: string): Interval {
 
 function endOf(text: string, side: 'from' | 'to'): number | null {
   if (text === '..' || text === '') return null;
-  const [whole, time] = form.exec(text) ?? [];
-  const isEndOfDay = side === 'to' && time === undefined;
-  const us = whole && readDateUs(isEndOfDay ? `${whole}T23:59:59.999999Z` : whole);
-  if (typeof us === 'number') return us;
-  throw new AppError(
-    'invalid',
-    `${JSON.stringify(text.slice(0, 60))} is not a time of RFC 3339, such as 2026-11-20T06:00:00Z or 2026-11-20T06:00:00.5+01:00.`,
-  );
+  return readRfc3339(isDay(text) && side === 'to' ? `${text}T23:59:59.999999Z` : text);
+}
+
+/** Returns true for the form of a day or a time. */
+export const isRfc3339 = (text: string) => form.test(text);
+
+/** Reads a day, which is its start, or a time, to microseconds since 1970. Throws `invalid`. */
+export function readRfc3339(text: string): number {
+  const written = JSON.stringify(text.slice(0, 60));
+  if (!isRfc3339(text)) {
+    const message = `${written} is not a time of RFC 3339, such as 2026-11-20T06:00:00Z or 2026-11-20T06:00:00.5+01:00.`;
+    throw new AppError('invalid', message, { advice: lostPlusAdvice(text) });
+  }
+  const us = readDateUs(text);
+  if (us !== null) return us;
+  throw new AppError('invalid', `${written} is not a valid time of the years 0000 to 9999, UTC.`);
 }
 
 /** Matches products whose sensing time intersects the interval. */

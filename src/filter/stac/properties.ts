@@ -21,6 +21,7 @@ import {
   oneOfLowerCase,
   prefixed,
 } from './conditions.ts';
+import { isRfc3339, readRfc3339 } from './interval.ts';
 
 export type StacValue = string | number | boolean;
 
@@ -329,8 +330,7 @@ function textOf(value: StacValue, name: string): string {
 }
 
 function usOf(value: StacValue, name: string): number {
-  const us = readDateUs(value);
-  if (us !== null) return us;
+  if (typeof value === 'string' && isRfc3339(value)) return readRfc3339(value);
   throw wrongType(name, "a time, such as TIMESTAMP('2026-11-20T06:00:00Z')");
 }
 

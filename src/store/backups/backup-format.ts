@@ -244,7 +244,7 @@ function readBytes(file: string) {
   } catch (cause) {
     throw new AppError(
       'usage',
-      `${file} cannot be read: ${readFaultOf(cause)}. Run \`earshot backup list\` to see the backups.`,
+      `${file} cannot be read: ${readFaultOf(cause)}. Run \`earshot backup list <folder>\` to see the backups in a folder.`,
       { cause },
     );
   } finally {

@@ -148,9 +148,14 @@ function percentilesOf(arrays: readonly Float64Array[]): DelayPercentiles | null
     const rank = Math.ceil((percent * count) / 100);
     let [low, high] = [least, most];
     while (low < high) {
-      const middle = low + Math.floor((high - low) / 2);
-      if (used.reduce((sum, one) => sum + countUpTo(one, middle), 0) >= rank) high = middle;
-      else low = middle + 1;
+      // Delays of far years have gaps of more than 1: the middle may be equal to an end.
+      const between = low + (high - low) / 2;
+      const middle = between < high ? between : low;
+      const counts = used.map((one) => countUpTo(one, middle));
+      // Each step excludes a delay: both ends are delays.
+      if (counts.reduce((sum, own) => sum + own, 0) < rank)
+        low = Math.min(...used.map((one, i) => one[counts[i] ?? 0] ?? most));
+      else high = Math.max(...used.map((one, i) => one[(counts[i] ?? 0) - 1] ?? least));
     }
     return low / 1_000;
   };

@@ -1,10 +1,16 @@
 /** Finds the text of an answer of a chat model, without its reasoning. */
 import { z } from 'zod';
 
-/** Content of a message: a text, or a list of parts. */
+/** Content of a message: a text, or a list of texts and parts. */
 export const messageContent = z
-  .union([z.string(), z.array(z.object({ type: z.string(), text: z.unknown() }))])
+  .union([
+    z.string(),
+    z.array(z.union([z.string(), z.object({ type: z.string().optional(), text: z.unknown() })])),
+  ])
   .nullish();
+
+/** Types of the parts that are the answer: `text`, `output_text`. */
+const textType = /^(?:output_)?text$/;
 
 /** Tags around reasoning (facts, catalogue 6). */
 const reasoningTag = /<(\/?)(?:mm:)?think(?:ing)?>/gi;
@@ -13,13 +19,16 @@ const reasoningTag = /<(\/?)(?:mm:)?think(?:ing)?>/gi;
 const finalChannel = /<\|channel\|>\s*final\b(?:[^<]|<\|constrain\|>)*<\|message\|>/g;
 
 /**
- * Returns the text, trimmed; empty if there is only reasoning. Joins the parts of type `text`. A closing tag without an
+ * Returns the text, trimmed; empty if there is only reasoning. Joins the parts that are texts. A closing tag without an
  * opening one ends reasoning, an opening tag without a closing one begins it.
  */
 export function answerText(content: z.output<typeof messageContent>): string {
-  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : (content ?? []);
-  const whole = parts.map(({ type, text }) => (type === 'text' ? text : '')).join('');
-  return withoutTags(inFinalChannel(whole)).trim();
+  const parts = typeof content === 'string' ? [content] : (content ?? []);
+  const whole = parts.map((part) => {
+    if (typeof part === 'string') return part;
+    return textType.test(part.type ?? 'text') && typeof part.text === 'string' ? part.text : '';
+  });
+  return withoutTags(inFinalChannel(whole.join(''))).trim();
 }
 
 function inFinalChannel(text: string): string {

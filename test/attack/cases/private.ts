@@ -18,7 +18,7 @@ import { requestLineMakers } from './request-lines.ts';
 type Weighted = readonly (readonly [weight: number, CaseMaker])[];
 
 /** 422 is the catalogue's status for invalid parameters; 503 is for slow queries and a full queue. */
-const queryStatuses = [200, 400, 404, 422, 431, 503];
+const queryStatuses = [200, 400, 404, 422, 431, 501, 503];
 
 const paths: readonly string[] = [
   ...['/odata/v1/Products', '/odata/v1/DeletedProducts', '/odata/v1/Products(x)', '/odata/v1/'],

@@ -164,6 +164,8 @@ describe('the delays', () => {
     const delayUs = fc.oneof(
       fc.integer({ min: -3_000_000, max: 3_600_000_000 }),
       fc.integer({ min: 0, max: 3 }),
+      // Seconds of the years 0000 to 9999: larger than exact numbers.
+      fc.integer({ min: -250_000_000_000, max: 60_000_000_000 }).map((one) => one * 1_000_000),
     );
     const cases = [
       ...fc.sample(fc.array(delayUs, { minLength: 1, maxLength: 250 }), 40),

@@ -39,6 +39,7 @@ it.each<[unknown, string]>([
     ],
     'Yes.',
   ],
+  [['Ye', { type: 'output_text', text: 's' }, { text: '.' }, { type: 'text', text: 1 }], 'Yes.'],
   [[], ''],
 ])('%j has the text %j', (content, text) => {
   expect(answerText(content as string)).toBe(text);

@@ -192,7 +192,7 @@ describe('an unusable answer', () => {
     { choices: ['odd'] },
     { choices: [null] },
     { choices: [{ text: 'old form' }] },
-    completionOf(['parts']),
+    completionOf([1]),
     '"text"',
     '5',
     'null',

@@ -30,6 +30,12 @@ const area = (positions: readonly (readonly number[])[]) => {
 
 const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 
+/** A valid area, whose check takes long without the limit of steps. */
+const ellipse = range(3_500).map((i) => {
+  const angle = (2 * Math.PI * i) / 3_500;
+  return [60 * Math.cos(angle), 40 * Math.sin(angle)].map((n) => Number(n.toFixed(2)));
+});
+
 /** A star: its edges are long, and all of them are near its centre. */
 const star = range(3_000).map((i) => {
   const angle = (2 * Math.PI * i) / 3_000;
@@ -57,6 +63,7 @@ const bodies: readonly (readonly [path: string, body: string])[] = [
   [search, JSON.stringify({ filter: `title LIKE '${'%'.repeat(60_000)}'` })],
   [search, JSON.stringify({ ids: range(1_000).map((i) => `unknown-${i}`) })],
   [search, JSON.stringify({ collections: range(1_000).map((i) => `SENTINEL-2.${i}`) })],
+  [search, area(ellipse)],
   [search, area(star)],
   [search, area(comb)],
   [list, filled('{"FilterProducts":[', '1', ']}', 120_000)],

@@ -173,12 +173,12 @@ export class Thread implements Caller {
   }
 
   #spawn(): Worker {
-    const { owner, data, heapMb, containedBufferBytes, onEvent } = this.#options;
+    const { owner, data, heapMb, containedBufferBytes, isUnreferenced, onEvent } = this.#options;
     const isContained = containedBufferBytes !== undefined;
     const worker = threads.start(this.#file, {
       workerData: { data, isContained } satisfies ThreadData,
-      // Libraries print what they cannot read; their errors are reported by the calls.
-      stdout: isContained,
+      // Libraries print what they cannot read; their errors are reported by the calls. Reading it keeps the process alive.
+      stdout: isContained && !isUnreferenced,
       resourceLimits: { maxYoungGenerationSizeMb, maxOldGenerationSizeMb: heapMb },
     });
     this.#startedAtMs = performance.now();

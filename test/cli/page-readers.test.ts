@@ -8,7 +8,7 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const module = join(import.meta.dirname, '../../src/cli/page-readers.ts');
 
-/** The thread would end by itself after ten seconds without a page. */
+/** Without a page, the thread ends after ten seconds. */
 it('a command ends as soon as its last page is read', { timeout: 30_000 }, async () => {
   const script = `import { createReadPage } from ${JSON.stringify(module)};
     const page = Buffer.from(JSON.stringify({ value: Array(1_000).fill({ Name: 'n'.repeat(300) }) }));

@@ -72,7 +72,8 @@ export function checkPrivateAnswer({ status, headers, body }: Answer): string | 
   if (isOfParser(status, names, body)) return null;
   const missing = safetyHeaders.find((name) => !names.includes(name));
   if (missing !== undefined) return `no header ${missing}`;
-  if (status >= 500 && status !== 503) return `status ${status}: ${body.slice(0, 300)}`;
+  if (status >= 500 && ![501, 503].includes(status))
+    return `status ${status}: ${body.slice(0, 300)}`;
   // Pages name their scripts and style sheets.
   const text = body.replaceAll(/\/assets\/[\da-f]{16}\/[\w-]+\.(?:js|css|svg)/g, '');
   if (status >= 400 && revealing.test(text)) return `reveals internals: ${body.slice(0, 300)}`;

@@ -17,7 +17,7 @@ import { requestLineMakers } from './request-lines.ts';
 
 type Weighted = readonly (readonly [weight: number, CaseMaker])[];
 
-/** 422 is the catalogue's status for invalid parameters; 503 is for slow queries and a full queue. */
+/** 422 is the catalogue's status for invalid parameters, 501 for $search; 503 is for slow queries and a full queue. */
 const queryStatuses = [200, 400, 404, 422, 431, 501, 503];
 
 const paths: readonly string[] = [

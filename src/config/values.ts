@@ -12,7 +12,7 @@ function refuse(context: z.RefinementCtx, message: string): never {
 }
 
 /** Quotes an item of a list, unless the list could contain a password, which may contain a comma. */
-function partOf(list: string, item: string): string {
+function quotedItem(list: string, item: string): string {
   return list.includes('@') ? 'an item' : `"${item}"`;
 }
 
@@ -80,7 +80,7 @@ export const origins = z.string().transform((text, context) => {
   const all = text.split(',').map((one) => one.trim());
   const [wrong] = all.filter((one) => originOf(one) !== one || one.includes('*'));
   if (wrong === undefined) return all;
-  const fault = `${partOf(text, wrong)} is none${suggestion(wrong, originOf(wrong))}`;
+  const fault = `${quotedItem(text, wrong)} is none${suggestion(wrong, originOf(wrong))}`;
   const rule = 'must be origins such as https://maps.example.org, separated by commas';
   return refuse(context, `${rule}; ${fault}`);
 });
@@ -150,7 +150,7 @@ export const addressRanges = z.string().transform((text, context) => {
   if (wrong === undefined) return ranges;
   return refuse(
     context,
-    `must be IP addresses or ranges such as 10.0.0.0/8; ${partOf(text, wrong)} is neither`,
+    `must be IP addresses or ranges such as 10.0.0.0/8; ${quotedItem(text, wrong)} is neither`,
   );
 });
 
@@ -192,7 +192,7 @@ export const kept = z.string().transform((text, context): Retention => {
       const hint = suggestion(part, sizeLike(part) ?? ageLike(part));
       return refuse(
         context,
-        `must be an age such as 365d, a size such as 50GB, or both, separated by a comma; ${partOf(text, part)} ${what}${hint}`,
+        `must be an age such as 365d, a size such as 50GB, or both, separated by a comma; ${quotedItem(text, part)} ${what}${hint}`,
       );
     }
   }

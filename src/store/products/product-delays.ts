@@ -151,15 +151,26 @@ function percentilesOf(arrays: readonly Float64Array[]): DelayPercentiles | null
       // Delays of far years have gaps of more than 1: the middle may be equal to an end.
       const between = low + (high - low) / 2;
       const middle = between < high ? between : low;
-      const counts = used.map((one) => countUpTo(one, middle));
+      const { upTo, last, next } = around(used, middle);
       // Each step excludes a delay: both ends are delays.
-      if (counts.reduce((sum, own) => sum + own, 0) < rank)
-        low = Math.min(...used.map((one, i) => one[counts[i] ?? 0] ?? most));
-      else high = Math.max(...used.map((one, i) => one[(counts[i] ?? 0) - 1] ?? least));
+      if (upTo < rank) low = next;
+      else high = last;
     }
     return low / 1_000;
   };
   return { count, p50Ms: atMs(50), p90Ms: atMs(90), p99Ms: atMs(99), maxMs: most / 1_000 };
+}
+
+/** Counts the values of all arrays up to a limit; returns the last of them, and the next one. */
+function around(arrays: readonly Float64Array[], limit: number) {
+  let [upTo, last, next] = [0, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (const one of arrays) {
+    const own = countUpTo(one, limit);
+    upTo += own;
+    last = Math.max(last, one[own - 1] ?? last);
+    next = Math.min(next, one[own] ?? next);
+  }
+  return { upTo, last, next };
 }
 
 /** Counts the values that are not larger than a limit. */

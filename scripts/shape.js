@@ -1,7 +1,7 @@
 /**
  * Prints the size and the fragmentation of the code: `npm run shape [-- <revision>]` compares the
- * working tree with a revision, by default the one before the code was arranged by concept.
- * `--list` prints the files that have one importer, in their own folder, and fewer than 80 lines.
+ * working tree with a revision, by default the one before the code was arranged by concept. Lines of
+ * code, also by folder, are those without comments, blank lines and imports. `--list` prints the files that have one importer, in their own folder, and fewer than 80 lines.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -43,6 +43,34 @@ function readFiles(revisionOrNull) {
 const isCode = (path) => /\.tsx?$/.test(path);
 /** @param {string} text */
 const linesOf = (text) => text.split('\n').length - 1;
+
+/**
+ * Counts lines of code: no comments, blank lines and imports.
+ * @param {string} text
+ */
+const codeLinesOf = (text) =>
+  text
+    .replace(/^ *\/\*[\s\S]*?\*\/ *$/gm, '')
+    .replace(/^import\b[^;]*;$/gm, '')
+    .split('\n')
+    .filter((line) => line.trim() !== '' && !line.trim().startsWith('//')).length;
+
+/**
+ * Returns the lines of code by folder, at most two deep, such as `src/admin`.
+ * @param {Map<string, string>} files
+ */
+function codeByFolder(files) {
+  /** @type {Record<string, number>} */
+  const sums = {};
+  for (const [path, text] of files) {
+    const parts = dirname(path).split('/');
+    const folder = parts.slice(0, 2).join('/');
+    for (const name of new Set([parts[0] ?? '', folder])) {
+      sums[name] = (sums[name] ?? 0) + codeLinesOf(text);
+    }
+  }
+  return sums;
+}
 
 const imported = /(?:from|import)\s*\(?\s*'(\.[^']+)'|new URL\('(\.[^']+\.ts)'/g;
 
@@ -92,17 +120,28 @@ function measure(files) {
   };
 }
 
-const now = measure(readFiles(null));
-if (arguments_.includes('--list')) {
-  for (const [path, [importer]] of now.small) print(`${path}  <-  ${importer}`);
-} else {
-  const then = measure(readFiles(revision));
-  print(`${''.padEnd(32)}${revision.padStart(10)}${'now'.padStart(10)}${'ratio'.padStart(8)}`);
-  for (const [name, value] of Object.entries(now.rows)) {
-    const old = then.rows[name] ?? 0;
+/**
+ * @param {Record<string, number>} then
+ * @param {Record<string, number>} now
+ */
+function printRows(then, now) {
+  for (const name of new Set([...Object.keys(now), ...Object.keys(then)])) {
+    const [old, value] = [then[name] ?? 0, now[name] ?? 0];
     const ratio = old === 0 ? '' : (value / old).toFixed(2);
     print(
       `${name.padEnd(32)}${String(old).padStart(10)}${String(value).padStart(10)}${ratio.padStart(8)}`,
     );
   }
+}
+
+const files = readFiles(null);
+const now = measure(files);
+if (arguments_.includes('--list')) {
+  for (const [path, [importer]] of now.small) print(`${path}  <-  ${importer}`);
+} else {
+  const filesThen = readFiles(revision);
+  print(`${''.padEnd(32)}${revision.padStart(10)}${'now'.padStart(10)}${'ratio'.padStart(8)}`);
+  printRows(measure(filesThen).rows, now.rows);
+  print('\nlines of code');
+  printRows(codeByFolder(filesThen), codeByFolder(files));
 }

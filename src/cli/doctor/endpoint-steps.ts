@@ -15,7 +15,7 @@ import {
   resolveName,
 } from '../../admin/endpoint-checks.ts';
 import { createEndpointProbe, type ProbeEndpoint } from '../../admin/endpoint-probe.ts';
-import { sessionFileName } from '../../admin/identity-provider.ts';
+import { sessionFileName } from '../../admin/session.ts';
 import { credentialsFileName } from '../../config/endpoint-credentials.ts';
 import { checkSecretFiles } from '../../config/secret-file-checks.ts';
 import type { AcmeConfig } from '../../config/tls.ts';

@@ -23,17 +23,16 @@ export interface AccessTokensOptions {
 /** Opens no file and sends no request before the first `get`. No error contains a password, code or token. */
 export function createAccessTokens({ account, ...options }: AccessTokensOptions): AccessTokens {
   if (account.kind === 'password') return createSessionTokens({ ...options, account });
-  const { accessToken } = account;
   let isRefused = false;
   return {
     get: async () => {
-      if (!isRefused) return accessToken;
+      if (!isRefused) return account.accessToken;
       const message = 'EARSHOT_ACCESS_TOKEN is invalid, or has expired.';
       const advice = 'Set a new one, or set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.';
       throw new AppError('unauthorized', message, { advice });
     },
     refused: async (token) => {
-      isRefused ||= token === accessToken;
+      isRefused ||= token === account.accessToken;
     },
   };
 }
@@ -92,8 +91,7 @@ const marginUs = 30_000_000;
  * time is left than its whole lifetime: the clock has been set back since.
  */
 function validValue(token: Session['accessToken'] | undefined, nowUs: number): string | null {
-  if (!token) return null;
-  const { value, fromUs, lifetimeUs } = token;
+  const { value = null, fromUs = 0, lifetimeUs = 0 } = token ?? {};
   const leftUs = fromUs + lifetimeUs - nowUs;
   return leftUs >= Math.min(marginUs, lifetimeUs / 2) && leftUs <= lifetimeUs ? value : null;
 }
@@ -136,11 +134,8 @@ function createSessionStore({ dataDir, account }: LoginOptions) {
     save: async (session: Session) => {
       latest = session;
       isStored = false;
-      const written = writeOwnerOnly(path, JSON.stringify({ owner, session }));
-      isStored = await written.then(
-        () => true,
-        () => false,
-      );
+      const fault = await writeOwnerOnly(path, JSON.stringify({ owner, session })).catch(String);
+      isStored = fault === undefined;
     },
   };
 }
@@ -189,7 +184,7 @@ function createRenewal(options: LoginOptions, save: (session: Session) => Promis
       try {
         return await request('refresh_token', { refresh_token: refreshToken }, before);
       } catch (error) {
-        if (!isAppError(error) || error.facts.error !== 'invalid_grant') throw error;
+        if (!isAppError(error) || error.facts.isEnded !== true) throw error;
       }
     }
     const { loginAtUs = -1, isRefused = false } = before ?? {};
@@ -227,8 +222,7 @@ const grantSchema = z.object({
 /** Returns a function that sends a grant to the token endpoint (OAuth 2.0, Keycloak). */
 function createTokenRequest({ account, fetch }: LoginOptions) {
   const { tokenUrl, clientId } = account;
-  const { origin, host } = new URL(tokenUrl);
-  const realm = /^(.+)\/protocol\/openid-connect\/token$/.exec(tokenUrl)?.[1] ?? origin;
+  const realm = tokenUrl.replace('/protocol/openid-connect/token', '');
   const boundedFetch = createBoundedFetch(fetch);
   return async (grant: string, parameters: Record<string, string>) => {
     const library = await import('openid-client');
@@ -237,7 +231,7 @@ function createTokenRequest({ account, fetch }: LoginOptions) {
     // Passwords are sent over HTTPS, or within this machine.
     const isLocal = /^http:\/\/(localhost|127(\.\d{1,3}){3}|\[::1\])(:|\/|$)/.test(tokenUrl);
     if (isLocal) library.allowInsecureRequests(config);
-    const seen = { host, realm, clientId, status: 'no request', error: '-', text: '' };
+    const seen = { host: new URL(tokenUrl).host, realm, clientId, status: 'no request', text: '' };
     config[library.customFetch] = async (url, { body = null, signal = null, ...init }) => {
       const answer = await boundedFetch(url, { ...init, body, signal }).catch((error: unknown) => {
         seen.status = networkFault(error);
@@ -246,20 +240,13 @@ function createTokenRequest({ account, fetch }: LoginOptions) {
       seen.status = String(answer.status);
       // A success may contain tokens.
       if (answer.status >= 300) seen.text = hintOf(await answer.clone().text());
-      // With this header, the library would ignore the body.
-      answer.headers.delete('www-authenticate');
       return answer;
     };
     try {
       return grantSchema.parse(await library.genericGrantRequest(config, grant, parameters));
-    } catch (error) {
-      if (error instanceof library.ResponseBodyError) {
-        const { error: name, error_description: text } = error;
-        Object.assign(seen, { error: name, text: typeof text === 'string' ? text : name });
-      }
+    } catch {
       // Replaces the error of the library, which contains the answer including tokens.
-      const { username: _, ...secrets } = parameters;
-      const bounds = { secrets: Object.values(secrets), charactersMax: 500 };
+      const bounds = { secrets: Object.values(parameters), charactersMax: 500 };
       throw refusalOf({ ...seen, text: foreignText(seen.text, bounds) });
     }
   };
@@ -267,7 +254,7 @@ function createTokenRequest({ account, fetch }: LoginOptions) {
 
 type Cause = readonly [pattern: RegExp, code: ErrorCode, message: string, advice: string];
 
-/** The first pattern that matches "STATUS ERROR TEXT" applies; ERROR is `-` outside of the form of OAuth. */
+/** The first pattern that matches "STATUS TEXT" applies; the text is JSON with `error` in the form of OAuth. */
 const causes: readonly Cause[] = [
   [
     /\bsessions?\b.*\b(many|limit|exceeded|max\w*)\b|\b(many|max\w*)\b.*\bsessions?\b/i,
@@ -276,13 +263,13 @@ const causes: readonly Cause[] = [
     'Sessions end within an hour, or at {realm}/account. Find the program that logs in too often.',
   ],
   [
-    /^([a-z]|429|5\d\d|403 -)/,
+    /^([a-z]|429|5\d\d|403 (?!.*"error"))/,
     'unavailable',
     'The identity provider ({host}) is unavailable, or blocks this machine: {status}.',
     'Retry later. If this happens again, check EARSHOT_TOKEN_URL.',
   ],
   [
-    /^([23]|404|\d+ (-|invalid_(client|request|scope)|unauthorized_client|unsupported_grant_type) )/,
+    /^([23]|404|\d+ (?!.*"error"))|invalid_(client|request|scope)|unauthorized_client|unsupported_gr/,
     'configuration',
     'EARSHOT_TOKEN_URL ({host}) returned no token to the client "{clientId}" ({status}).',
     'Check EARSHOT_TOKEN_URL and EARSHOT_CLIENT_ID.',
@@ -304,11 +291,11 @@ const wrongCredentials: Cause = [
 
 /** Returns the error for a request without a token. Its advice quotes the provider's text. */
 function refusalOf(values: Record<string, string>): AppError {
-  const { status, error, text } = values;
-  const isCause = ([pattern]: Cause) => pattern.test(`${status} ${error} ${text}`);
+  const { status, text } = values;
+  const isCause = ([pattern]: Cause) => pattern.test(`${status} ${text}`);
   const [, code, message, advice] = causes.find(isCause) ?? wrongCredentials;
-  const fill = (template: string) =>
-    template.replaceAll(/\{(\w+)\}/g, (_, name) => values[name] ?? '');
+  const fill = (row: string) => row.replaceAll(/\{(\w+)\}/g, (_, name) => values[name] ?? '');
   const response = text === '' ? '' : ` Response: ${text}`;
-  return new AppError(code, fill(message), { advice: fill(advice) + response, facts: { error } });
+  const facts = { isEnded: text?.includes('invalid_grant') };
+  return new AppError(code, fill(message), { advice: fill(advice) + response, facts });
 }

@@ -74,21 +74,14 @@ export function checkAddresses(options: {
   const own = options.localAddresses.map((address) => ipaddr.process(address)).filter(isUnicast);
   const [shown, hidden] = [named.filter(isUnicast), named.filter((one) => !isUnicast(one))];
   // IPv4 and IPv6 separately: certificate authorities first use an outdated AAAA record.
-  const elsewhere = shown.filter(
-    (address) =>
-      own.some((one) => one.kind() === address.kind()) &&
-      own.every((one) => one.toString() !== address.toString()),
-  );
+  const comparable = shown.filter((one) => own.some((local) => local.kind() === one.kind()));
+  const elsewhere = comparable.filter((one) => !own.map(String).includes(one.toString()));
   const findings: Finding[] = [];
   if (hidden.length > 0) {
     const ranges = hidden.map((address) => `${address} (${address.range()})`).join(', ');
     const state = options.isTest || shown.length > 0 ? 'warn' : 'fail';
     const advice = 'Set the DNS records of the name to public addresses of this machine only.';
     findings.push(found(check, state, `Not reachable from the Internet: ${ranges}.`, advice));
-  }
-  if (shown.length > 0 && shown.every((address) => address.kind() === 'ipv6')) {
-    const message = 'The name has only IPv6 addresses, which the catalogue possibly cannot reach.';
-    findings.push(found(check, 'warn', message, 'Add an IPv4 address (A record).'));
   }
   if (elsewhere.length > 0) {
     const message = `The name resolves to ${elsewhere.join(', ')}, but this machine has ${own.join(', ')}.`;
@@ -100,9 +93,7 @@ export function checkAddresses(options: {
   return [found(check, 'pass', `Public addresses: ${options.addresses.join(', ')}.`)];
 }
 
-function isUnicast(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
-  return address.range() === 'unicast';
-}
+const isUnicast = (address: ipaddr.IPv4 | ipaddr.IPv6) => address.range() === 'unicast';
 
 /**
  * Probes without credentials. `withExtra` also trusts EARSHOT_PROBE_CA (null without it), and is used when `publicly`
@@ -129,10 +120,10 @@ export async function checkCertificate(options: {
   if (stage === 'certificate') {
     return { findings: [...findings, found('certificate', 'fail', message, advice)], probe: null };
   }
-  const isPublic = probe === publicly;
-  const trusted = isPublic
-    ? found('certificate', 'pass', 'The certificate is publicly trusted and valid for the name.')
-    : found('certificate', 'warn', onlyWithExtra, 'Get a certificate of a public authority.');
+  const trusted =
+    probe === publicly
+      ? found('certificate', 'pass', 'The certificate is publicly trusted and valid for the name.')
+      : found('certificate', 'warn', onlyWithExtra, 'Get a certificate of a public authority.');
   return { findings: [...findings, trusted, ...checkTls(report, nowUs)], probe };
 }
 
@@ -157,13 +148,13 @@ function checkTls({ tls }: ProbeReport, nowUs: () => number): Finding[] {
   ];
 }
 
+type LoginOptions = { endpoint: string; probe: ProbeEndpoint };
+
 /** Sends GET with each accepted pair; the status must be 200. */
-export async function checkLogin(options: {
-  endpoint: string;
-  pairs: readonly EndpointCredentials[];
-  probe: ProbeEndpoint;
-}): Promise<Finding[]> {
-  const { endpoint, pairs, probe } = options;
+export async function checkLogin(
+  { endpoint, probe }: LoginOptions,
+  pairs: readonly EndpointCredentials[],
+): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const [i, pair] of pairs.entries()) {
     const { fault } = await probe(endpoint, pair);
@@ -182,15 +173,11 @@ export async function checkLogin(options: {
 }
 
 /** Sends GET without credentials; the status must be 401, otherwise the endpoint may be open. */
-export async function checkLoginRequired(options: {
-  endpoint: string;
-  probe: ProbeEndpoint;
-}): Promise<Finding[]> {
+export async function checkLoginRequired({ endpoint, probe }: LoginOptions): Promise<Finding[]> {
   const check = 'login required';
-  const { status, fault } = await options.probe(options.endpoint, null);
+  const { status, fault } = await probe(endpoint, null);
   if (status === 401) return [found(check, 'pass', 'GET without credentials returns 401.')];
-  const open = 'It returns 200: the endpoint is open to everyone.';
-  const message = `GET without credentials must return 401. ${fault?.message ?? open}`;
+  const message = `GET without credentials must return 401. ${fault?.message ?? 'It returns 200: the endpoint is open to everyone.'}`;
   const advice = 'Check that earshot answers at this URL, and that no proxy adds credentials.';
   return [found(check, 'fail', message, fault?.advice ?? advice)];
 }

@@ -161,25 +161,17 @@ const faults: Record<Stage, Record<string, Texts>> = {
       'The intermediate certificates are missing{issuer}.',
       'Serve the full chain (fullchain.pem, not cert.pem). If the chain is already complete, the authority is not publicly trusted.',
     ],
-    CERT_HAS_EXPIRED: [
-      'A certificate of the chain has expired (certificate valid until {day}).',
-      'Renew the certificate. If it was already renewed, check EARSHOT_TLS_CERT and restart the receiver.',
-    ],
-    CERT_NOT_YET_VALID: [
-      'According to the clock of this machine, the certificate is not valid yet.',
-      'Check the clock of this machine (`timedatectl`) and the dates of the certificate.',
+    'CERT_HAS_EXPIRED|CERT_NOT_YET_VALID': [
+      'A certificate has expired or is not valid yet ({reason}, certificate valid until {day}).',
+      'Renew the certificate and restart the receiver. Check the clock of this machine (`timedatectl`).',
     ],
     ALTNAME_INVALID: [
       'The certificate is not valid for {host}.',
       'Get a certificate for {host}, or use the name of the certificate in EARSHOT_PUBLIC_URL.',
     ],
-    'wrong.version.number|packet.length.too.long|http.request': [
-      'Port {port} does not use HTTPS, possibly plain HTTP.',
-      'Configure HTTPS in the proxy that serves this port, or set EARSHOT_TLS=files with a certificate.',
-    ],
     'ECONN|EPROTO|EPIPE|ETIMEDOUT|PROBE_TIMEOUT|ERR_SSL|unknown': [
-      'The TLS handshake on port {port} failed ({reason}).',
-      'Check the log of the server, and that it has a certificate (`earshot certificate show`) and TLS 1.2 or 1.3.',
+      'The TLS handshake on port {port} failed ({reason}). The port possibly does not use HTTPS.',
+      'Check that the server on this port has a certificate (`earshot certificate show`) and TLS 1.2 or 1.3, and check its log.',
     ],
     '': ['The certificate is not publicly trusted: {reason}{issuer}.', publicAuthority],
   },
@@ -210,9 +202,7 @@ const faults: Record<Stage, Record<string, Texts>> = {
 /** Returns the error codes: for several addresses there are several errors. */
 function codesOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(codesOf).join(', ');
-  const code = errorCodeOf(error);
-  // Often the reason of OpenSSL is only in the message, which contains no data.
-  return code === 'EPROTO' && error instanceof Error ? `${code} ${error.message}` : code;
+  return errorCodeOf(error);
 }
 
 /** Returns the report, with an explanation of the status or the error codes. */

@@ -88,7 +88,7 @@ export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
     {
       name: 'endpoint login',
       needs: [...needsOf(pairs), 'certificate'],
-      run: async () => (pairs?.length ? checkLogin({ endpoint, pairs, probe }) : [noCredentials]),
+      run: async () => (pairs?.length ? checkLogin({ endpoint, probe }, pairs) : [noCredentials]),
     },
     {
       name: 'login required',

@@ -214,12 +214,12 @@ function explained(
   if (status === 200) return { fault: null, status, tls };
   // With TLS 1.3, the client may finish the handshake before the server refuses it.
   const at = /EPROTO|ERR_SSL/.test(codes) ? 'certificate' : stage;
-  const reason = status === null ? codes : String(status);
+  const result = status === null ? codes : String(status);
   const rows = Object.entries(faults[at]);
-  const [, texts] = rows.find(([key]) => new RegExp(key, 'i').test(reason)) ?? [];
+  const [, texts] = rows.find(([key]) => new RegExp(key, 'i').test(result)) ?? [];
   const all: Record<string, string> = {
     ...values,
-    reason: codes === timeoutCode ? `no answer within ${values.seconds} s` : reason,
+    reason: codes === timeoutCode ? `no answer within ${values.seconds} s` : result,
     issuer: tls === null ? '' : ` (issuer: ${tls.certificate.issuer.replaceAll('\n', ', ')})`,
     day: tls?.certificate.validToDate.toISOString().slice(0, 10) ?? '',
   };

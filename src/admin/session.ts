@@ -98,7 +98,7 @@ function validValue(token: Session['accessToken'] | undefined, nowUs: number): s
 
 export const sessionFileName = 'account-session.json';
 
-/** One printable word, which is valid in a header. */
+/** A printable word, which is valid in a header. */
 const tokenText = z.string().regex(/^[\x21-\x7e]{1,20000}$/);
 
 const token = z.object({ value: tokenText, fromUs: z.number(), lifetimeUs: z.number() }).nullable();

@@ -1,10 +1,8 @@
 /** Malicious answers: the only error that any answer of the catalogue can cause is an AppError. */
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createAccessTokens } from '../../src/admin/session.ts';
 import { errorText, isAppError } from '../../src/domain/app-error.ts';
-import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type Answer, startServer } from '../http/answering-server.ts';
 import {
   address,
@@ -128,14 +126,13 @@ describe('the identity provider', () => {
   it('causes at most a failed login, with any JSON and any status', async () => {
     const current: { answer: Answer } = { answer: {} };
     const { url } = await startServer(() => current.answer);
-    const dataDir = temporaryDirectory();
     const login = () =>
       createAccessTokens({
         account: {
           ...{ kind: 'password', tokenUrl: `${url}/token`, clientId: 'a-client' },
           ...{ username: 'me', password: 'password', totp: undefined },
         },
-        ...{ dataDir: join(dataDir, 'missing', 'folder'), nowUs: () => 0, fetch },
+        ...{ dataDir: '/dev/null/missing', nowUs: () => 0, fetch },
         acquireLock: async () => () => undefined,
       }).get();
     const grantLike = fc.dictionary(

@@ -1,27 +1,23 @@
-/** Probes an endpoint over HTTPS, as the specification recommends before a subscription. */
+/** Probes an endpoint with one GET over HTTPS, as the specification recommends before a subscription. */
 import { X509Certificate } from 'node:crypto';
-import { Agent, request } from 'node:https';
+import { request } from 'node:http';
 import { isIP } from 'node:net';
-import { checkServerIdentity, connect, type PeerCertificate, TLSSocket } from 'node:tls';
-import { AppError } from '../domain/app-error.ts';
+import { checkServerIdentity, connect, type PeerCertificate, type SecureContext } from 'node:tls';
+import { AppError, errorCodeOf } from '../domain/app-error.ts';
 import { probeProofHeader } from '../http/probe-proof.ts';
-import { contextTrusting } from '../http/tls-settings.ts';
-import {
-  faultOf,
-  type ProbeFault,
-  type ProbeProgress,
-  type SeenTls,
-  timeoutCode,
-} from './probe-fault.ts';
+import { contextTrusting, holdsCertificates } from '../http/tls-settings.ts';
 import type { EndpointCredentials } from './subscription-client.ts';
 
+/** Stages of a probe, in order. */
+type Stage = 'name' | 'connection' | 'certificate' | 'answer';
+
 export interface ProbeReport {
-  /** Null after status 200 with a trusted certificate. */
-  fault: ProbeFault | null;
+  /** Null after status 200 with a trusted certificate. The message is one sentence with the reason. */
+  fault: { stage: Stage; message: string; advice: string } | null;
   /** HTTP status; null without an answer. */
   status: number | null;
-  /** Details of the TLS handshake; null without one. */
-  tls: SeenTls | null;
+  /** TLS version and certificate, also a refused one; null without a handshake. */
+  tls: { protocol: string | null; certificate: X509Certificate } | null;
 }
 
 /**
@@ -34,115 +30,86 @@ export type ProbeEndpoint = (
   proof?: string | null,
 ) => Promise<ProbeReport>;
 
-const timeoutDefaultMs = 15_000;
-
-const answerBytesMax = 64 * 1024;
-
-/** Timeout of each address: Node's 250 ms is too short for slow networks, and hides the first failure. */
-const addressTimeoutMs = 3_000;
-
 /**
- * Creates a probe that trusts Node's and the system's authorities, and those in `extraCaPems` (PEM,
- * one or more certificates each). Throws `configuration` for a text without a certificate.
+ * Creates a probe that trusts Node's and the system's authorities, and those in `extraCaPems` (PEM, one or more
+ * certificates each). Throws `configuration` for a text without a certificate.
  */
 export function createEndpointProbe(
   options: { extraCaPems?: readonly string[]; timeoutMs?: number } = {},
 ): ProbeEndpoint {
-  const { extraCaPems = [], timeoutMs = timeoutDefaultMs } = options;
-  const agent = createAgent(extraCaPems);
+  const { extraCaPems = [], timeoutMs = 15_000 } = options;
+  if (!extraCaPems.every(holdsCertificates)) {
+    const message = 'The file of EARSHOT_PROBE_CA does not contain a certificate.';
+    const advice = 'Set EARSHOT_PROBE_CA to a PEM file with the root certificate.';
+    throw new AppError('configuration', message, { advice });
+  }
+  const secureContext = contextTrusting(extraCaPems);
   return async (endpoint, credentials, proof = null) => {
     const url = URL.parse(endpoint);
-    if (url === null || url.protocol !== 'https:') return notHttps;
-    const port = url.port || '443';
-    const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-    const progress: ProbeProgress = {
-      stage: isIP(host) === 0 ? 'name' : 'connection',
-      host,
-      port,
-      timeoutMs,
-      tls: null,
+    const progress: Progress = { stage: 'name', status: null, tls: null };
+    if (url?.protocol !== 'https:') return explained(progress, 'NO_HTTPS', {});
+    const [host, port] = [hostOf(url), url.port || '443'];
+    const get = {
+      path: url.pathname + url.search,
+      headers: { Host: url.host, ...(proof === null ? {} : { [probeProofHeader]: proof }) },
+      auth: credentials && `${credentials.username}:${credentials.password}`,
     };
-    try {
-      const headers = {
-        ...(credentials === null ? {} : { Authorization: toBasic(credentials) }),
-        ...(proof === null ? {} : { [probeProofHeader]: proof }),
-      };
-      const status = await statusOf({ url, agent, headers, progress });
-      return { fault: faultOfStatus(status, credentials !== null), status, tls: progress.tls };
-    } catch (error) {
-      if (faultOf(error, progress).stage === 'certificate' && progress.tls === null) {
-        progress.tls = await fetchCertificate({ host, port: Number(port), timeoutMs });
-      }
-      return { fault: faultOf(error, progress), status: null, tls: progress.tls };
-    }
+    const ask = send({ host, port: Number(port), secureContext, timeoutMs }, get, progress);
+    const codes = await ask.then(() => '', codesOf);
+    return explained(progress, codes, { host, port, seconds: String(timeoutMs / 1000) });
   };
 }
 
-const notHttps: ProbeReport = {
-  fault: {
-    stage: 'name',
-    message: 'The endpoint is not an https URL.',
-    advice: 'Set EARSHOT_PUBLIC_URL to https://NAME, with :PORT if it is not 443.',
-  },
-  status: null,
-  tls: null,
-};
-
-function createAgent(extraCaPems: readonly string[]): Agent {
-  for (const pem of extraCaPems) assertCertificate(pem);
-  return new Agent({
-    keepAlive: false,
-    secureContext: contextTrusting(extraCaPems),
-    // Explicit, because an environment variable could otherwise turn off the checks.
-    rejectUnauthorized: true,
-    checkServerIdentity: (host, certificate) =>
-      checkServerIdentity(host, certificate) ?? refuseSelfSigned(certificate),
-    autoSelectFamilyAttemptTimeout: addressTimeoutMs,
-  });
+/** Returns the host of a URL, an IPv6 address without brackets. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
-/** Resolves with the status when the answer is complete, or its maximum size is reached. */
-function statusOf(options: {
-  url: URL;
-  agent: Agent;
-  headers: Record<string, string>;
-  /** Updated during the probe. */
-  progress: ProbeProgress;
-}): Promise<number> {
-  const { url, agent, headers, progress } = options;
+/** Updated during a probe. */
+type Progress = Omit<ProbeReport, 'fault'> & { stage: Stage };
+
+/** Timeout of each address: Node's 250 ms is too short for slow networks, and hides the first failure. */
+const addressTimeoutMs = 3_000;
+
+/** Resolves after an answer. Sends nothing before the certificate is verified. */
+function send(
+  target: { host: string; port: number; secureContext: SecureContext; timeoutMs: number },
+  get: { path: string; headers: Record<string, string>; auth: string | null },
+  progress: Progress,
+): Promise<void> {
+  const { host, port, secureContext, timeoutMs } = target;
+  if (isIP(host) !== 0) progress.stage = 'connection';
   return new Promise((resolve, reject) => {
-    const target = { host: progress.host, port: progress.port, path: url.pathname + url.search };
-    const sent = request({ ...target, method: 'GET', agent, headers });
-    const timer = setTimeout(() => {
-      sent.destroy(Object.assign(new Error('timeout'), { code: timeoutCode }));
-    }, progress.timeoutMs);
-    sent.on('socket', (socket) => {
-      socket.once('lookup', () => {
-        progress.stage = 'connection';
-      });
-      socket.once('connect', () => {
-        progress.stage = 'certificate';
-      });
-      socket.once('secureConnect', () => {
-        progress.stage = 'answer';
-        if (socket instanceof TLSSocket) progress.tls = seenTls(socket);
-      });
+    const socket = connect({
+      ...{ host, port, secureContext, autoSelectFamilyAttemptTimeout: addressTimeoutMs },
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+      // A refused certificate must be readable for the message. `authorized` is checked below.
+      rejectUnauthorized: false,
+      checkServerIdentity: (name, certificate) =>
+        checkServerIdentity(name, certificate) ?? refuseSelfSigned(certificate),
     });
-    sent.on('response', (response) => {
-      let readBytes = 0;
-      const done = () => resolve(response.statusCode ?? 0);
-      response.on('data', (chunk: Buffer) => {
-        readBytes += chunk.length;
-        if (readBytes <= answerBytesMax) return;
-        done();
-        response.destroy();
-      });
-      response.on('end', done);
-      response.on('error', reject);
+    const fail = (code: string) => void socket.destroy(Object.assign(new Error(code), { code }));
+    const timer = setTimeout(fail, timeoutMs, timeoutCode);
+    socket.once('lookup', (error) => {
+      if (!error) progress.stage = 'connection';
     });
-    sent.on('error', reject);
-    sent.on('close', () => clearTimeout(timer));
-    sent.end();
+    socket.once('connect', () => {
+      progress.stage = 'certificate';
+    });
+    socket.once('secureConnect', () => {
+      const certificate = socket.getPeerX509Certificate();
+      if (certificate) progress.tls = { protocol: socket.getProtocol(), certificate };
+      if (!socket.authorized) return fail(String(socket.authorizationError));
+      progress.stage = 'answer';
+      const sent = request({ ...get, createConnection: () => socket });
+      sent.on('error', reject).on('response', ({ statusCode = 0 }) => {
+        progress.status = statusCode;
+        resolve();
+        socket.destroy();
+      });
+      sent.end();
+    });
+    socket.on('error', reject).on('close', () => clearTimeout(timer));
   });
 }
 
@@ -150,131 +117,114 @@ function statusOf(options: {
 function refuseSelfSigned({ raw }: PeerCertificate): Error | undefined {
   const leaf = new X509Certificate(raw);
   if (leaf.subject !== leaf.issuer || !leaf.verify(leaf.publicKey)) return undefined;
-  const error = new Error('the certificate is self-signed');
-  return Object.assign(error, { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+  return Object.assign(new Error(), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
 }
 
-function toBasic({ username, password }: EndpointCredentials): string {
-  return `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
-}
+const timeoutCode = 'PROBE_TIMEOUT';
 
-function assertCertificate(pem: string): void {
-  try {
-    new X509Certificate(pem);
-  } catch (cause) {
-    throw new AppError(
-      'configuration',
-      'The file of EARSHOT_PROBE_CA does not contain a certificate.',
-      {
-        advice: 'Set EARSHOT_PROBE_CA to a PEM file with the root certificate of the authority.',
-        cause,
-      },
-    );
-  }
-}
+type Texts = readonly [message: string, advice: string];
 
-type FaultText = Pick<ProbeFault, 'message' | 'advice'>;
-
-const otherProgram: FaultText = {
-  message: 'another program answers, or earshot does not serve this path',
-  advice:
-    'Check that the receiver uses this port, and that any proxy keeps the path /notifications unchanged.',
-};
-
-const behindProxy: FaultText = {
-  message: 'a proxy answers, but cannot reach the receiver',
-  advice: 'Start the receiver, and check the address in the configuration of the proxy.',
-};
-
-const redirect: FaultText = {
-  message: 'this is a redirect, which the catalogue possibly does not follow',
-  advice: 'Set EARSHOT_PUBLIC_URL to the target of the redirect.',
-};
-
-const notOurs: FaultText = { ...otherProgram, message: 'the response is not from earshot' };
-
-const noCredentials: FaultText = {
-  message: 'the endpoint requires credentials, but none were sent',
-  advice: 'Repeat the check with the endpoint credentials.',
-};
-
-const byStatus: Record<number, FaultText> = {
-  401: {
-    message: 'the running receiver has other credentials',
-    advice:
-      'If the credentials changed after the receiver started, restart the receiver. A proxy must pass on the Authorization header.',
-  },
-  403: {
-    message: 'a proxy or firewall denies access (earshot never returns this status)',
-    advice: 'Check the rules of the proxy or firewall.',
-  },
-  404: otherProgram,
-  405: otherProgram,
-  429: {
-    message: 'too many logins with wrong credentials from this machine',
-    advice: 'Wait a minute, and find the program that uses wrong credentials.',
-  },
-  500: {
-    message: 'internal error of the receiver',
-    advice: 'Check the log of the receiver, and report the error.',
-  },
-  502: behindProxy,
-  503: {
-    message: 'the receiver cannot write to its database, or a proxy cannot reach the receiver',
-    advice: 'Check the log of the receiver for the reason, such as a full disk.',
-  },
-  504: behindProxy,
-};
-
-/** Returns null for 200, the status that the specification requires (What the service does, 5). */
-function faultOfStatus(status: number, withCredentials: boolean): ProbeFault | null {
-  if (status === 200) return null;
-  const isRedirect = status >= 300 && status <= 399;
-  const known = status === 401 && !withCredentials ? noCredentials : byStatus[status];
-  const { message, advice } = isRedirect ? redirect : (known ?? notOurs);
-  return { stage: 'answer', message: `The endpoint returns ${status}: ${message}.`, advice };
-}
-
-/** Returns null on a connection without a certificate. */
-function seenTls(socket: TLSSocket): SeenTls | null {
-  const certificate = socket.getPeerX509Certificate();
-  if (certificate === undefined) return null;
-  return {
-    protocol: socket.getProtocol() ?? 'unknown',
-    issuer: certificate.issuer.replaceAll('\n', ', '),
-    notBefore: certificate.validFromDate,
-    notAfter: certificate.validToDate,
-  };
-}
+const publicAuthority =
+  "Use a certificate of a public authority, such as Let's Encrypt. To test with a private authority, set EARSHOT_PROBE_CA.";
 
 /**
- * Connects again to read a refused certificate, which Node does not provide. The certificate is not
- * verified and no data is sent: the result is only for messages. Resolves with null on failure.
+ * Explanations by stage. A key is a pattern of error codes (Node, OpenSSL) or statuses; the first match applies. Names
+ * in braces stand for values.
  */
-function fetchCertificate(options: {
-  host: string;
-  port: number;
-  timeoutMs: number;
-}): Promise<SeenTls | null> {
-  const { host, port, timeoutMs } = options;
-  return new Promise((resolve) => {
-    const socket = connect({
-      host,
-      port,
-      rejectUnauthorized: false,
-      ...(isIP(host) === 0 ? { servername: host } : {}),
-    });
-    const timer = setTimeout(() => socket.destroy(), timeoutMs);
-    let seen: SeenTls | null = null;
-    socket.once('secureConnect', () => {
-      seen = seenTls(socket);
-      socket.destroy();
-    });
-    // The verified connection has already reported the reason.
-    socket.on('error', () => undefined);
-    socket.once('close', () => {
-      clearTimeout(timer);
-      resolve(seen);
-    });
-  });
+const faults: Record<Stage, Record<string, Texts>> = {
+  name: {
+    NO_HTTPS: [
+      'The endpoint is not an https URL.',
+      'Set EARSHOT_PUBLIC_URL to https://NAME, with :PORT if it is not 443.',
+    ],
+    '': [
+      'The name {host} does not resolve to an address ({reason}).',
+      'Check the spelling in EARSHOT_PUBLIC_URL and the A record of the name.',
+    ],
+  },
+  connection: {
+    ECONNREFUSED: [
+      '{host} refuses connections on port {port}: no program listens on this port.',
+      'Start the receiver (`earshot start`), and check the port in EARSHOT_LISTEN or in the proxy.',
+    ],
+    '': [
+      '{host} cannot be reached on port {port} ({reason}).',
+      'Open TCP port {port} in all firewalls, and check the A and AAAA records of the name.',
+    ],
+  },
+  certificate: {
+    DEPTH_ZERO_SELF_SIGNED: [
+      'The certificate is self-signed, and the catalogue refuses such certificates.',
+      publicAuthority,
+    ],
+    'UNABLE_TO_GET_ISSUER_CERT\\b|UNABLE_TO_VERIFY_LEAF': [
+      'The intermediate certificates are missing{issuer}.',
+      'Serve the full chain (fullchain.pem, not cert.pem). If the chain is already complete, the authority is not publicly trusted.',
+    ],
+    'CERT_HAS_EXPIRED|CERT_NOT_YET_VALID': [
+      'A certificate has expired or is not valid yet ({reason}, certificate valid until {day}).',
+      'Renew the certificate and restart the receiver. Check the clock of this machine (`timedatectl`).',
+    ],
+    ALTNAME_INVALID: [
+      'The certificate is not valid for {host}.',
+      'Get a certificate for {host}, or use the name of the certificate in EARSHOT_PUBLIC_URL.',
+    ],
+    'ECONN|EPROTO|EPIPE|ETIMEDOUT|PROBE_TIMEOUT|ERR_SSL|unknown': [
+      'The TLS handshake on port {port} failed ({reason}). The port possibly does not use HTTPS.',
+      'Check that the server on this port has a certificate (`earshot certificate show`) and TLS 1.2 or 1.3, and check its log.',
+    ],
+    '': ['The certificate is not publicly trusted: {reason}{issuer}.', publicAuthority],
+  },
+  answer: {
+    '^3': [
+      'The endpoint returns {reason}, a redirect that the catalogue possibly does not follow.',
+      'Set EARSHOT_PUBLIC_URL to the target of the redirect.',
+    ],
+    '^(401|429)': [
+      'The endpoint returns {reason}: the running receiver has other credentials.',
+      'If the credentials changed after its start, restart the receiver. A proxy must pass on the Authorization header.',
+    ],
+    '^5': [
+      'The endpoint returns {reason}: the receiver has an error, or a proxy cannot reach it.',
+      'Check the log of the receiver, and the address in the configuration of the proxy.',
+    ],
+    '^\\d': [
+      'The endpoint returns {reason}: another program or a firewall answers, or the path is wrong.',
+      'Check that the receiver uses this port, and that any proxy keeps the path /notifications.',
+    ],
+    '': [
+      'Port {port} sent no complete HTTP answer ({reason}).',
+      'Check that the receiver listens on this port, and check the logs of the receiver and the proxy.',
+    ],
+  },
+};
+
+/** Returns the error codes: for several addresses there are several errors. */
+function codesOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(codesOf).join(', ');
+  return errorCodeOf(error);
+}
+
+/** Returns the report, with an explanation of the status or the error codes. */
+function explained(
+  { stage, status, tls }: Progress,
+  codes: string,
+  values: Record<string, string>,
+): ProbeReport {
+  if (status === 200) return { fault: null, status, tls };
+  // With TLS 1.3, the client may finish the handshake before the server refuses it.
+  const at = /EPROTO|ERR_SSL/.test(codes) ? 'certificate' : stage;
+  const result = status === null ? codes : String(status);
+  const rows = Object.entries(faults[at]);
+  const [, texts] = rows.find(([key]) => new RegExp(key, 'i').test(result)) ?? [];
+  const all: Record<string, string> = {
+    ...values,
+    reason: codes === timeoutCode ? `no answer within ${values.seconds} s` : result,
+    issuer: tls === null ? '' : ` (issuer: ${tls.certificate.issuer.replaceAll('\n', ', ')})`,
+    day: tls?.certificate.validToDate.toISOString().slice(0, 10) ?? '',
+  };
+  const [message = '', advice = ''] = (texts ?? []).map((text) =>
+    text.replaceAll(/\{(\w+)\}/g, (_, name) => all[name] ?? ''),
+  );
+  return { fault: { stage: at, message, advice }, status, tls };
 }

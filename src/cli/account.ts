@@ -1,8 +1,8 @@
 /** Opens the store and the catalogue account for commands that read or change subscriptions. */
 
-import { createAccessTokens } from '../admin/access-tokens.ts';
 import { createEndpointProbe, type ProbeEndpoint } from '../admin/endpoint-probe.ts';
 import type { AccountContext, QueueAccess } from '../admin/plan-context.ts';
+import { createAccessTokens } from '../admin/session.ts';
 import {
   createSubscriptionClient,
   type EndpointCredentials,

@@ -1,7 +1,8 @@
 /** Composes the client of the queues of pull subscriptions, with its request budget. */
-import { createAccessTokens } from '../admin/access-tokens.ts';
+
 import { catalogue } from '../admin/authorized-call.ts';
 import { createPullQueue } from '../admin/pull-queue.ts';
+import { createAccessTokens } from '../admin/session.ts';
 import type { AccountConfig } from '../config/config.ts';
 import type { AccessTokens, Account } from '../domain/account.ts';
 import { type AppError, isAppError } from '../domain/app-error.ts';

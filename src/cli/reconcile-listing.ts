@@ -1,6 +1,6 @@
 /** Composes the client of the catalogue's query results. */
 
-import { createAccessTokens } from '../admin/access-tokens.ts';
+import { createAccessTokens } from '../admin/session.ts';
 import type { ReconcileConfig } from '../config/config.ts';
 import { AppError } from '../domain/app-error.ts';
 import { createCatalogueListing } from '../reconcile/catalogue-listing.ts';

@@ -2,8 +2,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { type AccessTokensOptions, createAccessTokens } from '../../src/admin/access-tokens.ts';
-import { sessionFileName } from '../../src/admin/identity-provider.ts';
+import {
+  type AccessTokensOptions,
+  createAccessTokens,
+  sessionFileName,
+} from '../../src/admin/session.ts';
 import type { PasswordAccount } from '../../src/domain/account.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import type { ServiceSettingsInput } from '../../src/sandbox/live-settings.ts';

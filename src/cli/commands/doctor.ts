@@ -50,7 +50,6 @@ const checkWidth = 'certificate validity'.length;
 
 /** Checks that need a running receiver or a registered subscription. */
 const checksOfRunning = [
-  'port',
   'certificate',
   'endpoint login',
   'login required',

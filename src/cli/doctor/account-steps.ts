@@ -1,7 +1,6 @@
 /** Steps of the doctor at the catalogue: token, list, managed subscriptions, limits, filters. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { createAccessTokens } from '../../admin/access-tokens.ts';
 import {
   checkCatalogue,
   checkLimits,
@@ -9,6 +8,7 @@ import {
   checkSubscriptions,
   checkToken,
 } from '../../admin/account-checks.ts';
+import { createAccessTokens } from '../../admin/session.ts';
 import {
   type CatalogueSubscription,
   createSubscriptionClient,

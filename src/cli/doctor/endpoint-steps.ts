@@ -9,13 +9,11 @@ import {
   checkLogin,
   checkLoginRequired,
   checkName,
-  checkPort,
   checkPublicUrl,
-  checkThisHost,
   resolveName,
 } from '../../admin/endpoint-checks.ts';
-import { createEndpointProbe, type ProbeEndpoint } from '../../admin/endpoint-probe.ts';
-import { sessionFileName } from '../../admin/identity-provider.ts';
+import { createEndpointProbe, hostOf, type ProbeEndpoint } from '../../admin/endpoint-probe.ts';
+import { sessionFileName } from '../../admin/session.ts';
 import { credentialsFileName } from '../../config/endpoint-credentials.ts';
 import { checkSecretFiles } from '../../config/secret-file-checks.ts';
 import type { AcmeConfig } from '../../config/tls.ts';
@@ -61,26 +59,26 @@ export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
       name: 'name',
       needs: ['public URL'],
       run: async () => {
-        const named = await checkName({ publicUrl, resolveName });
-        addresses = named.addresses;
-        return named.findings;
+        const host = hostOf(new URL(publicUrl));
+        const resolved = await resolveName(host);
+        addresses = resolved.addresses;
+        return checkName(host, resolved);
       },
     },
     {
       name: 'public address',
       needs: ['name'],
-      run: async () => checkAddresses({ addresses, isTest: withExtra !== null }),
-    },
-    {
-      name: 'this host',
-      needs: ['name'],
-      run: async () => checkThisHost({ addresses, localAddresses: io.localAddresses() }),
+      run: async () =>
+        checkAddresses({
+          addresses,
+          localAddresses: io.localAddresses(),
+          isTest: withExtra !== null,
+        }),
     },
     ...certificateSteps(settings, io),
-    { name: 'port', needs: ['name'], run: () => checkPort({ publicUrl }) },
     {
       name: 'certificate',
-      needs: ['port'],
+      needs: ['name'],
       run: async () => {
         const seen = await checkCertificate({ endpoint, publicly: probe, withExtra, nowUs });
         probe = seen.probe ?? probe;
@@ -90,7 +88,7 @@ export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
     {
       name: 'endpoint login',
       needs: [...needsOf(pairs), 'certificate'],
-      run: async () => (pairs?.length ? checkLogin({ endpoint, pairs, probe }) : [noCredentials]),
+      run: async () => (pairs?.length ? checkLogin({ endpoint, probe }, pairs) : [noCredentials]),
     },
     {
       name: 'login required',

@@ -59,7 +59,7 @@ const pairSchema = z.object({
 export type SavedPair = z.infer<typeof pairSchema>;
 
 /** A saved certificate, checked. */
-export type OwnCertificate = LoadedCertificate & { directoryUrl: string };
+export type OwnCertificate = ReturnType<typeof checkedPair>;
 
 /** Reads the state of this authority and name; a new one if there is none. Throws `configuration` for an invalid file. */
 export function readState(dataDir: string, { directoryUrl, host }: Issue): AcmeState {
@@ -127,11 +127,6 @@ const dayUs = 24 * hourUs;
 
 type Validity = Pick<LoadedCertificate, 'notBefore' | 'notAfter'>;
 
-export interface RenewalTime {
-  atUs: number;
-  because: 'lifetime' | 'authority';
-}
-
 /** A short lifetime is renewed with half of it left, to have time for retries. */
 const shortLifetimeUs = 10 * dayUs;
 
@@ -139,16 +134,13 @@ const shortLifetimeUs = 10 * dayUs;
  * Returns the time of the renewal: when a third of the lifetime is left (half of a short one), or the time that the
  * authority advises, if that is earlier.
  */
-export function renewalDue(
-  { notBefore, notAfter }: Validity,
-  advisedAtUs: number | null,
-): RenewalTime {
+export function renewalDue({ notBefore, notAfter }: Validity, advisedAtUs: number | null) {
   const endUs = notAfter.getTime() * 1000;
   const lifetimeUs = endUs - notBefore.getTime() * 1000;
   const shareLeft = lifetimeUs <= shortLifetimeUs ? 1 / 2 : 1 / 3;
   const atUs = Math.round(endUs - lifetimeUs * shareLeft);
-  if (advisedAtUs === null || advisedAtUs >= atUs) return { atUs, because: 'lifetime' };
-  return { atUs: advisedAtUs, because: 'authority' };
+  if (advisedAtUs === null || advisedAtUs >= atUs) return { atUs, because: 'lifetime' as const };
+  return { atUs: advisedAtUs, because: 'authority' as const };
 }
 
 /** Share of the lifetime that is left. */
@@ -164,12 +156,13 @@ const retryAfterUsMax = 7 * dayUs;
 /** Returns the delay after `failures` in a row: from a minute to six hours, or the longer one that was requested. */
 export function retryDelayUs(
   failures: number,
-  request: { retryAfterMs: number | null; needsPerson: boolean; random: () => number },
+  retryAfterMs: number | null,
+  { needsPerson, random }: { needsPerson: boolean; random: () => number },
 ): number {
   const doubledUs = Math.min(minuteUs * 2 ** (failures - 1), retryUsMax);
-  const requestedUs = Math.min((request.retryAfterMs ?? 0) * 1000, retryAfterUsMax);
-  const delayUs = Math.max(doubledUs, requestedUs, request.needsPerson ? retryUsMax : 0);
-  return Math.round(delayUs * (1 + request.random() / 4));
+  const requestedUs = Math.min((retryAfterMs ?? 0) * 1000, retryAfterUsMax);
+  const delayUs = Math.max(doubledUs, requestedUs, needsPerson ? retryUsMax : 0);
+  return Math.round(delayUs * (1 + random() / 4));
 }
 
 /**

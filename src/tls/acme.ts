@@ -71,8 +71,10 @@ const detailCharactersMax = 400;
 /** No real link is longer. */
 const linkShape = /https:\/\/[^\s"'<>]{1,8000}/;
 
+type FailureFacts = { link: string | null; retryAfterMs: number | null };
+
 /**
- * Returns the failure of an order. `type` is without `urn:ietf:params:acme:error:`, `detail` a text of the authority
+ * Returns the failure of an order, with FailureFacts. `type` is without `urn:ietf:params:acme:error:`, `detail` a text of the authority
  * or ours. `facts.link` is where a person can resume a paused account: a link that explains a limit,
  * which ends without a person, is no such link.
  */
@@ -85,11 +87,13 @@ export function failureOf(
   const clean = (text: string, charactersMax = detailCharactersMax) =>
     foreignText(text, { secrets: [], charactersMax });
   const link = clean(linkShape.exec(detail)?.[0].replace(/[.,;:)\]]+$/, '') ?? '', 10_000);
-  const reason = clean(link === '' ? detail : detail.slice(0, detail.search(linkShape)));
+  const before = detail.length <= detailCharactersMax ? detail.length : detail.search(linkShape);
+  const reason = clean(link === '' ? detail : detail.slice(0, before));
   const ends = retryAfterMs !== null || /retry after|\/docs\//i.test(detail);
   const isPaused =
     link !== '' && type === 'rateLimited' && (!ends || /\bpaus|unpause|\bvisit\b/i.test(detail));
-  const said = isPaused ? 'the account is paused' : `${reason} ${link}`.trim();
+  const isCut = before < detail.length && link !== '';
+  const said = isPaused ? 'the account is paused' : isCut ? `${reason} ${link}` : reason;
   const message = `${new URL(directoryUrl).host} issued no certificate for ${host} (${clean(type)}: ${said}).`;
   return new AppError('unavailable', message, {
     advice: isPaused
@@ -300,7 +304,7 @@ async function refreshAdvice(
   await writeState(context.dataDir, { ...state, window });
 }
 
-async function attempt(context: AcmeContext, { state, saved }: Status): Promise<OwnCertificate> {
+async function attempt(context: AcmeContext, { state }: Status): Promise<OwnCertificate> {
   const { dataDir, nowUs, random, signal } = context;
   const begun = { ...state, lastAttemptAtUs: nowUs() };
   // On disk before the authority receives the key, so that an interruption creates no second account. With a full
@@ -308,7 +312,7 @@ async function attempt(context: AcmeContext, { state, saved }: Status): Promise<
   await writeState(dataDir, begun);
   try {
     const pair = await orderCertificate(context, state.accountKey);
-    const certificate = requireUsable(pair, saved, context);
+    const certificate = requireUsable(pair, context);
     await writePair(dataDir, pair);
     const [lastSuccessAtUs, nextAttemptAtUs] = [nowUs(), nowUs() + freshUs(certificate)];
     const success = { failures: 0, lastSuccessAtUs, nextAttemptAtUs, lastFailure: null };
@@ -320,10 +324,9 @@ async function attempt(context: AcmeContext, { state, saved }: Status): Promise<
       throw new AppError('cancelled', 'Interrupted. The next start orders again.');
     if (!(error instanceof AppError)) throw error;
     const failures = state.failures + 1;
-    const { message, advice = '', facts } = error;
-    const { link = null, retryAfterMs: waitMs = null } = factsSchema.parse(facts);
-    const needsPerson = link !== null;
-    const delayUs = retryDelayUs(failures, { retryAfterMs: waitMs, needsPerson, random });
+    const { message, advice = '' } = error;
+    const { link = null, retryAfterMs: waitMs = null } = error.facts as Partial<FailureFacts>;
+    const delayUs = retryDelayUs(failures, waitMs, { needsPerson: link !== null, random });
     const failed = { failures, nextAttemptAtUs: nowUs() + delayUs };
     const lastFailure = { message, advice, link };
     // The failure itself is more important than one to save it.
@@ -332,22 +335,10 @@ async function attempt(context: AcmeContext, { state, saved }: Status): Promise<
   }
 }
 
-const factsSchema = z
-  .looseObject({ link: z.string().nullable(), retryAfterMs: z.number().nullable() })
-  .partial();
-
 /** Checks the certificate: one that cannot be used must not replace a valid one. */
-function requireUsable(
-  pair: SavedPair,
-  old: OwnCertificate | null,
-  { settings, nowUs }: AcmeContext,
-): OwnCertificate {
+function requireUsable(pair: SavedPair, { settings, nowUs }: AcmeContext): OwnCertificate {
   const certificate = checkedPair(pair, 'the issued certificate');
-  const isExpired = ({ notAfter }: OwnCertificate) => notAfter.getTime() * 1000 <= nowUs();
-  const isOtherName = !certificate.covers(settings.host);
-  // If the old certificate has expired too, the clock of this machine may be wrong.
-  if (isOtherName || (isExpired(certificate) && old !== null && !isExpired(old))) {
-    throw failureOf(settings, 'unusable', isOtherName ? 'of another name' : 'expired');
-  }
-  return certificate;
+  const isExpired = certificate.notAfter.getTime() * 1000 <= nowUs();
+  if (!isExpired && certificate.covers(settings.host)) return certificate;
+  throw failureOf(settings, 'unusable', isExpired ? 'expired' : 'for another name');
 }

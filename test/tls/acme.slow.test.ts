@@ -140,6 +140,22 @@ describe.skipIf(!hasPebble)('a failed order (needs pebble)', () => {
   });
 });
 
+describe('a paused account', () => {
+  it('is retried every six hours at most, and the complete link is saved', async () => {
+    const link = `https://portal.example/unpause?jwt=${'aB3.'.repeat(150)}x`;
+    const authority = await startStubAuthority({ nowMs: Date.now });
+    const body = { type: 'urn:ietf:params:acme:error:rateLimited', detail: `Visit: ${link}` };
+    authority.break('newOrder', (answer) => ({ ...answer, status: 429, body }));
+    const program = openProgram(authority);
+    await expect(program.check()).rejects.toThrow(
+      `Only a person can resume the account: open ${link}`,
+    );
+    const { lastFailure, nextAttemptAtUs } = program.state();
+    expect(lastFailure?.link).toBe(link);
+    expect(nextAttemptAtUs).toBe(program.clock.us + 360 * minuteUs);
+  });
+});
+
 describe('an authority with renewal information', () => {
   it('is asked once a day, and determines an earlier renewal', async () => {
     const clock = { us: Date.UTC(2026, 4, 1, 12) * 1000 };

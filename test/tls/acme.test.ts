@@ -51,7 +51,7 @@ describe('the time of a renewal', () => {
 
 describe('the delay after a failure', () => {
   const delay = (failures: number, retryAfterMs: number | null = null, needsPerson = false) =>
-    retryDelayUs(failures, { retryAfterMs, needsPerson, random: () => 0 });
+    retryDelayUs(failures, retryAfterMs, { needsPerson, random: () => 0 });
 
   it('doubles from a minute to six hours, and follows a longer Retry-After up to a week', () => {
     const minutes = Array.from({ length: 11 }, (_, i) => delay(i + 1) / 60e6);
@@ -61,7 +61,7 @@ describe('the delay after a failure', () => {
     expect(delay(10, 3_600_000)).toBe(6 * hourUs);
     expect(delay(1, 1e12)).toBe(7 * dayUs);
     expect(delay(1, null, true)).toBe(6 * hourUs);
-    expect(retryDelayUs(1, { retryAfterMs: null, needsPerson: false, random: () => 1 })).toBe(75e6);
+    expect(retryDelayUs(1, null, { needsPerson: false, random: () => 1 })).toBe(75e6);
   });
 });
 

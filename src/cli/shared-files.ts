@@ -76,12 +76,16 @@ export function startFileSync(
 /** Longer than two rounds of the other receivers. */
 const othersMs = 2_500;
 
-/** Parts of the certificate renewal of several receivers: one orders, and all answer its challenges. */
+/**
+ * Parts of a certificate renewal. With a shared log, one receiver orders, and all answer its challenges; `sync` is null
+ * without one.
+ */
 export function sharedRenewal(
   acquireLock: AcquireLock,
-  sync: FileSync,
+  sync: FileSync | null,
   signal: AbortSignal,
 ): { acquireLock: AcquireLock; published: () => Promise<void> } {
+  if (sync === null) return { acquireLock, published: async () => undefined };
   return {
     acquireLock: async (name, options) => {
       const release = await acquireLock(name, options);

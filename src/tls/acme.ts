@@ -5,7 +5,7 @@ import axios, { type AxiosRequestConfig } from 'axios';
 import { z } from 'zod';
 import type { AcquireLock } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
-import { type Finding, failedFinding } from '../domain/finding.ts';
+import { type Finding, findingOf } from '../domain/finding.ts';
 import { networkFault, retryAfterMs } from '../http/bounded-fetch.ts';
 import { foreignText } from '../http/foreign-text.ts';
 import { contextTrusting } from '../http/tls-settings.ts';
@@ -219,17 +219,14 @@ async function alpnPair(authorization: Authorization, text: string) {
 const directorySchema = z.looseObject({ newOrder: z.string() });
 
 /** Checks for `earshot doctor` that the authority answers. */
-export async function checkAuthority(asking: Asking): Promise<Finding[]> {
-  const check = 'authority';
+export function checkAuthority(asking: Asking): Promise<Finding[]> {
   const { settings } = asking;
-  try {
+  return findingOf('authority', automatic, async () => {
     const { data } = await send(asking, settings.directoryUrl);
-    const isAcme = directorySchema.safeParse(data).success;
-    if (!isAcme) throw failureOf(settings, 'incomplete', 'it is no ACME directory');
-    return [{ check, state: 'pass', message: `${new URL(settings.directoryUrl).host} answers.` }];
-  } catch (error) {
-    return [failedFinding(check, error, automatic)];
-  }
+    if (directorySchema.safeParse(data).success)
+      return `${new URL(settings.directoryUrl).host} answers.`;
+    throw failureOf(settings, 'incomplete', 'it is no ACME directory');
+  });
 }
 
 /** `due`: if it is due. `asked`: the same, without the delay after failures. `anyway`: always. */

@@ -3,8 +3,8 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import { AppError, errorCodeOf, errorText } from '../domain/app-error.ts';
-import { type Finding, failedFinding } from '../domain/finding.ts';
+import { AppError, errorText, readFaultOf } from '../domain/app-error.ts';
+import { type Finding, findingOf } from '../domain/finding.ts';
 
 export interface CertificateFiles {
   cert: string;
@@ -66,14 +66,10 @@ export function checkKeyPair(
 }
 
 async function readPem(file: string, variable: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (cause) {
-    const code = errorCodeOf(cause);
-    const reason =
-      code === 'ENOENT' ? 'the file does not exist' : `the file cannot be read (${code})`;
-    throw new AppError('configuration', `${variable} is ${file}, but ${reason}.`, { cause });
-  }
+  return readFile(file, 'utf8').catch((cause: unknown) => {
+    const message = `${variable} is ${file}, but ${readFaultOf(cause)}.`;
+    throw new AppError('configuration', message, { cause });
+  });
 }
 
 function parsed<Value>(file: string, content: string, parse: () => Value): Value {
@@ -97,26 +93,20 @@ export function certificateFaults(
 }
 
 /** Checks the files for `earshot doctor`. */
-export async function checkCertificateFiles(
+export function checkCertificateFiles(
   files: CertificateFiles,
   expected: { host: string | undefined; nowUs: number },
 ): Promise<Finding[]> {
-  const check = 'certificate files';
   const advice =
     'Set EARSHOT_TLS_CERT and EARSHOT_TLS_KEY to the files of a valid certificate of a public authority and its key.';
-  try {
+  return findingOf('certificate files', advice, async () => {
     const loaded = await loadCertificateFiles(files);
     const [fault] = certificateFaults(loaded, expected);
-    if (fault !== undefined) {
-      return [
-        { check, state: 'fail', message: `The certificate in ${files.cert} ${fault}.`, advice },
-      ];
+    if (fault === undefined) {
+      return `Key and certificate match. Valid until ${loaded.notAfter.toISOString().slice(0, 10)}.`;
     }
-    const message = `Key and certificate match. Valid until ${loaded.notAfter.toISOString().slice(0, 10)}.`;
-    return [{ check, state: 'pass', message }];
-  } catch (error) {
-    return [failedFinding(check, error, advice)];
-  }
+    throw new AppError('configuration', `The certificate in ${files.cert} ${fault}.`);
+  });
 }
 
 /** Polling works with links, mounts and containers. */

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { errorCodeOf } from '../domain/app-error.ts';
-import { type Finding, failedFinding } from '../domain/finding.ts';
+import { type Finding, findingOf } from '../domain/finding.ts';
 import { jsonOf } from '../domain/text.ts';
 import { readOwnerOnly } from '../host/files.ts';
 import { type HandshakeOnly, type Listener, startListener } from '../http/listener.ts';
@@ -127,21 +127,15 @@ async function answerAt(url: string, ask: typeof fetch): Promise<string> {
 }
 
 /** Checks for `earshot doctor` that earshot can answer challenges: the port is free, or a receiver has it. */
-export async function checkChallenge(
-  place: ChallengePlace,
-  newId: () => string,
-): Promise<Finding[]> {
-  const check = 'challenge';
-  try {
+export function checkChallenge(place: ChallengePlace, newId: () => string): Promise<Finding[]> {
+  const advice = 'Set EARSHOT_ACME_HTTP_LISTEN to another address.';
+  return findingOf('challenge', advice, async () => {
     const end = await serveResponse(place, {
       token: `doctor-${newId()}`,
       text: newId(),
       alpn: null,
     });
     await end();
-    const message = `earshot can answer ${place.settings.challenge} challenges on this host.`;
-    return [{ check, state: 'pass', message }];
-  } catch (error) {
-    return [failedFinding(check, error, 'Set EARSHOT_ACME_HTTP_LISTEN to another address.')];
-  }
+    return `earshot can answer ${place.settings.challenge} challenges on this host.`;
+  });
 }

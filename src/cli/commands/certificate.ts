@@ -1,6 +1,6 @@
 /** `earshot certificate`: shows and renews the certificate of the endpoint. */
 
-import { type Config, loadConfig } from '../../config/config.ts';
+import { loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { wholeDays } from '../../domain/dates.ts';
 import { printable } from '../../domain/text.ts';
@@ -11,7 +11,6 @@ import { defineCommand, defineGroup } from '../command.ts';
 import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { painter, printJson, writeOut } from '../output.ts';
-import type { sharedRenewal } from '../shared-files.ts';
 
 const showCommand = defineCommand('show', {
   description: 'Show the certificate, the next renewal and the last failure.',
@@ -66,12 +65,20 @@ const lockWaitMs = 300_000;
 /** Rejects with the errors of `renew`. */
 async function renewCertificate(io: Io, { force }: { force?: true }): Promise<void> {
   const config = loadConfig(io, ['acme', 'dataDir', 'listen', 'sharedLog']);
-  const { acme: settings, dataDir, listen } = config;
+  const { acme: settings, dataDir, listen, sharedLog } = config;
   // The ACME client is large, and `--help` does not need it.
   const { renew } = await import('../../tls/acme.ts');
-  const { close, ...shared } = await openShared(config, io);
+  const { openConfiguredLog } = await import('../open-store.ts');
+  const { createFileSync, sharedRenewal } = await import('../shared-files.ts');
+  const log = sharedLog && (await openConfiguredLog({ sharedLog }, io, io.newId()));
+  const sync = log && createFileSync(dataDir, log.files);
+  const acquireLock = log?.acquireLease ?? createAcquireLock(dataDir);
+  const shared = sharedRenewal(acquireLock, sync, io.signal);
   const context = { ...io, ...shared, settings, dataDir, listen, lockWaitMs };
-  const renewed = await renew(context, force ? 'anyway' : 'asked').finally(close);
+  const renewed = await renew(context, force ? 'anyway' : 'asked').finally(async () => {
+    await sync?.();
+    await log?.close();
+  });
   const { certificate, due } = renewalStatus(dataDir, settings);
   const day = (ms = 0) => new Date(ms).toISOString().slice(0, 10);
   const until = `valid until ${day(certificate?.notAfter.getTime())}`;
@@ -80,23 +87,6 @@ async function renewCertificate(io: Io, { force }: { force?: true }): Promise<vo
       ? `New certificate, ${until}. A running receiver loads it within ten seconds.\n`
       : `The certificate is ${until}; automatic renewal on ${day((due?.atUs ?? 0) / 1000)}. To renew it now, add --force.\n`,
   );
-}
-
-/** Returns the lock for orders: of the data directory or, with a shared log, of all receivers. */
-async function openShared(
-  { dataDir, sharedLog }: Pick<Config, 'dataDir' | 'sharedLog'>,
-  io: Io,
-): Promise<ReturnType<typeof sharedRenewal> & { close(): Promise<void> }> {
-  const nothing = async () => undefined;
-  if (sharedLog === null) {
-    return { acquireLock: createAcquireLock(dataDir), published: nothing, close: nothing };
-  }
-  const { openConfiguredLog } = await import('../open-store.ts');
-  const files = await import('../shared-files.ts');
-  const log = await openConfiguredLog({ sharedLog }, io, io.newId());
-  const sync = files.createFileSync(dataDir, log.files);
-  const close = () => sync().then(log.close);
-  return { ...files.sharedRenewal(log.acquireLease, sync, io.signal), close };
 }
 
 /** Shows the known fields; then rejects with `not_found` if there is no certificate. */

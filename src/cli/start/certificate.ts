@@ -123,15 +123,12 @@ function startRenewal(
   const { dataDir, listen, intervalMs } = settings;
   let listener: Listener | null = null;
   const run = async (signal: AbortSignal) => {
-    const isShared = syncFiles !== null;
-    if (isShared && settings.challenge === 'http-01') {
+    if (syncFiles !== null && settings.challenge === 'http-01') {
       listener ??= await startChallengeListener(dataDir, settings);
     }
-    const locking = isShared
-      ? sharedRenewal(acquireLock, syncFiles, signal)
-      : { acquireLock, published: async () => undefined };
+    const shared = sharedRenewal(acquireLock, syncFiles, signal);
     const own = { nowUs, random, fetch: ask, lockWaitMs: 0, signal };
-    await renewIfDue({ settings, dataDir, listen, ...locking, ...own });
+    await renewIfDue({ settings, dataDir, listen, ...shared, ...own });
   };
   const every = { firstMs: 0, intervalMs, retryMs: 6 * intervalMs, retryMsMax: 6 * 3_600_000 };
   const failed = 'failed to order certificate';

@@ -147,9 +147,8 @@ describe('a paused account', () => {
     const body = { type: 'urn:ietf:params:acme:error:rateLimited', detail: `Visit: ${link}` };
     authority.break('newOrder', (answer) => ({ ...answer, status: 429, body }));
     const program = openProgram(authority);
-    await expect(program.check()).rejects.toThrow(
-      `Only a person can resume the account: open ${link}`,
-    );
+    const advice = `Only a person can resume the account: open ${link}`;
+    await expect(program.check()).rejects.toMatchObject({ advice });
     const { lastFailure, nextAttemptAtUs } = program.state();
     expect(lastFailure?.link).toBe(link);
     expect(nextAttemptAtUs).toBe(program.clock.us + 360 * minuteUs);

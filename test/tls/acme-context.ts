@@ -29,7 +29,7 @@ export interface ProgramOptions extends Partial<AcmeSettings> {
   clock?: { us: number };
 }
 
-export function settingsFor(authority: Authority, changed: Partial<AcmeSettings>): AcmeSettings {
+function settingsFor(authority: Authority, changed: Partial<AcmeSettings>): AcmeSettings {
   return {
     ...{ directoryUrl: authority.directoryUrl, extraCaPem: authority.caPem, host },
     ...{ challenge: 'http-01', email: undefined, eab: undefined },

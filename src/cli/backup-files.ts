@@ -10,7 +10,7 @@ import { readOwnerOnly } from '../host/files.ts';
 import type { BackupFile } from '../store/backups/backup-format.ts';
 import type { BackupProgress } from '../store/backups/backup-target.ts';
 import { type BackupOptions, type MadeBackup, makeBackup } from '../store/backups/make-backup.ts';
-import { acmeFolderName } from '../tls/acme/state.ts';
+import { acmeFolderName, acmeKeptFiles } from '../tls/acme-state.ts';
 import type { Io } from './io.ts';
 import { createProgressLine, whole } from './output.ts';
 
@@ -83,15 +83,13 @@ export function removeOldBackups(
   return old;
 }
 
-const inAcmeFolder = new RegExp(`^${acmeFolderName}/[a-z0-9][a-z0-9-]*\\.json$`);
-
 /**
  * True for a file that belongs into a backup: the endpoint credentials, which the catalogue has; the certificate with
- * its key, and the ACME accounts, whose number is limited. The session of the catalogue account is left out: it expires
+ * its key, and the ACME account. The session of the catalogue account is left out: it expires
  * within an hour.
  */
 export function isKeptFile(path: string): boolean {
-  return path === credentialsFileName || inAcmeFolder.test(path);
+  return path === credentialsFileName || acmeKeptFiles.includes(path);
 }
 
 /** Reads the existing files. Throws `configuration` for a file that is unreadable, or readable by other users. */

@@ -1,6 +1,6 @@
 /** Files of the data directory that all receivers of a shared log have: the database has the newest version. */
 import { hash } from 'node:crypto';
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   type CredentialPairs,
@@ -14,15 +14,11 @@ import { type Job, startJob } from '../domain/job.ts';
 import type { Logger } from '../domain/ports.ts';
 import { nodeSilentMs, type SharedFiles, type SharedLog } from '../domain/shared-log.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
-import { acmeFolders } from '../tls/acme/state.ts';
+import { acmeKeptFiles, challengePath } from '../tls/acme-state.ts';
 import { type Io, pause } from './io.ts';
 
-/** Names of shared files: others in the database are ignored. */
-const sharedNames =
-  /^(endpoint-credentials\.json|acme\/[\w-]+\.json|acme\/challenges\/[\w-]+(\.json)?)$/;
-
-/** Files that an order removes; the others are never removed. */
-const removedNames = /^acme\/(order\.json|challenges\/.*)$/;
+/** Files that are copied; others in the database are ignored. */
+const sharedNames = [credentialsFileName, ...acmeKeptFiles, challengePath];
 
 /** Copies changed files between the data directory and the database, in both directions. */
 export type FileSync = () => Promise<void>;
@@ -41,8 +37,7 @@ export function createFileSync(dataDir: string, files: SharedFiles): FileSync {
   const known = new Map<string, Copied>();
   const copy = async () => {
     const versions = await files.versions();
-    const names = [...versions.keys(), ...namesIn(dataDir), ...known.keys()];
-    for (const name of new Set(names.filter((one) => sharedNames.test(one)))) {
+    for (const name of sharedNames) {
       const path = join(dataDir, name);
       const own = readOwnerOnly(path);
       const version = versions.get(name);
@@ -52,7 +47,7 @@ export function createFileSync(dataDir: string, files: SharedFiles): FileSync {
         if (text === null) rmSync(path, { force: true });
         else if (text !== own) await writeOwnerOnly(path, text);
         known.set(name, { version, text });
-      } else if (own === null && last?.text != null && !removedNames.test(name)) {
+      } else if (own === null && last?.text != null && name !== challengePath) {
         // Deleted by mistake on this machine.
         await writeOwnerOnly(path, last.text);
       } else if (own !== (last?.text ?? null)) {
@@ -65,16 +60,6 @@ export function createFileSync(dataDir: string, files: SharedFiles): FileSync {
     copying = copying.then(copy, copy);
     return copying;
   };
-}
-
-/** Returns the shared files of a data directory. */
-function namesIn(dataDir: string): string[] {
-  const filesOf = (folder: string) =>
-    readdirSync(join(dataDir, folder), { withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map(({ name }) => join(folder, name));
-  const folders = acmeFolders.filter((folder) => existsSync(join(dataDir, folder)));
-  return [credentialsFileName, ...folders.flatMap(filesOf)];
 }
 
 const intervalMs = 1_000;
@@ -91,12 +76,16 @@ export function startFileSync(
 /** Longer than two rounds of the other receivers. */
 const othersMs = 2_500;
 
-/** Parts of the certificate renewal of several receivers: one orders, and all answer its challenges. */
+/**
+ * Parts of a certificate renewal. With a shared log, one receiver orders, and all answer its challenges; `sync` is null
+ * without one.
+ */
 export function sharedRenewal(
   acquireLock: AcquireLock,
-  sync: FileSync,
+  sync: FileSync | null,
   signal: AbortSignal,
 ): { acquireLock: AcquireLock; published: () => Promise<void> } {
+  if (sync === null) return { acquireLock, published: async () => undefined };
   return {
     acquireLock: async (name, options) => {
       const release = await acquireLock(name, options);

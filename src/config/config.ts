@@ -38,10 +38,7 @@ const sections = {
   health: readHealth,
   tls: (reader: Reader) => readTls(reader),
   servedTls: readServedTls,
-  acme: (reader: Reader) => readOwnAcme(reader, 'needed'),
-  /** The same, before the user agrees to the terms of the authority. */
-  acmeTrial: (reader: Reader) => readOwnAcme(reader, 'asked'),
-  acmeAgreed: ({ value }: Reader) => value('EARSHOT_ACME_AGREE') === 'yes',
+  acme: readOwnAcme,
   /** PEM file of additional authorities for probes of our own endpoint. */
   probeCa: ({ value }: Reader) => value('EARSHOT_PROBE_CA'),
   catalogueUrl: ({ value }: Reader) => value('EARSHOT_CATALOGUE_URL'),

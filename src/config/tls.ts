@@ -50,10 +50,10 @@ export function readTls(reader: Reader, agreement: Agreement = 'needed') {
  * Reads the settings for commands that order certificates. Throws `configuration` when earshot does not manage the
  * certificate.
  */
-export function readOwnAcme(reader: Reader, agreement: Agreement) {
+export function readOwnAcme(reader: Reader) {
   const tls = reader.value('EARSHOT_TLS');
   reader.failed(...acmeNames);
-  if (tls === 'acme' || reader.failed('EARSHOT_TLS')) return readAcme(reader, agreement);
+  if (tls === 'acme' || reader.failed('EARSHOT_TLS')) return readAcme(reader, 'needed');
   throw new AppError(
     'configuration',
     `EARSHOT_TLS is ${tls}: earshot does not manage the certificate. Renew the certificate with the tool that issued it. For automatic renewal, set EARSHOT_TLS=acme.`,
@@ -95,7 +95,7 @@ function readAcme(reader: Reader, agreement: Agreement) {
   if (!isAgreed && !failed('EARSHOT_ACME_AGREE')) {
     report(
       'EARSHOT_ACME_AGREE',
-      'EARSHOT_TLS=acme needs your agreement to the terms of service of the authority. `earshot certificate test` prints their URL. To agree, set EARSHOT_ACME_AGREE=yes.',
+      'EARSHOT_TLS=acme needs your agreement to the terms of service of the authority: https://letsencrypt.org/repository for the default. To agree, set EARSHOT_ACME_AGREE=yes.',
     );
   }
   const keyId = value('EARSHOT_ACME_EAB_KEY_ID');

@@ -182,7 +182,7 @@ export const variables = {
   EARSHOT_ACME_AGREE: {
     schema: z.literal('yes', 'must be yes, to agree to the terms of the authority'),
     description:
-      '`yes`: you agree to the terms of service of the authority. `earshot certificate test` prints the URL of the terms.',
+      '`yes`: you agree to the terms of service of the authority. For the default authority: https://letsencrypt.org/repository.',
     example: 'yes',
   },
   EARSHOT_ACME_CHALLENGE: {

@@ -29,3 +29,16 @@ export function failedFinding(check: string, error: unknown, advice: string): Fi
   const message = [error.message, ...error.details].join(' ');
   return { check, state: 'fail', message, advice: error.advice ?? advice };
 }
+
+/** Runs a check with one finding: `pass` with the returned message, or `fail` with the error, as `failedFinding`. */
+export async function findingOf(
+  check: string,
+  advice: string,
+  run: () => Promise<string>,
+): Promise<Finding[]> {
+  try {
+    return [{ check, state: 'pass', message: await run() }];
+  } catch (error) {
+    return [failedFinding(check, error, advice)];
+  }
+}

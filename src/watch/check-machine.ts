@@ -21,9 +21,9 @@ import {
 type Active = Pick<Situation, 'active' | 'nowUs'>;
 
 /**
- * Share of the lifetime at which the alert is raised: a sixth, as automatic renewal starts at a third (decision 14).
+ * Share of the lifetime at which the alert is raised: a fifth, as automatic renewal starts at a third (decision 14).
  */
-const lifetimeShare = 6;
+const lifetimeShare = 5;
 
 /** Limits for long-lived certificates; short-lived ones are renewed within days. */
 const longLivedUs = 30 * dayUs;

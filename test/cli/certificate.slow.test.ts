@@ -1,6 +1,5 @@
 /** `earshot certificate` against Pebble, as a user types it, including common mistakes. */
-import { X509Certificate } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -40,45 +39,31 @@ async function openContext(options: PebbleOptions = {}) {
 }
 
 describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
-  it('tests, issues and shows a certificate, and does not replace a valid one', {
+  it('issues and shows a certificate, and does not replace a valid one', {
     timeout: 60_000,
   }, async () => {
     const { certificate, pebble } = await openContext({ validitySeconds: 90 * 86_400 });
-    const tested = await expectEnd(certificate('test'), 0);
-    expect(tested.out).toMatch(/validated earshot\.example\.org with http-01\. No cert/);
     await expectEnd(certificate('show'), 1, /There is no certificate yet.*certificate renew/);
     expect(await certificate('renew')).toMatchObject({ code: 0 });
     const shown = await printedJson(certificate('show --json'));
     expect(shown).toMatchObject({
       source: 'acme',
       names: ['earshot.example.org'],
-      keyType: 'EC P-256',
       daysLeft: 89,
-      chainLength: 2,
+      shareLeft: 99,
       authority: pebble.directoryUrl,
-      renewsBecause: 'share',
+      renewsBecause: 'lifetime',
       failures: 0,
       lastFailure: null,
-      issuedLastDay: 1,
+      resumeLink: null,
     });
     const again = await certificate('renew');
     expect(again.err).toMatch(/valid until .*automatic renewal on .*--force/);
-    const pem = (await certificate('show --pem')).out;
-    expect(new X509Certificate(pem).serialNumber).toBe(shown.serialNumber);
-    expect(pem).not.toContain('PRIVATE KEY');
     expect(await certificate('renew --force')).toMatchObject({ code: 0 });
-    expect(new X509Certificate((await certificate('show --pem')).out).serialNumber).not.toBe(
-      shown.serialNumber,
-    );
-  });
-
-  it('reports a certificate that does not match the settings', async () => {
-    const { certificate } = await openContext();
-    await certificate('renew');
+    const renewed = await printedJson(certificate('show --json'));
+    expect(renewed.serialNumber).not.toBe(shown.serialNumber);
     const moved = { EARSHOT_PUBLIC_URL: 'https://new.example.org' };
-    const { out, err } = await expectEnd(certificate('show', moved), 0);
-    expect(out).not.toMatch(/^renews at/m);
-    expect(err).toMatch(/does not match the settings \(host new\.example\.org/);
+    expect((await certificate('show', moved)).out).not.toMatch(/^renews at/m);
   });
 
   it('stops waiting for another program on request', { timeout: 30_000 }, async () => {
@@ -86,16 +71,10 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
     const release = await createAcquireLock(env.EARSHOT_DATA_DIR)('certificate', { waitMs: 0 });
     onTestFinished(release);
     const waiting = startCommand('certificate renew', { env, nowUs });
-    await expect.poll(waiting.err).toMatch(/waiting for another process that is ordering/);
+    await expect.poll(() => existsSync(join(env.EARSHOT_DATA_DIR, 'certificate.lock'))).toBe(true);
     waiting.stop();
-    await expectEnd(waiting.ended, 1, /Interrupted\./);
+    expect((await waiting.ended).code).toBeGreaterThan(0);
     expect(await certificate('show')).toMatchObject({ code: 1 });
-  });
-
-  it('prints only PEM with --pem, which cannot be combined with --json', async () => {
-    const { certificate } = await openContext();
-    expect(await certificate('show --pem')).toMatchObject({ code: 1, out: '' });
-    expect(await certificate('show --pem --json')).toMatchObject({ code: 2 });
   });
 
   it('prints aligned lines for people', { timeout: 30_000 }, async () => {
@@ -107,7 +86,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
       .split('\n')
       .map((line) => line.search(/(?<= {2})\S/));
     expect(new Set(columns).size).toBe(1);
-    expect(out).toMatch(/^for +earshot\.example\.org$/m);
+    expect(out).toMatch(/^names +earshot\.example\.org$/m);
   });
 
   it('gets a certificate by tls-alpn-01 on the public port', { timeout: 30_000 }, async () => {
@@ -119,29 +98,22 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', () => {
     expect(await certificate('renew', changed)).toMatchObject({ code: 0 });
   });
 
-  it('shows the terms of service before they are accepted, and orders nothing', async () => {
+  it('orders nothing without the agreement to the terms', async () => {
     const { certificate } = await openContext();
-    const asked = await expectEnd(certificate('test', { EARSHOT_ACME_AGREE: '' }), 2);
-    expect(asked.err).toMatch(/Terms of service: data:.*\n.*set EARSHOT_ACME_AGREE=yes/);
-    const refused = await certificate('renew', { EARSHOT_ACME_AGREE: '' });
-    expect(refused).toMatchObject({ code: 2 });
+    await expectEnd(certificate('renew', { EARSHOT_ACME_AGREE: '' }), 2, /EARSHOT_ACME_AGREE=yes/);
   });
 });
 
 describe.skipIf(!hasPebble)('a mistake with earshot certificate (Pebble)', () => {
   it.each([
     ['files', { EARSHOT_TLS: '' }, /EARSHOT_TLS is files: .*EARSHOT_TLS=acme/],
-    ['an unknown root', { EARSHOT_ACME_CA: '' }, /cannot be reached.*EARSHOT_ACME_CA/],
+    ['an unknown root', { EARSHOT_ACME_CA: '' }, /unreachable: .*EARSHOT_ACME_CA/],
     [
       'no directory',
       { EARSHOT_ACME_DIRECTORY: 'https://localhost:1/dir' },
-      /cannot be reached.*refused/,
+      /unreachable: .*refused/,
     ],
-    [
-      'another port',
-      { EARSHOT_ACME_HTTP_LISTEN: '127.0.0.1:0' },
-      /port 80 of earshot\.example\.org/,
-    ],
+    ['another port', { EARSHOT_ACME_HTTP_LISTEN: '127.0.0.1:0' }, /open port 80/],
   ])('%s: says what to fix', { timeout: 30_000 }, async (_title, changed, words) => {
     const { certificate } = await openContext();
     const { code, err } = await certificate('renew', changed);
@@ -154,7 +126,7 @@ describe.skipIf(!hasPebble)('a mistake with earshot certificate (Pebble)', () =>
     const { certificate, pebble } = await openContext();
     const page = `https://localhost:${pebble.ports.management}/roots/0`;
     const { err } = await expectEnd(certificate('renew', { EARSHOT_ACME_DIRECTORY: page }), 1);
-    expect(err).toMatch(/is not valid ACME.*EARSHOT_ACME_DIRECTORY/);
+    expect(err).toMatch(/EARSHOT_ACME_DIRECTORY must be the URL of an ACME directory/);
   });
 
   it('a port in use by another program: says so', { timeout: 30_000 }, async () => {

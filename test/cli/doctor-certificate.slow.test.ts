@@ -1,10 +1,10 @@
 /** The doctor's findings about a certificate that earshot manages, against Pebble. */
-import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../helpers/free-ports.ts';
-import { hasPebble, leaveAccount, type PebbleOptions, startPebble } from '../helpers/pebble.ts';
+import { hasPebble, type PebbleOptions, startPebble } from '../helpers/pebble.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runCommand } from './fake-io.ts';
 
@@ -52,11 +52,13 @@ const closedPort = async (): Promise<Record<string, string>> => {
 };
 
 describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => {
-  it('reports each state of a certificate, from none to overdue', { timeout: 60_000 }, async () => {
-    const { run, finding } = await openContext();
+  it('reports each state of a certificate, from none to a failed renewal', {
+    timeout: 60_000,
+  }, async () => {
+    const { run, finding, pebble } = await openContext();
     expect(await finding('renewal')).toMatchObject({
       state: 'warn',
-      message: expect.stringMatching(/no certificate yet, and none was ordered/),
+      message: expect.stringMatching(/no certificate of this authority for localhost yet/),
       advice: expect.stringMatching(/earshot start/),
     });
     expect(await finding('authority')).toMatchObject({ state: 'pass' });
@@ -64,38 +66,18 @@ describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => 
     expect(await run(['certificate', 'renew'])).toMatchObject({ code: 0 });
     expect(await finding('renewal')).toMatchObject({
       state: 'pass',
-      message: expect.stringMatching(/^Last renewal: .* Next renewal: /),
+      message: expect.stringMatching(/^Next renewal: /),
     });
-    const moved = { EARSHOT_PUBLIC_URL: 'https://new.example.org' };
-    expect(await finding('renewal', moved)).toMatchObject({
-      state: 'warn',
-      message: expect.stringMatching(/not for new\.example\.org/),
-    });
-    expect(await finding('renewal', {}, 70 * dayUs)).toMatchObject({
-      state: 'warn',
-      message: expect.stringMatching(/renewal was due on .* no attempt/),
-    });
-    expect(await finding('renewal', {}, 85 * dayUs)).toMatchObject({ state: 'fail' });
-  });
-
-  it('reports the last error and the time of the next attempt', { timeout: 60_000 }, async () => {
-    const { run, finding, pebble, env } = await openContext();
-    await run(['certificate', 'renew']);
-    leaveAccount(env.EARSHOT_DATA_DIR);
-    await pebble.setAddress('127.0.0.9');
+    await pebble.stop();
     expect(await run(['certificate', 'renew', '--force'])).toMatchObject({ code: 1 });
     const failed = await finding('renewal');
     expect(failed).toMatchObject({ state: 'warn' });
-    expect(failed?.message).toMatch(
-      /^The last attempt failed\. .*port 80 of localhost.* Next attempt: 20/,
-    );
+    expect(failed?.message).toMatch(/^The last attempt failed\. .*unreachable/);
     expect(await finding('renewal', {}, 85 * dayUs)).toMatchObject({ state: 'fail' });
   });
 
-  it('reports when another program answers the challenge, or none can', {
-    timeout: 60_000,
-  }, async () => {
-    const { finding, env } = await openContext();
+  it('reports when another program has the port', { timeout: 60_000 }, async () => {
+    const { finding } = await openContext();
     const port = await freePort();
     const other = createServer((_request, response) => response.end('hello'));
     await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve));
@@ -103,31 +85,16 @@ describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => 
     const taken = await finding('challenge', { EARSHOT_ACME_HTTP_LISTEN: `127.0.0.1:${port}` });
     expect(taken).toMatchObject({ state: 'fail' });
     expect(`${taken?.message} ${taken?.advice}`).toMatch(/another program uses this port/);
-    // The listener is on 127.0.0.2, and the name resolves to 127.0.0.1.
-    const elsewhere = await finding('challenge', {
-      EARSHOT_ACME_HTTP_LISTEN: `127.0.0.2:${port}`,
-    });
-    expect(elsewhere).toMatchObject({ state: 'fail' });
-    expect(elsewhere?.message).toMatch(/Another server answers on port .* of localhost/);
-    const closed = await finding('challenge', {
-      EARSHOT_ACME_HTTP_LISTEN: env.EARSHOT_ACME_HTTP_LISTEN.replace('.1:', '.2:'),
-    });
-    expect(closed?.message).toMatch(/The test of port .* failed: .*refused/);
-    expect(closed?.advice).toMatch(/A and AAAA records .* certificate test/);
   });
 
-  it('reports that the authority is unreachable, or requires a key', {
+  it('reports that the authority is unreachable', {
     timeout: 60_000,
   }, async () => {
-    const { finding } = await openContext({
-      eabKeys: { 'kid-1': 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajV' },
-    });
-    const bound = await finding('authority');
-    expect(bound).toMatchObject({ state: 'fail', advice: expect.stringMatching(/EAB_KEY_ID/) });
+    const { finding } = await openContext();
     const down = await finding('authority', await closedPort());
     expect(down).toMatchObject({
       state: 'fail',
-      message: expect.stringMatching(/cannot be reached/),
+      message: expect.stringMatching(/unreachable/),
     });
     const unknown = await finding('authority', { EARSHOT_ACME_CA: '' });
     expect(`${unknown?.message} ${unknown?.advice}`).toMatch(/EARSHOT_ACME_CA/);
@@ -141,8 +108,7 @@ describe.skipIf(!hasPebble)('the doctor, with EARSHOT_TLS=acme (Pebble)', () => 
     await finding('challenge');
     const folder = join(env.EARSHOT_DATA_DIR, 'acme');
     const saved = join(folder, 'certificate.json');
-    const challenges = join(folder, 'challenges');
-    expect(existsSync(challenges) ? readdirSync(challenges) : []).toEqual([]);
+    expect(readdirSync(folder).toSorted()).toEqual(['certificate.json', 'state.json']);
     chmodSync(saved, 0o644);
     expect(await finding('owner-only files')).toMatchObject({ state: 'fail' });
     expect(await finding('renewal')).toMatchObject({

@@ -8,7 +8,7 @@ import { serveStatus } from '../../src/cli/start/serve.ts';
 import { watchProbes } from '../../src/cli/start/watch-probes.ts';
 import type { UnreadyReason } from '../../src/console/app.ts';
 import { AppError } from '../../src/domain/app-error.ts';
-import { openAcmeFolder, stateFor, withState } from '../../src/tls/acme/state.ts';
+import { readState, writeState } from '../../src/tls/acme-state.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
@@ -151,19 +151,15 @@ it('contains the results of the attempts for a first certificate', async () => {
     ...{ httpListen: { host: '127.0.0.1', port: 1 }, extraCaPem: undefined, eab: undefined },
   };
   const intake = { checkWritable: async () => undefined };
-  const { certificate } = watchProbes({ dataDir, tls }, intake, { nowUs: () => atUs });
+  const { certificate } = watchProbes({ dataDir, tls }, intake);
   const untried = { lastAttemptAtUs: null, lastSuccessAtUs: null, lastFailure: null };
   expect(await certificate()).toEqual({ notAfterUs: null, lifetimeUs: null, ...untried });
-  const folder = openAcmeFolder(dataDir);
-  const failed = {
-    ...stateFor(order, null),
-    ...{ failures: 1, lastAttemptAtUs: atUs },
-    lastFailure: { atUs, message: 'No such name.', isProof: true },
-  };
-  await folder.writeState(withState(failed, null));
+  const lastFailure = { message: 'No such name.', advice: 'Correct it.', link: null };
+  const failed = { failures: 1, lastAttemptAtUs: atUs, lastFailure };
+  await writeState(dataDir, { ...readState(dataDir, order), ...failed });
   expect(await certificate()).toMatchObject({
     notAfterUs: null,
     lastAttemptAtUs: atUs,
-    lastFailure: 'No such name.',
+    lastFailure: 'No such name. Correct it.',
   });
 });

@@ -69,7 +69,7 @@ describe('a composed receiver', () => {
     const warnings = lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
     expect(warnings).toEqual([
       'certificate has expired; the catalogue will reject it',
-      'certificate is not valid for the host in EARSHOT_PUBLIC_URL',
+      'certificate is not valid for the host elsewhere.example; the catalogue will reject it',
     ]);
   });
 

@@ -180,16 +180,6 @@ describe('the configuration of `earshot certificate`', () => {
     expect(Object.isFrozen(config.acme)).toBe(true);
   });
 
-  it('may lack the agreement, but nothing else', () => {
-    const { EARSHOT_ACME_AGREE: _, ...rest } = acme;
-    const read = (env: Env) =>
-      loadConfig(environment({ ...rest, ...env }), ['acmeTrial', 'acmeAgreed']);
-    expect(read({})).toMatchObject({ acmeTrial: acmeConfig, acmeAgreed: false });
-    expect(read({ EARSHOT_ACME_AGREE: 'yes' })).toMatchObject({ acmeAgreed: true });
-    expect(refusalOf(() => read({ EARSHOT_ACME_AGREE: 'no' })).details).toHaveLength(1);
-    expect(refusalOf(() => read({ EARSHOT_PUBLIC_URL: undefined })).details).toHaveLength(1);
-  });
-
   it.each([
     ['files', 'files'],
     ['off', 'off'],

@@ -1,13 +1,10 @@
 /** First certificate and renewal with Caddy, an ACME server as strict as a public one. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { createAcquireLock } from '../../src/store/engine/locks.ts';
-import { createChallengeListener } from '../../src/tls/acme/challenge.ts';
-import { openAcmeContext } from '../../src/tls/acme/order.ts';
-import { renew } from '../../src/tls/acme/renew.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { openProgram } from '../tls/acme-context.ts';
 import { canListen, hasCaddy, startCaddyAuthority } from './certificate-caddy.ts';
 import { savedSerial, shownSerial } from './certificate-context.ts';
 import { ended } from './certificate-kill.ts';
@@ -64,37 +61,16 @@ describe.skipIf(!canRun)('Caddy as authority (needs caddy, and ports 80 and 443)
     await expect.poll(() => shownSerial(port, root), issued).not.toBeNull();
     await expect.poll(() => savedSerial(dataDir)).not.toBeNull();
     await ended(child);
-    let clockAheadUs = 0;
-    const listener = createChallengeListener({ host: '127.0.0.1', port: 80 }, null);
-    const context = openAcmeContext({
-      settings: {
-        directoryUrl: authority.directoryUrl,
-        host: 'localhost',
-        challenge: 'http-01',
-        email: undefined,
-        extraCaPem: root,
-        eab: undefined,
-      },
-      dataDir,
-      openListener: (challenges) => listener.open(challenges),
-      log: { error: () => undefined },
-      nowUs: () => Date.now() * 1000 + clockAheadUs,
-      random: () => 0,
-      signal: new AbortController().signal,
-    });
-    const acquireLock = createAcquireLock(dataDir);
-    const check = () =>
-      renew(context, { when: 'due', acquireLock, lockWaitMs: 0, onIssued: () => undefined });
-    try {
-      clockAheadUs = 5.5 * hourUs;
-      expect(await check()).toMatchObject({ outcome: 'current' });
-      clockAheadUs = 6.1 * hourUs;
-      const before = savedSerial(dataDir);
-      const renewal = await check();
-      expect(renewal).toMatchObject({ outcome: 'renewed' });
-      expect(savedSerial(dataDir)).not.toBe(before);
-    } finally {
-      await listener.close();
-    }
+    const { directoryUrl } = authority;
+    const httpListen = { host: '127.0.0.1', port: 80 };
+    const settings = { host: 'localhost', httpListen, dataDir };
+    const program = openProgram({ directoryUrl, caPem: root }, settings);
+    program.clock.us += 5.5 * hourUs;
+    expect(await program.check()).toBeNull();
+    program.clock.us += 0.6 * hourUs;
+    const before = savedSerial(dataDir);
+    const renewed = await program.check();
+    expect(renewed?.serialNumber).not.toBe(before);
+    expect(savedSerial(dataDir)).toBe(renewed?.serialNumber);
   }, 60_000);
 });

@@ -3,17 +3,9 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
-import Sqlite from 'better-sqlite3';
-import { databaseFileName } from '../../src/store/engine/database.ts';
-import { notification } from '../helpers/deliveries.ts';
 import { type Pebble, startPebble } from '../helpers/pebble.ts';
-import { sendRequest } from '../helpers/send-request.ts';
 import { type SpawnedCommand, spawnCommand } from '../helpers/spawned-command.ts';
-import {
-  createReceiverContext,
-  credentials,
-  type SpawnedReceiver,
-} from '../helpers/spawned-receiver.ts';
+import { createReceiverContext, type SpawnedReceiver } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type CertificateProxy, startCertificateProxy } from './certificate-proxy.ts';
 
@@ -92,25 +84,4 @@ export function savedSerial(dataDir: string): string | null {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
     throw error;
   }
-}
-
-/** The AckIds in a data directory whose receiver may be running. */
-export function storedAckIds(dataDir: string): string[] {
-  const database = new Sqlite(join(dataDir, databaseFileName), { readonly: true });
-  const ids = database.prepare('SELECT ack_id FROM notification').pluck().all() as string[];
-  database.close();
-  return ids;
-}
-
-/** Sends one notification over a new connection; returns the status. */
-export async function postNotification(
-  port: number,
-  root: string,
-  number: number,
-): Promise<number> {
-  const auth = `${credentials.username}:${credentials.password}`;
-  const target = { servername: 'localhost', port, ca: root, auth, agent: false } as const;
-  const body = JSON.stringify(notification(number, { padding: 'x'.repeat(4_500) }));
-  return (await sendRequest({ ...target, method: 'POST', path: '/notifications/named' }, body))
-    .status;
 }

@@ -19,8 +19,6 @@ export interface AcmeMoment {
 
 export interface CertificateProxy {
   directoryUrl: string;
-  /** The same authority with another host name, which makes it a different one for earshot. */
-  otherDirectoryUrl: string;
   /** PEM: root certificate of its HTTPS. */
   caPem: string;
   /** Counts successful requests of a step: 201 for created objects, otherwise 200. */
@@ -62,7 +60,6 @@ export async function startCertificateProxy(pebble: Pebble): Promise<Certificate
   const { port } = server.address() as AddressInfo;
   return {
     directoryUrl: `https://localhost:${port}/dir`,
-    otherDirectoryUrl: `https://127.0.0.1:${port}/dir`,
     caPem: authority.certificatePem,
     granted: (step) => {
       const status = step === 'sign-me-up' || step === 'order-plz' ? 201 : 200;

@@ -12,7 +12,7 @@ const steps = isComplete ? allSteps : allSteps.filter((_, i) => i % 2 === 0);
 const soonMs = 5_000;
 
 describe.skipIf(!hasPebble)('a first issue (needs pebble)', () => {
-  it('is interrupted by SIGTERM at each step, and continued by the next start', async () => {
+  it('is interrupted by SIGTERM at each step, and the next start orders again', async () => {
     const pebble = await startPebble();
     for (const step of steps) {
       const context = await openCertificateContext({ pebble });

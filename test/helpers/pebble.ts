@@ -3,7 +3,7 @@
  * loopback.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -101,17 +101,6 @@ export async function startPebble(options: PebbleOptions = {}): Promise<Pebble> 
     stop,
     start,
   };
-}
-
-/**
- * Makes the next order use another account. Pebble skips the proof once in a hundred orders for an
- * account that has proved the name, whatever its options.
- */
-export function leaveAccount(dataDir: string): void {
-  const folder = join(dataDir, 'acme');
-  for (const name of readdirSync(folder)) {
-    if (name.startsWith('account-')) rmSync(join(folder, name));
-  }
 }
 
 function configOf(folder: string, ports: PebblePorts, options: PebbleOptions) {

@@ -59,6 +59,8 @@ export interface StubAuthority {
   caPem: string;
   requests: StubRequest[];
   count(step: Step): number;
+  /** Number of requests that got no answer since the last call. */
+  silenced(): number;
   /** Lets the next `times` responses of a step fail (default: all); replaces an earlier fault. */
   break(step: Step, fault: Fault, times?: number): void;
   repair(step: Step): void;
@@ -76,6 +78,7 @@ export async function startStubAuthority(options: StubOptions): Promise<StubAuth
   const tls = await createCertificateAuthority({ now: Date.now });
   const own = await tls.issue({ hosts: ['localhost'] });
   const requests: StubRequest[] = [];
+  let silenced = 0;
   const faults = new Map<Step, { fault: Fault; left: number }>();
   const answerTo = await createAnswers(options);
   const server = createServer({ cert: own.certificatePem, key: own.keyPem });
@@ -86,7 +89,9 @@ export async function startStubAuthority(options: StubOptions): Promise<StubAuth
       const planned = faults.get(received.step);
       if (planned === undefined || planned.left <= 0) return send(response, correct);
       planned.left -= 1;
-      return send(response, planned.fault(correct));
+      const answer = planned.fault(correct);
+      if (answer === 'silence') silenced += 1;
+      return send(response, answer);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -99,6 +104,11 @@ export async function startStubAuthority(options: StubOptions): Promise<StubAuth
     caPem: tls.certificatePem,
     requests,
     count: (step) => requests.filter((request) => request.step === step).length,
+    silenced: () => {
+      const count = silenced;
+      silenced = 0;
+      return count;
+    },
     break: (step, fault, times = Number.POSITIVE_INFINITY) => {
       faults.set(step, { fault, left: times });
     },
@@ -141,7 +151,7 @@ async function createAnswers(options: StubOptions) {
       authorization: () => answer(authorizationOf(order, `${origin}/challenge/${number}`, options)),
       challenge: () => {
         order.status = 'ready';
-        return answer({ type: 'http-01', url: path, status: 'processing' });
+        return answer({ type: 'http-01', url: path, status: 'valid' });
       },
       finalize: async () => {
         order.chain = await issue(String(payload.csr));
@@ -167,7 +177,8 @@ function directoryOf(origin: string, { renewalInfo }: StubOptions) {
 function authorizationOf({ status }: Order, url: string, { token = 'token-1' }: StubOptions) {
   const isProved = status !== 'pending';
   const challenge = { type: 'http-01', url, token, status: isProved ? 'valid' : 'pending' };
-  return { status: isProved ? 'valid' : 'pending', challenges: [challenge] };
+  const identifier = { type: 'dns', value: 'earshot.example.org' };
+  return { status: isProved ? 'valid' : 'pending', identifier, challenges: [challenge] };
 }
 
 /** Signs requests for certificates: base64url in, PEM out. */

@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import { setInterval } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createFileSync } from '../../src/cli/shared-files.ts';
-import { openChallengeFolder, startChallengeListener } from '../../src/tls/acme/challenge.ts';
-import { openAcmeFolder } from '../../src/tls/acme/state.ts';
+import { readCertificate } from '../../src/tls/acme-state.ts';
+import { startChallengeListener } from '../../src/tls/challenge.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { hasPebble, startPebble } from '../helpers/pebble.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { servedSerial, startReceiver } from '../tls/acme/receiver-context.ts';
+import { startReceiver } from '../tls/acme-context.ts';
 import { createDatabase, hasPostgres, openLog, useServer } from './shared-log-context.ts';
 
 describe.runIf(hasPostgres && hasPebble)('the certificate of several receivers', () => {
@@ -28,23 +28,20 @@ describe.runIf(hasPostgres && hasPebble)('the certificate of several receivers',
       stop.abort();
       await syncing;
     });
-    const listen = { host: '127.0.0.1', port: pebble.ports.http };
-    const challenges = openChallengeFolder(other);
-    const listener = await startChallengeListener({ listen, challenges });
+    const listen = (port: number) => ({ httpListen: { host: '127.0.0.1', port } });
+    const listener = await startChallengeListener(other, listen(pebble.ports.http));
     onTestFinished(() => listener.close(0));
     const sharedLog = { urls: [url], needsStandby: false, nodeName: 'first' };
-    const first = await startReceiver(pebble, { sharedLog, httpPort: await freePort() });
-    await expect.poll(() => servedSerial(first.port), { timeout: 30_000 }).not.toBeNull();
-    const serial = await servedSerial(first.port);
-    await expect
-      .poll(async () => (await openAcmeFolder(other).readCertificate())?.cert ?? null)
-      .not.toBeNull();
+    const first = await startReceiver(pebble, { sharedLog, ...listen(await freePort()) });
+    await expect.poll(first.serial, { timeout: 30_000 }).not.toBeNull();
+    const serial = await first.serial();
+    await expect.poll(() => readCertificate(other)?.cert ?? null).not.toBeNull();
     // A receiver that starts later orders none.
     const next = join(temporaryDirectory(), 'data');
     await createFileSync(next, log.files)();
-    const httpPort = await freePort();
-    const second = await startReceiver(pebble, { sharedLog, httpPort, dataDir: next });
+    const where = { ...listen(await freePort()), dataDir: next };
+    const second = await startReceiver(pebble, { sharedLog, ...where });
     expect(second.receiver.hasCertificate).toBe(true);
-    expect(await servedSerial(second.port)).toBe(serial);
+    expect(await second.serial()).toBe(serial);
   });
 });

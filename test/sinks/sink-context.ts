@@ -8,8 +8,8 @@ import type { SinkDefinition } from '../../src/sinks/registry.ts';
 import { type RunningSinks, startSinks } from '../../src/sinks/run-sinks.ts';
 import type { SinkContext } from '../../src/sinks/target.ts';
 import { openStore } from '../../src/store/store.ts';
+import type { LogLine } from '../cli/recording-log.ts';
 import { collect, delivery, type MadeNotification, notification } from '../helpers/deliveries.ts';
-import type { LogLine } from '../helpers/order-at-stub.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { messageUrls } from './sink-definition.ts';
 

@@ -31,17 +31,17 @@ describe('a certificate', () => {
   });
 
   it('near its end is an alert, critical two days before, resolved by the renewal', async () => {
-    const { probe, run } = changeableProbe(certificate(15.1));
+    const { probe, run } = changeableProbe(certificate(18.1));
     const { check, sent, store } = await openContext({
       probes: { ...quiet, certificate: run },
     });
     expect(await check()).toEqual([]);
-    probe.result = certificate(14.9);
+    probe.result = certificate(17.9);
     const [alert] = await check();
     expect(alert).toMatchObject({ kind: 'certificate', subject: '', severity: 'warning' });
-    expect(alert?.cause).toContain('expires in 14 days');
+    expect(alert?.cause).toContain('expires in 17 days');
     expect(alert?.evidence[1]).toContain('The authority answered 500.');
-    probe.result = certificate(15.1);
+    probe.result = certificate(18.1);
     expect(await check()).toHaveLength(1);
     probe.result = certificate(1.9);
     expect(await check()).toMatchObject([{ severity: 'critical' }]);
@@ -52,11 +52,11 @@ describe('a certificate', () => {
   });
 
   it.each([
-    ['of 6 days', 1.1, 6, null],
-    ['of 6 days, with less than a day left', 0.9, 6, 'warning'],
+    ['of 6 days', 1.3, 6, null],
+    ['of 6 days, with a day left', 1.1, 6, 'warning'],
     ['of a year, with 40 days left', 40, 365, null],
     ['of a year, with 29 days left', 29, 365, 'warning'],
-    ['of 40 days, with 6.9 days left', 6.9, 40, 'warning'],
+    ['of 40 days, with 7.9 days left', 7.9, 40, 'warning'],
     ['that has ended', -1, 90, 'critical'],
   ])('%s is checked by its lifetime', async (_name, leftDays, lifetimeDays, severity) => {
     const { run } = changeableProbe(certificate(leftDays, lifetimeDays));
@@ -104,10 +104,9 @@ describe('a disk', () => {
   });
 
   it('is not checked when its file system reports no size', async () => {
-    const context = { nowUs: () => beginUs };
     const ports = { checkWritable: async () => undefined };
     const tls = { kind: 'off' } as const;
-    const probe = (dataDir: string) => watchProbes({ tls, dataDir }, ports, context).disk();
+    const probe = (dataDir: string) => watchProbes({ tls, dataDir }, ports).disk();
     expect(await probe('/proc')).toBeNull();
     const found = await probe(temporaryDirectory());
     expect(found?.totalBytes).toBeGreaterThan(found?.freeBytes ?? Number.POSITIVE_INFINITY);

@@ -150,7 +150,7 @@ async function sourcesOf(
   const tls = serve?.tls ?? { kind: 'off' };
   // No write probe: status changes nothing, and the receiver reports if it can write.
   const probes = {
-    ...watchProbes({ ...place, tls }, { checkWritable: async () => undefined }, io),
+    ...watchProbes({ ...place, tls }, { checkWritable: async () => undefined }),
     receivers: () => sharedReceivers(place, store, io),
   };
   const unset = async () => Promise.reject(new AppError('configuration', unreadable));

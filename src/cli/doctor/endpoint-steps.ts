@@ -21,14 +21,14 @@ import type { Finding } from '../../domain/finding.ts';
 import { defaultSubscriptionName, endpointOf } from '../../domain/subscription.ts';
 import { areAllOff, plainSummaryRule } from '../../domain/summaries.ts';
 import { probeProof } from '../../http/probe-proof.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
 import { createStoreChecks } from '../../store/store-checks.ts';
 import { createChatClient } from '../../summary/chat/chat-client.ts';
 import { checkInference } from '../../summary/inference-checks.ts';
-import { createChallengeListener } from '../../tls/acme/challenge.ts';
-import { checkAuthority, checkChallenge, checkRenewal } from '../../tls/acme/checks.ts';
-import { type AcmeContext, openAcmeContext } from '../../tls/acme/order.ts';
-import { acmeSecretFileNames } from '../../tls/acme/state.ts';
+import { checkAuthority } from '../../tls/acme.ts';
+import { acmeFolderName, acmeKeptFiles, checkRenewal } from '../../tls/acme-state.ts';
 import { checkCertificateFiles } from '../../tls/certificate.ts';
+import { checkChallenge } from '../../tls/challenge.ts';
 import { checkAlerts } from '../../watch/notify.ts';
 import type { Io } from '../io.ts';
 import { checkConfiguration, type DoctorSettings, fixInFile, needsOf, type Step } from './steps.ts';
@@ -127,7 +127,7 @@ function certificateSteps(settings: DoctorSettings, io: Io): Step[] {
       needs: needsOf(serve),
       run: async () =>
         serve?.tls.kind === 'files'
-          ? checkCertificateFiles({ files: serve.tls, host, nowUs: io.nowUs })
+          ? checkCertificateFiles(serve.tls, { host, nowUs: io.nowUs() })
           : [behindProxy],
     },
   ];
@@ -139,44 +139,32 @@ const behindProxy: Finding = {
   message: 'EARSHOT_TLS=off: the proxy provides the certificate.',
 };
 
-function acmeSteps(acme: AcmeConfig, { dataDir, probeWithExtra }: DoctorSettings, io: Io): Step[] {
-  // EARSHOT_PROBE_CA indicates a trial, whose authority may use another port than 80.
-  const port = probeWithExtra === null ? 80 : acme.httpListen.port;
-  const opened = <Value>(work: (context: AcmeContext) => Promise<Value>) =>
-    withContext({ acme, dataDir, io }, work);
+function acmeSteps(acme: AcmeConfig, { dataDir, serve }: DoctorSettings, io: Io): Step[] {
+  const listen = serve?.listen ?? acme.httpListen;
+  const place = { settings: acme, dataDir, listen, published: async () => undefined };
+  const acquireLock = createAcquireLock(dataDir);
+  const checking = async () => {
+    // An order has a response to serve.
+    const release = await acquireLock('certificate', { waitMs: 0 }).catch(() => null);
+    if (release === null) return [orderRunning];
+    return checkChallenge({ ...place, fetch: io.fetch }, io.newId).finally(release);
+  };
   return [
-    { name: 'renewal', needs: ['data directory'], run: () => opened(checkRenewal) },
-    { name: 'authority', needs: [], run: () => opened(checkAuthority) },
     {
-      name: 'challenge',
-      needs: ['data directory', 'name'],
-      run: () =>
-        opened((context) => checkChallenge(context, { port, fetch: io.fetch, newId: io.newId })),
+      name: 'renewal',
+      needs: ['data directory'],
+      run: async () => checkRenewal(dataDir, acme, io.nowUs()),
     },
+    { name: 'authority', needs: [], run: () => checkAuthority({ settings: acme, ...io }) },
+    { name: 'challenge', needs: ['data directory'], run: checking },
   ];
 }
 
-async function withContext<Value>(
-  { acme, dataDir, io }: { acme: AcmeConfig; dataDir: string; io: Io },
-  work: (context: AcmeContext) => Promise<Value>,
-): Promise<Value> {
-  const listener = createChallengeListener(acme.httpListen, io);
-  const { nowUs, random, signal } = io;
-  const context = openAcmeContext({
-    settings: acme,
-    dataDir,
-    openListener: (challenges) => listener.open(challenges),
-    log: { error: () => undefined },
-    nowUs,
-    random,
-    signal,
-  });
-  try {
-    return await work(context);
-  } finally {
-    await listener.close();
-  }
-}
+const orderRunning: Finding = {
+  check: 'challenge',
+  state: 'skipped',
+  message: 'Another earshot program is ordering a certificate.',
+};
 
 /** Timeout of one answer; short, because a person waits for it. */
 const timeoutMs = 30_000;
@@ -220,7 +208,8 @@ function withoutModel(hasRules: boolean): Finding {
 export function machineSteps(settings: DoctorSettings, io: Io): Step[] {
   const { dataDir, catalogueUrl, tokenUrl } = settings;
   const { nowUs, fetch } = io;
-  const secretFileNames = [credentialsFileName, sessionFileName, ...acmeSecretFileNames];
+  const ownNames = [credentialsFileName, sessionFileName];
+  const secretFileNames = [...ownNames, acmeFolderName, ...acmeKeptFiles];
   const place = { dataDir, diskReserveBytes: settings.serve?.diskReserveBytes };
   const isNode = settings.serve?.sharedLog != null;
   const store = createStoreChecks({ ...place, isNode, nowUs, secretFileNames });

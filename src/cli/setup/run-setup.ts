@@ -267,7 +267,7 @@ async function untilReady(io: Io): Promise<void> {
   throw new AppError(
     'unavailable',
     'The receiver has no certificate after 5 minutes. Nothing was registered.',
-    { advice: 'See the log above for the reason, and run `earshot certificate test`.' },
+    { advice: 'See the log above for the reason, and run `earshot certificate renew`.' },
   );
 }
 

@@ -230,7 +230,7 @@ export function serveStatus(
 ): Pick<ConsoleOptions, 'status' | 'comparisonOff'> & Pick<RunningReceiver, 'setBackgroundJobs'> {
   const { dataDir, index, tls } = config;
   const startedAtUs = nowUs();
-  const probes = watchProbes(config, store, { nowUs });
+  const probes = watchProbes(config, store);
   let backgroundJobs = noBackgroundJobs;
   const refusing = async (): Promise<string | null> => {
     const [reason] = await readiness();

@@ -5,17 +5,16 @@ import type { Intake } from '../../domain/ports.ts';
 import type { CertificateStatus } from '../../domain/status.ts';
 import { type DataPlace, diskSpace } from '../../store/engine/disk-limit.ts';
 import type { Store } from '../../store/store.ts';
-import { certificateFacts, loadCertificateFiles } from '../../tls/certificate.ts';
+import { lastFailureText, renewalStatus } from '../../tls/acme-state.ts';
+import { type LoadedCertificate, loadCertificateFiles } from '../../tls/certificate.ts';
 import type { Probes } from '../../watch/situation.ts';
-import type { Io } from '../io.ts';
 
 export function watchProbes(
   { tls, ...place }: DataPlace & { tls: TlsConfig },
   { checkWritable, node = null }: Pick<Intake, 'checkWritable'> & Partial<Pick<Store, 'node'>>,
-  { nowUs }: Pick<Io, 'nowUs'>,
 ): Probes & { certificate(): Promise<CertificateStatus | null> } {
   return {
-    certificate: () => certificateProbe(tls, place.dataDir, nowUs),
+    certificate: () => certificateProbe(tls, place.dataDir),
     disk: async () => diskSpace(place),
     receivers: async () => {
       return node === null ? null : { ownId: node.id, nodes: await node.log.nodes() };
@@ -34,30 +33,25 @@ export function watchProbes(
 
 const noRenewal = { lastAttemptAtUs: null, lastSuccessAtUs: null, lastFailure: null };
 
-/** Checks the certificate files, which the receiver reloads within minutes. Null behind a proxy. */
-async function certificateProbe(tls: TlsConfig, dataDir: string, nowUs: () => number) {
+/** Checks the files, not the served certificate: the receiver loads changed files within seconds. Null behind a proxy. */
+async function certificateProbe(
+  tls: TlsConfig,
+  dataDir: string,
+): Promise<CertificateStatus | null> {
   if (tls.kind === 'off') return null;
-  if (tls.kind === 'files') return probed((await loadCertificateFiles(tls)).cert, noRenewal);
-  const [{ lastFailureText, openAcmeFolder }, { renewalOutlook }] = await Promise.all([
-    import('../../tls/acme/state.ts'),
-    import('../../tls/acme/renewal-time.ts'),
-  ]);
-  const folder = openAcmeFolder(dataDir);
-  const { state } = await renewalOutlook(folder, tls, nowUs());
-  const certificate = await folder.readCertificate();
-  const { failures, lastAttemptAtUs, lastSuccessAtUs } = state;
-  // The state keeps the text of an earlier failure after a success.
-  const lastFailure = failures === 0 ? null : lastFailureText(state);
-  const renewal = { lastAttemptAtUs, lastSuccessAtUs, lastFailure };
-  if (certificate === null) return { notAfterUs: null, lifetimeUs: null, ...renewal };
-  return probed(certificate.cert, renewal);
+  if (tls.kind === 'files') return { ...timesOf(await loadCertificateFiles(tls)), ...noRenewal };
+  const { saved, state } = renewalStatus(dataDir, tls);
+  const { lastAttemptAtUs, lastSuccessAtUs } = state;
+  return {
+    ...timesOf(saved),
+    lastAttemptAtUs,
+    lastSuccessAtUs,
+    lastFailure: lastFailureText(state),
+  };
 }
 
-function probed(
-  chainPem: string,
-  renewal: Omit<CertificateStatus, 'notAfterUs' | 'lifetimeUs'>,
-): CertificateStatus {
-  const { validFrom, validTo } = certificateFacts(chainPem);
-  const [fromUs, notAfterUs] = [validFrom.getTime() * 1_000, validTo.getTime() * 1_000];
-  return { notAfterUs, lifetimeUs: notAfterUs - fromUs, ...renewal };
+function timesOf(certificate: LoadedCertificate | null) {
+  if (certificate === null) return { notAfterUs: null, lifetimeUs: null };
+  const notAfterUs = certificate.notAfter.getTime() * 1_000;
+  return { notAfterUs, lifetimeUs: notAfterUs - certificate.notBefore.getTime() * 1_000 };
 }

@@ -42,7 +42,7 @@ export function serveWatchdog(
       notifications: store,
       deliveryState,
     },
-    probes: watchProbes(config, store, io),
+    probes: watchProbes(config, store),
     lifetimes: (known) => lifetimeOf({ ...known, listed: undefined }),
     ...alertSenders(config, io),
     nowUs: io.nowUs,

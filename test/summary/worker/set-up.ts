@@ -24,8 +24,8 @@ import {
 } from '../../../src/summary/worker/summary-context.ts';
 import { delivery } from '../../cli/filled-store.ts';
 import { guid, recordOf, type Sample } from '../../cli/product-samples.ts';
+import type { LogLine } from '../../cli/recording-log.ts';
 import { collect } from '../../helpers/deliveries.ts';
-import type { LogLine } from '../../helpers/order-at-stub.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 export const secondUs = 1_000_000;

@@ -1,0 +1,141 @@
+/** Response to the current ACME challenge: one file, which any process on the port of the challenge serves. */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { errorCodeOf } from '../domain/app-error.ts';
+import { type Finding, findingOf } from '../domain/finding.ts';
+import { jsonOf } from '../domain/text.ts';
+import { readOwnerOnly } from '../host/files.ts';
+import { type HandshakeOnly, type Listener, startListener } from '../http/listener.ts';
+import { type ListenAddress, localUrl } from '../http/network-address.ts';
+import { challengePath, writeSaved } from './acme-state.ts';
+
+const responseSchema = z.object({
+  token: z.string(),
+  /** Text for http-01 (RFC 8555, 8.3). */
+  text: z.string(),
+  /** Certificate for tls-alpn-01 (RFC 8737). */
+  alpn: z.object({ cert: z.string(), key: z.string() }).nullable(),
+});
+export type ChallengeResponse = z.infer<typeof responseSchema>;
+
+/** Place of responses, and the processes that serve them. */
+export interface ChallengePlace {
+  dataDir: string;
+  settings: { challenge: 'http-01' | 'tls-alpn-01'; httpListen: ListenAddress };
+  /** Address of the public listener. */
+  listen: ListenAddress;
+  fetch: typeof fetch;
+  /** Resolves when all receivers of a shared log can serve the response. */
+  published: () => Promise<void>;
+}
+
+const pathStart = '/.well-known/acme-challenge/';
+
+/** Reads synchronously: requests are rare, and a handshake cannot wait. */
+function readResponse(dataDir: string): ChallengeResponse | null {
+  try {
+    const text = readOwnerOnly(join(dataDir, challengePath)) ?? '';
+    return responseSchema.safeParse(jsonOf(text)).data ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** Starts a listener for http-01 challenges only. Rejects with `configuration` when the port cannot be opened. */
+export function startChallengeListener(
+  dataDir: string,
+  { httpListen }: { httpListen: ListenAddress },
+): Promise<Listener> {
+  return startListener({
+    fetch: ({ method, url }) => {
+      const { pathname } = new URL(url);
+      const isRead = method === 'GET' || method === 'HEAD';
+      const response = isRead && pathname.startsWith(pathStart) ? readResponse(dataDir) : null;
+      if (response === null || pathname !== `${pathStart}${response.token}`) {
+        return new Response('Not found.\n', { status: 404 });
+      }
+      return new Response(response.text, {
+        headers: { 'content-type': 'application/octet-stream' },
+      });
+    },
+    listen: httpListen,
+    listenVariable: 'EARSHOT_ACME_HTTP_LISTEN',
+    onBadRequest: () => new Response(null, { status: 400 }),
+  });
+}
+
+/** Returns the tls-alpn-01 settings of a listener on the public port. */
+export function alpnAnswers(dataDir: string): HandshakeOnly {
+  const keyPair = () => readResponse(dataDir)?.alpn ?? null;
+  return { protocol: 'acme-tls/1', keyPair };
+}
+
+/**
+ * Serves a response, by this process or by another one that has the port. Resolves with the function that ends it.
+ * Rejects with `configuration` when another program has the port.
+ */
+export async function serveResponse(
+  place: ChallengePlace,
+  response: ChallengeResponse,
+): Promise<() => Promise<void>> {
+  const path = join(place.dataDir, challengePath);
+  let listener: Listener | null = null;
+  const end = async () => {
+    await listener?.close(0);
+    await rm(path, { force: true });
+  };
+  try {
+    await writeSaved(path, response);
+    listener = await openListener(place, response);
+    await place.published();
+    return end;
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
+/** Resolves with null if another process on the port serves our responses. */
+async function openListener(
+  { dataDir, settings, listen, fetch: ask }: ChallengePlace,
+  { token, text }: ChallengeResponse,
+): Promise<Listener | null> {
+  const isHttp = settings.challenge === 'http-01';
+  const opening = isHttp
+    ? startChallengeListener(dataDir, settings)
+    : startListener({
+        fetch: () => new Response(null, { status: 503 }),
+        listen,
+        listenVariable: 'EARSHOT_LISTEN',
+        keyPair: null,
+        handshakeOnly: alpnAnswers(dataDir),
+      });
+  return opening.catch(async (error: unknown) => {
+    const isInUse = error instanceof Error && errorCodeOf(error.cause) === 'EADDRINUSE';
+    // The public port is assumed to be the receiver's: a handshake without certificate shows nothing.
+    if (isInUse && !isHttp) return null;
+    const url = `${localUrl(settings.httpListen)}${pathStart}${token}`;
+    if (isInUse && (await answerAt(url, ask).catch(() => null)) === text) return null;
+    throw error;
+  });
+}
+
+async function answerAt(url: string, ask: typeof fetch): Promise<string> {
+  const answer = await ask(url, { signal: AbortSignal.timeout(10_000), redirect: 'manual' });
+  return answer.text();
+}
+
+/** Checks for `earshot doctor` that earshot can answer challenges: the port is free, or a receiver has it. */
+export function checkChallenge(place: ChallengePlace, newId: () => string): Promise<Finding[]> {
+  const advice = 'Set EARSHOT_ACME_HTTP_LISTEN to another address.';
+  return findingOf('challenge', advice, async () => {
+    const end = await serveResponse(place, {
+      token: `doctor-${newId()}`,
+      text: newId(),
+      alpn: null,
+    });
+    await end();
+    return `earshot can answer ${place.settings.challenge} challenges on this host.`;
+  });
+}

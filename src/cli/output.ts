@@ -308,11 +308,3 @@ export function createProgressLine(stderr: Output): ProgressLine {
     },
   };
 }
-
-/** Shows how much of some work is done, as `Copying: 42 %`. */
-export function createPercentLine(stderr: Output, label: string) {
-  const line = createProgressLine(stderr);
-  const onProgress = (done: number, total: number) =>
-    line.show(`${label}: ${Math.floor((100 * done) / Math.max(1, total))} %`);
-  return { onProgress, end: line.clear };
-}

@@ -46,22 +46,16 @@ describe('earshot backup', () => {
     expect(failed).toBeNull();
   });
 
-  it('prints the result with --json', async () => {
-    const { out, path, run } = await openContext();
-    const made = JSON.parse((await expectEnd(run(['backup', out, '--json']), 0)).out);
-    expect(made).toMatchObject({ path, madeAt, version, notifications: 5, lastPosition: 5 });
-    expect((await expectEnd(run(['backup', out]), 1)).err).toContain('already exists');
-  });
-
-  it('requires a folder outside of the data directory, and a database', async () => {
-    const { folder, out, dataDir, run } = await openContext();
+  it('requires a folder and a database, and refuses an existing backup', async () => {
+    const { folder, out, path, run } = await openContext();
     await expectEnd(run('backup'), 2, 'EARSHOT_BACKUP_DIR is not set. Specify the folder');
-    await expectEnd(run(['backup', join(dataDir, 'here')]), 2, 'is in the data directory');
     const env = { EARSHOT_DATA_DIR: join(folder, 'none') };
     await expectEnd(run(['backup', join(out, 'new')], { env }), 2, 'There is no database');
     expect(readdirSync(out)).toEqual([]);
-    writeFileSync(join(out, 'file'), 'mine');
-    await expectEnd(run(['backup', join(out, 'file')]), 1, 'cannot be read or written');
+    const made = JSON.parse((await expectEnd(run(['backup', out, '--json']), 0)).out);
+    expect(made).toMatchObject({ path, madeAt, version, notifications: 5, lastPosition: 5 });
+    await expectEnd(run(['backup', out]), 1, 'already exists');
+    await expectEnd(run(['backup', join(path, 'manifest.json')]), 1, 'cannot be read or written');
   });
 
   it('refuses secrets that other users can read, and records the reason', async () => {
@@ -94,16 +88,13 @@ describe('earshot backup', () => {
     for (const one of [first, third]) expect(narrow.out).toContain(`  ${one}\n`);
     const empty = await run(['backup', 'list', join(out, 'mine')]);
     expect(empty).toMatchObject({ code: 0, err: `No backups in ${join(out, 'mine')}.\n` });
-    await expectEnd(run(['backup', 'list', join(out, 'none')]), 1, 'ENOENT');
   });
 });
 
 describe('earshot restore', () => {
   it('creates a new data directory without a question, and prints the next step', async () => {
     const { path, fresh, run } = await openBackedUp();
-    const options = { isTTY: true };
-    const ended = await expectEnd(run(['restore', path, '--data-dir', fresh], options), 0);
-    expect(ended.err).toMatch(/\rCopying: 100 %/);
+    const ended = await expectEnd(run(['restore', path, '--data-dir', fresh]), 0);
     expect(ended.err).toContain(`${fresh}: 5 notifications as of 2026-05-02 12:00 (UTC).`);
     expect(ended.err).toContain('earshot reconcile --since 2026-05-02T12:00:00Z');
     expect(await contentsIn(fresh)).toHaveLength(5);
@@ -130,7 +121,7 @@ describe('earshot restore', () => {
     const ended = await run(['restore', path], { answers: [] });
     await store.close();
     expect(ended).toMatchObject({ code: 1, out: '' });
-    expect(ended.err).toMatch(/^earshot: \S+ is in use by another program of earshot/);
+    expect(ended.err).toMatch(/^earshot: \S+ is in use by another program/);
   });
 
   it('with --check exits 0 for an intact backup, 3 for a damaged one, and restores nothing', async () => {

@@ -1,11 +1,9 @@
 /** A backup of a receiver under load, restored in a new folder: no earlier acknowledged notification is lost. */
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { createRandom } from '../../src/sandbox/clock.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
@@ -16,7 +14,6 @@ import {
   type SpawnedReceiver,
 } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { itIfComplete, times } from '../helpers/thorough.ts';
 
 const senders = 16;
 /** The credentials come from the data directory, so that the backup contains them. */
@@ -127,39 +124,3 @@ it('contains every notification acknowledged before, and runs in a new folder', 
   });
   expect(storedIn(fresh)).toEqual(answered.toSorted((a, b) => a - b));
 }, 240_000);
-
-itIfComplete(
-  'leaves no incomplete folder under its name when it is killed at any moment',
-  async () => {
-    const context = await openContext();
-    const receiver = await context.start();
-    const answered: number[] = [];
-    const load = startLoad(context, receiver, answered);
-    await expect.poll(() => answered.length, { timeout: 60_000 }).toBeGreaterThan(1_000);
-    const random = createRandom(29);
-    const isComplete = (name: string) => !name.endsWith('.part');
-    let killed = 0;
-    for (let round = 0; round < times(3, 10); round += 1) {
-      const before = new Set(readdirSync(context.out));
-      const added = () => readdirSync(context.out).filter((name) => !before.has(name));
-      const backup = context.command('backup', context.out);
-      await expect.poll(() => added().length, { timeout: 60_000, interval: 2 }).toBeGreaterThan(0);
-      // The random delay is the moment of the kill; the test waits for no condition here.
-      await delay(random.integer(0, 60));
-      backup.kill();
-      const { code } = await backup.ended;
-      if (code === null) killed += 1;
-      for (const name of added().filter(isComplete)) {
-        const checked = await context.command('restore', '--check', join(context.out, name)).ended;
-        expect(checked).toMatchObject({ code: 0 });
-      }
-    }
-    expect(killed).toBeGreaterThan(0);
-    await load.stop();
-    expect(await context.command('backup', context.out).ended).toMatchObject({ code: 0 });
-    expect(readdirSync(context.out).filter((name) => !isComplete(name))).toEqual([]);
-    await stop(receiver);
-    expect(storedIn(context.dataDir)).toEqual(answered.toSorted((a, b) => a - b));
-  },
-  240_000,
-);

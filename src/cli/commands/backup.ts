@@ -1,22 +1,16 @@
 /** `earshot backup`: writes a backup to a folder while the receiver runs; lists the backups in a folder. */
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import type { BackupRun } from '../../domain/ports.ts';
 import { sizeText } from '../../domain/text.ts';
-import { type Backup, backupsIn, diskError, madeText } from '../../store/backups/backup-folder.ts';
+import { type Backup, backupsIn, madeText } from '../../store/backups/backup-folder.ts';
 import { makeBackup } from '../../store/backups/make-backup.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import {
-  type Column,
-  counted,
-  createPercentLine,
-  printJson,
-  printTable,
-  writeOut,
-} from '../output.ts';
+import { type Column, counted, printJson, printTable, writeOut } from '../output.ts';
 
 export const backupCommand = defineCommand('backup', {
   description: 'Back up the log and the secrets to a new folder, also while the receiver runs.',
@@ -25,10 +19,9 @@ export const backupCommand = defineCommand('backup', {
       .argument('[folder]', 'folder for backups (default: EARSHOT_BACKUP_DIR)')
       .addOption(jsonOption())
       .addCommand(listCommand(io)),
-  help: `The backup is the new folder earshot-<time> with all notifications that were acknowledged before
-the start of the command, the endpoint credentials and the keys of the certificate: protect it like
-this machine. It does not contain .env and earshot.config.ts. The name ends in .part until the
-backup is complete. The command prints its path.
+  help: `The backup is the new folder earshot-<time> with all notifications acknowledged before the start of
+the command, the endpoint credentials and the keys of the certificate: protect it like this machine.
+It does not contain .env and earshot.config.ts. The command prints the path of the backup.
 
 Fields of --json: path, bytes, and those of manifest.json in the backup.
 
@@ -70,9 +63,8 @@ function folderOf(io: Io, named: string | undefined): string {
 async function runBackup(io: Io & { version: string }, { json }: { json?: true }, named?: string) {
   const { version, nowUs, signal } = io;
   const [place, folder] = [loadConfig(io, dataSections), folderOf(io, named)];
-  const { onProgress, end } = createPercentLine(io.stderr, 'Copying');
-  const options = { place, folder, version, nowUs, onProgress, signal };
-  const made = await makeBackup({ ...options, record: (run) => record(io, run) }).finally(end);
+  const recordRun = (run: BackupRun) => record(io, run);
+  const made = await makeBackup({ place, folder, version, nowUs, signal, record: recordRun });
   if (json) return printJson(io.stdout, made, 'line');
   const content = `${counted(made.notifications, 'notification')}, ${sizeText(made.bytes)}, checked.`;
   io.stderr.write(`${content} The backup contains secrets: protect it like this machine.\n`);
@@ -87,28 +79,19 @@ async function record(io: Io, run: BackupRun): Promise<void> {
     await withParts(io, ['store'], ({ store }) => store.backups.recordBackup(run));
   } catch (error) {
     if (!isAppError(error)) throw error;
-    if (error.code === 'configuration') return;
     io.stderr.write(`\`earshot status\` does not show this backup: ${errorText(error)}\n`);
   }
 }
 
 async function listBackups(io: Io, { json }: { json?: true }, named?: string): Promise<void> {
   const folder = folderOf(io, named);
-  const listed = backupsAt(folder);
+  const listed = existsSync(folder) ? backupsIn(folder) : [];
   if (json) return printJson(io.stdout, listed, 'line');
   await printTable(io.stdout, columns, listed);
   if (listed.length === 0) io.stderr.write(`No backups in ${folder}.\n`);
 }
 
 type Listed = ReturnType<typeof backupsIn>[number];
-
-function backupsAt(folder: string): Listed[] {
-  try {
-    return backupsIn(folder);
-  } catch (error) {
-    throw diskError(error, folder);
-  }
-}
 
 const ifComplete = (text: (backup: Backup) => string) => (one: Listed) =>
   'fault' in one ? '' : text(one);

@@ -6,6 +6,7 @@ import {
   type Backup,
   checkBackup,
   compactTime,
+  diskError,
   madeText,
   readBackup,
 } from '../../store/backups/backup-folder.ts';
@@ -13,7 +14,7 @@ import { oldContents, refuseInUse, restoreBackup } from '../../store/backups/res
 import { defineCommand } from '../command.ts';
 import { confirm, jsonOption, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { counted, createPercentLine, printJson } from '../output.ts';
+import { counted, printJson } from '../output.ts';
 
 export const restoreCommand = defineCommand('restore', {
   description: 'Restore a data directory from a backup, or check a backup.',
@@ -30,9 +31,8 @@ export const restoreCommand = defineCommand('restore', {
 backup, and moves the old contents of the data directory to its subfolder before-restore-<time>.
 Nothing is deleted. After an interruption, run the command again.
 
-Then start the receiver, which fetches the notifications since the backup, but only those of the
-last 30 days. If the backup is older, also run \`earshot reconcile --since\` with the time of the
-backup. The sinks get the fetched notifications a second time.
+Then start the receiver, which fetches newer notifications of the last 30 days. If the backup is
+older, also run \`earshot reconcile --since\`. The sinks get the fetched notifications again.
 
 Fields of --json: path, bytes, and those of manifest.json in the backup. Without --check, also
 dataDir and movedTo, the folder with the old contents; null without old contents.
@@ -46,11 +46,7 @@ Examples:
   run: runRestore,
 });
 
-interface RestoreFlags {
-  check?: true;
-  yes?: true;
-  json?: true;
-}
+type RestoreFlags = { [Name in 'check' | 'yes' | 'json']?: true };
 
 async function runRestore(io: Io, flags: RestoreFlags, path = ''): Promise<void> {
   if (flags.check) return check(io, resolve(path), flags);
@@ -63,9 +59,7 @@ async function runRestore(io: Io, flags: RestoreFlags, path = ''): Promise<void>
     io.stderr.write(`${dataDir} contains ${old.join(', ')}, to be moved to ${aside}.\n`);
     await confirm(io, `Restore ${contentText(backup)}?`, flags);
   }
-  const { onProgress, end } = createPercentLine(io.stderr, 'Copying');
-  const options = { dataDir, aside, onProgress, signal: io.signal };
-  await restoreBackup(backup, options).finally(end);
+  await restoreBackup(backup, { dataDir, aside, signal: io.signal });
   const movedTo = old.length > 0 ? aside : null;
   if (flags.json) return printJson(io.stdout, { ...backup, dataDir, movedTo }, 'line');
   const moved = movedTo === null ? '' : ` Old contents, which you can delete: ${movedTo}.`;
@@ -77,14 +71,14 @@ Without a shared log, fetch all newer notifications: \`earshot reconcile --since
 
 /** Rejects with `differences` if the backup is damaged. */
 async function check(io: Io, path: string, { json }: RestoreFlags): Promise<void> {
-  const { onProgress, end } = createPercentLine(io.stderr, 'Checking');
   try {
     const backup = readBackup(path);
-    await checkBackup(backup, { onProgress, signal: io.signal }).finally(end);
+    await checkBackup(backup, { signal: io.signal });
     if (json) await printJson(io.stdout, backup, 'line');
     else io.stderr.write(`${path}: ${contentText(backup)}. The backup is intact.\n`);
   } catch (error) {
-    throw isAppError(error, 'invalid') ? error.with({ code: 'differences', cause: error }) : error;
+    if (isAppError(error, 'invalid')) throw error.with({ code: 'differences', cause: error });
+    throw diskError(error, path);
   }
 }
 

@@ -55,9 +55,10 @@ export function startBackups(
       run: async (signal) => {
         const { made } = await parts.store.backups.lastBackups();
         const lastUs = Math.max(madeAtUs, made?.startedAtUs ?? 0);
-        if (isDue(lastUs, everyHours, nowUs())) {
-          madeAtUs = await backUp(parts, config, { nowUs, signal });
-        }
+        const startedAtUs = nowUs();
+        if (!isDue(lastUs, everyHours, startedAtUs)) return;
+        await backUp(parts, config, { nowUs, signal });
+        madeAtUs = startedAtUs;
       },
     },
     { pause, random, log },
@@ -69,26 +70,20 @@ function isDue(lastUs: number, everyHours: number, nowUs: number): boolean {
   return lastUs > nowUs || nowUs - lastUs >= everyHours * hourUs;
 }
 
-/** Resolves with the time at which the backup started. */
 async function backUp(
   { store, log }: BackupParts,
   { dataDir, diskReserveBytes, folder, keep, version }: ServedBackups,
   { nowUs, signal }: { nowUs: () => number; signal: AbortSignal },
-): Promise<number> {
-  const startedAtUs = nowUs();
-  const record = async (run: BackupRun) => {
-    await store.backups.recordBackup(run).catch((error: unknown) => {
+): Promise<void> {
+  const record = (run: BackupRun) =>
+    store.backups.recordBackup(run).catch((error: unknown) => {
       log.error({ err: error }, 'failed to record the result of a backup');
     });
-  };
   const place = { dataDir, diskReserveBytes };
   const made = await makeBackup({ place, folder, version, nowUs, record, signal });
   const { path, bytes, notifications, lastPosition } = made;
   const removed = removeOldBackups(folder, keep, path);
-  const seconds = Math.round((nowUs() - startedAtUs) / 1e6);
-  const fields = { path, bytes, notifications, lastPosition, seconds, removed };
-  log.info(fields, 'made and verified a backup');
-  return startedAtUs;
+  log.info({ path, bytes, notifications, lastPosition, removed }, 'made and verified a backup');
 }
 
 const pruneTimes: RoundTimes = {

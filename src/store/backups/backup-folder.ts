@@ -1,7 +1,15 @@
 /** The folder of a backup: its name, its manifest, and all checks of its content. */
 import { createHash } from 'node:crypto';
-import { constants, existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import {
+  appendFileSync,
+  constants,
+  createReadStream,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import Sqlite, { type Database } from 'better-sqlite3';
@@ -61,11 +69,6 @@ export interface Backup extends Manifest {
   bytes: number;
 }
 
-export interface BackupWatch {
-  onProgress?: ((done: number, total: number) => void) | undefined;
-  signal?: AbortSignal | undefined;
-}
-
 /** Example: `20261121T120000Z`. Sorting by name sorts by time. */
 export function compactTime(us: number): string {
   return `${formatDateUs(us).slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
@@ -84,17 +87,14 @@ const ownName = /^earshot-\d{8}T\d{6}Z(\.part)?$/;
 /** Returns the backups in a folder, newest first; for one that is incomplete or damaged, the fault. */
 export function backupsIn(folder: string): (Backup | { path: string; fault: string })[] {
   const names = readdirSync(folder).filter((name) => ownName.test(name));
-  return names
-    .toSorted()
-    .map((name) => {
-      const path = join(folder, name);
-      try {
-        return readBackup(path);
-      } catch (error) {
-        return { path, fault: errorText(error) };
-      }
-    })
-    .toReversed();
+  const paths = names.toSorted().map((name) => join(folder, name));
+  return paths.toReversed().map((path) => {
+    try {
+      return readBackup(path);
+    } catch (error) {
+      return { path, fault: errorText(error) };
+    }
+  });
 }
 
 /** Keeps `keep` complete backups of a folder, the new one and the newest. Returns the paths of the removed ones. */
@@ -114,18 +114,17 @@ export function removeOldBackups(folder: string, keep: number, newPath: string):
  */
 export function readBackup(path: string): Backup {
   if (path.endsWith(partEnding) || !existsSync(join(path, manifestName))) {
-    throw new AppError('invalid', `${path} is incomplete, or not a backup.`, {
-      advice: 'Run `earshot backup list FOLDER` to see the backups in a folder.',
-    });
+    const advice = 'Run `earshot backup list FOLDER` to see the backups in a folder.';
+    throw new AppError('invalid', `${path} is incomplete, or not a backup.`, { advice });
   }
   try {
     const manifest = readManifest(path);
-    const listed = new Set([manifestName, ...manifest.files.map((file) => file.path)]);
-    const entries = readdirSync(path, { recursive: true, withFileTypes: true });
-    for (const entry of entries.filter((one) => !one.isDirectory())) {
-      const name = relative(path, join(entry.parentPath, entry.name));
-      if (!entry.isFile()) throw damaged(path, `${printable(name)} is a link or not a file`);
-      if (!listed.has(name)) throw damaged(path, `it has the added file ${printable(name)}`);
+    const names = [manifestName, ...manifest.files.map((file) => file.path)];
+    const found = readdirSync(path, { recursive: true, withFileTypes: true })
+      .filter((entry) => !entry.isDirectory())
+      .map((entry) => (entry.isFile() ? relative(path, join(entry.parentPath, entry.name)) : ''));
+    if (!isDeepStrictEqual(found.toSorted(), names.toSorted())) {
+      throw damaged(path, 'it has a missing or added file, or a link');
     }
     return { ...manifest, path, bytes: manifest.files.reduce((sum, { bytes }) => sum + bytes, 0) };
   } catch (cause) {
@@ -134,21 +133,18 @@ export function readBackup(path: string): Backup {
   }
 }
 
-const plainFile = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+/** The types of the options lack numbers. */
+const plainFile = (constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK) as never;
 
 function readManifest(path: string): Manifest {
-  // The type of the option lacks numbers.
-  const flag = plainFile as never;
-  const data: unknown = JSON.parse(
-    readFileSync(join(path, manifestName), { encoding: 'utf8', flag }),
-  );
+  const options = { encoding: 'utf8', flag: plainFile } as const;
+  const data: unknown = JSON.parse(readFileSync(join(path, manifestName), options));
   const { format, schemaVersion } = versionsSchema.parse(data);
   if (format <= backupFormat && schemaVersion <= ownSchemaVersion) {
     return manifestSchema.strict().parse(data);
   }
-  throw new AppError('configuration', `${path} was made by a newer version of earshot.`, {
-    advice: 'Install the newer version to restore it.',
-  });
+  const message = `${path} was made by a newer version of earshot. Install the newer version.`;
+  throw new AppError('configuration', message);
 }
 
 /**
@@ -157,47 +153,32 @@ function readManifest(path: string): Manifest {
  */
 export async function checkBackup(
   backup: Backup,
-  { onProgress, signal }: BackupWatch,
-  to?: string,
+  { signal, to }: { signal?: AbortSignal | undefined; to?: string } = {},
 ): Promise<void> {
-  let done = 0;
-  const onBytes = (bytes: number) => {
-    if (signal?.aborted) throw cancelled();
-    done += bytes;
-    onProgress?.(done, backup.bytes);
-  };
   for (const file of backup.files) {
-    const from = join(backup.path, file.path);
-    const found = await sumOf(from, file.path, onBytes, to && join(to, file.path));
+    const found = await sumOf(backup.path, file.path, { signal, to });
     if (!isDeepStrictEqual(found, file)) throw damaged(backup.path, `${file.path} has changed`);
   }
   const fault = databaseFault(join(to ?? backup.path, databaseFileName), backup);
   if (fault !== null) throw damaged(backup.path, fault);
 }
 
-/** Sums a file, which must not be a link. With `to`, copies it; the copy is on disk when it resolves. */
+/** Sums a file of a folder, which must not be a link. With `to`, copies it into that folder, and syncs the copy. */
 export async function sumOf(
-  from: string,
+  folder: string,
   path: string,
-  onBytes: (bytes: number) => void,
-  to?: string,
-): Promise<FileSum | null> {
+  { signal, to }: { signal?: AbortSignal | undefined; to?: string | undefined } = {},
+): Promise<FileSum> {
   const hash = createHash('sha256');
   let bytes = 0;
-  if (to !== undefined) makeDirectory(dirname(to));
-  const copy = to === undefined ? null : await open(to, 'wx', 0o600);
-  try {
-    const source = await open(from, plainFile).catch(() => null);
-    if (source === null) return null;
-    for await (const chunk of source.createReadStream({ highWaterMark: 2 ** 20 })) {
-      onBytes(chunk.length);
-      hash.update(chunk);
-      bytes += chunk.length;
-      await copy?.writeFile(chunk);
-    }
-    await copy?.sync();
-  } finally {
-    await copy?.close();
+  const copy = to === undefined ? undefined : join(to, path);
+  if (copy !== undefined) makeDirectory(dirname(copy));
+  const options = { flags: plainFile, highWaterMark: 2 ** 24 };
+  for await (const chunk of createReadStream(join(folder, path), options)) {
+    if (signal?.aborted) throw cancelled();
+    hash.update(chunk);
+    bytes += chunk.length;
+    if (copy !== undefined) appendFileSync(copy, chunk, { mode: 0o600, flush: true });
   }
   return { path, bytes, sha256: hash.digest('hex') };
 }
@@ -208,22 +189,27 @@ export function contentOf(database: Database): Content {
   return { schemaVersion, lastPosition: lastPosition(database), notifications: rows };
 }
 
-/** Returns how a database differs from what it should contain; null if not. Code in another schema would run. */
-export function databaseFault(file: string, expected: Content): string | null {
-  let database: Database | undefined;
+/**
+ * Returns how a database differs from what it should contain; null if not. Code in another schema would run. `prepare`
+ * may change the database, which otherwise is opened read-only.
+ */
+export function databaseFault(
+  file: string,
+  { schemaVersion, lastPosition, notifications }: Content,
+  prepare?: (database: Database) => void,
+): string | null {
+  const database = new Sqlite(file, { readonly: prepare === undefined, fileMustExist: true });
   try {
-    database = new Sqlite(file, { readonly: true, fileMustExist: true });
-    const [found, own] = [schemaOf(database), expectedSchema(expected.schemaVersion)];
+    prepare?.(database);
+    const [found, own] = [schemaOf(database), expectedSchema(schemaVersion)];
     const foreign = [...found, ...own].find(([name]) => found.get(name) !== own.get(name));
-    if (foreign !== undefined) return `the database has a foreign schema: ${printable(foreign[0])}`;
-    const isSame = Object.entries(contentOf(database)).every(
-      ([name, value]) => expected[name as keyof Content] === value,
-    );
-    return isSame ? null : 'the database has another content';
+    if (foreign !== undefined) return `the database has a foreign ${printable(foreign[0])}`;
+    const expected = { schemaVersion, lastPosition, notifications };
+    return isDeepStrictEqual(contentOf(database), expected) ? null : 'the content differs';
   } catch (error) {
-    return `the database cannot be read (${errorCodeOf(error)})`;
+    return errorText(error);
   } finally {
-    database?.close();
+    database.close();
   }
 }
 
@@ -231,10 +217,9 @@ export function databaseFault(file: string, expected: Content): string | null {
 export function diskError(error: unknown, path: string): unknown {
   const code = errorCodeOf(error);
   if (isAppError(error) || !/^(E[A-Z]+|SQLITE_(FULL|IOERR.*))$/.test(code)) return error;
-  return new AppError('unavailable', `${path} cannot be read or written (${code}).`, {
-    advice: 'Check its permissions, the free space of the disk, and the system log.',
-    cause: error,
-  });
+  const advice = 'Check its permissions, the free space of the disk, and the system log.';
+  const message = `${path} cannot be read or written (${code}).`;
+  return new AppError('unavailable', message, { advice, cause: error });
 }
 
 export function cancelled(): AppError {

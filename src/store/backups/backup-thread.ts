@@ -1,47 +1,35 @@
 /** The backup thread: copies the database while intake continues, and checks the copy. */
 import { closeSync, fdatasyncSync, openSync } from 'node:fs';
-import Sqlite, { type Database } from 'better-sqlite3';
-import { AppError, errorText } from '../../domain/app-error.ts';
+import { dirname } from 'node:path';
+import type { Database } from 'better-sqlite3';
+import { AppError } from '../../domain/app-error.ts';
 import { databaseFileName, openForCopying } from '../engine/database.ts';
 import { type DataPlace, requireFreeSpace } from '../engine/disk-limit.ts';
 import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
-import {
-  type Content,
-  cancelled,
-  contentOf,
-  databaseFault,
-  diskError,
-  sumOf,
-} from './backup-folder.ts';
+import { type Content, contentOf, databaseFault, diskError, sumOf } from './backup-folder.ts';
 
-interface Context {
-  place: DataPlace;
-  signal: AbortSignal;
-}
+type Context = DataPlace & { signal: AbortSignal };
 
 const operations = {
   /** Copies the database to an empty file, and checks the copy. */
-  copy: async ({ place, signal }: Context, file: string) => {
-    const check = () => {
-      if (signal.aborted) throw cancelled();
-      requireFreeSpace(place, 'Backup');
-    };
-    try {
-      const content = await copySnapshot(place.dataDir, file, check);
-      const fault = copyFault(file) ?? databaseFault(file, content);
-      check();
-      if (fault !== null) throw badCopy(fault);
-      return { content, sum: await sumOf(file, databaseFileName, check) };
-    } catch (error) {
-      throw diskError(error, file);
-    }
+  copy: async (context: Context, file: string) => {
+    const content = await copySnapshot(context, file);
+    const fault = databaseFault(file, content, toCheckedFile);
+    const message = `The copy of the log is damaged: ${fault}. Then the log is damaged, or a disk fails.`;
+    if (fault !== null) throw new AppError('unavailable', message);
+    return { content, sum: await sumOf(dirname(file), databaseFileName, context) };
   },
 };
 export type BackupOperations = typeof operations;
 
 export default serveThread((place) => {
   lowerPriority();
-  return { operations, context: ({ signal }) => ({ place, signal }), close: () => undefined };
+  return {
+    operations,
+    context: ({ signal }) => ({ ...place, signal }),
+    failure: (error) => diskError(error, 'The backup'),
+    close: () => undefined,
+  };
 });
 
 /** Pages per step: 1 MiB. */
@@ -50,12 +38,13 @@ const stepPages = 64;
 const stepsPerSync = 16;
 
 /** Copies in a read transaction: otherwise each commit of another connection restarts SQLite's backup. */
-async function copySnapshot(dataDir: string, file: string, check: () => void): Promise<Content> {
-  const source = openForCopying(dataDir);
+async function copySnapshot(context: Context, file: string): Promise<Content> {
+  const source = openForCopying(context.dataDir);
   const descriptor = openSync(file, 'r+');
   let steps = 0;
   const progress = () => {
-    check();
+    context.signal.throwIfAborted();
+    requireFreeSpace(context, 'Backup');
     steps += 1;
     if (steps % stepsPerSync === 0) fdatasyncSync(descriptor);
     return stepPages;
@@ -75,24 +64,9 @@ async function copySnapshot(dataDir: string, file: string, check: () => void): P
   }
 }
 
-/** Returns the damage of the copied pages; null if there is none. */
-function copyFault(file: string): string | null {
-  let database: Database | undefined;
-  try {
-    database = new Sqlite(file, { fileMustExist: true });
-    // A single file, which can be opened without creating others.
-    database.pragma('journal_mode = DELETE');
-    const found = String(database.pragma('quick_check(1)', { simple: true }));
-    return found === 'ok' ? null : found;
-  } catch (error) {
-    return errorText(error);
-  } finally {
-    database?.close();
-  }
-}
-
-function badCopy(fault: string): AppError {
-  return new AppError('unavailable', `The copy of the log failed the check: ${fault}.`, {
-    advice: 'Check both disks. If this happens again, the notification log is damaged.',
-  });
+/** Converts the copy to a single file, which can be opened without creating others. Throws if it is damaged. */
+function toCheckedFile(database: Database): void {
+  database.pragma('journal_mode = DELETE');
+  const structure = String(database.pragma('quick_check(1)', { simple: true }));
+  if (structure !== 'ok') throw new Error(structure);
 }

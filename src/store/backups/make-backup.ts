@@ -9,7 +9,7 @@ import {
   statSync,
 } from 'node:fs';
 import { truncate } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import type { BackupRun } from '../../domain/ports.ts';
@@ -28,7 +28,6 @@ import { createAcquireLock } from '../engine/locks.ts';
 import { withThread } from '../engine/thread.ts';
 import {
   type Backup,
-  type BackupWatch,
   backupFormat,
   backupsIn,
   cancelled,
@@ -42,9 +41,7 @@ import {
 } from './backup-folder.ts';
 import type { BackupOperations } from './backup-thread.ts';
 
-const progressEveryMs = 200;
-
-export interface BackupOptions extends BackupWatch {
+export interface BackupOptions {
   place: DataPlace;
   /** Absolute path of the folder for backups; created if it is missing. */
   folder: string;
@@ -53,6 +50,7 @@ export interface BackupOptions extends BackupWatch {
   nowUs: () => number;
   /** Records the result; not of wrong usage, conflicts and cancellation. Must not reject. */
   record: (run: BackupRun) => Promise<void>;
+  signal?: AbortSignal;
 }
 
 /**
@@ -63,23 +61,21 @@ export interface BackupOptions extends BackupWatch {
 export async function makeBackup(options: BackupOptions): Promise<Backup> {
   const { folder, nowUs, record } = options;
   const startedAtUs = nowUs();
-  const path = join(folder, `earshot-${compactTime(startedAtUs)}`);
-  const recordRun = (end: Pick<BackupRun, 'bytes' | 'lastPosition' | 'error'>) =>
-    record({ file: path, startedAtUs, endedAtUs: nowUs(), ...end });
+  const file = join(folder, `earshot-${compactTime(startedAtUs)}`);
+  const unknown = { bytes: null, lastPosition: null };
   try {
-    const { bytes, lastPosition, ...backup } = await writeBackup(
-      path,
-      formatDateUs(startedAtUs),
-      options,
-    );
-    await recordRun({ bytes, lastPosition, error: null });
-    return { ...backup, bytes, lastPosition };
+    const backup = await writeBackup(file, formatDateUs(startedAtUs), options);
+    const { bytes, lastPosition } = backup;
+    const endedAtUs = nowUs();
+    await record({ file, startedAtUs, endedAtUs, bytes, lastPosition, error: null });
+    return backup;
   } catch (cause) {
-    const error = diskError(cause, path);
-    const isOurs = isAppError(error) && error.code !== 'internal';
-    const isIgnored = isOurs && ['usage', 'conflict', 'cancelled'].includes(error.code);
-    const reason = isOurs ? errorText(error) : 'Internal error.';
-    if (!isIgnored) await recordRun({ bytes: null, lastPosition: null, error: reason });
+    const error = diskError(cause, file);
+    const code = isAppError(error) ? error.code : 'internal';
+    if (!['usage', 'conflict', 'cancelled'].includes(code)) {
+      const reason = code === 'internal' ? 'Internal error.' : errorText(error);
+      await record({ file, startedAtUs, endedAtUs: nowUs(), ...unknown, error: reason });
+    }
     throw error;
   }
 }
@@ -91,9 +87,7 @@ async function writeBackup(path: string, madeAt: string, options: BackupOptions)
   refuseDataDir(place.dataDir, folder);
   const release = await createAcquireLock(place.dataDir)('backup', { waitMs: 0 });
   try {
-    makeDirectory(folder);
-    removeIncomplete(folder);
-    requireSpace(place.dataDir, folder);
+    prepare(place.dataDir, folder);
     if (existsSync(path)) throw new AppError('conflict', `${path} already exists.`);
     createPart(part);
     await writeFiles(part, madeAt, options);
@@ -117,63 +111,47 @@ function refuseDataDir(dataDir: string, folder: string): void {
   throw new AppError('usage', `${folder} is in the data directory. Specify another folder.`);
 }
 
-function removeIncomplete(folder: string): void {
-  for (const { path } of backupsIn(folder)) {
-    if (path.endsWith(partEnding)) rmSync(path, { recursive: true });
-  }
-}
-
-/** The thread, too, checks the disk of the data directory. */
-function requireSpace(dataDir: string, folder: string): void {
-  const needed = statSync(join(dataDir, databaseFileName)).size;
-  const free = diskSize(folder)?.freeBytes ?? 0;
-  if (free >= needed) return;
-  const sizes = `${sizeText(free)} free, ${sizeText(needed)} needed`;
+/** Creates the folder, and makes space in it. The thread, too, checks the disk of the data directory. */
+function prepare(dataDir: string, folder: string): void {
+  makeDirectory(folder);
+  const incomplete = backupsIn(folder).filter(({ path }) => path.endsWith(partEnding));
+  for (const { path } of incomplete) rmSync(path, { recursive: true });
+  const neededBytes = statSync(join(dataDir, databaseFileName)).size;
+  const freeBytes = diskSize(folder)?.freeBytes ?? 0;
+  if (freeBytes >= neededBytes) return;
+  const sizes = `${sizeText(freeBytes)} free, ${sizeText(neededBytes)} needed`;
   throw new AppError('unavailable', `${folder} has not enough free space: ${sizes}.`);
 }
 
 function createPart(part: string): void {
   mkdirSync(part, { mode: 0o700 });
   if ((statSync(part).mode & 0o077) === 0) return;
-  throw new AppError('configuration', `The file system of ${part} has no owner-only files.`, {
-    advice: 'Specify another folder: the backup contains secrets.',
-  });
+  const message = `The file system of ${part} has no owner-only files. Specify another folder.`;
+  throw new AppError('configuration', message);
 }
 
 /** The manifest is written last, after all other files are on disk. */
 async function writeFiles(part: string, madeAt: string, options: BackupOptions): Promise<void> {
-  const { place, version } = options;
+  const { place, version, signal } = options;
   const files = [];
   for (const path of secretFilesIn(place.dataDir)) {
-    const text = readOwnerOnly(join(place.dataDir, path));
-    if (text === null) continue;
-    await writeOwnerOnly(join(part, path), text);
-    files.push(await sumOf(join(part, path), path, () => undefined));
+    await writeOwnerOnly(join(part, path), readOwnerOnly(join(place.dataDir, path)) ?? '');
+    files.push(await sumOf(part, path));
   }
-  const { content, sum } = await copyDatabase(join(part, databaseFileName), options);
+  const database = join(part, databaseFileName);
+  createOwnerOnly(database);
+  // SQLite's check is one call, which ends early only if the file is truncated meanwhile.
+  const stop = () => void truncate(database).catch(() => undefined);
+  signal?.addEventListener('abort', stop, { once: true });
+  const copy = (thread: Remote<BackupOperations>) => thread.copy(database);
+  const { content, sum } = await withThread('backups/backup-thread', place, copy, signal);
   const about = { format: backupFormat, madeAt, version, ...content, files: [...files, sum] };
   await writeOwnerOnly(join(part, manifestName), `${JSON.stringify(about, null, 2)}\n`);
 }
 
 function secretFilesIn(dataDir: string): string[] {
-  const folders = ['.', 'acme'].map((name) => join(dataDir, name)).filter(existsSync);
+  const folders = ['', 'acme/'].filter((folder) => existsSync(join(dataDir, folder)));
   return folders
-    .flatMap((folder) => readdirSync(folder).map((name) => relative(dataDir, join(folder, name))))
+    .flatMap((folder) => readdirSync(join(dataDir, folder)).map((name) => `${folder}${name}`))
     .filter((path) => keptFiles.test(path) && path !== databaseFileName);
-}
-
-async function copyDatabase(file: string, { place, onProgress, signal }: BackupOptions) {
-  createOwnerOnly(file);
-  // SQLite's check is one call, which ends early only if the file is truncated meanwhile.
-  const stop = () => void truncate(file).catch(() => undefined);
-  signal?.addEventListener('abort', stop, { once: true });
-  const total = statSync(join(place.dataDir, databaseFileName)).size;
-  const show = () => onProgress?.(Math.min(statSync(file).size, total), total);
-  const timer = setInterval(show, progressEveryMs);
-  try {
-    const copy = (thread: Remote<BackupOperations>) => thread.copy(file);
-    return await withThread('backups/backup-thread', place, copy, signal);
-  } finally {
-    clearInterval(timer);
-  }
 }

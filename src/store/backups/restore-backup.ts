@@ -7,12 +7,13 @@ import { syncFolder } from '../../host/files.ts';
 import { createDirectory, databaseFileName, restoringFolderName } from '../engine/database.ts';
 import { createAcquireLock } from '../engine/locks.ts';
 import { sqliteCode } from '../engine/sqlite-error.ts';
-import { type Backup, type BackupWatch, checkBackup, diskError } from './backup-folder.ts';
+import { type Backup, checkBackup, diskError } from './backup-folder.ts';
 
-export interface RestoreOptions extends BackupWatch {
+export interface RestoreOptions {
   dataDir: string;
   /** New folder in the data directory for its old contents, if any. */
   aside: string;
+  signal?: AbortSignal;
 }
 
 /**
@@ -21,30 +22,25 @@ export interface RestoreOptions extends BackupWatch {
  * while files are moved, no program opens it until the restore is repeated.
  */
 export async function restoreBackup(backup: Backup, options: RestoreOptions): Promise<void> {
-  const { dataDir } = options;
+  const { dataDir, signal } = options;
   createDirectory(dataDir);
   refuseInUse(dataDir);
   const release = await createAcquireLock(dataDir)('backup', { waitMs: 0 });
   const staging = join(dataDir, restoringFolderName);
+  let isMoving = false;
   try {
-    await stage(staging, backup, options).catch((error: unknown) => {
-      rmSync(staging, { recursive: true, force: true });
-      throw error;
-    });
+    rmSync(staging, { recursive: true, force: true });
+    await checkBackup(backup, { to: staging, signal });
+    for (const { path } of backup.files) await syncFolder(dirname(join(staging, path)));
+    refuseInUse(dataDir);
+    isMoving = true;
     await moveFiles(staging, oldContents(dataDir, backup), options);
   } catch (error) {
+    if (!isMoving) rmSync(staging, { recursive: true, force: true });
     throw diskError(error, dataDir);
   } finally {
     release();
   }
-}
-
-async function stage(staging: string, backup: Backup, options: RestoreOptions): Promise<void> {
-  rmSync(staging, { recursive: true, force: true });
-  await checkBackup(backup, options, staging);
-  const folders = backup.files.map(({ path }) => dirname(join(staging, path)));
-  for (const folder of new Set(folders)) await syncFolder(folder);
-  refuseInUse(options.dataDir);
 }
 
 /** The database is moved out first and in last: meanwhile, no program opens the directory. */
@@ -58,13 +54,14 @@ async function moveFiles(
   for (const name of databaseFirst(readdirSync(staging)).toReversed()) {
     renameSync(join(staging, name), join(dataDir, name));
   }
-  for (const folder of old.length > 0 ? [aside, dataDir] : [dataDir]) await syncFolder(folder);
+  if (old.length > 0) await syncFolder(aside);
+  await syncFolder(dataDir);
   rmSync(staging, { recursive: true });
 }
 
 function databaseFirst(names: readonly string[]): string[] {
-  const rank = (name: string) => (name.startsWith(databaseFileName) ? 0 : 1);
-  return names.toSorted((a, b) => rank(a) - rank(b));
+  const isLast = (name: string) => Number(!name.startsWith(databaseFileName));
+  return names.toSorted((a, b) => isLast(a) - isLast(b));
 }
 
 /** Matches the log, the index, and the files that SQLite adds. */
@@ -91,10 +88,8 @@ export function refuseInUse(dataDir: string): void {
     database.prepare('SELECT 1 FROM sqlite_schema').get();
   } catch (error) {
     if (sqliteCode(error) !== 'SQLITE_BUSY') return;
-    throw new AppError('conflict', `${dataDir} is in use by another program of earshot.`, {
-      advice:
-        'Stop the receiver (for example: `systemctl stop earshot`), then run the command again.',
-    });
+    const advice = 'Stop the receiver (`systemctl stop earshot`), then run the command again.';
+    throw new AppError('conflict', `${dataDir} is in use by another program.`, { advice });
   } finally {
     database?.close();
   }

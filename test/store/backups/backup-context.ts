@@ -62,19 +62,14 @@ export function restore(path: string, dataDir: string, options: Partial<RestoreO
   return restoreBackup(readBackup(path), { dataDir, aside, ...options });
 }
 
-/** Notifications of a store, with their bodies. */
-export async function contentsOf(store: Store) {
-  const rows = await collect(store.find({ order: 'oldest' }));
-  return Promise.all(
-    rows.map(async (row) => ({ ...row, body: Buffer.from(await store.body(row.position)) })),
-  );
-}
-
-/** Notifications of a directory that no store has open. */
+/** Notifications of a directory that no store has open, with their bodies. */
 export async function contentsIn(dataDir: string) {
   const store = await openStore({ dataDir, nowUs: () => 0, mustExist: true });
   try {
-    return await contentsOf(store);
+    const rows = await collect(store.find({ order: 'oldest' }));
+    return await Promise.all(
+      rows.map(async (row) => ({ ...row, body: Buffer.from(await store.body(row.position)) })),
+    );
   } finally {
     await store.close();
   }

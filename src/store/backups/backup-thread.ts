@@ -3,9 +3,15 @@ import { closeSync, fdatasyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
-import { databaseFileName, openForCopying } from '../engine/database.ts';
+import {
+  databaseFileName,
+  fileVersion,
+  openForCopying,
+  schemaVersion,
+} from '../engine/database.ts';
 import { type DataPlace, requireFreeSpace } from '../engine/disk-limit.ts';
 import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
+import { endCopy } from '../shared/copied-rows.ts';
 import { type Content, contentOf, databaseFault, diskError, sumOf } from './backup-folder.ts';
 
 type Context = DataPlace & { signal: AbortSignal };
@@ -15,7 +21,7 @@ const operations = {
   copy: async (context: Context, file: string) => {
     const content = await copySnapshot(context, file);
     const fault = databaseFault(file, content, toCheckedFile);
-    const message = `The copy of the log is damaged: ${fault}. Then the log is damaged, or a disk fails.`;
+    const message = `The copy of the log failed the check: ${fault}. The log or a disk may be damaged.`;
     if (fault !== null) throw new AppError('unavailable', message);
     return { content, sum: await sumOf(dirname(file), databaseFileName, context) };
   },
@@ -64,9 +70,13 @@ async function copySnapshot(context: Context, file: string): Promise<Content> {
   }
 }
 
-/** Converts the copy to a single file, which can be opened without creating others. Throws if it is damaged. */
+/**
+ * Converts the copy to a single file, which can be opened without creating others, and ends a copy into a shared log
+ * there: its trigger would not belong to the schema. Throws if the file is damaged.
+ */
 function toCheckedFile(database: Database): void {
   database.pragma('journal_mode = DELETE');
+  if (fileVersion(database) === schemaVersion) endCopy(database);
   const structure = String(database.pragma('quick_check(1)', { simple: true }));
   if (structure !== 'ok') throw new Error(structure);
 }

@@ -12,10 +12,12 @@ import {
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
+import { credentialsFileName } from '../../../src/config/endpoint-credentials.ts';
 import {
   backupsIn,
   checkBackup,
   type FileSum,
+  keptFiles,
   readBackup,
   removeOldBackups,
 } from '../../../src/store/backups/backup-folder.ts';
@@ -23,8 +25,10 @@ import { databaseFileName, schemaVersion } from '../../../src/store/engine/datab
 import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { migrations } from '../../../src/store/engine/migrations.ts';
 import { openStore } from '../../../src/store/store.ts';
+import { acmeFolderName } from '../../../src/tls/acme/state.ts';
 import { delivery } from '../../helpers/deliveries.ts';
 import { openLocalStore } from '../local-store.ts';
+import { openFile } from '../sqlite-store.ts';
 import { contentsIn, filesIn, fill, openFilled, restore, secrets } from './backup-context.ts';
 
 const kept = ['acme', 'acme/certificate.json', 'earshot.db', 'endpoint-credentials.json'];
@@ -46,6 +50,22 @@ describe('a backup', () => {
     await checkBackup(readBackup(path));
     expect(filesIn(path)).toEqual(before);
     expect(bytes).toBe(made.files.reduce((sum, file) => sum + file.bytes, 0));
+  });
+
+  it('has no state of a copy into a shared log, which the restored log could not continue', async () => {
+    const { dataDir, folder, backUp } = await openFilled(3);
+    const log = openFile(dataDir);
+    log.exec(`INSERT INTO shared_copy VALUES (1, 'other');
+      CREATE TRIGGER copied_change_noted AFTER UPDATE ON notification BEGIN SELECT 1; END`);
+    const fresh = join(folder, 'fresh');
+    await restore((await backUp()).path, fresh);
+    expect(openFile(fresh).prepare('SELECT count(*) FROM shared_copy').pluck().get()).toBe(0);
+    expect(log.prepare('SELECT count(*) FROM shared_copy').pluck().get()).toBe(1);
+  });
+
+  it('contains the files that the certificate and the credentials name', () => {
+    const names = [credentialsFileName, join(acmeFolderName, 'certificate.json')];
+    expect(names.filter((name) => !keptFiles.test(name))).toEqual([]);
   });
 
   it('of a damaged log is refused', async () => {

@@ -312,7 +312,7 @@ async function startMonitoredReceiver(
   await waitForLog(receiver, '"ready to receive notifications"');
   await waitForExit(start('register', '--yes'));
   await waitForExit(start('reconcile', '--since', '5h'));
-  await waitForExit(start('backup', '--to', file('backup.db')));
+  await waitForExit(start('backup', file('backups')));
   return {
     target: `127.0.0.1:${consolePort}`,
     close: async () => {

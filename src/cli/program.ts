@@ -41,7 +41,6 @@ export const groups = {
     log: async () => (await import('./commands/log.ts')).logCommand,
     backup: async () => (await import('./commands/backup.ts')).backupCommand,
     restore: async () => (await import('./commands/restore.ts')).restoreCommand,
-    import: async () => (await import('./commands/import.ts')).importCommand,
     prune: async () => (await import('./commands/prune.ts')).pruneCommand,
     compact: async () => (await import('./commands/compact.ts')).compactCommand,
     index: async () => (await import('./commands/index.ts')).indexCommand,

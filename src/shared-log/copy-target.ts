@@ -77,10 +77,7 @@ export function createCopyTarget(
       throw new AppError(
         'conflict',
         'The database of EARSHOT_LOG_URL already contains a shared log.',
-        {
-          advice:
-            'Use an empty database. To add these notifications to that log, start a receiver with an empty data directory, and import this one with `earshot import`.',
-        },
+        { advice: 'Use an empty database.' },
       );
     },
     append: async ({ batchId, keys, encoding, bytes }) => {

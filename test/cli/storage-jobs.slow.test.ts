@@ -19,7 +19,7 @@ import { recordingLog } from './recording-log.ts';
 const hourUs = 3_600_000_000;
 const times = { firstMs: 1, intervalMs: 5, retryMs: 5, retryMsMax: 20 };
 const nameAt = (hour: number) =>
-  `earshot-${new Date((beginUs + hour * hourUs) / 1_000).toISOString().replaceAll(/[-:]|\.000/g, '')}.db`;
+  `earshot-${new Date((beginUs + hour * hourUs) / 1_000).toISOString().replaceAll(/[-:]|\.000/g, '')}`;
 
 async function openBackups(keep = 7) {
   const { folder, dataDir, store } = await openFilled(5);
@@ -69,15 +69,14 @@ it('is made at once if there is none, then whenever one is due, also after a res
 it('keeps the configured number of backups, and files that it did not make', async () => {
   const { to, start, names, setHour } = await openBackups(2);
   mkdirSync(to, { recursive: true, mode: 0o700 });
-  for (const name of ['mine.db', 'earshot.db', nameAt(-48)]) writeFileSync(join(to, name), 'x');
-  // A user makes one with the command in between.
-  const byHand = `${nameAt(-1)}.part`;
-  writeFileSync(join(to, byHand), 'x');
+  for (const name of ['mine', nameAt(-48)]) writeFileSync(join(to, name), 'x');
   start();
-  const others = [byHand, 'earshot.db', 'mine.db'];
-  await expect.poll(names, soon).toEqual([nameAt(-48), byHand, nameAt(0), 'earshot.db', 'mine.db']);
-  setHour(24);
-  await expect.poll(names, soon).toEqual([byHand, nameAt(0), nameAt(24), ...others.slice(1)]);
+  const others = [nameAt(-48), 'mine'];
+  for (const hour of [0, 24, 48]) {
+    setHour(hour);
+    const made = [nameAt(hour - 24), nameAt(hour)].slice(hour === 0 ? 1 : 0);
+    await expect.poll(names, soon).toEqual([...made, ...others].toSorted());
+  }
 });
 
 it('retries after a failure, removes nothing before a success, and records both', async () => {

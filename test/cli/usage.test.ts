@@ -132,7 +132,6 @@ describe('usage errors', () => {
     ['query --product x', /unknown option '--product'[\s\S]*Did you mean --product-id\?/],
     ['query --sinse=24h', /Did you mean --since\?/],
     ['cert', /unknown command 'cert'[\s\S]*Did you mean certificate\?/],
-    ['backup lst', /unknown command 'lst'[\s\S]*Did you mean list\?/],
     ['sinks ded', /unknown command 'ded'[\s\S]*Did you mean dead\?[\s\S]*earshot sinks --help/],
     ['sinks list bus', /too many arguments/],
     ['query -o json --json', /cannot be used with/],

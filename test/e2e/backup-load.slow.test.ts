@@ -1,11 +1,9 @@
 /** A backup of a receiver under load, restored in a new folder: no earlier acknowledged notification is lost. */
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { createRandom } from '../../src/sandbox/clock.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
@@ -16,7 +14,6 @@ import {
   type SpawnedReceiver,
 } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { itIfComplete, times } from '../helpers/thorough.ts';
 
 const senders = 16;
 /** The credentials come from the data directory, so that the backup contains them. */
@@ -88,17 +85,17 @@ it('contains every notification acknowledged before, and runs in a new folder', 
   await expect.poll(() => answered.length, { timeout: 60_000 }).toBeGreaterThan(2_000);
 
   const before = [...answered];
-  const ended = await context.command('backup', '--to', context.out, '--json').ended;
+  const ended = await context.command('backup', context.out, '--json').ended;
   const atEnd = answered.length;
   await expect.poll(() => answered.length, { timeout: 60_000 }).toBeGreaterThan(atEnd + 100);
   await load.stop();
   await stop(receiver);
   expect(ended).toMatchObject({ code: 0, err: '' });
-  const made: { file: string; notifications: number } = JSON.parse(ended.out);
+  const made: { path: string; notifications: number } = JSON.parse(ended.out);
   expect(atEnd).toBeGreaterThan(before.length);
 
   const fresh = join(context.folder, 'fresh');
-  const restored = await context.command('restore', made.file, '--to', fresh).ended;
+  const restored = await context.command('restore', made.path, '--data-dir', fresh).ended;
   expect(restored).toMatchObject({ code: 0 });
   const stored = storedIn(fresh);
   const isStored = new Set(stored);
@@ -127,38 +124,3 @@ it('contains every notification acknowledged before, and runs in a new folder', 
   });
   expect(storedIn(fresh)).toEqual(answered.toSorted((a, b) => a - b));
 }, 240_000);
-
-itIfComplete(
-  'leaves no partial file under its name when it is killed at any moment',
-  async () => {
-    const context = await openContext();
-    const receiver = await context.start();
-    const answered: number[] = [];
-    const load = startLoad(context, receiver, answered);
-    await expect.poll(() => answered.length, { timeout: 60_000 }).toBeGreaterThan(1_000);
-    const random = createRandom(29);
-    const names = () => readdirSync(context.out);
-    let killed = 0;
-    for (let round = 0; round < times(3, 10); round += 1) {
-      const backup = context.command('backup', '--to', join(context.out, 'killed.db'));
-      await expect.poll(() => names().length, { timeout: 60_000, interval: 2 }).toBeGreaterThan(0);
-      // The random delay is the moment of the kill; the test waits for no condition here.
-      await delay(random.integer(0, 60));
-      backup.kill();
-      const { code } = await backup.ended;
-      if (code === null) killed += 1;
-      // It may already have ended.
-      expect(names().includes('killed.db')).toBe(code === 0);
-      if (code === 0) rmSync(join(context.out, 'killed.db'));
-    }
-    expect(killed).toBeGreaterThan(0);
-    await load.stop();
-    const ended = await context.command('backup', '--to', join(context.out, 'killed.db'), '--force')
-      .ended;
-    expect(ended).toMatchObject({ code: 0 });
-    expect(names()).toEqual(['killed.db']);
-    await stop(receiver);
-    expect(storedIn(context.dataDir)).toEqual(answered.toSorted((a, b) => a - b));
-  },
-  240_000,
-);

@@ -1,74 +1,116 @@
-/** A move to another host as in docs/start.md: no notification that either host has answered is lost. */
+/** The move to another host of docs/operations.md, between two folders and two users: nothing received is lost. */
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, renameSync } from 'node:fs';
+import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { notification } from '../helpers/deliveries.ts';
-import { spawnCommand } from '../helpers/spawned-command.ts';
-import {
-  createClient,
-  createReceiverContext,
-  type SpawnedReceiver,
-} from '../helpers/spawned-receiver.ts';
+import { createClient, createReceiverContext, credentials } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
-/** Moves the files of a database, as `mv earshot.db*` does. */
-function moveDatabase(from: string, to: string): void {
-  const names = readdirSync(from).filter((name) => name.startsWith('earshot.db'));
-  for (const name of names) renameSync(join(from, name), join(to, name));
+/** Only root can become other users. Otherwise, both hosts have the same user. */
+const isRoot = process.getuid?.() === 0;
+const program = join(import.meta.dirname, '../../scripts/earshot.js');
+
+/** A host: a folder of a user, in which commands run as that user. */
+function openHost(name: string, uid: number, settings: Record<string, string>) {
+  const home = join(temporaryDirectory(), name);
+  mkdirSync(home, { mode: 0o700 });
+  chmodSync(join(home, '..'), 0o755);
+  const owned = (path: string) => {
+    if (isRoot) chownSync(path, uid, uid);
+  };
+  owned(home);
+  const dataDir = join(home, 'data');
+  const run = (...argv: string[]) => {
+    const command = [process.execPath, program, ...argv];
+    const user = isRoot ? ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'] : [];
+    const [first = '', ...rest] = [...user, ...command];
+    const env = bareEnvironment({ EARSHOT_DATA_DIR: dataDir, ...settings });
+    delete env.NODE_COMPILE_CACHE;
+    const child = spawn(first, rest, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const printed = { out: '', err: '' };
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (printed.out += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (printed.err += text));
+    return { child, printed, ended: once(child, 'close') };
+  };
+  const succeeds = async (...argv: string[]) => {
+    const { printed, ended } = run(...argv);
+    const [code] = await ended;
+    expect(code, printed.err).toBe(0);
+    return printed.out;
+  };
+  const start = async () => {
+    const { child, printed, ended } = run('start');
+    const portOf = () => Number(/"url":"https:\/\/127\.0\.0\.1:(\d+)"/.exec(printed.err)?.[1]);
+    await expect.poll(portOf, { timeout: 60_000 }).toBeGreaterThan(0);
+    const stop = async () => {
+      child.kill('SIGTERM');
+      expect(await ended, printed.err).toEqual([0, null]);
+    };
+    return { port: portOf(), stop };
+  };
+  return { home, dataDir, owned, succeeds, start };
 }
 
-async function stop({ child }: SpawnedReceiver): Promise<void> {
-  const exit = once(child, 'exit');
-  child.kill('SIGTERM');
-  expect(await exit).toEqual([0, null]);
-}
-
-it('keeps the notifications that the old host, the new one, or both have received', {
-  timeout: 60_000,
+it('moves the log, the credentials and nothing else with `backup`, a copy, and `restore`', {
+  timeout: 120_000,
 }, async () => {
-  const context = await createReceiverContext(temporaryDirectory());
-  const fresh = join(temporaryDirectory(), 'data');
-  const send = async ({ port }: SpawnedReceiver, numbers: readonly number[]) => {
-    const post = createClient({ port, ca: context.ca });
+  const folder = temporaryDirectory();
+  chmodSync(folder, 0o755);
+  const { ca } = await createReceiverContext(folder);
+  // A key of a certificate outside of the data directory belongs to each host.
+  const [cert, key] = [join(folder, 'certificate.pem'), join(folder, 'key.pem')];
+  const settings = {
+    ...{ EARSHOT_LISTEN: '127.0.0.1:0', EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0' },
+    ...{ EARSHOT_TLS_CERT: cert, EARSHOT_TLS_KEY: key },
+  };
+  const [old, fresh] = [openHost('old', 20_001, settings), openHost('new', 20_002, settings)];
+  chmodSync(key, 0o644);
+  const send = async ({ port }: { port: number }, numbers: readonly number[]) => {
+    const post = createClient({ port, ca });
+    const statuses: string[] = [];
     for (const number of numbers) {
-      const { status } = await post(
-        'POST',
-        '/notifications/moved',
-        JSON.stringify(notification(number)),
-      );
+      const body = JSON.stringify(notification(number));
+      const { status, body: answer } = await post('POST', '/notifications/moved', body);
       expect(status).toBe(200);
+      statuses.push(JSON.parse(answer).status);
     }
+    return statuses;
   };
-  const run = async (...argv: string[]) => {
-    const env = { EARSHOT_DATA_DIR: fresh };
-    const ended = await spawnCommand(argv, { env, cwd: temporaryDirectory() }).ended;
-    expect(ended).toMatchObject({ code: 0 });
-    return ended.out;
-  };
-  // Both receive while the DNS records change; both get notification 3.
-  const old = await context.start();
-  await send(old, [1, 2, 3]);
-  const first = await context.start({ EARSHOT_DATA_DIR: fresh });
-  await send(first, [3, 4, 5]);
-  await stop(old);
-  await stop(first);
-  // The new host continues with the old database, and imports its own first one.
-  const between = join(fresh, 'between');
-  mkdirSync(between);
-  moveDatabase(fresh, between);
-  moveDatabase(context.dataDir, fresh);
-  const second = await context.start({ EARSHOT_DATA_DIR: fresh });
-  await send(second, [6]);
-  expect(JSON.parse(await run('import', between, '--json'))).toEqual({
-    notifications: 3,
-    stored: 2,
-    duplicates: 1,
-    quarantined: 0,
-  });
-  await send(second, [7]);
-  const rows: { ackId: string }[] = JSON.parse(await run('query', '--output', 'json'));
-  expect(rows.map(({ ackId }) => ackId).toSorted()).toEqual(
-    [1, 2, 3, 4, 5, 6, 7].map((number) => `ack-${number}`),
-  );
+
+  mkdirSync(old.dataDir, { mode: 0o700 });
+  old.owned(old.dataDir);
+  const secret = join(old.dataDir, 'endpoint-credentials.json');
+  writeFileSync(secret, JSON.stringify({ pairs: [credentials] }), { mode: 0o600 });
+  old.owned(secret);
+  const receiver = await old.start();
+  await send(receiver, [1, 2, 3]);
+  await receiver.stop();
+  const path = (await old.succeeds('backup', join(old.home, 'backups'))).trim();
+
+  // As `scp -r` does: the files belong to the other user, with other permissions.
+  const copy = join(fresh.home, 'copy');
+  execFileSync('cp', ['-r', path, copy]);
+  for (const name of ['.', ...readdirSync(copy, { recursive: true, encoding: 'utf8' })]) {
+    fresh.owned(join(copy, name));
+    chmodSync(join(copy, name), lstatSync(join(copy, name)).isDirectory() ? 0o755 : 0o644);
+  }
+  await fresh.succeeds('restore', '--check', copy);
+  await fresh.succeeds('restore', copy);
+  const names = readdirSync(fresh.dataDir).filter((name) => !name.endsWith('.lock'));
+  expect(names).toEqual(['earshot.db', 'endpoint-credentials.json']);
+  const owner = lstatSync(fresh.home).uid;
+  for (const name of ['.', ...names]) {
+    const { uid, mode } = lstatSync(join(fresh.dataDir, name));
+    expect({ uid, open: mode & 0o077 }, name).toEqual({ uid: owner, open: 0 });
+  }
+
+  const there = await fresh.start();
+  expect(await send(there, [3, 4])).toEqual(['duplicate', 'stored']);
+  const rows: { ackId: string }[] = JSON.parse(await fresh.succeeds('query', '--output', 'json'));
+  expect(rows.map(({ ackId }) => ackId).toSorted()).toEqual(['ack-1', 'ack-2', 'ack-3', 'ack-4']);
+  await there.stop();
 });

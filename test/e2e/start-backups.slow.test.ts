@@ -32,7 +32,7 @@ it('lets another machine continue without missing events', {
   await context.stop(running);
 
   const [name = ''] = readdirSync(backups);
-  await context.command('restore', join(backups, name), '--to', fresh);
+  await context.command('restore', join(backups, name), '--data-dir', fresh);
   const reader = openStoreReader(fresh);
   onTestFinished(() => reader.close());
   expect((await reader.counts()).notifications).toBe(5);

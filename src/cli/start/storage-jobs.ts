@@ -1,17 +1,17 @@
 /** Storage jobs of a receiver: backups, pruning, compaction. Locks exclude the commands of the same names. */
-import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { type Job, type RoundTimes, startJob } from '../../domain/job.ts';
 import type { BackupRun, Logger } from '../../domain/ports.ts';
 import type { LogSize, Retention } from '../../domain/pruning.ts';
 import { sizeText } from '../../domain/text.ts';
+import { removeOldBackups } from '../../store/backups/backup-folder.ts';
+import { makeBackup } from '../../store/backups/make-backup.ts';
 import { compactLog } from '../../store/bodies/compact-log.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { type Pruned, pruneLog } from '../../store/pruning/prune-log.ts';
 import type { Store } from '../../store/store.ts';
-import { backupName, makeRecordedBackup, removeOldBackups } from '../backup-files.ts';
 import { blockerText } from '../commands/prune.ts';
 import { type Io, pause } from '../io.ts';
 
@@ -55,9 +55,10 @@ export function startBackups(
       run: async (signal) => {
         const { made } = await parts.store.backups.lastBackups();
         const lastUs = Math.max(madeAtUs, made?.startedAtUs ?? 0);
-        if (isDue(lastUs, everyHours, nowUs())) {
-          madeAtUs = await backUp(parts, config, { nowUs, signal });
-        }
+        const startedAtUs = nowUs();
+        if (!isDue(lastUs, everyHours, startedAtUs)) return;
+        await backUp(parts, config, { nowUs, signal });
+        madeAtUs = startedAtUs;
       },
     },
     { pause, random, log },
@@ -69,38 +70,20 @@ function isDue(lastUs: number, everyHours: number, nowUs: number): boolean {
   return lastUs > nowUs || nowUs - lastUs >= everyHours * hourUs;
 }
 
-/** Resolves with the time at which the backup started. */
 async function backUp(
   { store, log }: BackupParts,
   { dataDir, diskReserveBytes, folder, keep, version }: ServedBackups,
   { nowUs, signal }: { nowUs: () => number; signal: AbortSignal },
-): Promise<number> {
-  const newest = backupName(nowUs());
-  const record = async (run: BackupRun) => {
-    await store.backups.recordBackup(run).catch((error: unknown) => {
+): Promise<void> {
+  const record = (run: BackupRun) =>
+    store.backups.recordBackup(run).catch((error: unknown) => {
       log.error({ err: error }, 'failed to record the result of a backup');
     });
-  };
-  const made = await makeRecordedBackup(
-    {
-      place: { dataDir, diskReserveBytes },
-      file: join(folder, newest),
-      createsFolder: true,
-      replace: false,
-      version,
-      withSecrets: true,
-      signal,
-    },
-    { nowUs, record },
-  );
-  const removed = removeOldBackups(folder, { keep, newest });
-  const { run, bytes, notifications, lastPosition } = made;
-  const seconds = Math.round((run.endedAtUs - run.startedAtUs) / 1e6);
-  log.info(
-    { file: run.file, bytes, notifications, lastPosition, seconds, removed },
-    'made and verified a backup',
-  );
-  return run.startedAtUs;
+  const place = { dataDir, diskReserveBytes };
+  const made = await makeBackup({ place, folder, version, nowUs, record, signal });
+  const { path, bytes, notifications, lastPosition } = made;
+  const removed = removeOldBackups(folder, keep, path);
+  log.info({ path, bytes, notifications, lastPosition, removed }, 'made and verified a backup');
 }
 
 const pruneTimes: RoundTimes = {

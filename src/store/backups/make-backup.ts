@@ -1,120 +1,157 @@
-/** Makes a backup: a copy of the store in one file, which gets its name after it was checked. */
-import { renameSync, statSync } from 'node:fs';
+/** Makes a backup: a folder that gets its name when it is complete, checked and on disk. */
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { truncate } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { syncFolder } from '../../host/files.ts';
+import { dirname, join } from 'node:path';
+import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
+import { formatDateUs } from '../../domain/dates.ts';
+import type { BackupRun } from '../../domain/ports.ts';
+import { sizeText } from '../../domain/text.ts';
+import {
+  createOwnerOnly,
+  makeDirectory,
+  readOwnerOnly,
+  syncFolder,
+  writeOwnerOnly,
+} from '../../host/files.ts';
 import type { Remote } from '../../host/rpc.ts';
-import { requireDatabase } from '../engine/database.ts';
-import type { DataPlace } from '../engine/disk-limit.ts';
+import { databaseFileName, requireDatabase } from '../engine/database.ts';
+import { type DataPlace, diskSize } from '../engine/disk-limit.ts';
 import { createAcquireLock } from '../engine/locks.ts';
 import { withThread } from '../engine/thread.ts';
-import { removeLeftovers } from '../leftovers.ts';
 import {
-  type BackupWatch,
+  type Backup,
+  backupFormat,
+  backupsIn,
   cancelled,
-  createFolder,
-  createPart,
+  compactTime,
   diskError,
-  type Part,
-  refuseTarget,
-  requireSpaceFor,
-  reservePart,
-} from './backup-target.ts';
-import type { BackupOperations, Copied, CopyRequest } from './backup-thread.ts';
+  keptFiles,
+  manifestName,
+  partEnding,
+  readBackup,
+  sumOf,
+} from './backup-folder.ts';
+import type { BackupOperations } from './backup-thread.ts';
 
-const progressEveryMs = 200;
-
-export interface BackupOptions extends BackupWatch, Omit<CopyRequest, 'file'> {
+export interface BackupOptions {
   place: DataPlace;
-  /** Absolute path of the copy. */
-  file: string;
-  /** Creates the folder of the file if it is missing. */
-  createsFolder: boolean;
-  /** Replaces an existing file. */
-  replace: boolean;
-}
-
-export interface MadeBackup extends Copied {
-  /** Size of the file. */
-  bytes: number;
+  /** Absolute path of the folder for backups; created if it is missing. */
+  folder: string;
+  /** Version of earshot. */
+  version: string;
+  nowUs: () => number;
+  /** Records the result; not of wrong usage, conflicts and cancellation. Must not reject. */
+  record: (run: BackupRun) => Promise<void>;
+  signal?: AbortSignal;
 }
 
 /**
- * Copies all that was committed before the call. Until the copy is complete, its name ends with `.part`.
- * Rejects with `configuration` or `usage` for an unsuitable file, `conflict` while another process makes a backup,
- * `unavailable` if the disk or the store fails, and `cancelled` when the signal is aborted; then removes the copy.
+ * The backup contains all that was committed before the call. Rejects with `configuration` or `usage` for an unsuitable
+ * folder, `conflict` while another program makes a backup, `unavailable` if the disk or the store fails, and `cancelled`
+ * when the signal is aborted; then removes what it wrote.
  */
-export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
-  const { place, file, createsFolder, replace, about, files } = options;
-  requireDatabase(place.dataDir);
-  if (createsFolder) createFolder(dirname(file));
-  refuseTarget(place, file, replace);
-  await removeLeftovers(place.dataDir);
-  requireSpaceFor(place, file);
-  const release = await createAcquireLock(place.dataDir)('backup', { waitMs: 0 });
-  let part: Part | undefined;
+export async function makeBackup(options: BackupOptions): Promise<Backup> {
+  const { folder, nowUs, record } = options;
+  const startedAtUs = nowUs();
+  const file = join(folder, `earshot-${compactTime(startedAtUs)}`);
+  const unknown = { bytes: null, lastPosition: null };
   try {
-    part = await reservePart(place, file);
-    createPart(part.path, files.length > 0);
-    const request = { file: part.path, about, files };
-    const copied = await withThread<BackupOperations, Copied>(
-      'backups/backup-thread',
-      place,
-      (backup) => copy(backup, request, options),
-    );
-    // The file may have been created meanwhile.
-    refuseTarget(place, file, replace);
-    renameSync(part.path, file);
-    await syncFolder(dirname(file));
-    return { ...copied, bytes: statSync(file).size };
+    const backup = await writeBackup(file, formatDateUs(startedAtUs), options);
+    const { bytes, lastPosition } = backup;
+    const endedAtUs = nowUs();
+    await record({ file, startedAtUs, endedAtUs, bytes, lastPosition, error: null });
+    return backup;
+  } catch (cause) {
+    const error = diskError(cause, file);
+    const code = isAppError(error) ? error.code : 'internal';
+    if (!['usage', 'conflict', 'cancelled'].includes(code)) {
+      const reason = code === 'internal' ? 'Internal error.' : errorText(error);
+      await record({ file, startedAtUs, endedAtUs: nowUs(), ...unknown, error: reason });
+    }
+    throw error;
+  }
+}
+
+async function writeBackup(path: string, madeAt: string, options: BackupOptions): Promise<Backup> {
+  const { place, folder, signal } = options;
+  const part = `${path}${partEnding}`;
+  requireDatabase(place.dataDir);
+  refuseDataDir(place.dataDir, folder);
+  const release = await createAcquireLock(place.dataDir)('backup', { waitMs: 0 });
+  try {
+    prepare(place.dataDir, folder);
+    if (existsSync(path)) throw new AppError('conflict', `${path} already exists.`);
+    createPart(part);
+    await writeFiles(part, madeAt, options);
+    // Until then, the signal truncates the database.
+    if (signal?.aborted) throw cancelled();
+    renameSync(part, path);
+    await syncFolder(folder);
+    return readBackup(path);
   } catch (error) {
-    throw diskError(error, file);
+    rmSync(part, { recursive: true, force: true });
+    throw error;
   } finally {
-    part?.remove();
     release();
   }
 }
 
-/**
- * Rejects with `cancelled` when the signal is aborted. It then truncates the file, because SQLite's check of a database
- * is one call that cannot be interrupted otherwise.
- */
-async function copy(
-  backup: Remote<BackupOperations>,
-  request: CopyRequest,
-  { onProgress, signal }: BackupWatch,
-): Promise<Copied> {
-  const ended = new AbortController();
-  const stop = () => {
-    void backup.stop().catch(() => undefined);
-    void truncate(request.file).catch(() => undefined);
-  };
-  try {
-    const answer = backup.copy(request);
-    signal?.addEventListener('abort', stop, { once: true });
-    if (signal?.aborted) stop();
-    const shown = showProgress(backup, ended.signal, onProgress);
-    await Promise.allSettled([answer]);
-    ended.abort();
-    await shown;
-    // Even after success: the file may have been truncated after it was checked.
-    if (signal?.aborted) throw cancelled();
-    return await answer;
-  } finally {
-    signal?.removeEventListener('abort', stop);
-  }
+function refuseDataDir(dataDir: string, folder: string): void {
+  let existing = folder;
+  while (!existsSync(existing)) existing = dirname(existing);
+  if (!`${realpathSync(existing)}/`.startsWith(`${realpathSync(dataDir)}/`)) return;
+  throw new AppError('usage', `${folder} is in the data directory. Specify another folder.`);
 }
 
-async function showProgress(
-  backup: Pick<Remote<BackupOperations>, 'progress'>,
-  signal: AbortSignal,
-  onProgress: BackupWatch['onProgress'],
-): Promise<void> {
-  while (onProgress !== undefined && !signal.aborted) {
-    await delay(progressEveryMs, undefined, { signal }).catch(() => undefined);
-    if (signal.aborted) return;
-    const progress = await backup.progress().catch(() => null);
-    if (progress !== null) onProgress(progress);
+/** Creates the folder, and makes space in it. The thread, too, checks the disk of the data directory. */
+function prepare(dataDir: string, folder: string): void {
+  makeDirectory(folder);
+  const incomplete = backupsIn(folder).filter(({ path }) => path.endsWith(partEnding));
+  for (const { path } of incomplete) rmSync(path, { recursive: true });
+  const neededBytes = statSync(join(dataDir, databaseFileName)).size;
+  const freeBytes = diskSize(folder)?.freeBytes ?? 0;
+  if (freeBytes >= neededBytes) return;
+  const sizes = `${sizeText(freeBytes)} free, ${sizeText(neededBytes)} needed`;
+  throw new AppError('unavailable', `${folder} has not enough free space: ${sizes}.`);
+}
+
+function createPart(part: string): void {
+  mkdirSync(part, { mode: 0o700 });
+  if ((statSync(part).mode & 0o077) === 0) return;
+  const message = `The file system of ${part} has no owner-only files. Specify another folder.`;
+  throw new AppError('configuration', message);
+}
+
+/** The manifest is written last, after all other files are on disk. */
+async function writeFiles(part: string, madeAt: string, options: BackupOptions): Promise<void> {
+  const { place, version, signal } = options;
+  const files = [];
+  for (const path of secretFilesIn(place.dataDir)) {
+    await writeOwnerOnly(join(part, path), readOwnerOnly(join(place.dataDir, path)) ?? '');
+    files.push(await sumOf(part, path));
   }
+  const database = join(part, databaseFileName);
+  createOwnerOnly(database);
+  // SQLite's check is one call, which ends early only if the file is truncated meanwhile.
+  const stop = () => void truncate(database).catch(() => undefined);
+  signal?.addEventListener('abort', stop, { once: true });
+  const copy = (thread: Remote<BackupOperations>) => thread.copy(database);
+  const { content, sum } = await withThread('backups/backup-thread', place, copy, signal);
+  const about = { format: backupFormat, madeAt, version, ...content, files: [...files, sum] };
+  await writeOwnerOnly(join(part, manifestName), `${JSON.stringify(about, null, 2)}\n`);
+}
+
+function secretFilesIn(dataDir: string): string[] {
+  const folders = ['', 'acme/'].filter((folder) => existsSync(join(dataDir, folder)));
+  return folders
+    .flatMap((folder) => readdirSync(join(dataDir, folder)).map((name) => `${folder}${name}`))
+    .filter((path) => keptFiles.test(path) && path !== databaseFileName);
 }

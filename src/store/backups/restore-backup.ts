@@ -1,141 +1,77 @@
 /** Restores a data directory from a backup. Checks the backup before it changes the directory. */
-import { createHash } from 'node:crypto';
-import {
-  createReadStream,
-  createWriteStream,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  type Stats,
-  statSync,
-} from 'node:fs';
-import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
+import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
-import { sizeText } from '../../domain/text.ts';
-import { syncFolder, writeOwnerOnly } from '../../host/files.ts';
+import { syncFolder } from '../../host/files.ts';
 import { createDirectory, databaseFileName, restoringFolderName } from '../engine/database.ts';
-import { diskSize } from '../engine/disk-limit.ts';
 import { createAcquireLock } from '../engine/locks.ts';
 import { sqliteCode } from '../engine/sqlite-error.ts';
-import { dropContents, type InspectedBackup, inspectBackup, type Sealed } from './backup-format.ts';
-import { type BackupProgress, type BackupWatch, cancelled, diskError } from './backup-target.ts';
+import { type Backup, checkBackup, diskError } from './backup-folder.ts';
 
-export interface RestoreOptions extends BackupWatch {
-  /** Absolute path of the backup. */
-  file: string;
+export interface RestoreOptions {
   dataDir: string;
-  /** Returns true for the path of a file that a backup may contain. */
-  mayContain: (path: string) => boolean;
   /** New folder in the data directory for its old contents, if any. */
   aside: string;
+  signal?: AbortSignal;
 }
 
 /**
- * Resolves when the restored directory is on disk. Rejects as `inspectBackup` does, with `invalid` for a changed backup,
- * `conflict` while the directory is in use, `unavailable` if the disk fails or is full, and `cancelled` when the signal is
- * aborted; then the directory is unchanged.
+ * Resolves when the restored directory is on disk. Rejects as `checkBackup` does, with `conflict` while the directory is
+ * in use, and with `unavailable` if the disk fails or is full. The directory is then unchanged; after an interruption
+ * while files are moved, no program opens it until the restore is repeated.
  */
-export async function restoreBackup(options: RestoreOptions): Promise<InspectedBackup> {
-  const { file, dataDir, aside } = options;
-  const backup = inspectBackup(file, options.mayContain);
+export async function restoreBackup(backup: Backup, options: RestoreOptions): Promise<void> {
+  const { dataDir, signal } = options;
   createDirectory(dataDir);
   refuseInUse(dataDir);
   const release = await createAcquireLock(dataDir)('backup', { waitMs: 0 });
-  // An interrupted restore starts again.
   const staging = join(dataDir, restoringFolderName);
+  let isMoving = false;
   try {
     rmSync(staging, { recursive: true, force: true });
-    requireSpace(dataDir, backup.bytes);
-    mkdirSync(staging, { mode: 0o700 });
-    await build(staging, backup, options);
+    await checkBackup(backup, { to: staging, signal });
+    for (const { path } of backup.files) await syncFolder(dirname(join(staging, path)));
     refuseInUse(dataDir);
-    const paths = backup.files.map(({ path }) => path);
-    moveAside(dataDir, oldContents(dataDir, paths), aside);
-    moveIn(staging, options);
-    await syncFolder(dataDir);
-    return backup;
+    isMoving = true;
+    await moveFiles(staging, oldContents(dataDir, backup), options);
   } catch (error) {
+    if (!isMoving) rmSync(staging, { recursive: true, force: true });
     throw diskError(error, dataDir);
   } finally {
-    rmSync(staging, { recursive: true, force: true });
     release();
   }
 }
 
-function requireSpace(folder: string, bytes: number): void {
-  const free = diskSize(folder)?.freeBytes ?? 0;
-  if (free >= bytes) return;
-  throw new AppError(
-    'unavailable',
-    `${folder} has not enough free space for the backup: ${sizeText(free)} free, ${sizeText(bytes)} needed. Free some space.`,
-  );
-}
-
-async function build(
+/** The database is moved out first and in last: meanwhile, no program opens the directory. */
+async function moveFiles(
   staging: string,
-  backup: InspectedBackup,
-  { file, onProgress, signal }: RestoreOptions,
+  old: readonly string[],
+  { dataDir, aside }: RestoreOptions,
 ): Promise<void> {
-  const watch = { onProgress, signal };
-  const database = join(staging, databaseFileName);
-  await copySealed(file, database, backup, watch);
-  // Verifies the copy on disk, which is the one that will be used.
-  await verifySealed(database, backup, watch);
-  for (const { path, bytes } of backup.files) await writeOwnerOnly(join(staging, path), bytes);
-  becomeStore(database);
-  if (signal?.aborted) throw cancelled();
-}
-
-function becomeStore(file: string): void {
-  const database = new Sqlite(file, { fileMustExist: true });
-  try {
-    database.pragma('synchronous = FULL');
-    database.pragma('fullfsync = ON');
-    database.transaction(() => dropContents(database)).immediate();
-    database.pragma('journal_mode = WAL');
-  } finally {
-    database.close();
-  }
-}
-
-/** Moves the restored files in, the log last: without it, no program opens the directory as a store. */
-function moveIn(staging: string, { dataDir, aside }: RestoreOptions): void {
-  const names = readdirSync(staging).filter((name) => name !== databaseFileName);
-  for (const name of [...names, databaseFileName]) {
-    if (existsSync(join(dataDir, name))) {
-      throw new AppError(
-        'conflict',
-        `During the restore, another program created ${join(dataDir, name)}. The previous files are in ${aside}. Stop the receiver, then run this command again.`,
-      );
-    }
+  if (old.length > 0) mkdirSync(aside, { mode: 0o700 });
+  for (const name of databaseFirst(old)) renameSync(join(dataDir, name), join(aside, name));
+  for (const name of databaseFirst(readdirSync(staging)).toReversed()) {
     renameSync(join(staging, name), join(dataDir, name));
   }
+  if (old.length > 0) await syncFolder(aside);
+  await syncFolder(dataDir);
+  rmSync(staging, { recursive: true });
 }
 
-interface OldEntry {
-  name: string;
-  stats: Stats;
+function databaseFirst(names: readonly string[]): string[] {
+  const isLast = (name: string) => Number(!name.startsWith(databaseFileName));
+  return names.toSorted((a, b) => isLast(a) - isLast(b));
 }
 
 /** Matches the log, the index, and the files that SQLite adds. */
 const databases = /^(earshot|products-\d+|products\.building)\.db(-wal|-shm|-journal)?$/;
 
-/** Returns the entries that a backup with these files replaces. A backup without secrets keeps existing secrets. */
-export function oldContents(dataDir: string, paths: readonly string[]): OldEntry[] {
-  const replaced = new Set(paths.map((path) => path.split('/')[0]));
-  return namesIn(dataDir)
-    .filter((name) => databases.test(name) || replaced.has(name))
-    .map((name) => ({ name, stats: statSync(join(dataDir, name)) }));
-}
-
-function namesIn(folder: string): string[] {
-  return statSync(folder, { throwIfNoEntry: false }) === undefined
-    ? []
-    : readdirSync(folder).toSorted();
+/** Returns the names in the data directory that the backup replaces. */
+export function oldContents(dataDir: string, { files }: Backup): string[] {
+  if (statSync(dataDir, { throwIfNoEntry: false }) === undefined) return [];
+  const replaced = new Set(files.map(({ path }) => path.split('/')[0]));
+  return readdirSync(dataDir).filter((name) => databases.test(name) || replaced.has(name));
 }
 
 /**
@@ -152,76 +88,9 @@ export function refuseInUse(dataDir: string): void {
     database.prepare('SELECT 1 FROM sqlite_schema').get();
   } catch (error) {
     if (sqliteCode(error) !== 'SQLITE_BUSY') return;
-    throw new AppError(
-      'conflict',
-      `${dataDir} is in use by a receiver or another command of earshot. Stop that program (for example: \`systemctl stop earshot\`), then run this command again.`,
-    );
+    const advice = 'Stop the receiver (`systemctl stop earshot`), then run the command again.';
+    throw new AppError('conflict', `${dataDir} is in use by another program.`, { advice });
   } finally {
     database?.close();
   }
-}
-
-/** Moves the entries into a folder of the data directory; deletes nothing. */
-function moveAside(dataDir: string, entries: readonly OldEntry[], folder: string): void {
-  if (entries.length === 0) return;
-  mkdirSync(folder, { mode: 0o700 });
-  // The log last: until then, the folder is still a data directory.
-  const log = (name: string) => Number(name.startsWith(databaseFileName));
-  for (const { name } of entries.toSorted((a, b) => log(a.name) - log(b.name))) {
-    renameSync(join(dataDir, name), join(folder, name));
-  }
-}
-
-/** Rejects with `invalid` if the content differs from its digest, and `cancelled` when the signal is aborted. */
-export async function verifySealed(
-  file: string,
-  sealed: Sealed,
-  watch: BackupWatch,
-): Promise<void> {
-  try {
-    for await (const _chunk of readSealed(file, sealed, watch, 'verifying'));
-  } catch (error) {
-    throw diskError(error, file);
-  }
-}
-
-/** Copies the content to a new owner-only file; on disk when it resolves. Rejects as `verifySealed` does. */
-async function copySealed(
-  file: string,
-  to: string,
-  sealed: Sealed,
-  watch: BackupWatch,
-): Promise<void> {
-  try {
-    const target = createWriteStream(to, { mode: 0o600, flags: 'wx', flush: true });
-    await pipeline(readSealed(file, sealed, watch, 'copying'), target);
-  } catch (error) {
-    throw diskError(error, to);
-  }
-}
-
-async function* readSealed(
-  file: string,
-  { sealedBytes: total, digest }: Sealed,
-  { onProgress, signal }: BackupWatch,
-  phase: BackupProgress['phase'],
-): AsyncGenerator<Buffer> {
-  const hash = createHash('sha256');
-  let done = 0;
-  const chunks: AsyncIterable<Buffer> = createReadStream(file, {
-    end: total - 1,
-    highWaterMark: 2 ** 20,
-  });
-  for await (const chunk of chunks) {
-    if (signal?.aborted) throw cancelled();
-    hash.update(chunk);
-    done += chunk.length;
-    onProgress?.({ phase, done, total });
-    yield chunk;
-  }
-  if (hash.digest('hex') === digest) return;
-  throw new AppError(
-    'invalid',
-    `The backup ${file} is damaged: the content has changed since the backup was created. Copy the file again, or use another backup.`,
-  );
 }

@@ -303,14 +303,11 @@ export function migrate(database: Database): void {
   }
 }
 
-/**
- * Returns the schema of a new file of a version after some `added` code: `type name`, and the SQL code; null for an
- * automatic index.
- */
-export function expectedSchema(version: number, added: string): Map<string, string | null> {
+/** Returns the schema of a new file of a version: `type name`, and the SQL code; null for an automatic index. */
+export function expectedSchema(version: number): Map<string, string | null> {
   const database = new Sqlite(':memory:');
   try {
-    for (const sql of [...migrations.slice(0, version), added]) database.exec(sql);
+    for (const sql of migrations.slice(0, version)) database.exec(sql);
     return schemaOf(database);
   } finally {
     database.close();

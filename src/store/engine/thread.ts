@@ -27,17 +27,18 @@ export class StoreThread extends Thread {
   }
 }
 
-/** Runs work on its own thread, without a timeout, and ends the thread. */
+/** Runs work on its own thread, without a timeout, and ends the thread. The signal cancels its calls. */
 export async function withThread<Ops, Result>(
   name: string,
   place: DataPlace & { idleSeconds?: number },
   work: (thread: Remote<Ops>) => Promise<Result>,
+  signal?: AbortSignal,
 ): Promise<Result> {
   const options = { ...place, callTimeoutSeconds: Number.POSITIVE_INFINITY };
   const thread = new StoreThread(threadFile(name), options);
   try {
     await thread.start();
-    return await work(remote<Ops>(thread));
+    return await work(remote<Ops>(thread, signal));
   } finally {
     await thread.close();
   }

@@ -12,6 +12,7 @@ import {
   changedRows,
   copiedRows,
   dropCopiedChanges,
+  endCopy,
   noRows,
 } from './copied-rows.ts';
 import { encodeContent } from './entry.ts';
@@ -100,12 +101,6 @@ const operations = {
     return place;
   },
 };
-
-function endCopy(database: Database): void {
-  database.exec(`DROP TRIGGER IF EXISTS copied_change_noted;
-    DELETE FROM copied_change;
-    DELETE FROM shared_copy;`);
-}
 
 export type CopyOperations = typeof operations;
 

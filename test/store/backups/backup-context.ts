@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readBackup } from '../../../src/store/backups/backup-folder.ts';
 import { type BackupOptions, makeBackup } from '../../../src/store/backups/make-backup.ts';
 import { type RestoreOptions, restoreBackup } from '../../../src/store/backups/restore-backup.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
@@ -14,29 +15,31 @@ export const secrets = {
   'acme/certificate.json': '{"key":"none"}',
 };
 
-export const about = { madeAtUs: 1_795_000_000_000_000, version: '9.8.7-test' };
-
 /** Random letters that hardly compress. */
 const padding = (characters: number) => randomBytes(characters * 0.75).toString('base64');
 
-/** A data directory with `count` notifications, and an open store over it. */
+/** A data directory with `count` notifications, and an open store over it. Each backup is a second later. */
 export async function openFilled(notifications: number, bodyBytes = 512) {
   const folder = temporaryDirectory();
   const dataDir = join(folder, 'data');
-  mkdirSync(dataDir, { mode: 0o700 });
+  mkdirSync(join(dataDir, 'acme'), { recursive: true, mode: 0o700 });
   const { store } = await openSqliteStore({ dataDir });
   await fill(store, { from: 0, to: notifications, bodyBytes });
-  writeSecrets(dataDir);
+  for (const [path, text] of Object.entries(secrets)) {
+    writeFileSync(join(dataDir, path), text, { mode: 0o600 });
+  }
   const out = join(folder, 'backups');
   mkdirSync(out, { mode: 0o700 });
-  const file = join(out, 'backup.db');
-  const backUp = (options: Partial<BackupOptions> = {}) =>
-    makeBackup({
-      ...{ place: { dataDir }, file, createsFolder: false, replace: false },
-      ...{ about, files: kept() },
+  let nowUs = 1_795_000_000_000_000;
+  const backUp = (options: Partial<BackupOptions> = {}) => {
+    nowUs += 1_000_000;
+    return makeBackup({
+      ...{ place: { dataDir }, folder: out, version: '9.8.7-test' },
+      ...{ nowUs: () => nowUs, record: async () => undefined },
       ...options,
     });
-  return { folder, dataDir, store, out, file, backUp };
+  };
+  return { folder, dataDir, store, out, backUp };
 }
 
 export async function fill(
@@ -51,48 +54,29 @@ export async function fill(
   );
 }
 
-export function writeSecrets(dataDir: string): void {
-  mkdirSync(join(dataDir, 'acme'), { recursive: true, mode: 0o700 });
-  for (const [path, text] of Object.entries(secrets)) {
-    writeFileSync(join(dataDir, path), text, { mode: 0o600 });
-  }
+let restores = 0;
+
+export function restore(path: string, dataDir: string, options: Partial<RestoreOptions> = {}) {
+  restores += 1;
+  const aside = join(dataDir, `before-restore-${restores}`);
+  return restoreBackup(readBackup(path), { dataDir, aside, ...options });
 }
 
-export function kept() {
-  return Object.entries(secrets).map(([path, text]) => ({ path, bytes: Buffer.from(text) }));
-}
-
-export const isKept = (path: string) => path in secrets;
-
-export function restore(file: string, dataDir: string, options: Partial<RestoreOptions> = {}) {
-  return restoreBackup({
-    file,
-    dataDir,
-    mayContain: isKept,
-    aside: join(dataDir, 'old'),
-    ...options,
-  });
-}
-
-/** Notifications of a store, with their bodies. */
-export async function contentsOf(store: Store) {
-  const rows = await collect(store.find({ order: 'oldest' }));
-  return Promise.all(
-    rows.map(async (row) => ({ ...row, body: Buffer.from(await store.body(row.position)) })),
-  );
-}
-
-/** Notifications of a directory that no store has open. */
+/** Notifications of a directory that no store has open, with their bodies. */
 export async function contentsIn(dataDir: string) {
   const store = await openStore({ dataDir, nowUs: () => 0, mustExist: true });
   try {
-    return await contentsOf(store);
+    const rows = await collect(store.find({ order: 'oldest' }));
+    return await Promise.all(
+      rows.map(async (row) => ({ ...row, body: Buffer.from(await store.body(row.position)) })),
+    );
   } finally {
     await store.close();
   }
 }
 
-/** Names of the files in a directory, including subdirectories. */
+/** Names of the files in a directory and its subdirectories, without locks. */
 export function filesIn(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).toSorted();
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  return names.filter((name) => !name.endsWith('.lock')).toSorted();
 }

@@ -55,17 +55,14 @@ export function alertMessage({
 
 /** Returns the message that tests a channel. */
 export function testMessage(nowUs: number): AlertMessage {
-  const cause = 'This is a test message.';
-  const evidence = ['Sent by `earshot alerts --test`.'];
-  return {
-    version: alertMessageVersion,
-    text: ['earshot: test message', ...evidence].join('\n'),
-    // Unique: a receiver that drops repeated messages shows each test.
-    id: `alert_0_${nowUs}`,
-    ...{ alert: 0, change: 'raised', kind: 'test', subject: '', severity: 'warning' },
-    ...{ cause, evidence, nextStep: 'No action needed.' },
-    ...{ raisedAt: formatDateUs(nowUs), resolvedAt: null },
+  const alert = {
+    ...({ id: 0, kind: 'disk', subject: '', severity: 'warning', raisedAtUs: nowUs } as const),
+    ...{ cause: 'This is a test message.', evidence: ['Sent by `earshot alerts --test`.'] },
+    ...{ nextStep: 'No action needed.', resolvedAtUs: null },
   };
+  // The id is unique: a receiver that drops repeated messages shows each test.
+  const message = alertMessage({ id: nowUs, alert, change: 'raised' });
+  return { ...message, kind: 'test', text: `earshot: test message\n${alert.evidence[0]}` };
 }
 
 function textOf({ alert, change }: Pick<AlertDelivery, 'alert' | 'change'>): string {

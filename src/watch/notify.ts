@@ -6,14 +6,13 @@ import {
   alertRetryDelayMaxUs,
 } from '../domain/alerts.ts';
 import { AppError, errorCodeOf, errorText } from '../domain/app-error.ts';
-import type { Finding } from '../domain/finding.ts';
 import { jittered } from '../domain/job.ts';
 import type { RunProgram } from '../host/run-program.ts';
-import { reachHost } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
 import { createOutboundClient } from '../http/outbound-client.ts';
 import { type AlertMessage, alertMessage } from './alert-message.ts';
-import { minuteUs, type SendAlert, type WatchDeps } from './situation.ts';
+import type { SendAlert, WatchDeps } from './situation.ts';
+import { minuteUs } from './texts.ts';
 
 /** Delay after the first failure; doubled by each further one. */
 const retryMinUs = minuteUs;
@@ -26,7 +25,7 @@ const deliveriesMax = 1_000;
 
 type DeliveryDeps = Pick<
   WatchDeps,
-  'alerts' | 'channels' | 'sendAlert' | 'nowUs' | 'random' | 'pause' | 'log'
+  'alerts' | 'channels' | 'sendAlert' | 'nowUs' | 'random' | 'log'
 >;
 
 /**
@@ -89,32 +88,20 @@ async function settleFailure(
   return alerts.settleDelivery({ id, atUs, outcome: 'failed', error, nextAttemptAtUs });
 }
 
-/** Grace period for a channel that exceeds its own timeout. */
-const graceMs = 5_000;
-
-/**
- * Returns null when the message was accepted, otherwise why not, without secrets. Never rejects, and never waits much
- * longer than the timeout.
- */
+/** Returns null when the message was accepted, otherwise why not, without secrets. Never rejects. */
 async function attemptDelivery(
   { channel, message }: { channel: AlertChannel; message: AlertMessage },
-  { sendAlert, pause, log }: Pick<WatchDeps, 'sendAlert' | 'pause' | 'log'>,
+  { sendAlert, log }: Pick<WatchDeps, 'sendAlert' | 'log'>,
   signal: AbortSignal,
 ): Promise<string | null> {
-  const enough = new AbortController();
-  const either = AbortSignal.any([signal, enough.signal]);
-  const sending = sendAlert(channel, message, either).then(
-    () => null,
-    (error: unknown) => {
-      if (error instanceof AppError && error.code !== 'internal') return errorText(error);
-      if (!either.aborted) log.error({ err: error, channel }, 'failed to send an alert');
-      return 'Internal error; see the log.';
-    },
-  );
-  const timeout = pause(sendTimeoutMs + graceMs, either).then(() => 'Timed out.');
-  const outcome = await Promise.race([sending, timeout]);
-  enough.abort();
-  return outcome;
+  try {
+    await sendAlert(channel, message, signal);
+    return null;
+  } catch (error) {
+    if (error instanceof AppError && error.code !== 'internal') return errorText(error);
+    if (!signal.aborted) log.error({ err: error, channel }, 'failed to send an alert');
+    return 'Internal error; see the log.';
+  }
 }
 
 /** Timeout of one attempt. */
@@ -267,61 +254,3 @@ function cannotStart(error: unknown, variable: string): AppError {
   const advice = `Check ${variable}: the program must exist and be executable.`;
   return new AppError('unavailable', message, { advice, cause: error });
 }
-
-const check = 'alerts';
-
-interface AlertCheckOptions {
-  /** A secret: findings name only its host. Null if not set. */
-  alertUrl: string | null;
-  /** Program and arguments; null if not set. */
-  alertCommand: readonly string[] | null;
-  /** Returns null when the program can be started, otherwise why not. */
-  findProgram: (program: string) => string | null;
-  signal: AbortSignal;
-}
-
-/** Returns one finding per channel, or one if there is none. Never rejects. */
-export async function checkAlerts(options: AlertCheckOptions): Promise<Finding[]> {
-  const { alertUrl, alertCommand } = options;
-  const findings = [
-    ...(alertUrl === null ? [] : [await checkUrl(alertUrl, options.signal)]),
-    ...(alertCommand === null ? [] : [checkCommand(alertCommand, options)]),
-  ];
-  return findings.length > 0 ? findings : [noChannel];
-}
-
-const noChannel: Finding = {
-  check,
-  state: 'warn',
-  message: 'No alert channel is configured: alerts only appear in the log and in `earshot alerts`.',
-  advice:
-    'Set EARSHOT_ALERT_URL (for example the incoming webhook of a chat) or EARSHOT_ALERT_COMMAND.',
-};
-
-async function checkUrl(url: string, signal: AbortSignal): Promise<Finding> {
-  const { host } = new URL(url);
-  const fault = await reachHost(url, { ca: null, signal });
-  return fault === null
-    ? passed(`${host} is reachable; \`earshot alerts --test\` sends a test message.`)
-    : {
-        ...{ check, state: 'fail', message: `${host} cannot be reached: ${fault}.` },
-        advice:
-          'Correct EARSHOT_ALERT_URL, or allow connections from this machine to the host of this URL.',
-      };
-}
-
-function checkCommand(
-  [program = '']: readonly string[],
-  { findProgram }: Pick<AlertCheckOptions, 'findProgram'>,
-): Finding {
-  const fault = findProgram(program);
-  return fault === null
-    ? passed(`${program} is executable; \`earshot alerts --test\` runs it.`)
-    : {
-        ...{ check, state: 'fail', message: `${program} cannot be run: ${fault}.` },
-        advice:
-          'Correct EARSHOT_ALERT_COMMAND, preferably with an absolute path, or make the program executable.',
-      };
-}
-
-const passed = (message: string): Finding => ({ check, state: 'pass', message });

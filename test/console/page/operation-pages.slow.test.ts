@@ -239,7 +239,7 @@ describe('/alerts', () => {
     const resolvedAtUs = Date.UTC(2026, 4, 2) * 1000;
     const resolved = [1, 2, 3].map((id) => alertRow(id, { resolvedAtUs }));
     const active = Array.from({ length: 160 }, (_, i) =>
-      alertRow(i + 4, i < 159 ? { kind: 'unknown', subject: `other-${i}` } : {}),
+      alertRow(i + 4, i < 159 ? { kind: 'missing', subject: `other-${i}` } : {}),
     );
     const { get } = await openConsole({ alerts: alertReader([...resolved, ...active]) });
     const text = textOf((await get('/alerts?since=7d')).text);

@@ -1,10 +1,5 @@
 /** Sends alerts through a channel: at least once, and each as raised before as resolved. */
-import {
-  type AlertChannel,
-  type AlertDelivery,
-  type AlertFinding,
-  alertRetryDelayMaxUs,
-} from '../domain/alerts.ts';
+import { type AlertChannel, type AlertFinding, alertRetryDelayMaxUs } from '../domain/alerts.ts';
 import { AppError, errorCodeOf, errorText } from '../domain/app-error.ts';
 import { jittered } from '../domain/job.ts';
 import type { RunProgram } from '../host/run-program.ts';
@@ -23,74 +18,56 @@ const attemptsMax = 30;
 /** Maximum deliveries per call. */
 const deliveriesMax = 1_000;
 
-type DeliveryDeps = Pick<
-  WatchDeps,
-  'alerts' | 'channels' | 'sendAlert' | 'nowUs' | 'random' | 'log'
->;
-
 /**
  * Sends due deliveries of a channel, oldest first, and stops at the first failure: the channel is probably down, so
  * the rest waits for the next call. Gives up deliveries of a channel that is no longer configured. Resolves with the
  * number sent. Rejects with `unavailable` when the store cannot be used; then an alert may be sent twice.
  */
 export async function deliverDue(
-  deps: DeliveryDeps,
+  deps: Pick<WatchDeps, 'alerts' | 'channels' | 'sendAlert' | 'nowUs' | 'random' | 'log'>,
   channel: AlertChannel,
   signal: AbortSignal,
 ): Promise<number> {
-  const { alerts, channels, nowUs } = deps;
+  const { alerts, channels, nowUs, log, random } = deps;
   const due = await alerts.dueDeliveries({ nowUs: nowUs(), limit: deliveriesMax, channel });
-  if (!channels.includes(channel)) return giveUp(due, channel, deps);
+  const isConfigured = channels.includes(channel);
   let sentCount = 0;
-  for (const delivery of due) {
+  for (const { id, alert, change, attempts } of due) {
     if (signal.aborted) break;
-    const error = await attemptDelivery({ channel, message: alertMessage(delivery) }, deps, signal);
+    const message = alertMessage({ id, alert, change });
+    const error = isConfigured
+      ? await attemptDelivery(channel, message, deps, signal)
+      : notConfigured(channel);
+    const atUs = nowUs();
     if (error === null) {
-      await alerts.settleDelivery({ id: delivery.id, atUs: nowUs(), outcome: 'sent' });
+      await alerts.settleDelivery({ id, atUs, outcome: 'sent' });
       sentCount += 1;
       continue;
     }
     // An abort is not a failure of the channel.
-    if (!signal.aborted) await settleFailure(delivery, error, deps);
-    break;
+    if (isConfigured && signal.aborted) break;
+    const fields = { channel, kind: alert.kind, subject: alert.subject, reason: error };
+    if (!isConfigured || attempts + 1 >= attemptsMax) {
+      log.error(fields, 'gave up an alert delivery');
+      await alerts.settleDelivery({ id, atUs, outcome: 'given-up', error });
+    } else {
+      log.warn(fields, 'failed to send an alert; retry scheduled');
+      const waitUs = jittered(Math.min(alertRetryDelayMaxUs, retryMinUs * 2 ** attempts), random);
+      const nextAttemptAtUs = atUs + Math.round(waitUs);
+      await alerts.settleDelivery({ id, atUs, outcome: 'failed', error, nextAttemptAtUs });
+    }
+    if (isConfigured) break;
   }
   return sentCount;
 }
 
-async function giveUp(
-  due: readonly AlertDelivery[],
-  channel: AlertChannel,
-  { alerts, nowUs, log }: DeliveryDeps,
-): Promise<number> {
-  const error = `The channel ${channel} is no longer configured for alerts.`;
-  for (const { id } of due) {
-    await alerts.settleDelivery({ id, atUs: nowUs(), outcome: 'given-up', error });
-  }
-  if (due.length > 0) log.warn({ channel, alerts: due.length, reason: error }, 'alerts given up');
-  return 0;
-}
-
-async function settleFailure(
-  delivery: AlertDelivery,
-  error: string,
-  { alerts, nowUs, random, log }: DeliveryDeps,
-): Promise<void> {
-  const { id, channel, attempts, alert } = delivery;
-  const fields = { channel, kind: alert.kind, subject: alert.subject, reason: error };
-  const atUs = nowUs();
-  if (attempts + 1 >= attemptsMax) {
-    log.error(fields, 'dropped an alert delivery after a day of retries');
-    return alerts.settleDelivery({ id, atUs, outcome: 'given-up', error });
-  }
-  const waitUs = jittered(Math.min(alertRetryDelayMaxUs, retryMinUs * 2 ** attempts), random);
-  log.warn(fields, 'failed to send an alert; retry scheduled');
-  const nextAttemptAtUs = atUs + Math.round(waitUs);
-  return alerts.settleDelivery({ id, atUs, outcome: 'failed', error, nextAttemptAtUs });
-}
+const notConfigured = (channel: AlertChannel) =>
+  `The channel ${channel} is no longer configured for alerts.`;
 
 /** Returns null when the message was accepted, otherwise why not, without secrets. Never rejects. */
 async function attemptDelivery(
-  { channel, message }: { channel: AlertChannel; message: AlertMessage },
+  channel: AlertChannel,
+  message: AlertMessage,
   { sendAlert, log }: Pick<WatchDeps, 'sendAlert' | 'log'>,
   signal: AbortSignal,
 ): Promise<string | null> {
@@ -116,12 +93,7 @@ export function sendThrough(
 ): SendAlert {
   return async (channel, message, signal) => {
     const send = senders[channel];
-    if (send === undefined) {
-      throw new AppError(
-        'configuration',
-        `The channel ${channel} is no longer configured for alerts.`,
-      );
-    }
+    if (send === undefined) throw new AppError('configuration', notConfigured(channel));
     await send(message, signal);
   };
 }
@@ -143,32 +115,22 @@ export async function sendUnstored(
   sentAtUs: Map<string, number>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { channels, nowUs, log } = deps;
-  const now = nowUs();
-  const wasSent = (key: string) => {
-    const sentUs = sentAtUs.get(key);
+  const now = deps.nowUs();
+  const send = async (channel: AlertChannel, finding: AlertFinding) => {
+    const key = `${channel} ${finding.kind} ${finding.subject}`;
+    const agoUs = now - (sentAtUs.get(key) ?? Number.NEGATIVE_INFINITY);
     // A future time was dated by a clock that ran ahead.
-    return sentUs !== undefined && sentUs <= now && now - sentUs < repeatIntervalUs;
+    if ((agoUs >= 0 && agoUs < repeatIntervalUs) || signal.aborted) return;
+    const alert = { ...finding, id: unstoredId, raisedAtUs: now, resolvedAtUs: null };
+    const message = alertMessage({ id: now, alert, change: 'raised' });
+    const error = await attemptDelivery(channel, message, deps, signal);
+    if (error === null) sentAtUs.set(key, now);
+    else if (!signal.aborted) deps.log.error({ channel, reason: error }, 'failed to send an alert');
   };
   const critical = findings.filter(({ severity }) => severity === 'critical');
-  const sending = critical.flatMap((finding) => {
-    const alert = { ...finding, id: unstoredId, raisedAtUs: now, resolvedAtUs: null };
-    return channels.map(async (channel) => {
-      const key = `${channel} ${finding.kind} ${finding.subject}`;
-      if (wasSent(key) || signal.aborted) return;
-      const delivery = { id: now, alert, change: 'raised' as const };
-      const error = await attemptDelivery(
-        { channel, message: alertMessage(delivery) },
-        deps,
-        signal,
-      );
-      if (error === null) sentAtUs.set(key, now);
-      else if (!signal.aborted) {
-        log.error({ channel, reason: error }, 'failed to send an alert');
-      }
-    });
-  });
-  await Promise.all(sending);
+  await Promise.all(
+    critical.flatMap((finding) => deps.channels.map((channel) => send(channel, finding))),
+  );
 }
 
 /**

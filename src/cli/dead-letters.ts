@@ -3,7 +3,7 @@
 import { InvalidArgumentError } from 'commander';
 import { dataSections, loadConfig, watchSections } from '../config/config.ts';
 import { subscriptionsFileName } from '../config/subscriptions-file.ts';
-import type { AlertFinding } from '../domain/alerts.ts';
+import type { AlertKind } from '../domain/alerts.ts';
 import { AppError } from '../domain/app-error.ts';
 import { formatDateUs, shortDateUs } from '../domain/dates.ts';
 import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
@@ -11,7 +11,7 @@ import { type Replay, type SinkItem, type SinkReader, sinkReader } from '../doma
 import { firstOf, notificationAt } from '../domain/streams.ts';
 import type { Store } from '../store/store.ts';
 import { checkBacklog, checkDeadLetters } from '../watch/check-sinks.ts';
-import { joinResults, notChecked } from '../watch/situation.ts';
+import type { Problem } from '../watch/situation.ts';
 import { defineCommand, type Parts } from './command.ts';
 import { confirm, jsonOption, limitOption, yesOption } from './flags.ts';
 import type { Io } from './io.ts';
@@ -215,22 +215,26 @@ async function settleAlerts(io: WithStore, sink: string): Promise<void> {
   const counted = counts.find((one) => one.sink === sink);
   if (counted === undefined || active.every(({ subject }) => subject !== sink)) return;
   const inFile = await sinksInFile(io);
-  const view = { ...counted, isSetUp: inFile?.names.includes(sink) ?? null, unread: null };
+  const isSetUp = inFile?.names.includes(sink) ?? null;
+  const view = { ...counted, isSetUp, fault: null, unread: null };
   const nowUs = io.nowUs();
-  const behind = checkBacklog(view, { active, nowUs });
-  // With a faulty sink or unread notifications, the alert remains active for the watchdog.
-  const isRead = (cursor ?? 0) >= lastPosition || behind.findings.length > 0;
-  const isKnown = isRead && inFile?.faulty.includes(sink) !== true;
-  const { checked, findings } = joinResults([
-    checkDeadLetters(view),
-    isKnown ? behind : notChecked,
-  ]);
   // Only the watchdog raises new alerts.
-  const isActive = ({ kind }: Pick<AlertFinding, 'kind'>) =>
-    active.some((alert) => alert.kind === kind && alert.subject === sink);
+  const own = active.filter((one) => one.subject === sink);
+  const alertOf = (kind: AlertKind) => own.find((one) => one.kind === kind);
+  const behind = checkBacklog(view, { nowUs, alert: alertOf('sink') });
+  // With a faulty sink or unread notifications, the alert remains active for the watchdog.
+  const isRead = (cursor ?? 0) >= lastPosition || behind !== null;
+  const isKnown = isRead && inFile?.faulty.includes(sink) !== true;
+  const problems = new Map<AlertKind, Problem | null>([
+    ['sink-refused', checkDeadLetters(view)],
+    ...(isKnown ? ([['sink', behind]] as const) : []),
+  ]);
   await alerts.settleFindings({
-    checked: checked.filter(isActive),
-    findings: findings.filter(isActive),
+    checked: own.filter(({ kind }) => problems.has(kind)),
+    findings: own.flatMap(({ kind }) => {
+      const problem = problems.get(kind) ?? null;
+      return problem === null ? [] : [{ kind, subject: sink, ...problem }];
+    }),
     channels: alertSenders(loadConfig(io, watchSections), io).channels,
     atUs: nowUs,
   });

@@ -7,11 +7,9 @@ import { formatDateUs } from './dates.ts';
 /** Kinds of alerts. */
 export const alertKinds = [
   'silence', // a subscription that usually delivers pushes delivers none
-  'lost-pushes', // more events than usual were not pushed and had to be fetched
-  'missing', // expected events are not in the log
-  'unknown', // hours could not be compared for a long time
-  'auto-pause', // the catalogue will pause a subscription without successful deliveries
-  'cancellation', // the catalogue will cancel a paused subscription
+  'lost-pushes', // many events were not pushed and had to be fetched
+  'missing', // expected events are not in the log, or hours could not be compared for a long time
+  'lifetime', // the catalogue will pause or delete a subscription
   'not-running', // a subscription that should run does not run
   'queue', // a queue has many or old unread entries, or cannot be read
   'queue-reader', // another program reads a queue

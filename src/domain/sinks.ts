@@ -105,6 +105,39 @@ export interface SinkCounts {
   oldestLiveQueuedAtUs: number | null;
   /** Error of the last attempt, if it failed; null when none has failed. */
   error: string | null;
+  /** Time since which the sink accepts nothing that is queued; null when the last attempt succeeded. */
+  failingSinceUs: number | null;
+  /** Time of the last acknowledged delivery; null when none was acknowledged. */
+  lastDeliveredAtUs: number | null;
+}
+
+/** Returns the counts of a sink without items and deliveries. */
+export function unusedSink(sink: string): SinkCounts {
+  const never = { oldestQueuedAtUs: null, oldestLiveQueuedAtUs: null, lastDeliveredAtUs: null };
+  return { sink, waiting: 0, failed: 0, dead: 0, ...never, error: null, failingSinceUs: null };
+}
+
+/** Usual maximum time from queuing an item to its delivery. */
+const deliveryUs = 60_000_000;
+
+/**
+ * Describes why a sink does not deliver, without the delay of an alert: it fails, or has never delivered. Null when it
+ * delivers, or nothing waits.
+ */
+export function sinkTrouble(
+  counts: Pick<
+    SinkCounts,
+    'waiting' | 'oldestQueuedAtUs' | 'error' | 'failingSinceUs' | 'lastDeliveredAtUs'
+  >,
+  nowUs: number,
+): string | null {
+  const { waiting, oldestQueuedAtUs, error, failingSinceUs, lastDeliveredAtUs } = counts;
+  const queued = `${waiting.toLocaleString('en-US')} queued`;
+  if (failingSinceUs !== null) {
+    return `failing since ${shortDateUs(failingSinceUs)} UTC, ${queued}, last error: ${error ?? '-'}`;
+  }
+  const isSlow = oldestQueuedAtUs !== null && nowUs - oldestQueuedAtUs > deliveryUs;
+  return isSlow && lastDeliveredAtUs === null ? `nothing delivered yet, ${queued}` : null;
 }
 
 /** Acknowledged deliveries of a sink, including replays. */
@@ -112,6 +145,22 @@ export interface SinkDeliveries {
   sink: string;
   delivered: number;
   lastAtUs: number;
+}
+
+/** State of the delivery to sinks in this process. */
+export interface DeliveryState {
+  /** Names of the configured sinks; null when not known. */
+  names: readonly string[] | null;
+  /** Kinds of the targets (`webhook`), by name; a faulty sink has none. */
+  kinds?: ReadonlyMap<string, string>;
+  /** Reasons why nothing can be delivered to single sinks, by name, without secrets. */
+  faults?: ReadonlyMap<string, string>;
+  /** Reason why nothing can be delivered to any sink, without secrets; null when deliveries are possible. */
+  fault: string | null;
+  /**
+   * Reason why the current `earshot.config.ts` is rejected and the previous version stays in effect, without secrets.
+   */
+  rejected?: string | null;
 }
 
 /** Read access. All calls reject with `unavailable`. */

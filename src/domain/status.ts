@@ -12,6 +12,7 @@ import {
   toSummary,
 } from './coverage.ts';
 import { toJson } from './json-rows.ts';
+import type { SinkCounts } from './sinks.ts';
 import { summaryRuleKinds } from './summaries.ts';
 
 /** Parts that are evaluated and shown separately, in this order. */
@@ -154,6 +155,10 @@ const sink = z.object({
   oldestLiveWaitingAtUs: momentUs.describe(
     'The same as oldestWaitingAt, without replayed notifications.',
   ),
+  failingSinceUs: momentUs.describe(
+    'Time since which the sink accepts nothing; null if the last delivery succeeded.',
+  ),
+  lastDeliveredAtUs: momentUs.describe('Time of the last delivery; null if there was none.'),
 });
 
 /** State of the queue of a pull subscription (pull-queue.ts). */
@@ -258,6 +263,17 @@ export type SubscriptionStatus = z.infer<typeof subscription>;
 export type CertificateStatus = z.infer<typeof certificate>;
 export type ReaderStatus = z.infer<typeof reader>;
 export type SinkStatus = z.infer<typeof sink>;
+
+/** Returns the counts of the store that a status was made from. */
+export function sinkCounts(sink: SinkStatus): Omit<SinkCounts, 'failed'> {
+  const { name, oldestWaitingAtUs, oldestLiveWaitingAtUs, lastError, ...counts } = sink;
+  const oldest = {
+    oldestQueuedAtUs: oldestWaitingAtUs,
+    oldestLiveQueuedAtUs: oldestLiveWaitingAtUs,
+  };
+  return { ...counts, ...oldest, sink: name, error: lastError };
+}
+
 export type SummaryStatus = z.infer<typeof summaries>;
 
 /** The document without derived fields. `receiver` is null when no receiver runs: only the store was read. */

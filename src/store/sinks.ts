@@ -59,6 +59,17 @@ const priorities = [
 const ofSink = (value: string, where: string) =>
   `(SELECT ${value} FROM sink_item AS item WHERE item.sink = name.sink AND ${where})`;
 
+/** Subquery on the time of the last delivery of the sink in the row `name`; null for none. */
+const lastDelivered = '(SELECT last_at_us FROM sink_delivery AS done WHERE done.sink = name.sink)';
+
+/**
+ * Time since which a sink accepts nothing. A refused item, which was attempted while the sink accepted others, shows
+ * this only if nothing was delivered since it was queued. An item that failed without a refusal always shows it.
+ */
+const failingSince = `(SELECT min(max(queued_at_us, coalesce(${lastDelivered}, 0))) FROM sink_item AS item
+  WHERE item.sink = name.sink AND state = 'waiting' AND error IS NOT NULL
+    AND (attempts = 0 OR queued_at_us > coalesce(${lastDelivered}, 0)))`;
+
 export const sinkReads = {
   /** Returns waiting items that are due, at most the first of each product, by priority. */
   due(database: Database, { sink, nowUs, limit }: Options<'due'>): SinkItem[] {
@@ -114,7 +125,9 @@ export const sinkReads = {
          ${ofSink('count(*)', "state = 'dead'")} AS dead,
          ${ofSink('min(queued_at_us)', "state = 'waiting'")} AS oldestQueuedAtUs,
          ${ofSink('min(queued_at_us)', "state = 'waiting' AND stream = 0")} AS oldestLiveQueuedAtUs,
-         ${ofSink('error', 'failure IS NOT NULL ORDER BY failure DESC LIMIT 1')} AS error
+         ${ofSink('error', 'failure IS NOT NULL ORDER BY failure DESC LIMIT 1')} AS error,
+         ${failingSince} AS failingSinceUs,
+         ${lastDelivered} AS lastDeliveredAtUs
        FROM name ORDER BY sink`,
     ).all(sinkReader(''));
   },

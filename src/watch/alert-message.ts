@@ -6,28 +6,8 @@ import { printable } from '../domain/text.ts';
 /** Version of the document; incremented when a field changes its meaning or is removed. */
 export const alertMessageVersion = 1;
 
-/** Times are ISO 8601, UTC. */
-export interface AlertMessage {
-  version: typeof alertMessageVersion;
-  /** A few lines for people, in the field that incoming webhooks of chat systems show. */
-  text: string;
-  /** Unique id: the same message may arrive twice. */
-  id: string;
-  /** `id` of the alert in `earshot alerts --json`. */
-  alert: number;
-  change: AlertDelivery['change'];
-  /** A kind of `alertKinds`, or `test`. */
-  kind: string;
-  /** Name of a subscription or sink; '' for other alerts. */
-  subject: string;
-  severity: string;
-  cause: string;
-  evidence: readonly string[];
-  nextStep: string;
-  raisedAt: string;
-  /** Null while active. */
-  resolvedAt: string | null;
-}
+/** The document. Times are ISO 8601, UTC. The fields are described in docs/monitoring.md. */
+export type AlertMessage = ReturnType<typeof alertMessage>;
 
 /** Maximum lines of evidence in the text; `evidence` has all of them. */
 const shownEvidenceMax = 3;
@@ -35,19 +15,21 @@ const shownEvidenceMax = 3;
 /** Chat systems truncate or refuse much longer lines. */
 const lineCharactersMax = 500;
 
+/** Returns the message of a delivery. */
 export function alertMessage({
   id,
   alert,
   change,
-}: Pick<AlertDelivery, 'id' | 'alert' | 'change'>): AlertMessage {
+}: Pick<AlertDelivery, 'id' | 'alert' | 'change'>) {
   const { kind, subject, severity, cause, evidence, nextStep } = alert;
   return {
     version: alertMessageVersion,
     text: textOf({ alert, change }),
+    // Unique: the same message may arrive twice.
     id: `alert_${alert.id}_${id}`,
     alert: alert.id,
     change,
-    ...{ kind, subject, severity, cause, evidence, nextStep },
+    ...{ kind: kind as string, subject, severity, cause, evidence, nextStep },
     raisedAt: formatDateUs(alert.raisedAtUs),
     resolvedAt: alert.resolvedAtUs === null ? null : formatDateUs(alert.resolvedAtUs),
   };
@@ -55,17 +37,14 @@ export function alertMessage({
 
 /** Returns the message that tests a channel. */
 export function testMessage(nowUs: number): AlertMessage {
-  const cause = 'This is a test message.';
-  const evidence = ['Sent by `earshot alerts --test`.'];
-  return {
-    version: alertMessageVersion,
-    text: ['earshot: test message', ...evidence].join('\n'),
-    // Unique: a receiver that drops repeated messages shows each test.
-    id: `alert_0_${nowUs}`,
-    ...{ alert: 0, change: 'raised', kind: 'test', subject: '', severity: 'warning' },
-    ...{ cause, evidence, nextStep: 'No action needed.' },
-    ...{ raisedAt: formatDateUs(nowUs), resolvedAt: null },
+  const alert = {
+    ...({ id: 0, kind: 'disk', subject: '', severity: 'warning', raisedAtUs: nowUs } as const),
+    ...{ cause: 'This is a test message.', evidence: ['Sent by `earshot alerts --test`.'] },
+    ...{ nextStep: 'No action needed.', resolvedAtUs: null },
   };
+  // The id is unique: a receiver that drops repeated messages shows each test.
+  const message = alertMessage({ id: nowUs, alert, change: 'raised' });
+  return { ...message, kind: 'test', text: `earshot: test message\n${alert.evidence[0]}` };
 }
 
 function textOf({ alert, change }: Pick<AlertDelivery, 'alert' | 'change'>): string {

@@ -1,164 +1,81 @@
-/** Checks one sink: its backlog and its dead letters. */
-
-import { type SinkCounts, sinkReader } from '../domain/sinks.ts';
+/** Alerts of sinks: backlogs and faults, and dead letters. */
+import { type SinkCounts, sinkReader, unusedSink } from '../domain/sinks.ts';
 import { firstOf } from '../domain/streams.ts';
-import {
-  type CheckResult,
-  checkOf,
-  countText,
-  joinResults,
-  lengthText,
-  minuteUs,
-  momentText,
-  quoted,
-  type Situation,
-  type WatchDeps,
-} from './situation.ts';
-
-type Active = Pick<Situation, 'active' | 'nowUs'>;
-
-/** The part of the log that was not read for a sink. */
-interface UnreadLog {
-  /** Time of receipt of its first notification. */
-  receivedAtUs: number;
-  /** Time for which the cursor of the sink has not changed. */
-  unchangedForUs: number;
-}
+import type { AlertRow, Moment, Problem, Result, WatchDeps } from './situation.ts';
+import { countText, lengthText, minuteUs, momentText, quoted } from './texts.ts';
 
 export interface SinkView extends Omit<SinkCounts, 'failed'> {
   /** True if the configuration defines it; null if that is not known. */
   isSetUp: boolean | null;
-  unread: UnreadLog | null;
+  /** Reason why nothing can be delivered to it. */
+  fault: string | null;
+  /** First notification that was not read for it, and the time for which its cursor has not changed. */
+  unread: { receivedAtUs: number; unchangedForUs: number } | null;
 }
+
+type When = Pick<Moment, 'nowUs' | 'alert'>;
 
 /** Waiting time that raises the alert, and waiting time below which it is resolved. */
-const waitingUs = 15 * minuteUs;
+const waitingUs = { raise: 15 * minuteUs, resolve: 5 * minuteUs, critical: 360 * minuteUs };
 
-const waitingResolveUs = 5 * minuteUs;
-
-const waitingCriticalUs = 6 * 60 * minuteUs;
-
-/** Checks a sink. `fault` is the reason why nothing can be delivered to it. */
-export function checkSink(view: SinkView, fault: string | null, situation: Active): CheckResult {
-  const delivery =
-    fault === null ? checkBacklog(view, situation) : notStarted(view.sink, fault, situation);
-  return joinResults([delivery, checkDeadLetters(view)]);
-}
-
-/** Checks the backlog of a sink. Replayed items do not count, as they have lower priority than new ones. */
-export function checkBacklog(view: SinkView, situation: Active): CheckResult {
-  const { sink, isSetUp, waiting, oldestQueuedAtUs, oldestLiveQueuedAtUs, error, unread } = view;
-  const { alert, fine, found } = checkOf('sink', sink, situation);
+/** Checks the delivery to a sink. Replayed items only count if their delivery fails. */
+export function checkBacklog(view: SinkView, { nowUs, alert }: When): Problem | null {
+  const { sink, isSetUp, fault, waiting, unread } = view;
+  if (fault !== null) return notStarted(view, fault, { nowUs, alert });
+  const drop = `drop the waiting notifications with \`earshot sinks drop ${sink} --waiting\``;
   if (isSetUp === false) {
-    if (oldestQueuedAtUs === null) return fine;
-    return found({
+    if (view.oldestQueuedAtUs === null) return null;
+    return {
       severity: 'warning',
       cause: `The sink ${sink} is no longer configured, and ${counted(waiting)} waiting for it.`,
       evidence: [
         'The sink was removed from earshot.config.ts, or renamed (a renamed sink is a new sink).',
       ],
-      nextStep: `Add the sink to earshot.config.ts again, or drop the waiting notifications with \`earshot sinks drop ${sink} --waiting\`.`,
-    });
+      nextStep: `Add the sink to earshot.config.ts again, or ${drop}.`,
+    };
   }
-  const limitUs = alert === undefined ? waitingUs : waitingResolveUs;
-  const ageUs = (us: number | null) => (us === null ? 0 : situation.nowUs - us);
-  const waitsUs = ageUs(oldestLiveQueuedAtUs);
+  const limitUs = waitingUs[alert === undefined ? 'raise' : 'resolve'];
+  const waitsUs =
+    nowUs - Math.min(...[view.oldestLiveQueuedAtUs, view.failingSinceUs].map((us) => us ?? nowUs));
   if (waitsUs > limitUs) {
-    return found({
+    return {
       severity: severityOf(waitsUs),
       cause: `The sink ${sink} has a backlog: a notification has waited for ${lengthText(waitsUs)}.`,
       evidence: [
-        `The notification was queued at ${momentText(situation.nowUs - waitsUs)}; ${counted(waiting)} waiting.`,
-        ...lastFailure(error),
+        `The notification was queued at ${momentText(nowUs - waitsUs)}; ${counted(waiting)} waiting.`,
+        ...lastFailure(view),
       ],
-      nextStep: `Run \`earshot sinks list\` to see the reason, then fix the target: delivery resumes automatically. To drop the waiting notifications: \`earshot sinks drop ${sink} --waiting\`.`,
-    });
+      nextStep: `Run \`earshot sinks list\` to see the reason, then fix the target: delivery resumes automatically. Otherwise ${drop}.`,
+    };
   }
-  const unreadUs = ageUs(unread?.receivedAtUs ?? null);
+  const unreadUs = unread === null ? 0 : nowUs - unread.receivedAtUs;
   // The cursor of a sink that catches up moves, whatever its backlog.
-  if (unread === null || unread.unchangedForUs <= limitUs || unreadUs <= limitUs) return fine;
-  return found({
+  if (unread === null || unread.unchangedForUs <= limitUs || unreadUs <= limitUs) return null;
+  return {
     severity: severityOf(unreadUs),
     cause: `Nothing is delivered to the sink ${sink}: a notification received ${lengthText(unreadUs)} ago has not been read for this sink.`,
     evidence: [
-      `The notification was received at ${momentText(unread.receivedAtUs)}; the position of the sink has not changed for ${lengthText(unread.unchangedForUs)}.`,
+      `The position of the sink has not changed for ${lengthText(unread.unchangedForUs)}.`,
     ],
     nextStep:
       'Find the reason in the log of the receiver, then restart the receiver. `earshot sinks list` shows the position of each sink.',
-  });
+  };
 }
 
-/** Checks for dead letters. Resolved when there are none. Further ones update the number of the active alert. */
-export function checkDeadLetters({ sink, isSetUp, waiting, dead, error }: SinkView): CheckResult {
-  const { fine, found } = checkOf('sink-refused', sink);
-  if (dead === 0) return fine;
-  const letters = dead === 1 ? '1 notification' : `${countText(dead)} notifications`;
-  const about = isSetUp === false ? `${sink}, which is no longer configured,` : sink;
-  return found({
-    severity: 'warning',
-    cause: `The sink ${about} has refused ${letters} permanently.`,
-    evidence: [
-      `Dead letters: ${countText(dead)}. Waiting notifications: ${countText(waiting)}.`,
-      ...lastFailure(error),
-    ],
+/** Returns the problem that a sink is not started; without a name, that none is. */
+function notStarted({ sink }: SinkView, fault: string, { nowUs, alert }: When): Problem {
+  return {
+    severity: severityOf(nowUs - (alert?.raisedAtUs ?? nowUs)),
+    cause: `Nothing is delivered to ${sink === '' ? 'any sink' : `the sink ${sink}`}.`,
+    evidence: [quoted(fault), 'Notifications are stored and wait in the log.'],
     nextStep:
-      isSetUp === false
-        ? `Add the sink to earshot.config.ts again, or drop the dead letters with \`earshot sinks drop ${sink} --all\`.`
-        : `Run \`earshot sinks dead ${sink}\` to see why. To retry the dead letters: \`earshot sinks retry ${sink} --all\`. To drop them: \`earshot sinks drop ${sink} --all\`.`,
-  });
+      'Fix the fault; a running receiver reloads earshot.config.ts automatically. `earshot doctor` checks the configuration.',
+  };
 }
 
-const severityOf = (waitsUs: number) => (waitsUs > waitingCriticalUs ? 'critical' : 'warning');
-
-const counted = (waiting: number) =>
-  waiting === 1 ? '1 notification is' : `${countText(waiting)} notifications are`;
-
-const lastFailure = (error: string | null) =>
-  error === null ? [] : [`Last failure: ${quoted(error)}`];
-
-/** Position of each sink's cursor, and the time since which it has not changed. */
-export type CursorMemory = Map<string, { position: number; sinceUs: number }>;
-
-const kinds = ['sink', 'sink-refused'] as const;
-
-/**
- * Checks all sinks. Each sink has one alert for a backlog or a fault that prevents its start, and another one for
- * dead letters. The alert without a name applies to all sinks.
- */
-export async function checkSinks(
-  deps: Pick<WatchDeps, 'sinks' | 'notifications' | 'deliveryState'>,
-  situation: Active,
-  cursors: CursorMemory,
-): Promise<CheckResult> {
-  const { names, faults, fault, rejected = null } = deps.deliveryState();
-  const counts = await deps.sinks.counts();
-  const known = new Set([...(names ?? []), ...counts.map(({ sink }) => sink)]);
-  for (const sink of cursors.keys()) if (!known.has(sink)) cursors.delete(sink);
-  const gone = situation.active.filter(
-    ({ kind, subject }) =>
-      kinds.some((one) => one === kind) && subject !== '' && !known.has(subject),
-  );
-  const results = [...known].map(async (sink) => {
-    const isSetUp = names === null ? null : names.includes(sink);
-    const counted = counts.find((one) => one.sink === sink) ?? none(sink);
-    const unread = isSetUp ? await unreadLog(deps, sink, situation.nowUs, cursors) : null;
-    const view: SinkView = { ...counted, isSetUp, unread };
-    // A fault of all sinks is reported once.
-    if (fault !== null) return checkDeadLetters(view);
-    return checkSink(view, faults?.get(sink) ?? null, situation);
-  });
-  return joinResults([
-    ...(await Promise.all(results)),
-    ...gone.map(({ kind, subject }) => checkOf(kind, subject).fine),
-    fault === null ? checkRejected(rejected) : notStarted('', fault, situation),
-  ]);
-}
-
-/** Checks whether the current `earshot.config.ts` is in effect. */
-export function checkRejected(reason: string | null): CheckResult {
-  const { fine, found } = checkOf('sink', '');
-  if (reason === null) return fine;
-  return found({
+/** Returns the problem that the current `earshot.config.ts` is not in effect. */
+export function rejectedProblem(reason: string): Problem {
+  return {
     severity: 'warning',
     cause: 'The current earshot.config.ts is rejected.',
     evidence: [
@@ -167,38 +84,85 @@ export function checkRejected(reason: string | null): CheckResult {
     ],
     nextStep:
       'Fix earshot.config.ts; a running receiver reloads it automatically. `earshot doctor` prints each fault.',
-  });
+  };
 }
 
-/** Returns the finding that a sink is not started; without a name, that none is. */
-function notStarted(sink: string, fault: string, situation: Active): CheckResult {
-  const { alert, found } = checkOf('sink', sink, situation);
-  const raisedAtUs = alert?.raisedAtUs ?? situation.nowUs;
-  return found({
-    severity: severityOf(situation.nowUs - raisedAtUs),
-    cause: `Nothing is delivered to ${sink === '' ? 'any sink' : `the sink ${sink}`}.`,
-    evidence: [quoted(fault), 'Notifications are stored and wait in the log.'],
+/** Checks for dead letters. Further ones update the number of the active alert. */
+export function checkDeadLetters(view: SinkView): Problem | null {
+  const { sink, isSetUp, waiting, dead } = view;
+  if (dead === 0) return null;
+  const letters = dead === 1 ? '1 notification' : `${countText(dead)} notifications`;
+  const about = isSetUp === false ? `${sink}, which is no longer configured,` : sink;
+  const drop = `\`earshot sinks drop ${sink} --all\``;
+  return {
+    severity: 'warning',
+    cause: `The sink ${about} has refused ${letters} permanently.`,
+    evidence: [
+      `Dead letters: ${countText(dead)}. Waiting notifications: ${countText(waiting)}.`,
+      ...lastFailure(view),
+    ],
     nextStep:
-      'Fix the fault; a running receiver reloads earshot.config.ts automatically. `earshot doctor` checks the configuration.',
-  });
+      isSetUp === false
+        ? `Add the sink to earshot.config.ts again, or drop the dead letters with ${drop}.`
+        : `Run \`earshot sinks dead ${sink}\` to see why. To retry the dead letters: \`earshot sinks retry ${sink} --all\`. To drop them: ${drop}.`,
+  };
 }
 
-/** Returns the unread part of the log; null when everything was read. Rejects with `unavailable`. */
-async function unreadLog(
-  { notifications }: Pick<WatchDeps, 'notifications'>,
-  sink: string,
+const severityOf = (waitsUs: number) => (waitsUs > waitingUs.critical ? 'critical' : 'warning');
+
+const counted = (waiting: number) =>
+  waiting === 1 ? '1 notification is' : `${countText(waiting)} notifications are`;
+
+const lastFailure = ({ error }: SinkView) =>
+  error === null ? [] : [`Last failure: ${quoted(error)}`];
+
+/** A sink, or all sinks with the name ''. */
+export interface WatchedSink {
+  view: SinkView;
+  /** True when only the common alert applies, because nothing can be delivered to any sink. */
+  isBlocked: boolean;
+  /** Reason why the current `earshot.config.ts` is not in effect; only with the name ''. */
+  rejected: string | null;
+}
+
+export const sinkRows: AlertRow<WatchedSink>[] = [
+  {
+    kind: 'sink',
+    check: ({ view, isBlocked, rejected }, moment): Result => {
+      if (isBlocked) return 'unchecked';
+      return checkBacklog(view, moment) ?? (rejected === null ? null : rejectedProblem(rejected));
+    },
+  },
+  { kind: 'sink-refused', check: ({ view }) => checkDeadLetters(view) },
+];
+
+/** Position of each sink's cursor, and the time since which it has not changed. */
+export type CursorMemory = Map<string, { position: number; sinceUs: number }>;
+
+/** Reads the facts of all sinks, by name. Rejects with `unavailable`. */
+export async function readSinks(
+  { sinks, notifications, deliveryState }: WatchDeps,
   nowUs: number,
   cursors: CursorMemory,
-): Promise<UnreadLog | null> {
-  const position = (await notifications.cursor(sinkReader(sink))) ?? 0;
-  const before = cursors.get(sink);
-  const sinceUs = before?.position === position ? Math.min(before.sinceUs, nowUs) : nowUs;
-  cursors.set(sink, { position, sinceUs });
-  const first = await firstOf(notifications, { afterPosition: position });
-  return first && { receivedAtUs: first.receivedAtUs, unchangedForUs: nowUs - sinceUs };
-}
-
-function none(sink: string): Omit<SinkCounts, 'failed'> {
-  const never = { oldestQueuedAtUs: null, oldestLiveQueuedAtUs: null };
-  return { sink, waiting: 0, dead: 0, ...never, error: null };
+): Promise<[string, WatchedSink][]> {
+  const { names, faults, fault, rejected = null } = deliveryState();
+  const counts = await sinks.counts();
+  const all: SinkView = { ...unusedSink(''), isSetUp: null, fault, unread: null };
+  const found: [string, WatchedSink][] = [['', { view: all, isBlocked: false, rejected }]];
+  for (const sink of new Set([...(names ?? []), ...counts.map((one) => one.sink)])) {
+    const isSetUp = names === null ? null : names.includes(sink);
+    const counted = counts.find((one) => one.sink === sink) ?? unusedSink(sink);
+    const position = (await notifications.cursor(sinkReader(sink))) ?? 0;
+    const before = cursors.get(sink);
+    const sinceUs = before?.position === position ? Math.min(before.sinceUs, nowUs) : nowUs;
+    cursors.set(sink, { position, sinceUs });
+    const first = isSetUp ? await firstOf(notifications, { afterPosition: position }) : null;
+    const unread = first && {
+      receivedAtUs: first.receivedAtUs,
+      unchangedForUs: nowUs - sinceUs,
+    };
+    const view = { ...counted, isSetUp, fault: faults?.get(sink) ?? null, unread };
+    found.push([sink, { view, isBlocked: fault !== null, rejected: null }]);
+  }
+  return found;
 }

@@ -1,19 +1,13 @@
 /** Sends alerts through a channel: at least once, and each as raised before as resolved. */
-import {
-  type AlertChannel,
-  type AlertDelivery,
-  type AlertFinding,
-  alertRetryDelayMaxUs,
-} from '../domain/alerts.ts';
+import { type AlertChannel, type AlertFinding, alertRetryDelayMaxUs } from '../domain/alerts.ts';
 import { AppError, errorCodeOf, errorText } from '../domain/app-error.ts';
-import type { Finding } from '../domain/finding.ts';
 import { jittered } from '../domain/job.ts';
 import type { RunProgram } from '../host/run-program.ts';
-import { reachHost } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
 import { createOutboundClient } from '../http/outbound-client.ts';
 import { type AlertMessage, alertMessage } from './alert-message.ts';
-import { minuteUs, type SendAlert, type WatchDeps } from './situation.ts';
+import type { SendAlert, WatchDeps } from './situation.ts';
+import { minuteUs } from './texts.ts';
 
 /** Delay after the first failure; doubled by each further one. */
 const retryMinUs = minuteUs;
@@ -24,97 +18,67 @@ const attemptsMax = 30;
 /** Maximum deliveries per call. */
 const deliveriesMax = 1_000;
 
-type DeliveryDeps = Pick<
-  WatchDeps,
-  'alerts' | 'channels' | 'sendAlert' | 'nowUs' | 'random' | 'pause' | 'log'
->;
-
 /**
  * Sends due deliveries of a channel, oldest first, and stops at the first failure: the channel is probably down, so
  * the rest waits for the next call. Gives up deliveries of a channel that is no longer configured. Resolves with the
  * number sent. Rejects with `unavailable` when the store cannot be used; then an alert may be sent twice.
  */
 export async function deliverDue(
-  deps: DeliveryDeps,
+  deps: Pick<WatchDeps, 'alerts' | 'channels' | 'sendAlert' | 'nowUs' | 'random' | 'log'>,
   channel: AlertChannel,
   signal: AbortSignal,
 ): Promise<number> {
-  const { alerts, channels, nowUs } = deps;
+  const { alerts, channels, nowUs, log, random } = deps;
   const due = await alerts.dueDeliveries({ nowUs: nowUs(), limit: deliveriesMax, channel });
-  if (!channels.includes(channel)) return giveUp(due, channel, deps);
+  const isConfigured = channels.includes(channel);
   let sentCount = 0;
-  for (const delivery of due) {
+  for (const { id, alert, change, attempts } of due) {
     if (signal.aborted) break;
-    const error = await attemptDelivery({ channel, message: alertMessage(delivery) }, deps, signal);
+    const message = alertMessage({ id, alert, change });
+    const error = isConfigured
+      ? await attemptDelivery(channel, message, deps, signal)
+      : notConfigured(channel);
+    const atUs = nowUs();
     if (error === null) {
-      await alerts.settleDelivery({ id: delivery.id, atUs: nowUs(), outcome: 'sent' });
+      await alerts.settleDelivery({ id, atUs, outcome: 'sent' });
       sentCount += 1;
       continue;
     }
     // An abort is not a failure of the channel.
-    if (!signal.aborted) await settleFailure(delivery, error, deps);
-    break;
+    if (isConfigured && signal.aborted) break;
+    const fields = { channel, kind: alert.kind, subject: alert.subject, reason: error };
+    if (!isConfigured || attempts + 1 >= attemptsMax) {
+      log.error(fields, 'gave up an alert delivery');
+      await alerts.settleDelivery({ id, atUs, outcome: 'given-up', error });
+    } else {
+      log.warn(fields, 'failed to send an alert; retry scheduled');
+      const waitUs = jittered(Math.min(alertRetryDelayMaxUs, retryMinUs * 2 ** attempts), random);
+      const nextAttemptAtUs = atUs + Math.round(waitUs);
+      await alerts.settleDelivery({ id, atUs, outcome: 'failed', error, nextAttemptAtUs });
+    }
+    if (isConfigured) break;
   }
   return sentCount;
 }
 
-async function giveUp(
-  due: readonly AlertDelivery[],
-  channel: AlertChannel,
-  { alerts, nowUs, log }: DeliveryDeps,
-): Promise<number> {
-  const error = `The channel ${channel} is no longer configured for alerts.`;
-  for (const { id } of due) {
-    await alerts.settleDelivery({ id, atUs: nowUs(), outcome: 'given-up', error });
-  }
-  if (due.length > 0) log.warn({ channel, alerts: due.length, reason: error }, 'alerts given up');
-  return 0;
-}
+const notConfigured = (channel: AlertChannel) =>
+  `The channel ${channel} is no longer configured for alerts.`;
 
-async function settleFailure(
-  delivery: AlertDelivery,
-  error: string,
-  { alerts, nowUs, random, log }: DeliveryDeps,
-): Promise<void> {
-  const { id, channel, attempts, alert } = delivery;
-  const fields = { channel, kind: alert.kind, subject: alert.subject, reason: error };
-  const atUs = nowUs();
-  if (attempts + 1 >= attemptsMax) {
-    log.error(fields, 'dropped an alert delivery after a day of retries');
-    return alerts.settleDelivery({ id, atUs, outcome: 'given-up', error });
-  }
-  const waitUs = jittered(Math.min(alertRetryDelayMaxUs, retryMinUs * 2 ** attempts), random);
-  log.warn(fields, 'failed to send an alert; retry scheduled');
-  const nextAttemptAtUs = atUs + Math.round(waitUs);
-  return alerts.settleDelivery({ id, atUs, outcome: 'failed', error, nextAttemptAtUs });
-}
-
-/** Grace period for a channel that exceeds its own timeout. */
-const graceMs = 5_000;
-
-/**
- * Returns null when the message was accepted, otherwise why not, without secrets. Never rejects, and never waits much
- * longer than the timeout.
- */
+/** Returns null when the message was accepted, otherwise why not, without secrets. Never rejects. */
 async function attemptDelivery(
-  { channel, message }: { channel: AlertChannel; message: AlertMessage },
-  { sendAlert, pause, log }: Pick<WatchDeps, 'sendAlert' | 'pause' | 'log'>,
+  channel: AlertChannel,
+  message: AlertMessage,
+  { sendAlert, log }: Pick<WatchDeps, 'sendAlert' | 'log'>,
   signal: AbortSignal,
 ): Promise<string | null> {
-  const enough = new AbortController();
-  const either = AbortSignal.any([signal, enough.signal]);
-  const sending = sendAlert(channel, message, either).then(
-    () => null,
-    (error: unknown) => {
-      if (error instanceof AppError && error.code !== 'internal') return errorText(error);
-      if (!either.aborted) log.error({ err: error, channel }, 'failed to send an alert');
-      return 'Internal error; see the log.';
-    },
-  );
-  const timeout = pause(sendTimeoutMs + graceMs, either).then(() => 'Timed out.');
-  const outcome = await Promise.race([sending, timeout]);
-  enough.abort();
-  return outcome;
+  try {
+    await sendAlert(channel, message, signal);
+    return null;
+  } catch (error) {
+    if (error instanceof AppError && error.code !== 'internal') return errorText(error);
+    if (!signal.aborted) log.error({ err: error, channel }, 'failed to send an alert');
+    return 'Internal error; see the log.';
+  }
 }
 
 /** Timeout of one attempt. */
@@ -129,12 +93,7 @@ export function sendThrough(
 ): SendAlert {
   return async (channel, message, signal) => {
     const send = senders[channel];
-    if (send === undefined) {
-      throw new AppError(
-        'configuration',
-        `The channel ${channel} is no longer configured for alerts.`,
-      );
-    }
+    if (send === undefined) throw new AppError('configuration', notConfigured(channel));
     await send(message, signal);
   };
 }
@@ -156,32 +115,22 @@ export async function sendUnstored(
   sentAtUs: Map<string, number>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { channels, nowUs, log } = deps;
-  const now = nowUs();
-  const wasSent = (key: string) => {
-    const sentUs = sentAtUs.get(key);
+  const now = deps.nowUs();
+  const send = async (channel: AlertChannel, finding: AlertFinding) => {
+    const key = `${channel} ${finding.kind} ${finding.subject}`;
+    const agoUs = now - (sentAtUs.get(key) ?? Number.NEGATIVE_INFINITY);
     // A future time was dated by a clock that ran ahead.
-    return sentUs !== undefined && sentUs <= now && now - sentUs < repeatIntervalUs;
+    if ((agoUs >= 0 && agoUs < repeatIntervalUs) || signal.aborted) return;
+    const alert = { ...finding, id: unstoredId, raisedAtUs: now, resolvedAtUs: null };
+    const message = alertMessage({ id: now, alert, change: 'raised' });
+    const error = await attemptDelivery(channel, message, deps, signal);
+    if (error === null) sentAtUs.set(key, now);
+    else if (!signal.aborted) deps.log.error({ channel, reason: error }, 'failed to send an alert');
   };
   const critical = findings.filter(({ severity }) => severity === 'critical');
-  const sending = critical.flatMap((finding) => {
-    const alert = { ...finding, id: unstoredId, raisedAtUs: now, resolvedAtUs: null };
-    return channels.map(async (channel) => {
-      const key = `${channel} ${finding.kind} ${finding.subject}`;
-      if (wasSent(key) || signal.aborted) return;
-      const delivery = { id: now, alert, change: 'raised' as const };
-      const error = await attemptDelivery(
-        { channel, message: alertMessage(delivery) },
-        deps,
-        signal,
-      );
-      if (error === null) sentAtUs.set(key, now);
-      else if (!signal.aborted) {
-        log.error({ channel, reason: error }, 'failed to send an alert');
-      }
-    });
-  });
-  await Promise.all(sending);
+  await Promise.all(
+    critical.flatMap((finding) => deps.channels.map((channel) => send(channel, finding))),
+  );
 }
 
 /**
@@ -267,61 +216,3 @@ function cannotStart(error: unknown, variable: string): AppError {
   const advice = `Check ${variable}: the program must exist and be executable.`;
   return new AppError('unavailable', message, { advice, cause: error });
 }
-
-const check = 'alerts';
-
-interface AlertCheckOptions {
-  /** A secret: findings name only its host. Null if not set. */
-  alertUrl: string | null;
-  /** Program and arguments; null if not set. */
-  alertCommand: readonly string[] | null;
-  /** Returns null when the program can be started, otherwise why not. */
-  findProgram: (program: string) => string | null;
-  signal: AbortSignal;
-}
-
-/** Returns one finding per channel, or one if there is none. Never rejects. */
-export async function checkAlerts(options: AlertCheckOptions): Promise<Finding[]> {
-  const { alertUrl, alertCommand } = options;
-  const findings = [
-    ...(alertUrl === null ? [] : [await checkUrl(alertUrl, options.signal)]),
-    ...(alertCommand === null ? [] : [checkCommand(alertCommand, options)]),
-  ];
-  return findings.length > 0 ? findings : [noChannel];
-}
-
-const noChannel: Finding = {
-  check,
-  state: 'warn',
-  message: 'No alert channel is configured: alerts only appear in the log and in `earshot alerts`.',
-  advice:
-    'Set EARSHOT_ALERT_URL (for example the incoming webhook of a chat) or EARSHOT_ALERT_COMMAND.',
-};
-
-async function checkUrl(url: string, signal: AbortSignal): Promise<Finding> {
-  const { host } = new URL(url);
-  const fault = await reachHost(url, { ca: null, signal });
-  return fault === null
-    ? passed(`${host} is reachable; \`earshot alerts --test\` sends a test message.`)
-    : {
-        ...{ check, state: 'fail', message: `${host} cannot be reached: ${fault}.` },
-        advice:
-          'Correct EARSHOT_ALERT_URL, or allow connections from this machine to the host of this URL.',
-      };
-}
-
-function checkCommand(
-  [program = '']: readonly string[],
-  { findProgram }: Pick<AlertCheckOptions, 'findProgram'>,
-): Finding {
-  const fault = findProgram(program);
-  return fault === null
-    ? passed(`${program} is executable; \`earshot alerts --test\` runs it.`)
-    : {
-        ...{ check, state: 'fail', message: `${program} cannot be run: ${fault}.` },
-        advice:
-          'Correct EARSHOT_ALERT_COMMAND, preferably with an absolute path, or make the program executable.',
-      };
-}
-
-const passed = (message: string): Finding => ({ check, state: 'pass', message });

@@ -1,82 +1,79 @@
-/** Data on which the checks of subscriptions are based, read once per round. */
+/** Facts that the checks of alerts are based on, and the form of their results. */
 import type { AdministrationReader, Gap, Registration } from '../domain/account.ts';
 import type { Alert, AlertChannel, AlertFinding, AlertKind, Alerts } from '../domain/alerts.ts';
-import {
-  type CompletenessReader,
-  type Definition,
-  type HourCoverage,
-  hourUs,
-  type Uptime,
+import type {
+  CompletenessReader,
+  Definition,
+  HourCoverage,
+  Uptime,
 } from '../domain/completeness.ts';
 import { hourOf } from '../domain/coverage.ts';
-import { shortDateUs, wholeDays } from '../domain/dates.ts';
 import type { BackupReader, Cursors, DiskSpace, Logger, NotificationLog } from '../domain/ports.ts';
 import type { QueueState } from '../domain/pull-queue.ts';
 import type { DatabaseWarning, KnownNode } from '../domain/shared-log.ts';
-import type { SinkReader } from '../domain/sinks.ts';
+import type { DeliveryState, SinkReader } from '../domain/sinks.ts';
 import type { CertificateStatus } from '../domain/status.ts';
 import type { AlertMessage } from './alert-message.ts';
-import {
-  type Arrivals,
-  clipped,
-  historyUs,
-  type PushMemory,
-  refreshPushMemory,
-  type Span,
-  without,
-} from './learn-rates.ts';
+import { historyUs, type PushMemory, type Span, without } from './pushes.ts';
 
-export interface Situation {
+/** A problem of a subject. */
+export interface Problem extends Omit<AlertFinding, 'kind' | 'subject'> {
+  /** Time for which the problem must exist before an alert is raised. */
+  raiseAfterUs?: number;
+  /** Time since which the problem is known to exist, if longer than it has been found. */
+  sinceUs?: number;
+}
+
+/** A problem, null without one, or `unchecked` when that is not known: then an active alert does not change. */
+export type Result = Problem | null | 'unchecked';
+
+/** Facts that each check may use. */
+export interface Moment {
   nowUs: number;
-  registrations: readonly Registration[];
+  /** Time at which the receiver started; 0 if not known. */
+  upSinceUs: number;
+  /** Active alert of this kind and subject, to resolve it later than it was raised. */
+  alert: Alert | undefined;
+}
+
+/** A kind of alert: a pure function of a subject returns its problem. */
+export interface AlertRow<Subject> {
+  kind: AlertKind;
+  /** Time for which a problem must be gone before its alert is resolved. */
+  resolveAfterUs?: number;
+  check: (subject: Subject, moment: Moment) => Result;
+  /** Returns a problem that replaces those of single subjects without an alert; null for none. */
+  common?: (
+    subjects: readonly (readonly [name: string, subject: Subject])[],
+    results: ReadonlyMap<string, Result>,
+  ) => Problem | null;
+}
+
+/** Returns true when the problem has existed long enough for an alert. */
+export function isLongEnough({ raiseAfterUs = 0, sinceUs }: Problem, nowUs: number): boolean {
+  return nowUs - (sinceUs ?? nowUs) >= raiseAfterUs;
+}
+
+/** Facts on all subscriptions. */
+interface SubscriptionFacts {
   definitions: readonly Definition[];
   gaps: readonly Gap[];
   queues: readonly QueueState[];
   uptimes: readonly Uptime[];
   /** Time before which nothing is known, because it was pruned; 0 when nothing was pruned. */
   unprunedSinceUs: number;
-  active: readonly Alert[];
   memory: PushMemory;
   /** Time of the last delivery, by subscription name. */
   deliveredAtUs: ReadonlyMap<string, number>;
+  maintenance: boolean;
+  reconcile: boolean;
+  lifetimes: WatchDeps['lifetimes'];
 }
 
-/** Maximum number of active alerts; subscriptions and sinks are few. */
-const activeMax = 1_000;
-
-/** Reads the situation. Rejects with `unavailable`. */
-export async function readSituation(
-  { administration, completeness, alerts, nowUs }: WatchDeps,
-  memory: PushMemory,
-): Promise<Situation> {
-  const now = nowUs();
-  const registrations = await administration.registrations();
-  const names = new Set(registrations.map(({ name }) => name));
-  await refreshPushMemory(memory, completeness, { names, nowUs: now });
-  const deliveredAtUs = new Map<string, number>();
-  for (const { subscription, lastAtUs } of await administration.deliveryMarks()) {
-    // A mark dated by a clock that ran ahead has no meaning.
-    if (subscription === null || lastAtUs > now) continue;
-    deliveredAtUs.set(subscription, Math.max(lastAtUs, deliveredAtUs.get(subscription) ?? 0));
-  }
-  return {
-    nowUs: now,
-    registrations,
-    definitions: await completeness.definitions(),
-    gaps: await administration.gaps(),
-    queues: await administration.queues(),
-    uptimes: await completeness.uptimes(now - historyUs),
-    unprunedSinceUs: await completeness.unprunedSinceUs(),
-    active: await alerts.alerts({ all: false, limit: activeMax }),
-    memory,
-    deliveredAtUs,
-  };
-}
-
-/** Returns the time since the receiver started; infinite without a heartbeat. */
-export function upForUs({ uptimes, nowUs }: Pick<Situation, 'uptimes' | 'nowUs'>): number {
-  const up = uptimes.at(-1);
-  return up === undefined ? Number.POSITIVE_INFINITY : nowUs - up.fromUs;
+/** A subscription, with the facts on all of them. */
+export interface SubscriptionView {
+  registration: Registration;
+  facts: SubscriptionFacts;
 }
 
 /** Returns true when pushes of the subscription are expected now. */
@@ -90,66 +87,27 @@ export function isRunning(registration: Registration): boolean {
  * definition was the current one.
  */
 export function watchedSpans(
-  { definitions, gaps, uptimes, unprunedSinceUs, nowUs }: Situation,
-  subscription: string,
+  { registration: { name }, facts }: SubscriptionView,
+  nowUs: number,
 ): Span[] {
-  const definition = definitions.findLast((one) => one.subscription === subscription);
+  const { definitions, gaps, uptimes, unprunedSinceUs } = facts;
+  const definition = definitions.findLast((one) => one.subscription === name);
   if (definition === undefined) return [];
   const fromUs = Math.max(definition.fromUs, nowUs - historyUs, unprunedSinceUs);
-  const notSent = gaps
-    .filter((gap) => gap.subscription === subscription)
-    .map((gap) => ({ fromUs: gap.fromUs, toUs: gap.toUs ?? nowUs }));
-  return without(clipped(uptimes, fromUs, nowUs), clipped(notSent, fromUs, nowUs));
-}
-
-export function arrivalsOf({ memory }: Situation, subscription: string): Map<number, Arrivals> {
-  return memory.arrivals.get(subscription) ?? new Map();
+  const notSent = gaps.filter(({ subscription }) => subscription === name);
+  return without(uptimes, [
+    { fromUs: 0, toUs: fromUs },
+    { fromUs: nowUs, toUs: Number.POSITIVE_INFINITY },
+    ...notSent.map((gap) => ({ fromUs: gap.fromUs, toUs: gap.toUs ?? nowUs })),
+  ]);
 }
 
 /** Returns the compared hours since the start of the subscription, for all events, in no order. */
-export function coverageOf(
-  { memory, unprunedSinceUs, definitions }: Situation,
-  subscription: string,
-): HourCoverage[] {
-  const began = definitions.find((one) => one.subscription === subscription);
-  const sinceUs = Math.max(unprunedSinceUs, hourOf(began?.fromUs ?? 0));
-  const hours = [...(memory.coverage.get(subscription)?.values() ?? [])];
+export function coverageOf({ registration: { name }, facts }: SubscriptionView): HourCoverage[] {
+  const began = facts.definitions.find(({ subscription }) => subscription === name);
+  const sinceUs = Math.max(facts.unprunedSinceUs, hourOf(began?.fromUs ?? 0));
+  const hours = [...(facts.memory.coverage.get(name)?.values() ?? [])];
   return hours.filter((hour) => hour.hourUs >= sinceUs);
-}
-
-/**
- * Result of checks. An active alert that is checked and no longer found is resolved; one that is not checked does not
- * change.
- */
-export interface CheckResult {
-  checked: readonly Pick<AlertFinding, 'kind' | 'subject'>[];
-  findings: readonly AlertFinding[];
-}
-
-export const notChecked: CheckResult = { checked: [], findings: [] };
-
-/** Returns the possible results of a check for one kind and subject, and the active alert, if any. */
-export function checkOf(
-  kind: AlertKind,
-  subject: string,
-  { active = [] }: Partial<Pick<Situation, 'active'>> = {},
-) {
-  const checked = [{ kind, subject }];
-  return {
-    alert: active.find((one) => one.kind === kind && one.subject === subject),
-    fine: { checked, findings: [] } satisfies CheckResult,
-    found: (finding: Omit<AlertFinding, 'kind' | 'subject'>): CheckResult => ({
-      checked,
-      findings: [{ kind, subject, ...finding }],
-    }),
-  };
-}
-
-export function joinResults(results: readonly CheckResult[]): CheckResult {
-  return {
-    checked: results.flatMap(({ checked }) => checked),
-    findings: results.flatMap(({ findings }) => findings),
-  };
 }
 
 export type Certificate = Pick<CertificateStatus, 'notAfterUs' | 'lifetimeUs' | 'lastFailure'>;
@@ -177,28 +135,6 @@ export interface SharedReceivers {
   nodes: readonly KnownNode[];
 }
 
-/** State of the delivery to sinks in this process. */
-export interface DeliveryState {
-  /** Names of the configured sinks; null when not known. */
-  names: readonly string[] | null;
-  /** Kinds of the targets (`webhook`), by name; a faulty sink has none. */
-  kinds?: ReadonlyMap<string, string>;
-  /** Reasons why nothing can be delivered to single sinks, by name, without secrets. */
-  faults?: ReadonlyMap<string, string>;
-  /** Reason why nothing can be delivered to any sink, without secrets; null when deliveries are possible. */
-  fault: string | null;
-  /**
-   * Reason why the current `earshot.config.ts` is rejected and the previous version stays in effect, without secrets.
-   */
-  rejected?: string | null;
-}
-
-/** Times at which the catalogue will pause or delete a subscription (specification, Limits). */
-interface Lifetimes {
-  pausesAtUs: number;
-  cancelsAtUs: number;
-}
-
 /**
  * Sends a message through a channel. Rejects with a message without secrets when it was not accepted; ends early when
  * the signal is aborted.
@@ -224,7 +160,7 @@ export interface WatchDeps {
     registration: Registration;
     lastDeliveryAtUs: number | null;
     nowUs: number;
-  }) => Lifetimes | null;
+  }) => { pausesAtUs: number; cancelsAtUs: number } | null;
   /** Configured channels, possibly none. */
   channels: readonly AlertChannel[];
   sendAlert: SendAlert;
@@ -240,61 +176,4 @@ export interface WatchDeps {
   reconcile: boolean;
   /** Interval of automatic backups; null when they are off. */
   backupEveryHours: number | null;
-}
-
-/** Markup characters, and similar characters without a function. */
-const harmless: ReadonlyMap<string, string> = new Map([
-  ['[', '('],
-  [']', ')'],
-  ['`', "'"],
-  ['*', '∗'],
-  ['_', '‗'],
-  ['~', '∼'],
-  ['|', '∣'],
-]);
-
-/** Within a word, `_` has no function and is common in names. */
-const marks = /[[\]`*~|]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu;
-
-/** Removes markup from text of services and programs. Control characters stay. */
-export function quoted(text: string): string {
-  return text.replaceAll(marks, (mark) => harmless.get(mark) ?? '').replaceAll('://', ' : //');
-}
-
-export const minuteUs = 60_000_000;
-
-export const dayUs = 24 * hourUs;
-
-/** Formats a time: `2026-05-01 14:20 UTC`. */
-export function momentText(us: number): string {
-  return `${shortDateUs(us)} UTC`;
-}
-
-/** Formats a duration, with whole days: `40 s`, `40 min`, `9.5 h` or `12 days`. */
-export function lengthText(us: number): string {
-  if (us < minuteUs) return `${Math.max(0, Math.floor(us / 1_000_000))} s`;
-  if (us < 2 * hourUs) return `${Math.round(us / minuteUs)} min`;
-  if (us < 2 * dayUs) return `${rounded(us / hourUs)} h`;
-  return `${wholeDays(us)} days`;
-}
-
-/** Formats an age: `just now` or `40 min ago`. */
-export function agoText(us: number): string {
-  return us < minuteUs ? 'just now' : `${lengthText(us)} ago`;
-}
-
-/** Formats a share: `5 %` or `0.1 %`. */
-export function percentText(share: number): string {
-  const percent = share * 100;
-  return `${percent < 1 ? Number(percent.toPrecision(1)) : rounded(percent)} %`;
-}
-
-/** Formats a count: `1,234`. */
-export function countText(count: number): string {
-  return count.toLocaleString('en-US');
-}
-
-/** Rounds a number for people: `0.4`, `12`, `1300`. */
-export function rounded(value: number): string {
-  return String(value < 10 ? Math.round(value * 10) / 10 : Math.round(value));
 }

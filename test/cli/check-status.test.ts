@@ -318,6 +318,19 @@ describe('a faulty part', () => {
     ],
     [
       ...(['sinks', 'warning'] as const),
+      { sinks: [changed(archive, { waiting: 5, failingSinceUs: nowUs - 1, lastError: 'Gone.' })] },
+      ...([
+        /archive does not deliver: failing since .* 5 queued, last error: Gone/,
+        /list/,
+      ] as const),
+    ],
+    [
+      ...(['sinks', 'warning'] as const),
+      { sinks: [changed(archive, { waiting: 5, oldestWaitingAtUs: nowUs - 2 * minuteUs })] },
+      ...([/archive does not deliver: nothing delivered yet, 5 queued/, /sinks list/] as const),
+    ],
+    [
+      ...(['sinks', 'warning'] as const),
       { sinks: [changed(archive, { dead: 2 }), changed(archive, { name: 'b', dead: 1 })] },
       ...([
         /archive has refused 2 notifications permanently\. \(and 1 more\)/,

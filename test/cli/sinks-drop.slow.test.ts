@@ -75,8 +75,10 @@ describe('alerts about a sink', () => {
     await withStore(dataDir, async ({ sinks, alerts }) => {
       const [bus] = await sinks.counts();
       if (bus === undefined) throw new Error('no sink');
-      const result = checkDeadLetters({ ...bus, isSetUp: true, unread: null });
-      await alerts.settleFindings({ ...result, channels: ['command'], atUs: nowUs });
+      const problem = checkDeadLetters({ ...bus, isSetUp: true, fault: null, unread: null });
+      if (problem === null) throw new Error('no dead letters');
+      const findings = [{ kind: 'sink-refused', subject: 'bus', ...problem } as const];
+      await alerts.settleFindings({ checked: [], findings, channels: ['command'], atUs: nowUs });
     });
     expect(await causes()).toEqual(['The sink bus has refused 2 notifications permanently.']);
     expect((await earshot('sinks drop bus 3 --yes', { env })).code).toBe(0);

@@ -45,7 +45,8 @@ describe('earshot sinks list', () => {
     await withStore(dataDir, (store) => store.moveCursor(sinkReader('old'), 2, nowUs));
     const { out } = await earshot('sinks list --json');
     const idle = {
-      ...{ waiting: 0, dead: 0, oldestWaiting: null, error: null, replays: 0 },
+      ...{ waiting: 0, failed: 0, dead: 0, oldestWaiting: null, error: null, replays: 0 },
+      ...{ failingSince: null, trouble: null },
       ...{ delivered: 0, lastDelivery: null, problems: [] },
     };
     expect(JSON.parse(out)).toEqual([
@@ -55,9 +56,12 @@ describe('earshot sinks list', () => {
         target: 'webhook',
         behind: 1,
         waiting: 1,
+        failed: 0,
         dead: 2,
         oldestWaiting: '2026-05-02T11:00:00.000000Z',
         error: refusal,
+        failingSince: null,
+        trouble: null,
         delivered: 1,
         lastDelivery: '2026-05-02T11:00:00.000000Z',
         lag: 3_600,
@@ -76,47 +80,21 @@ describe('earshot sinks list', () => {
       await sinks.settle([{ ...failed, id: item?.id ?? 0, nextAttemptAtUs: nowUs + 1 }]);
     });
     const { out } = await earshot('sinks list');
-    expect(out).toContain(
-      '  bus does not accept notifications: it is away (attempted: 1 of 1 queued notification).\n',
+    expect(out).toMatch(
+      / {2}bus: failing since 2026-05-02 \d\d:00 UTC, 1 queued, last error: it is away\.\n/,
     );
     expect(out).toContain(`  bus has 2 dead letters. Last error: ${refusal}. To list`);
   });
 
-  it('shows the newest error of the queued notifications, and their number', async () => {
-    const { dataDir, earshot } = await openRefusedContext();
-    const list = async () => (await earshot('sinks list')).out;
+  it('shows at once that nothing was delivered yet', async () => {
+    const { dataDir, earshot } = createSinkCommandContext("{ bus: { command: ['a'] } }");
     await withStore(dataDir, async ({ sinks }) => {
-      const items = [5, 6, 7].map((position) => ({ position, productId: `product-${position}` }));
-      const stream = { sink: 'bus', replayId: null, after: 4, upTo: 7 };
-      await sinks.enqueue({ ...stream, items, atUs: nowUs });
+      const from = { sink: 'bus', replayId: null, after: 0, upTo: 1 };
+      const items = [{ position: 1, productId: 'product-1' }];
+      await sinks.enqueue({ ...from, items, atUs: nowUs - hourUs });
     });
-    /** The due ones fail in this order, by their index. */
-    const fail = (failures: readonly [number, string][]) =>
-      withStore(dataDir, async ({ sinks }) => {
-        const due = await sinks.due({ sink: 'bus', nowUs, limit: 9 });
-        for (const [index, error] of failures) {
-          const failed = {
-            outcome: 'postponed',
-            error,
-            counts: false,
-            nextAttemptAtUs: nowUs,
-          } as const;
-          await sinks.settle([{ ...failed, id: due[index]?.id ?? 0 }]);
-        }
-      });
-    await fail([
-      [2, 'newer item, earlier try'],
-      [0, 'older item, last try'],
-    ]);
-    expect(await list()).toContain(
-      'notifications: older item, last try (attempted: 2 of 4 queued notifications).\n',
-    );
-    await withStore(dataDir, async ({ sinks }) => {
-      const [, item] = await sinks.due({ sink: 'bus', nowUs, limit: 9 });
-      await sinks.settle([{ id: item?.id ?? 0, outcome: 'dead', error: 'of a dead letter' }]);
-    });
-    expect(await list()).toContain(
-      'notifications: newer item, earlier try (attempted: 2 of 3 queued notifications).\n',
+    expect((await earshot('sinks list')).out).toContain(
+      '  bus: nothing delivered yet, 1 queued.\n',
     );
   });
 

@@ -81,6 +81,7 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
       {
         ...{ name: 'archive', isSetUp: true, waiting: 0, dead: 0, fault: null, lastError: null },
         ...{ oldestWaitingAtUs: null, oldestLiveWaitingAtUs: null, target: 'command' },
+        ...{ failingSinceUs: null, lastDeliveredAtUs: null },
       },
     ],
     coverage: [

@@ -103,6 +103,8 @@ export function sampleStatus(moved = false): Status {
         oldestWaitingAtUs: agoUs(hourUs),
         oldestLiveWaitingAtUs: agoUs(hourUs / 2),
         lastError: null,
+        failingSinceUs: agoUs(hourUs / 4),
+        lastDeliveredAtUs: null,
         fault: moved ? 'The command is not there.' : null,
       },
     ],

@@ -2,13 +2,8 @@
 import { quantile } from '../../bench/figures.ts';
 import { hourUs } from '../../src/domain/completeness.ts';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
-import { silenceOdds } from '../../src/watch/check-silence.ts';
-import {
-  type Arrivals,
-  historyUs,
-  type LearnedRates,
-  learnRates,
-} from '../../src/watch/learn-rates.ts';
+import { historyUs } from '../../src/watch/pushes.ts';
+import { type PushHistory, type UsualSilence, usualSilence } from '../../src/watch/silence.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';
 
 /** Figures of one kind. Hours are from the stop to the alarm; null when not detected within 90 days. */
@@ -92,29 +87,23 @@ function playMonths(kind: SubscriptionKind, months: number, random: Random) {
 
 /** Creates the watchdog's state of a subscription that is watched without gaps. */
 function createSilence() {
-  const arrivals = new Map<number, Arrivals>();
-  let learned: LearnedRates | null = null;
+  const arrivals: PushHistory['arrivals'][number][] = [];
+  let usual: UsualSilence | null = null;
   let learnedAtUs = 0;
-  const watchedUntil = (toUs: number) => [{ fromUs: Math.max(beginUs, toUs - historyUs), toUs }];
   return {
-    record: (startUs: number, arrived: Arrivals) => {
-      arrivals.set(startUs, arrived);
-      for (const us of arrivals.keys()) {
-        if (us >= startUs - historyUs) break;
-        arrivals.delete(us);
-      }
-      if (learned !== null && startUs - learnedAtUs < learnEveryHours * hourUs) {
-        learned = { ...learned, lastPushAtUs: arrived.lastAtUs };
+    record: (startUs: number, arrived: { pushes: number; lastAtUs: number }) => {
+      arrivals.push({ hourUs: startUs, ...arrived });
+      while ((arrivals[0]?.hourUs ?? startUs) < startUs - historyUs) arrivals.shift();
+      if (usual !== null && startUs - learnedAtUs < learnEveryHours * hourUs) {
+        usual = { ...usual, lastPushAtUs: arrived.lastAtUs };
         return;
       }
-      const watched = watchedUntil(startUs + hourUs);
-      learned = learnRates({ arrivals, watched, lostHours: [] });
+      const toUs = startUs + hourUs;
+      const watched = [{ fromUs: Math.max(beginUs, toUs - historyUs), toUs }];
+      usual = usualSilence({ arrivals, watched, lostHours: [] });
       learnedAtUs = startUs;
     },
-    isAlarm: (nowUs: number): boolean => {
-      if (learned === null) return false;
-      const silence = { fromUs: learned.lastPushAtUs, toUs: nowUs };
-      return silenceOdds(learned, watchedUntil(nowUs), silence)?.isAlarm ?? false;
-    },
+    isAlarm: (nowUs: number): boolean =>
+      usual !== null && nowUs - usual.lastPushAtUs > usual.limitUs,
   };
 }

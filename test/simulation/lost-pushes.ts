@@ -4,10 +4,10 @@ import { createRandom, type Random } from '../../src/sandbox/clock.ts';
 import {
   areTooMany,
   countedUs,
-  lostPushOdds,
+  latestTally,
   type TalliedHour,
   talliedUs,
-} from '../../src/watch/check-silence.ts';
+} from '../../src/watch/silence.ts';
 import { noticedAfter } from './false-alarms.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';
 
@@ -129,17 +129,13 @@ function createLoss({ share, burst }: Loss, random: Random): (pushes: number) =>
 
 /** Returns a check whether an hour raises an alarm. No alarm is active at the beginning. */
 function createAlarmCheck(hours: TalliedHour[]): (hour: TalliedHour) => boolean {
-  let raisedAtUs: number | undefined;
+  let isActive = false;
   return (hour) => {
     hours.push(hour);
     if (hours.length > talliedHoursMax) hours.shift();
-    // An hour without losses hardly raises the odds: it does so only if the hour that leaves the day lost less.
-    if (hour.lost === 0 && raisedAtUs === undefined) return false;
-    const nowUs = hour.startUs + hourUs + countedUs;
-    const wasActive = raisedAtUs !== undefined;
-    const odds = lostPushOdds(hours, nowUs, raisedAtUs);
-    const isActive = odds !== null && areTooMany(odds, wasActive);
-    raisedAtUs = isActive ? (raisedAtUs ?? nowUs) : undefined;
+    const wasActive = isActive;
+    const latest = latestTally(hours, hour.startUs + hourUs + countedUs);
+    isActive = latest !== null && areTooMany(latest, wasActive);
     return isActive && !wasActive;
   };
 }

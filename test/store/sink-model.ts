@@ -106,6 +106,9 @@ export class SinkModel {
       oldestQueuedAtUs: oldest(waiting),
       oldestLiveQueuedAtUs: oldest(waiting.filter(({ replayId }) => replayId === null)),
       error: this.items.find(({ id }) => id === this.#failed.at(-1))?.error ?? null,
+      // No acknowledgement has a time.
+      failingSinceUs: oldest(waiting.filter(({ error }) => error !== null)),
+      lastDeliveredAtUs: null,
     };
   }
 

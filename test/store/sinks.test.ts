@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { sinkReader, sinkWaitMaxUs } from '../../src/domain/sinks.ts';
+import { sinkReader, sinkWaitMaxUs, unusedSink } from '../../src/domain/sinks.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { openLocalStore } from './local-store.ts';
 import {
@@ -278,8 +278,7 @@ describe('outcomes of items', () => {
     const [a, b, c] = await queued(store, ['a', 'b', 'c'], { atUs: atUs + 1 });
     await queued(store, ['d'], { atUs: atUs - 1 });
     if (!a || !b || !c) throw new Error('not queued');
-    const never = { oldestQueuedAtUs: null, oldestLiveQueuedAtUs: null };
-    const none = { waiting: 0, failed: 0, dead: 0, ...never, error: null };
+    const none = unusedSink('');
     const since = { oldestQueuedAtUs: atUs - 1, oldestLiveQueuedAtUs: atUs - 1 };
     const ofAct = async () => (await sinks.counts()).find(({ sink }) => sink === 'act');
     expect(await sinks.counts()).toEqual([
@@ -297,6 +296,24 @@ describe('outcomes of items', () => {
     expect(await ofAct()).toMatchObject({ error: 'Fourth.' });
     await sinks.settle([acknowledged(c)]);
     expect(await ofAct()).toMatchObject({ waiting: 1, error: 'First.' });
+  });
+
+  it('show since when the sink accepts nothing, until the last attempt succeeds', async () => {
+    const { store } = await openLocalStore();
+    const { sinks } = store;
+    const [a, b, c] = await queued(store, ['a', 'b', 'c'], { atUs });
+    if (!a || !b || !c) throw new Error('not queued');
+    const failing = async () => (await sinks.counts())[0]?.failingSinceUs;
+    expect(await failing()).toBeNull();
+    await sinks.settle([postponed(a, atUs)]);
+    expect(await failing()).toBe(atUs);
+    await sinks.settle([{ id: a.id, outcome: 'acknowledged', deliveredAtUs: atUs + 5 }]);
+    expect(await failing()).toBeNull();
+    // A refused item, while others are delivered, does not show that the sink fails.
+    await sinks.settle([postponed(b, atUs)]);
+    expect(await failing()).toBeNull();
+    await sinks.settle([postponed(c, atUs, { counts: false })]);
+    expect(await failing()).toBe(atUs + 5);
   });
 
   it('retry the named or all dead letters of one sink', async () => {

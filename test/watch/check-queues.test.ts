@@ -106,43 +106,6 @@ describe('the alert of a queue', () => {
     },
   );
 
-  it('reports what is unread, and how fast it grows', async () => {
-    const { context, checkWith } = await openPull();
-    const state = read({ length: 35_000, oldestAtUs: beginUs, entriesPerHour: 120 });
-    await checkWith(hour(25), { ...state, readAtUs: hour(25) });
-    const [alert] = await context.activeAlerts();
-    expect(alert?.cause).toContain('has many or old unread notifications');
-    expect(alert?.evidence).toEqual([
-      'About 35,000 of at most 100,000 entries are unread.',
-      'The oldest is 25 h old. After three days, the catalogue removes its record.',
-      'About 120 notifications arrive per hour.',
-    ]);
-    expect(alert?.nextStep).toContain('EARSHOT_PULL_REQUESTS_PER_MINUTE');
-  });
-
-  it('becomes critical, and is resolved once when the queue is read to its end', async () => {
-    const { context, checkWith } = await openPull();
-    const state = read({ length: 10, oldestAtUs: beginUs, ...failing });
-    expect(await checkWith(hour(2), state)).toEqual([warning]);
-    expect(await checkWith(hour(54), state)).toEqual([critical]);
-    expect(await checkWith(hour(55), { ...state, failure: null, failingSinceUs: null })).toEqual([
-      critical,
-    ]);
-    expect(await checkWith(hour(56), read({ readAtUs: hour(56), emptiedAtUs: hour(56) }))).toEqual(
-      [],
-    );
-    const messages = context.logged.map(({ message }) => message);
-    expect(messages.filter((message) => message === 'alert resolved')).toHaveLength(1);
-  });
-
-  it('stays as it is while nothing is known of the queue', async () => {
-    const { context, checkWith } = await openPull();
-    expect(await checkWith(hour(24), read({ length: 10, oldestAtUs: beginUs }))).toEqual([warning]);
-    expect(await checkWith(hour(25))).toEqual([warning]);
-    await context.restart();
-    expect(await checkWith(hour(26))).toEqual([warning]);
-  });
-
   it('is resolved when the subscription becomes push, or is removed', async () => {
     const others = ['andes', 'urals'].map((name) => pull({ name, subscriptionId: name }));
     const { context, checkWith } = await openPull(others);
@@ -189,22 +152,5 @@ describe('the alert of another reader', () => {
     expect(await checkWith(hour(2), cleared)).toEqual([otherReaderAlert]);
     expect(await checkWith(hour(25), cleared)).toEqual([otherReaderAlert]);
     expect(await checkWith(hour(26), cleared)).toEqual([]);
-  });
-
-  it('is resolved when the subscription becomes push', async () => {
-    const { context, checkWith } = await openPull();
-    await checkWith(hour(1), otherAt(1));
-    await context.store.administration.commit({ save: registration() });
-    expect(await checkWith(hour(2), otherAt(1))).toEqual([]);
-  });
-
-  it('is independent of the alert of the queue', async () => {
-    const { checkWith } = await openPull();
-    const both = otherAt(30, { length: 10, oldestAtUs: beginUs });
-    const alerts = await checkWith(hour(30), both);
-    expect(alerts.toSorted()).toEqual([otherReaderAlert, warning].toSorted());
-    expect(await checkWith(hour(31), otherAt(30, { readAtUs: hour(31) }))).toEqual([
-      otherReaderAlert,
-    ]);
   });
 });

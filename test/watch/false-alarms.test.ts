@@ -20,10 +20,10 @@ const noticedDaysMax: Record<string, number> = {
 
 /** Maximum days until a complete loss of pushes is noticed, of the slowest of three runs. */
 const cutDaysMax: Record<string, number> = {
-  everything: 0.25,
+  everything: 0.5,
   country: 3,
   'small area': 9,
-  'every few days': 60,
+  'every few days': 75,
   'by chance': 60,
   'by day': 1.5,
   'with standstills': 3,

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { checkAlerts } from '../../src/cli/doctor/endpoint-steps.ts';
 import type { AlertFinding } from '../../src/domain/alerts.ts';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
 import type { RunProgram } from '../../src/host/run-program.ts';
@@ -16,13 +17,12 @@ import { answerBytesMax } from '../../src/http/bounded-fetch.ts';
 import { openStore } from '../../src/store/store.ts';
 import { alertMessage } from '../../src/watch/alert-message.ts';
 import {
-  checkAlerts,
   createCommandSender,
   createUrlSender,
   deliverDue,
   sendThrough,
 } from '../../src/watch/notify.ts';
-import { quoted } from '../../src/watch/situation.ts';
+import { quoted } from '../../src/watch/texts.ts';
 import { startWatchdog } from '../../src/watch/watchdog.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -223,19 +223,6 @@ describe('a due delivery', () => {
       isGivenUp: true,
       error: 'It answered 500.',
     });
-  });
-
-  it('waits for a hanging channel no longer than the timeout', async () => {
-    const waits: number[] = [];
-    const opened = await openContext({
-      sendAlert: () => new Promise(() => undefined),
-      pause: async (ms) => void waits.push(ms),
-    });
-    await raise(opened, [finding()], beginUs);
-    expect(await deliverDue(opened.context, 'url', signal)).toBe(0);
-    expect(waits).toEqual([35_000]);
-    const [first] = await opened.store.alerts.unsentDeliveries(beginUs);
-    expect(first).toMatchObject({ attempts: 1, error: 'Timed out.' });
   });
 
   it('stays unchanged when the program stops meanwhile', async () => {

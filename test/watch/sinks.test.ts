@@ -1,7 +1,6 @@
 /** Alerts of sinks: backlogs, dead letters, and sinks without deliveries. */
 import { describe, expect, it } from 'vitest';
-import type { SinkItem } from '../../src/domain/sinks.ts';
-import type { DeliveryState } from '../../src/watch/situation.ts';
+import type { DeliveryState, SinkItem } from '../../src/domain/sinks.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { beginUs, dayUs, hourUs, minuteUs, openContext } from './watch-context.ts';
 

@@ -50,21 +50,6 @@ describe('a certificate', () => {
     expect(await store.alerts.alerts({ all: true, limit: 9 })).toHaveLength(1);
     expect(sent).toEqual([]);
   });
-
-  it.each([
-    ['of 6 days', 1.3, 6, null],
-    ['of 6 days, with a day left', 1.1, 6, 'warning'],
-    ['of a year, with 40 days left', 40, 365, null],
-    ['of a year, with 29 days left', 29, 365, 'warning'],
-    ['of 40 days, with 7.9 days left', 7.9, 40, 'warning'],
-    ['that has ended', -1, 90, 'critical'],
-  ])('%s is checked by its lifetime', async (_name, leftDays, lifetimeDays, severity) => {
-    const { run } = changeableProbe(certificate(leftDays, lifetimeDays));
-    const { check } = await openContext({ probes: { ...quiet, certificate: run } });
-    expect((await check()).map((alert) => alert.severity)).toEqual(
-      severity === null ? [] : [severity],
-    );
-  });
 });
 
 describe('a disk', () => {
@@ -86,21 +71,6 @@ describe('a disk', () => {
     expect(await severities(1.3)).toEqual(['warning']);
     expect(await severities(5.9)).toEqual(['warning']);
     expect(await severities(6.1)).toEqual([]);
-  });
-
-  it.each([
-    ['none', 'of 15 GiB, with 2 free', 15, 2, 0.3, []],
-    ['none', 'of 2 GiB, with half of it free', 1.9, 0.95, 0.1, []],
-    ['critical', 'of 2 GiB, with a tenth of it free', 1.9, 0.19, 0.1, ['critical']],
-    ['a warning', 'of 2 GiB, with less than three times what is kept', 1.9, 0.29, 0.1, ['warning']],
-    ['a warning', 'of which much is kept', 100, 59, 20, ['warning']],
-    ['critical', 'of which much is kept, with less than twice that', 100, 39, 20, ['critical']],
-    ['none', 'of which nothing is kept', 100, 6, 0, []],
-  ])('is checked by its size: %s %s', async (_state, _name, total, free, reserve, expected) => {
-    const result = { freeBytes: free * gib, totalBytes: total * gib, reserveBytes: reserve * gib };
-    const { run } = changeableProbe(result);
-    const { check } = await openContext({ probes: { ...quiet, disk: run } });
-    expect((await check()).map(({ severity }) => severity)).toEqual(expected);
   });
 
   it('is not checked when its file system reports no size', async () => {
@@ -194,23 +164,22 @@ describe('a subscription', () => {
     await check();
     expect(asked).toEqual([beginUs - dayUs]);
     expect(await activeAlerts()).toEqual([]);
-    expect(
-      (await checkAt(beginUs + 2 * dayUs))
-        .map(({ kind, severity }) => `${kind} ${severity}`)
-        .sort(),
-    ).toEqual(['auto-pause warning', 'cancellation warning']);
-    expect(await checkAt(beginUs + 13 * dayUs)).toContainEqual(
-      expect.objectContaining({ kind: 'auto-pause', severity: 'critical' }),
-    );
+    const [alert, ...others] = await checkAt(beginUs + 2 * dayUs);
+    expect(others).toEqual([]);
+    expect(alert).toMatchObject({ kind: 'lifetime', severity: 'warning' });
+    expect(alert?.cause).toContain('will delete the subscription alps in 29 days');
+    expect(await checkAt(beginUs + 13 * dayUs)).toMatchObject([
+      { severity: 'critical', cause: expect.stringContaining('will pause the subscription alps') },
+    ]);
     // Resolved with a day more than the threshold.
     const left = async (pauseDays: number, cancelDays: number) => {
       ahead.pausesAtUs = beginUs + (13 + pauseDays) * dayUs;
       ahead.cancelsAtUs = beginUs + (13 + cancelDays) * dayUs;
-      return (await check()).map(({ kind }) => kind).sort();
+      return (await check()).map(({ cause }) => cause.split(' ').slice(3, 4).join());
     };
-    expect(await left(15, 31)).toEqual(['auto-pause', 'cancellation']);
-    expect(await left(15.1, 31)).toEqual(['cancellation']);
-    expect(await left(15, 31.1)).toEqual([]);
+    expect(await left(15, 31.1)).toEqual(['pause']);
+    expect(await left(15.1, 31)).toEqual(['delete']);
+    expect(await left(15.1, 31.1)).toEqual([]);
     expect(await left(14.1, 30.1)).toEqual([]);
   });
 });
@@ -230,7 +199,7 @@ describe('a check', () => {
     expect(logged).toContainEqual(
       expect.objectContaining({
         level: 'warn',
-        fields: { kind: 'disk', reason: 'It cannot be asked.' },
+        fields: { kinds: ['disk'], reason: 'It cannot be asked.' },
       }),
     );
     context.probes = { ...quiet, disk: async () => null };

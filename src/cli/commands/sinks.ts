@@ -3,7 +3,7 @@ import { dataSections, loadConfig } from '../../config/config.ts';
 import { type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
 import { subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
-import { type SinkReader, sinkReader } from '../../domain/sinks.ts';
+import { type SinkReader, sinkReader, sinkTrouble, unusedSink } from '../../domain/sinks.ts';
 import { firstOf } from '../../domain/streams.ts';
 import { printable } from '../../domain/text.ts';
 import type { SinkDefinition } from '../../sinks/registry.ts';
@@ -20,7 +20,6 @@ import {
   isoTime,
   painter,
   printTable,
-  whole,
   wrapText,
   writeJson,
   writeOut,
@@ -43,8 +42,10 @@ const listCommand = defineCommand('list', {
   delivered  number of acknowledged deliveries
   last       time of the last acknowledged delivery
 
-Fields of --json: sink, target, behind, waiting, dead, oldestWaiting, error, delivered,
-lastDelivery, lag, replays, problems. target is null for a sink that is gone. problems has the
+Fields of --json: sink, target, behind, waiting, failed, dead, oldestWaiting, error, failingSince,
+trouble, delivered, lastDelivery, lag, replays, problems. failed is the number of queued
+notifications whose last attempt failed. trouble has the reason why a sink does not deliver,
+for example "failing since 2026-05-01 14:20 UTC, 3 queued, last error: …". target is null for a sink that is gone. problems has the
 reasons why a sink is faulty.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
@@ -143,9 +144,9 @@ async function sinkRows(
     names.toSorted().map(async (sink) => {
       const sound = definitions.find(({ name }) => name === sink)?.target.kind;
       const fault = faulty.find(({ name }) => name === sink);
-      const count = counts.find((one) => one.sink === sink);
+      const count = counts.find((one) => one.sink === sink) ?? unusedSink(sink);
       const cursor = await store.cursor(sinkReader(sink));
-      const oldest = count?.oldestQueuedAtUs ?? null;
+      const oldest = count.oldestQueuedAtUs;
       const done = deliveries.find((one) => one.sink === sink);
       const unread = cursor === null ? null : await firstOf(store, { afterPosition: cursor });
       const undelivered = [oldest, unread?.receivedAtUs ?? null];
@@ -155,10 +156,13 @@ async function sinkRows(
         sink,
         target: sound ?? (fault === undefined ? null : 'faulty'),
         behind: cursor === null ? null : Math.max(0, lastPosition - cursor),
-        waiting: count?.waiting ?? 0,
-        dead: count?.dead ?? 0,
+        waiting: count.waiting,
+        failed: count.failed,
+        dead: count.dead,
         oldestWaiting: isoTime(oldest),
-        error: count?.error ?? null,
+        error: count.error,
+        failingSince: isoTime(count.failingSinceUs),
+        trouble: sinkTrouble(count, nowUs()),
         delivered: done?.delivered ?? 0,
         lastDelivery: isoTime(done?.lastAtUs ?? null),
         lag: cursor === null && ages.length === 0 ? null : Math.max(0, ...ages),
@@ -192,7 +196,7 @@ async function printSinkNotes(
   for (const row of rows) {
     if (row.target === 'faulty') await printFaults(io, row);
     const removed = hasFile ? removedNote(row) : null;
-    for (const note of [await queueNote(row, sinks), await deadLetterNote(row, sinks), removed]) {
+    for (const note of [queueNote(row), await deadLetterNote(row, sinks), removed]) {
       if (note === null) continue;
       const lines = wrapText(asCalled(printable(note), io), '  ', io.stdout);
       const shown = lines.map((line) => paint('yellow', line));
@@ -214,20 +218,10 @@ async function printFaults(io: Io, { sink, problems }: SinkRow): Promise<void> {
 }
 
 /** Note about failed deliveries of the queue; null without any. Dead letters have their own note. */
-async function queueNote(
-  { sink, waiting, error }: SinkRow,
-  { items }: Pick<SinkReader, 'items'>,
-): Promise<string | null> {
-  let reason: string | null = null;
-  let tried = 0;
-  for await (const item of items({ sink, state: 'waiting' })) {
-    if (item.error === null) continue;
-    tried += 1;
-    // The last failure of the sink, unless it belongs to a dead letter; then that of the newest item.
-    if (reason === null || item.error === error) reason = item.error;
-  }
-  if (reason === null) return null;
-  return `${sink} does not accept notifications: ${reason} (attempted: ${whole(tried)} of ${counted(waiting, 'queued notification')}).`;
+function queueNote({ sink, failed, error, trouble }: SinkRow): string | null {
+  if (trouble !== null) return `${sink}: ${trouble}.`;
+  if (failed === 0) return null;
+  return `${sink} did not accept ${counted(failed, 'queued notification')}. Last error: ${error ?? '-'}.`;
 }
 
 async function deadLetterNote(
@@ -260,9 +254,15 @@ interface SinkRow {
   /** Backlog in positions of the log; null before its first start. */
   behind: number | null;
   waiting: number;
+  /** Waiting notifications whose last attempt failed. */
+  failed: number;
   dead: number;
   oldestWaiting: string | null;
   error: string | null;
+  /** Time since which the sink accepts nothing; null if the last delivery succeeded. */
+  failingSince: string | null;
+  /** Why the sink does not deliver; null if it delivers, or nothing waits. */
+  trouble: string | null;
   /** Number of acknowledged deliveries, including replays. */
   delivered: number;
   lastDelivery: string | null;

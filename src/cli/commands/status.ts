@@ -13,6 +13,7 @@ import { type ConfigProblem, problemsOf, refuseProblems } from '../../config/loa
 import { loadEachSink } from '../../config/sinks.ts';
 import { summaryModeOf } from '../../config/summary-rules.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
+import type { DeliveryState } from '../../domain/sinks.ts';
 import {
   headline,
   isWell,
@@ -27,7 +28,7 @@ import { printable } from '../../domain/text.ts';
 import { localUrl } from '../../http/network-address.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import type { StoreReader } from '../../store/store.ts';
-import type { DeliveryState, SharedReceivers } from '../../watch/situation.ts';
+import type { SharedReceivers } from '../../watch/situation.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { jsonOption } from '../flags.ts';

@@ -20,6 +20,7 @@ import type { AcmeConfig } from '../../config/tls.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { defaultSubscriptionName, endpointOf } from '../../domain/subscription.ts';
 import { areAllOff, plainSummaryRule } from '../../domain/summaries.ts';
+import { reachHost } from '../../http/bounded-fetch.ts';
 import { probeProof } from '../../http/probe-proof.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { createStoreChecks } from '../../store/store-checks.ts';
@@ -29,7 +30,6 @@ import { checkAuthority } from '../../tls/acme.ts';
 import { acmeFolderName, acmeKeptFiles, checkRenewal } from '../../tls/acme-state.ts';
 import { checkCertificateFiles } from '../../tls/certificate.ts';
 import { checkChallenge } from '../../tls/challenge.ts';
-import { checkAlerts } from '../../watch/notify.ts';
 import type { Io } from '../io.ts';
 import { checkConfiguration, type DoctorSettings, fixInFile, needsOf, type Step } from './steps.ts';
 
@@ -292,3 +292,61 @@ function faultOf(path: string): string | null {
     return 'no permission to execute it';
   }
 }
+
+const alertCheck = { check: 'alerts' } as const;
+
+interface AlertCheckOptions {
+  /** A secret: findings name only its host. Null if not set. */
+  alertUrl: string | null;
+  /** Program and arguments; null if not set. */
+  alertCommand: readonly string[] | null;
+  /** Returns null when the program can be started, otherwise why not. */
+  findProgram: (program: string) => string | null;
+  signal: AbortSignal;
+}
+
+/** Returns one finding per channel, or one if there is none. Never rejects. */
+export async function checkAlerts(options: AlertCheckOptions): Promise<Finding[]> {
+  const { alertUrl, alertCommand } = options;
+  const findings = [
+    ...(alertUrl === null ? [] : [await checkUrl(alertUrl, options.signal)]),
+    ...(alertCommand === null ? [] : [checkCommand(alertCommand, options)]),
+  ];
+  return findings.length > 0 ? findings : [noChannel];
+}
+
+const noChannel: Finding = {
+  ...alertCheck,
+  state: 'warn',
+  message: 'No alert channel is configured: alerts only appear in the log and in `earshot alerts`.',
+  advice:
+    'Set EARSHOT_ALERT_URL (for example the incoming webhook of a chat) or EARSHOT_ALERT_COMMAND.',
+};
+
+async function checkUrl(url: string, signal: AbortSignal): Promise<Finding> {
+  const { host } = new URL(url);
+  const fault = await reachHost(url, { ca: null, signal });
+  return fault === null
+    ? passed(`${host} is reachable; \`earshot alerts --test\` sends a test message.`)
+    : {
+        ...{ ...alertCheck, state: 'fail', message: `${host} cannot be reached: ${fault}.` },
+        advice:
+          'Correct EARSHOT_ALERT_URL, or allow connections from this machine to the host of this URL.',
+      };
+}
+
+function checkCommand(
+  [program = '']: readonly string[],
+  { findProgram }: Pick<AlertCheckOptions, 'findProgram'>,
+): Finding {
+  const fault = findProgram(program);
+  return fault === null
+    ? passed(`${program} is executable; \`earshot alerts --test\` runs it.`)
+    : {
+        ...{ ...alertCheck, state: 'fail', message: `${program} cannot be run: ${fault}.` },
+        advice:
+          'Correct EARSHOT_ALERT_COMMAND, preferably with an absolute path, or make the program executable.',
+      };
+}
+
+const passed = (message: string): Finding => ({ ...alertCheck, state: 'pass', message });

@@ -9,8 +9,8 @@ import {
 import type { Job } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { recordReader } from '../../domain/pull-queue.ts';
+import type { DeliveryState } from '../../domain/sinks.ts';
 import type { Store } from '../../store/store.ts';
-import type { DeliveryState } from '../../watch/situation.ts';
 import { type Closers, createClosers } from '../closers.ts';
 import { type Io, pause } from '../io.ts';
 import type { LeaderJobs } from './leadership.ts';

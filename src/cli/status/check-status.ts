@@ -1,20 +1,23 @@
 /** Evaluates the status of a receiver, part by part, from the facts and the active alerts. */
-import type { AlertFinding, AlertKind } from '../../domain/alerts.ts';
+import type { AlertKind } from '../../domain/alerts.ts';
 import { isDue, notComparedText, sumCoverage } from '../../domain/coverage.ts';
 import { shortDateUs } from '../../domain/dates.ts';
+import { sinkTrouble } from '../../domain/sinks.ts';
 import {
   type PartStatus,
   type ReaderStatus,
   type SinkStatus,
   type StatusFacts,
   type StatusPart,
+  sinkCounts,
   statusLevels,
   statusParts,
 } from '../../domain/status.ts';
 import { sizeText } from '../../domain/text.ts';
-import { checkBackup, checkCertificate, checkDisk } from '../../watch/check-machine.ts';
-import { checkRejected, checkSink } from '../../watch/check-sinks.ts';
-import { agoText, lengthText } from '../../watch/situation.ts';
+import { backupRow, certificateRow, diskRow } from '../../watch/check-machine.ts';
+import { checkBacklog, checkDeadLetters, rejectedProblem } from '../../watch/check-sinks.ts';
+import { type AlertRow, isLongEnough, type Problem } from '../../watch/situation.ts';
+import { agoText, lengthText } from '../../watch/texts.ts';
 import { counted, whole } from '../output.ts';
 import { evaluateSubscriptions } from './check-subscriptions.ts';
 import {
@@ -73,7 +76,7 @@ const evaluateReceivers: Evaluate = ({ receivers }) => {
 };
 
 const evaluateCertificate: Evaluate = (facts) => {
-  const { hasEndpoint, behindProxy, certificate, alerts, atUs } = facts;
+  const { hasEndpoint, behindProxy, certificate, atUs } = facts;
   if (!hasEndpoint) return unused('not needed: all subscriptions are pull');
   if (behindProxy) return unused('provided by the proxy');
   if (certificate?.notAfterUs == null) {
@@ -84,10 +87,12 @@ const evaluateCertificate: Evaluate = (facts) => {
       'A running receiver retries automatically. `earshot certificate show` prints the last error.',
     );
   }
-  const { findings } = checkCertificate(certificate, { active: alerts, nowUs: atUs });
   const failure = certificate.lastFailure === null ? '' : '; the last renewal failed';
   const left = lengthText(certificate.notAfterUs - atUs);
-  return worstOf(findings) ?? well(`valid for another ${left}${failure}`);
+  return (
+    worstOf(problemsOf(certificateRow, certificate, facts)) ??
+    well(`valid for another ${left}${failure}`)
+  );
 };
 
 const evaluateCoverage: Evaluate = (facts) => {
@@ -143,11 +148,11 @@ const evaluateSinks: Evaluate = (facts) => {
   const { sinks, rejectedConfig = null } = facts;
   if (sinks.length === 0 && rejectedConfig === null) return unused('none configured');
   const found = worstOf([
-    ...sinks.flatMap((sink) => findingsOf(sink, facts)),
+    ...sinks.flatMap((sink) => sinkProblems(sink, facts)),
     // The status shows the reason only here.
-    ...checkRejected(rejectedConfig).findings.map((finding) => ({
-      ...finding,
-      cause: `${finding.cause.replace(/\.$/, '')}: ${rejectedConfig}`,
+    ...(rejectedConfig === null ? [] : [rejectedProblem(rejectedConfig)]).map((problem) => ({
+      ...problem,
+      cause: `${problem.cause.replace(/\.$/, '')}: ${rejectedConfig}`,
     })),
   ]);
   const waiting = sinks.reduce((sum, one) => sum + one.waiting, 0);
@@ -175,29 +180,29 @@ const evaluateSummaries: Evaluate = ({ summaries, atUs, rejectedConfig = null })
   return well(`${counts.join(', ')}; ${usage}`);
 };
 
-const evaluateDisk: Evaluate = ({ disk, alerts, atUs }) => {
+const evaluateDisk: Evaluate = (facts) => {
+  const { disk } = facts;
   if (disk === null) return unused('free space unknown on this system');
-  const { findings } = checkDisk(disk, { active: alerts, nowUs: atUs });
   const { freeBytes, totalBytes } = disk;
-  return worstOf(findings) ?? well(`${sizeText(freeBytes)} of ${sizeText(totalBytes)} free`);
+  const problems = problemsOf(diskRow, disk, facts);
+  return worstOf(problems) ?? well(`${sizeText(freeBytes)} of ${sizeText(totalBytes)} free`);
 };
 
-const evaluateBackup: Evaluate = ({ backups, receiver, alerts, atUs }) => {
+const evaluateBackup: Evaluate = (facts) => {
+  const { backups, atUs } = facts;
   if (backups === null) return unused('unknown');
   const { made, failed, everyHours } = backups;
-  const startedAtUs = receiver?.startedAtUs ?? null;
-  const uptimes = startedAtUs === null ? [] : [{ fromUs: startedAtUs, toUs: atUs }];
-  const { findings } = checkBackup(backups, { active: alerts, nowUs: atUs, uptimes });
+  const problems = problemsOf(backupRow, backups, facts);
   const every = everyHours === null ? '' : `, every ${everyHours} h`;
   const hasFailed = failed !== null && failed.endedAtUs > (made?.endedAtUs ?? 0);
   const failure = hasFailed ? '; the last attempt failed' : '';
   if (made === null) {
     const none = unused(everyHours === null ? 'none made yet' : `none yet${every}${failure}`);
-    return worstOf(findings) ?? none;
+    return worstOf(problems) ?? none;
   }
   const size = made.bytes === null ? '' : `, ${sizeText(made.bytes)}`;
   const age = lengthText(atUs - made.startedAtUs);
-  return worstOf(findings) ?? well(`${age} old${size}${every}${failure}`);
+  return worstOf(problems) ?? well(`${age} old${size}${every}${failure}`);
 };
 
 const evaluateAlerts: Evaluate = (facts) => {
@@ -236,9 +241,7 @@ const partOf: Readonly<Record<AlertKind, StatusPart>> = {
   silence: 'subscriptions',
   'lost-pushes': 'coverage',
   missing: 'coverage',
-  unknown: 'coverage',
-  'auto-pause': 'subscriptions',
-  cancellation: 'subscriptions',
+  lifetime: 'subscriptions',
   'not-running': 'subscriptions',
   queue: 'subscriptions',
   'queue-reader': 'subscriptions',
@@ -272,7 +275,7 @@ function evaluatePart(part: StatusPart, facts: StatusFacts): Evaluation {
 
 /** Returns the worst finding, with the number of the others; null without findings. */
 function worstOf(
-  findings: readonly Pick<AlertFinding, 'severity' | 'cause' | 'nextStep'>[],
+  findings: readonly Pick<Problem, 'severity' | 'cause' | 'nextStep'>[],
 ): Evaluation | null {
   const first = findings.find(({ severity }) => severity === 'critical') ?? findings[0];
   if (first === undefined) return null;
@@ -313,13 +316,33 @@ const lagWarning = ({ name, behind: lag, unreadSinceUs }: ReaderStatus, atUs: nu
     'No action is needed while the lag decreases. Otherwise check the log of the receiver.',
   );
 
-function findingsOf(sink: SinkStatus, { alerts, atUs }: StatusFacts): readonly AlertFinding[] {
-  const view = {
-    ...{ ...sink, sink: sink.name, error: sink.lastError },
-    oldestQueuedAtUs: sink.oldestWaitingAtUs,
-    oldestLiveQueuedAtUs: sink.oldestLiveWaitingAtUs,
-    // Detecting a reader that does not move takes two checks, which only the watchdog makes.
-    unread: null,
-  };
-  return checkSink(view, sink.fault, { active: alerts, nowUs: atUs }).findings;
+/** Returns the problem that a check of the watchdog finds now, if it has existed long enough. */
+function problemsOf<Subject>(
+  { kind, check }: AlertRow<Subject>,
+  subject: Subject,
+  { alerts, atUs: nowUs, receiver }: StatusFacts,
+): Problem[] {
+  const alert = alerts.find((one) => one.kind === kind);
+  const result = check(subject, { nowUs, alert, upSinceUs: receiver?.startedAtUs ?? 0 });
+  return result === null || result === 'unchecked' || !isLongEnough(result, nowUs) ? [] : [result];
+}
+
+/** Returns the problems of a sink. A sink that fails is reported at once, an alert is raised later. */
+function sinkProblems(sink: SinkStatus, { alerts, atUs: nowUs }: StatusFacts): Problem[] {
+  const alert = alerts.find(({ kind, subject }) => kind === 'sink' && subject === sink.name);
+  const counts = sinkCounts(sink);
+  // Detecting a reader that does not move takes two checks, which only the watchdog makes.
+  const view = { ...counts, isSetUp: sink.isSetUp, fault: sink.fault, unread: null };
+  const trouble = sinkTrouble(counts, nowUs);
+  const failing =
+    trouble === null || sink.isSetUp === false
+      ? null
+      : {
+          severity: 'warning' as const,
+          cause: `The sink ${sink.name} does not deliver: ${trouble}.`,
+          evidence: [],
+          nextStep: 'Fix the target: delivery resumes automatically. See `earshot sinks list`.',
+        };
+  const delivery = checkBacklog(view, { nowUs, alert }) ?? failing;
+  return [delivery, checkDeadLetters(view)].filter((one) => one !== null);
 }

@@ -1,8 +1,8 @@
 /** Evaluates the subscriptions, and the queues of pull subscriptions. */
 import { type QueueState, queueOutlook } from '../../domain/pull-queue.ts';
 import type { StatusFacts, SubscriptionStatus } from '../../domain/status.ts';
-import { cancelAhead, pauseAhead } from '../../watch/check-account.ts';
-import { agoText, lengthText, momentText } from '../../watch/situation.ts';
+import { lifetimeLimits } from '../../watch/check-subscriptions.ts';
+import { agoText, lengthText, momentText } from '../../watch/texts.ts';
 import { counted } from '../output.ts';
 import {
   type Evaluate,
@@ -47,11 +47,11 @@ const isStopped = ({ state, pausedOnPurpose }: SubscriptionStatus) =>
 function ending({ subscriptions, atUs }: StatusFacts): Evaluation | null {
   for (const { name, pausesAtUs, cancelsAtUs } of subscriptions) {
     const ends = [
-      { endUs: cancelsAtUs, ahead: cancelAhead, verb: 'delete' },
-      { endUs: pausesAtUs, ahead: pauseAhead, verb: 'pause' },
-    ];
-    for (const { endUs, ahead, verb } of ends) {
-      if (endUs === null || endUs - atUs > ahead.warningUs) continue;
+      { endUs: cancelsAtUs, verb: 'delete' },
+      { endUs: pausesAtUs, verb: 'pause' },
+    ] as const;
+    for (const { endUs, verb } of ends) {
+      if (endUs === null || endUs - atUs > lifetimeLimits[verb].warningUs) continue;
       return warning(`The catalogue will ${verb} ${name} at ${momentText(endUs)}.`, inspect(name));
     }
   }

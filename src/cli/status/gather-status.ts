@@ -8,7 +8,7 @@ import { AppError, errorCodeOf, errorText, isAppError } from '../../domain/app-e
 import { type CoverageSummary, readSubscriptionCoverage } from '../../domain/coverage.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { type QueueState, recordReader } from '../../domain/pull-queue.ts';
-import { sinkReader } from '../../domain/sinks.ts';
+import { type DeliveryState, sinkReader, unusedSink } from '../../domain/sinks.ts';
 import type {
   CertificateStatus,
   LogStatus,
@@ -26,7 +26,7 @@ import { firstOf } from '../../domain/streams.ts';
 import { type SummaryRuleKind, summaryReader } from '../../domain/summaries.ts';
 import { currentProductFile } from '../../store/products/product-file.ts';
 import type { StoreReader } from '../../store/store.ts';
-import type { DeliveryState, Probes } from '../../watch/situation.ts';
+import type { Probes } from '../../watch/situation.ts';
 import { evaluateStatus } from './check-status.ts';
 
 /** A part that takes longer is reported as failed. */
@@ -271,17 +271,19 @@ async function sinkFacts(
     throw new AppError('configuration', fault);
   }
   return [...known].toSorted().map((name) => {
-    const count = counts.find(({ sink }) => sink === name);
+    const count = counts.find(({ sink }) => sink === name) ?? unusedSink(name);
     const isSetUp = names === null ? null : names.includes(name);
     return {
       name,
       isSetUp,
       target: kinds?.get(name) ?? null,
-      waiting: count?.waiting ?? 0,
-      dead: count?.dead ?? 0,
-      oldestWaitingAtUs: count?.oldestQueuedAtUs ?? null,
-      oldestLiveWaitingAtUs: count?.oldestLiveQueuedAtUs ?? null,
-      lastError: count?.error ?? null,
+      waiting: count.waiting,
+      dead: count.dead,
+      oldestWaitingAtUs: count.oldestQueuedAtUs,
+      oldestLiveWaitingAtUs: count.oldestLiveQueuedAtUs,
+      lastError: count.error,
+      failingSinceUs: count.failingSinceUs,
+      lastDeliveredAtUs: count.lastDeliveredAtUs,
       fault: isSetUp === false ? null : (faults?.get(name) ?? fault),
     };
   });

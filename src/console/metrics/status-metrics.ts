@@ -182,6 +182,13 @@ export const sinkMetrics: readonly StatusMetric[] = [
       ]),
     sink,
   ),
+  seconds(
+    'earshot_sink_failing_seconds',
+    'Time since which a sink accepts nothing; 0 if the last delivery succeeded.',
+    ({ sinks, atUs }) =>
+      sinks.map(({ name, failingSinceUs }) => [{ sink: name }, secondsSince(failingSinceUs, atUs)]),
+    sink,
+  ),
   flag(
     'earshot_sink_faulty',
     '1 while no delivery to a sink is possible, because of a fault in the settings of the sink or in the sink.',

@@ -1,7 +1,12 @@
 /** The page `/sinks`: position, lag, errors and dead letters of each sink. */
 import type { NotificationLog, NotificationRow } from '../../domain/ports.ts';
-import type { SinkDeliveries, SinkItem } from '../../domain/sinks.ts';
-import type { ReaderStatus, SinkStatus, Status } from '../../domain/status.ts';
+import { type SinkDeliveries, type SinkItem, sinkTrouble } from '../../domain/sinks.ts';
+import {
+  type ReaderStatus,
+  type SinkStatus,
+  type Status,
+  sinkCounts,
+} from '../../domain/status.ts';
 import { notificationAt } from '../../domain/streams.ts';
 import { collect } from '../notifications-route.ts';
 import { spanText } from './browser/texts.ts';
@@ -157,14 +162,18 @@ function problemList(views: readonly SinkView[], nowUs: number): Html | string {
   const items = views.flatMap((view) => {
     const { sink, retries } = view;
     const { name, fault, lastError, dead } = sink;
+    const trouble = sinkTrouble(sinkCounts(sink), nowUs);
     const lag = spanText((nowUs - (oldestUsOf(view) ?? nowUs)) / 1_000_000);
     const problems = [
       fault === null ? null : withCommands(fault),
-      retries.count === 0 || lastError === null
+      trouble === null ? null : html`${trouble}`,
+      retries.count === 0 || lastError === null || trouble !== null
         ? null
         : html`${notifications(retries.count)} will be retried: <q>${lastError}</q>`,
       dead === 0 ? null : html`${count(dead)} dead ${dead === 1 ? 'letter' : 'letters'}`,
-      fault === null && retries.count === 0 && hasLag(view, nowUs) ? html`lag of ${lag}` : null,
+      fault === null && trouble === null && retries.count === 0 && hasLag(view, nowUs)
+        ? html`lag of ${lag}`
+        : null,
     ].filter((one) => one !== null);
     return problems.map(
       (one) => html`<li><a href="#${encodeURIComponent(name)}">${name}</a>: ${one}</li>`,
@@ -177,6 +186,8 @@ function stateBadge(view: SinkView, nowUs: number): Html {
   const { sink, reader, retries } = view;
   if (sink.fault !== null) return badge('bad', 'cannot deliver');
   if (sink.isSetUp === false) return badge('warn', 'not configured');
+  if (sink.failingSinceUs !== null) return badge('warn', 'failing');
+  if (sinkTrouble(sinkCounts(sink), nowUs) !== null) return badge('warn', 'nothing delivered yet');
   if (retries.count > 0 && sink.lastError !== null) return badge('warn', 'deliveries fail');
   if (sink.dead > 0) return badge('warn', 'dead letters');
   const open = sink.waiting + (reader?.behind ?? 0);
@@ -212,6 +223,7 @@ function sinkFacts(view: SinkView, lastPosition: number | null, nowUs: number): 
     ['lag', oldestUs === null ? 'none' : lag],
     ['delivered', notifications(done?.delivered ?? 0)],
     ['last success', done === undefined ? 'none yet' : time(done.lastAtUs, nowUs)],
+    ['failing since', sink.failingSinceUs === null ? null : time(sink.failingSinceUs, nowUs)],
     ['last error', lastError ?? 'none'],
     ['retries', retries.count === 0 ? 'none' : `${count(retries.count)} wait for a retry`],
     ['replays', replays === 0 ? null : `${count(replays)} not complete`],

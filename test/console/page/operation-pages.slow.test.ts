@@ -156,13 +156,28 @@ describe('/sinks', () => {
     const status = sampleStatus();
     const [sink] = status.sinks;
     if (sink === undefined) throw new Error('The sample has no sink.');
-    const late = { ...sink, name: 'late', fault: null, lastError: null, dead: 0, waiting: 5 };
     const nowUs = Date.UTC(2026, 4, 2, 12) * 1000;
-    const sinks = [{ ...late, oldestWaitingAtUs: nowUs - 2 * 3_600_000_000 }];
-    const { get } = await openConsole({ status: async () => ({ ...status, sinks }) });
-    const page = textOf((await get('/sinks')).text);
-    expect(page).toContain('late : lag of 2 h');
-    expect(page).toMatch(/late \w+ behind/);
+    const shown = async (fields: Partial<typeof sink>) => {
+      const late = {
+        ...sink,
+        name: 'late',
+        fault: null,
+        failingSinceUs: null,
+        dead: 0,
+        waiting: 5,
+      };
+      const sinks = [{ ...late, oldestWaitingAtUs: nowUs - 2 * 3_600_000_000, ...fields }];
+      const { get } = await openConsole({ status: async () => ({ ...status, sinks }) });
+      return textOf((await get('/sinks')).text);
+    };
+    const lagging = await shown({ lastDeliveredAtUs: nowUs });
+    expect(lagging).toContain('late : lag of 2 h');
+    expect(lagging).toMatch(/late \w+ behind/);
+    expect(await shown({})).toContain('late : nothing delivered yet, 5 queued');
+    const failing = { failingSinceUs: nowUs - 3_600_000_000, lastError: 'Gone.' };
+    expect(await shown(failing)).toContain(
+      'late : failing since 2026-05-02 11:00 UTC, 5 queued, last error: Gone.',
+    );
   });
 
   it('explains what a sink is when there is none', async () => {
@@ -239,7 +254,7 @@ describe('/alerts', () => {
     const resolvedAtUs = Date.UTC(2026, 4, 2) * 1000;
     const resolved = [1, 2, 3].map((id) => alertRow(id, { resolvedAtUs }));
     const active = Array.from({ length: 160 }, (_, i) =>
-      alertRow(i + 4, i < 159 ? { kind: 'unknown', subject: `other-${i}` } : {}),
+      alertRow(i + 4, i < 159 ? { kind: 'missing', subject: `other-${i}` } : {}),
     );
     const { get } = await openConsole({ alerts: alertReader([...resolved, ...active]) });
     const text = textOf((await get('/alerts?since=7d')).text);

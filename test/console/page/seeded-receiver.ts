@@ -10,7 +10,7 @@ import { formatDateUs } from '../../../src/domain/dates.ts';
 import type { Delivery } from '../../../src/domain/ports.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
-import { missingFinding } from '../../../src/watch/check-account.ts';
+import { missingFinding } from '../../../src/watch/check-events.ts';
 import { fillOperation, seededJobs } from './seeded-operation.ts';
 
 const loopback = { host: '127.0.0.1', port: 0 };

@@ -8,7 +8,7 @@ import { sinkReader } from '../../../src/domain/sinks.ts';
 import type { NewSummaryJob, SummaryOutcome } from '../../../src/domain/summaries.ts';
 import { createRandom, type Random } from '../../../src/sandbox/clock.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { missingFinding } from '../../../src/watch/check-account.ts';
+import { missingFinding } from '../../../src/watch/check-events.ts';
 import {
   type Generator,
   type History,

@@ -1,0 +1,111 @@
+/** The table of alert kinds: what each row finds, with its severity and a next step that names a command. */
+import { describe, expect, it } from 'vitest';
+import type { LastBackups } from '../../src/domain/ports.ts';
+import type { KnownNode } from '../../src/domain/shared-log.ts';
+import { unusedSink } from '../../src/domain/sinks.ts';
+import {
+  backupRow,
+  certificateRow,
+  databaseRow,
+  diskRow,
+  intakeRow,
+  receiverRow,
+} from '../../src/watch/check-machine.ts';
+import { sinkRows } from '../../src/watch/check-sinks.ts';
+import type { AlertRow, Moment } from '../../src/watch/situation.ts';
+import { beginUs, dayUs, hourUs, minuteUs } from './watch-context.ts';
+
+const gib = 2 ** 30;
+const disk = (total: number, free: number, reserve: number) => ({
+  ...{ totalBytes: total * gib, freeBytes: free * gib, reserveBytes: reserve * gib },
+});
+const certificate = (leftDays: number, lifetimeDays: number) => ({
+  notAfterUs: beginUs + leftDays * dayUs,
+  lifetimeUs: lifetimeDays * dayUs,
+  lastFailure: '[The authority](https://x.example) answered 500.',
+});
+const backup = (
+  hours: number,
+  everyHours: number | null,
+): LastBackups & { everyHours: number | null } => {
+  const atUs = beginUs - hours * hourUs;
+  const made = {
+    startedAtUs: atUs,
+    endedAtUs: atUs,
+    file: 'b.tar',
+    error: null,
+    bytes: 1,
+    lastPosition: 1,
+  };
+  return { made, failed: null, everyHours };
+};
+const node = (fields: Partial<KnownNode>, facts: Partial<KnownNode['facts']> = {}): KnownNode => ({
+  ...{ id: 'b', name: 'b', applied: 100_000, lag: 0, ageMs: 1_000, ...fields },
+  facts: {
+    ...{ version: '1', startedAtUs: 0, refusing: null, fault: null, freeBytes: 10 * gib },
+    ...{ credentials: 'digest', ...facts },
+  },
+});
+const sink = (fields: object) => ({
+  ...{ isBlocked: false, rejected: null },
+  view: { ...unusedSink('bus'), isSetUp: true, fault: null, unread: null, ...fields },
+});
+const agoUs = (minutes: number) => beginUs - minutes * minuteUs;
+
+type Case = [title: string, severity: string | null, cause?: string, nextStep?: string];
+
+/** A case of a row, evaluated without an active alert. */
+function caseOf<Subject>(row: AlertRow<Subject>, subject: Subject, ...expected: Case) {
+  const moment: Moment = { nowUs: beginUs, upSinceUs: 0, alert: undefined };
+  return { kind: row.kind, result: row.check(subject, moment), expected };
+}
+
+const [sinkRow, refusedRow] = sinkRows as [(typeof sinkRows)[0], (typeof sinkRows)[0]];
+
+const cases = [
+  caseOf(certificateRow, certificate(15.1, 90), 'with a sixth of its lifetime left', null),
+  caseOf(certificateRow, certificate(1.1, 6), 'of 6 days', null),
+  caseOf(certificateRow, certificate(0.9, 6), 'of 6 days, with less than a day left', 'warning'),
+  caseOf(certificateRow, certificate(40, 365), 'of a year, with 40 days left', null),
+  caseOf(certificateRow, certificate(29, 365), 'of a year, with 29 days left', 'warning'),
+  caseOf(certificateRow, certificate(6.9, 40), 'of 40 days', 'warning', 'expires in 6 days'),
+  caseOf(certificateRow, certificate(-1, 90), 'that has ended', 'critical', 'has expired'),
+  caseOf(diskRow, disk(15, 2, 0.3), 'of 15 GiB, with 2 free', null),
+  caseOf(diskRow, disk(1.9, 0.95, 0.1), 'of 2 GiB, with half of it free', null),
+  caseOf(diskRow, disk(1.9, 0.19, 0.1), 'of 2 GiB, with a tenth free', 'critical'),
+  caseOf(diskRow, disk(1.9, 0.29, 0.1), 'with less than three times the reserve', 'warning'),
+  caseOf(diskRow, disk(100, 59, 20), 'with a large reserve', 'warning', 'only', 'earshot prune'),
+  caseOf(diskRow, disk(100, 39, 20), 'with less than twice the reserve', 'critical'),
+  caseOf(diskRow, disk(100, 6, 0), 'without a reserve', null),
+  caseOf(intakeRow, null, 'that accepts', null),
+  caseOf(intakeRow, 'Full.', 'that refuses', 'critical', 'cannot be stored', 'earshot doctor'),
+  caseOf(backupRow, backup(47, 24), 'of 47 hours', null),
+  caseOf(backupRow, backup(49, 24), 'of 49 hours', 'warning', 'is 2 days old', 'earshot backup'),
+  caseOf(backupRow, backup(999, null), 'without automatic backups', null),
+  caseOf(databaseRow, [], 'without warnings', null),
+  caseOf(databaseRow, [{ code: '1', text: 'vacuum' }], 'that warns', 'warning', 'database'),
+  caseOf(receiverRow, node({ lag: 1_000 }), 'that reports', null),
+  caseOf(receiverRow, node({ ageMs: 61_000 }), 'that is gone', 'warning', '1 min', 'log remove b'),
+  caseOf(receiverRow, node({}, { refusing: 'No.' }), 'that refuses', 'warning', 'cannot store'),
+  caseOf(receiverRow, node({}, { fault: 'Full.' }), 'with a fault', 'warning', 'cannot apply'),
+  caseOf(receiverRow, node({ lag: 99_990 }), 'that lags', 'warning', 'lags 99,990 entries'),
+  caseOf(receiverRow, node({}, { freeBytes: 5e8 }), 'with a full disk', 'warning', 'free space'),
+  caseOf(sinkRow, sink({ failingSinceUs: agoUs(14) }), 'that fails for 14 minutes', null),
+  caseOf(sinkRow, sink({ failingSinceUs: agoUs(16) }), 'that fails', 'warning', 'has waited'),
+  caseOf(sinkRow, sink({ oldestQueuedAtUs: agoUs(99) }), 'with old replays only', null),
+  caseOf(sinkRow, sink({ fault: 'Off.' }), 'with a fault', 'warning', 'Nothing is delivered'),
+  caseOf(refusedRow, sink({ dead: 2 }), 'with dead letters', 'warning', '2 notifications', 'retry'),
+];
+
+describe('the row', () => {
+  it.each(cases)('$kind, $expected.0: $expected.1', ({ result, expected }) => {
+    const [, severity, cause = '', nextStep = ''] = expected;
+    if (severity === null) return expect(result).toBeNull();
+    if (result === null || result === 'unchecked') throw new Error('There is no problem.');
+    expect(result.severity).toBe(severity);
+    expect(result.cause).toContain(cause);
+    expect(result.nextStep).toContain(nextStep);
+    expect(result.nextStep).toMatch(/`earshot|EARSHOT|disk|database/);
+    expect([result.cause, ...result.evidence].join('')).not.toMatch(/\]\(|https:\/\//);
+  });
+});

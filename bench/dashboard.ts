@@ -332,7 +332,14 @@ async function registerEarlier(dataDir: string): Promise<void> {
   const save = {
     ...{ name: 'demo', type: 'push' as const, events: ['created'] as const, filter: '' },
     status: 'running' as const,
-    ...{ subscriptionId: null, unfinished: false, heldBy: null, reported: null },
+    ...{
+      subscriptionId: null,
+      unfinished: false,
+      earlierIds: [],
+      origin: 'flags' as const,
+      heldBy: null,
+      reported: null,
+    },
     ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null },
     credentialsDigest: null,
   };

@@ -44,7 +44,14 @@ async function addCoverage(dataDir: string, products: number): Promise<void> {
       ...{ name, subscriptionId: randomUUID(), filter: "Collection/Name eq 'SENTINEL-2'" },
       ...{ type: 'push' as const, events: ['created', 'deleted'] as const },
       ...{ status: 'running' as const },
-      ...{ unfinished: false, credentialsDigest: null, heldBy: null, reported: null },
+      ...{
+        unfinished: false,
+        earlierIds: [],
+        origin: 'flags' as const,
+        credentialsDigest: null,
+        heldBy: null,
+        reported: null,
+      },
       ...{ activityAtUs: nowUs, notifiedAtUs: nowUs, runningSeenAtUs: nowUs, pausedSeenAtUs: null },
     };
     const hours = Math.ceil((products * slotMs * 1_000) / hourUs);

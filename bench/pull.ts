@@ -114,7 +114,14 @@ async function openQueue(entries: number, { cleanup, progress, folder }: BenchCo
   await store.administration.commit({
     save: {
       ...{ name: 'bench', type: 'pull', events: ['created'], filter: '', status: 'running' },
-      ...{ unfinished: false, subscriptionId: id, credentialsDigest: null, heldBy: null },
+      ...{
+        unfinished: false,
+        earlierIds: [],
+        origin: 'flags',
+        subscriptionId: id,
+        credentialsDigest: null,
+        heldBy: null,
+      },
       ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs },
       ...{ pausedSeenAtUs: null, reported: null },
     },

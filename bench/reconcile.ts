@@ -284,7 +284,16 @@ async function register(dataFolder: string, sinceMs: number): Promise<void> {
   const events = ['created', 'modified', 'deleted'] as const;
   await store.administration.commit({
     save: {
-      ...{ name: 'bench', type: 'push', events, filter: '', status: 'running', unfinished: false },
+      ...{
+        name: 'bench',
+        type: 'push',
+        events,
+        filter: '',
+        status: 'running',
+        unfinished: false,
+        earlierIds: [],
+        origin: 'flags' as const,
+      },
       ...{ subscriptionId: '00000000-0000-4000-8000-000000000000', credentialsDigest: null },
       ...{ activityAtUs: sinceUs, notifiedAtUs: sinceUs, runningSeenAtUs: sinceUs },
       ...{ pausedSeenAtUs: null, heldBy: null, reported: null },

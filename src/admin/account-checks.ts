@@ -5,10 +5,9 @@ import { shortDateUs } from '../domain/dates.ts';
 import { type Finding, failedFinding } from '../domain/finding.ts';
 import type { PullQueue, QueueState } from '../domain/pull-queue.ts';
 import type { DesiredSubscription } from '../domain/subscription.ts';
-import { lastDeliveryOf } from './maintain.ts';
-import { type AccountLimits, sortAccount } from './plan.ts';
-import { isDigestOf } from './plan-context.ts';
-import { dayUs, type Note, type Review, review } from './review.ts';
+import { isDigestOf } from './account-context.ts';
+import { type AccountLimits, countsOf, sortAccount } from './differences.ts';
+import { lastDeliveryOf, type Review, review } from './maintain.ts';
 import type {
   CatalogueSubscription,
   EndpointCredentials,
@@ -60,9 +59,7 @@ export function checkLimits(
   { runningMax, totalMax }: AccountLimits,
 ): Finding[] {
   const check = 'limits';
-  const alive = listed.filter(({ status }) => status !== 'cancelled');
-  const running = alive.filter(({ status }) => status === 'running').length;
-  const total = alive.length;
+  const { running, total } = countsOf(listed);
   const message = `Subscriptions: ${running} of ${runningMax} running, ${total} of ${totalMax} in total.`;
   if (running > runningMax || total > totalMax) {
     const advice =
@@ -88,9 +85,6 @@ export interface SubscriptionsInput {
   pairs: readonly EndpointCredentials[];
   nowUs: number;
 }
-
-/** Codes of notes that are failures, as notifications are being missed; the others are warnings. */
-const failureCodes = /^(gone|drift-.*endpoint.*)$/;
 
 /** Checks each subscription, with one or more findings. */
 export function checkSubscriptions(input: SubscriptionsInput): Finding[] {
@@ -126,88 +120,52 @@ function unregistered(name: string, candidates: readonly CatalogueSubscription[]
 function registered(
   registration: Registration,
   candidates: readonly CatalogueSubscription[],
-  input: SubscriptionsInput,
+  { inFile, deliveryMarks, pairs, nowUs, publicUrl }: SubscriptionsInput,
 ): Finding[] {
-  const { name } = registration;
-  const { inFile, deliveryMarks } = input;
-  const lastDeliveryAtUs = lastDeliveryOf(name, deliveryMarks, input.nowUs);
+  const { name, credentialsDigest: digest } = registration;
+  const check = checkName(name);
+  const lastDeliveryAtUs = lastDeliveryOf(name, deliveryMarks, nowUs);
   const reviewed = review({
-    ...input,
-    registration,
-    candidates,
-    lastDeliveryAtUs,
+    ...{ registration, candidates, lastDeliveryAtUs, nowUs, publicUrl },
     inFile: inFile === null ? undefined : (inFile.find((one) => one.name === name) ?? null),
   });
-  const { current } = reviewed;
-  const findings = [
-    ...actionFindings(name, reviewed),
-    ...reviewed.notes.map((note) => noteFinding(name, note)),
-    ...credentialFindings(registration, input.pairs),
-  ];
-  if (current === null || current.status !== registration.status) return findings;
-  const facts = factsOf(current, reviewed, lastDeliveryAtUs, input.nowUs);
-  return [{ check: checkName(name), state: 'pass', message: facts }, ...findings];
+  const { current, action, reason, notes } = reviewed;
+  const findings: Finding[] = [];
+  if (current?.status === registration.status) {
+    findings.push({ check, state: 'pass', message: factsOf(reviewed, lastDeliveryAtUs, nowUs) });
+  }
+  if (action !== null) {
+    const message = `The subscription needs maintenance: ${reason}.`;
+    const advice = `To complete it: \`earshot ${action === 'finish' ? 'register' : 'maintain'}\`.`;
+    findings.push({ check, state: action === 'finish' ? 'warn' : 'fail', message, advice });
+  }
+  for (const { message, advice, isFailure } of notes) {
+    findings.push({ check, state: isFailure ? 'fail' : 'warn', message, advice });
+  }
+  // Without both there is nothing to compare.
+  if (digest !== null && pairs.length > 0 && !pairs.some((pair) => isDigestOf(digest, pair))) {
+    const message = 'The receiver does not accept the endpoint credentials that the catalogue has.';
+    const advice = 'To send the current credentials to the catalogue: `earshot register`.';
+    findings.push({ check, state: 'fail', message, advice });
+  }
+  return findings;
 }
 
 /** Returns for example "The subscription is running, as desired; last notification 2026-05-02 10:00 UTC. …". */
 function factsOf(
-  current: CatalogueSubscription,
-  { lifetime: { pausesAtUs, cancelsAtUs } }: Review,
+  { current, lifetime: { pausesAtUs, cancelsAtUs } }: Review,
   lastDeliveryAtUs: number | null,
   nowUs: number,
 ): string {
-  const lastUs = Math.max(current.lastNotificationAtUs ?? 0, lastDeliveryAtUs ?? 0);
+  const lastUs = Math.max(current?.lastNotificationAtUs ?? 0, lastDeliveryAtUs ?? 0);
   const last =
     lastUs === 0 ? 'no notification yet' : `last notification ${shortDateUs(lastUs)} UTC`;
   const days = (us: number) => `${Math.max(0, Math.ceil((us - nowUs) / dayUs))} days`;
-  const pause = current.status === 'running' ? `pauses it in ${days(pausesAtUs)} and ` : '';
-  return `The subscription is ${current.status}, as desired; ${last}. Without new notifications, the catalogue ${pause}deletes it in ${days(cancelsAtUs)}.`;
+  const pause = current?.status === 'running' ? `pauses it in ${days(pausesAtUs)} and ` : '';
+  return `The subscription is ${current?.status}, as desired; ${last}. Without new notifications, the catalogue ${pause}deletes it in ${days(cancelsAtUs)}.`;
 }
 
-const findingOfAction = {
-  finish: ['warn', 'A change was interrupted', 'To complete it: `earshot register`.'],
-  resume: [
-    'fail',
-    'The subscription is paused and delivers nothing',
-    'To resume it: `earshot maintain`.',
-  ],
-  recreate: [
-    'fail',
-    'The subscription was deleted and delivers nothing',
-    'To recreate it: `earshot maintain`.',
-  ],
-} as const;
-
-function actionFindings(name: string, { action, reason }: Review): Finding[] {
-  if (action === null) return [];
-  const [state, what, advice] = findingOfAction[action];
-  const message = action === 'finish' ? `${what}.` : `${what}: ${reason}.`;
-  return [{ check: checkName(name), state, message, advice }];
-}
-
-function noteFinding(name: string, { code, message, advice }: Note): Finding {
-  const state = failureCodes.test(code) ? 'fail' : 'warn';
-  return { check: checkName(name), state, message, advice: advice ?? adviceFor(code, name) };
-}
-
-function adviceFor(code: string, name: string): string {
-  if (code === 'pause-ahead') return 'Check that the filter still matches products.';
-  if (code === 'paused-by-command')
-    return `To resume it: \`earshot subscriptions resume ${name}\`.`;
-  return 'To show the differences: `earshot register --dry-run`.';
-}
-
-function credentialFindings(
-  { name, credentialsDigest }: Registration,
-  pairs: readonly EndpointCredentials[],
-): Finding[] {
-  // Without both there is nothing to compare.
-  if (credentialsDigest === null || pairs.length === 0) return [];
-  if (pairs.some((pair) => isDigestOf(credentialsDigest, pair))) return [];
-  const message = 'The receiver does not accept the endpoint credentials that the catalogue has.';
-  const advice = 'To send the current credentials to the catalogue: `earshot register`.';
-  return [{ check: checkName(name), state: 'fail', message, advice }];
-}
+const dayUs = 86_400_000_000;
 
 function checkName(name: string): string {
   return `subscription ${name}`;

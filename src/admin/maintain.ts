@@ -1,19 +1,170 @@
-/** Maintenance: resumes and recreates subscriptions that the catalogue stopped automatically, and reports. */
+/** Maintenance: undoes automatic changes of the catalogue, completes interrupted ones, and reports all others. */
 import type { AdministrationChange, DeliveryMark, Registration } from '../domain/account.ts';
-import { AppError, errorText } from '../domain/app-error.ts';
-import type { DesiredSubscription } from '../domain/subscription.ts';
-import { applyPlan, preparePlan } from './apply-plan.ts';
-import { applyStep } from './apply-step.ts';
-import { requireRunningSlot, sortAccount } from './plan.ts';
+import { AppError, errorText, withAdvice } from '../domain/app-error.ts';
+import { type DesiredSubscription, endpointOf } from '../domain/subscription.ts';
 import {
   type AccountContext,
-  digestCredentials,
-  gapOf,
-  historyEntry,
+  entryOf,
   listAccount,
-  seenRunning,
-} from './plan-context.ts';
-import { type Note, noteText, type Review, review, unfinishableCode } from './review.ts';
+  nowRunning,
+  observed,
+} from './account-context.ts';
+import { applyDesired } from './apply.ts';
+import {
+  countsOf,
+  fixedDifferences,
+  isSameEndpoint,
+  noRunningSlot,
+  sortAccount,
+} from './differences.ts';
+import { type Lifetime, lifetimeOf } from './lifetime.ts';
+import type { CatalogueSubscription } from './subscription-client.ts';
+
+/** `resume` and `recreate` undo what the catalogue did; `finish` completes an interrupted change. */
+export type MaintenanceAction = 'resume' | 'recreate' | 'finish';
+
+export interface Note {
+  /** Identifies a note, so that each is reported once. */
+  code: string;
+  message: string;
+  advice: string;
+  /** True if notifications are missed because of it. */
+  isFailure?: boolean;
+}
+
+/** Returns a note as one text. */
+export const noteText = ({ message, advice }: Note): string => withAdvice(message, advice);
+
+export interface ReviewInput {
+  registration: Registration;
+  /** Its entry in `earshot.config.ts`: null without an entry, undefined without the file. */
+  inFile: DesiredSubscription | null | undefined;
+  /** Managed subscriptions of this name, as listed. */
+  candidates: readonly CatalogueSubscription[];
+  lastDeliveryAtUs: number | null;
+  nowUs: number;
+  publicUrl: string | null;
+}
+
+export interface Review {
+  current: CatalogueSubscription | null;
+  lifetime: Lifetime;
+  action: MaintenanceAction | null;
+  /** Reason of the action, for the history. */
+  reason: string;
+  notes: Note[];
+  heldBy: Registration['heldBy'];
+}
+
+const dayUs = 86_400_000_000;
+
+/** Time of the warning before the catalogue pauses or deletes a subscription. */
+const pauseWarningUs = 14 * dayUs;
+const cancellationWarningUs = 30 * dayUs;
+
+/** Compares one registered subscription with the account. Pure. */
+export function review(input: ReviewInput): Review {
+  const { registration, candidates, lastDeliveryAtUs, inFile, nowUs } = input;
+  const { subscriptionId, unfinished, heldBy, status } = registration;
+  const current =
+    candidates.find(({ id }) => id === subscriptionId) ??
+    candidates.find((one) => one.status === 'running') ??
+    candidates[0] ??
+    null;
+  const lifetime = lifetimeOf({ listed: current, registration, lastDeliveryAtUs, nowUs });
+  const found = { current, lifetime, action: null, reason: '', heldBy };
+  const isSkipped = inFile === null && registration.origin === 'file';
+  const notes = [...driftNotes(input, current), ...fileNotes(input)];
+  const isPaused = inFile?.status === 'paused' && status === 'running';
+  if (isSkipped || (isPaused && current?.status !== 'running')) return { ...found, notes };
+  if (heldBy === 'command' && current?.status !== 'running') {
+    const message = 'The subscription was paused by `earshot subscriptions pause`.';
+    const advice = `To resume it: \`earshot subscriptions resume ${registration.name}\`.`;
+    return { ...found, notes: [{ code: 'paused-by-command', message, advice }, ...notes] };
+  }
+  if (unfinished) return { ...found, action: 'finish', reason: 'a change was interrupted', notes };
+  if (current === null) {
+    return { ...found, action: 'recreate', reason: 'it no longer exists', notes };
+  }
+  const ahead = [...lifetimeNotes(current, lifetime, nowUs), ...notes];
+  if (current.status === status) {
+    return { ...found, heldBy: status === 'running' ? null : heldBy, notes: ahead };
+  }
+  // Paused earlier than the catalogue would have done it: by a person.
+  const pausedAtUs = registration.pausedSeenAtUs ?? nowUs;
+  if (current.status === 'paused' && heldBy === null && pausedAtUs >= lifetime.pausesAtUs) {
+    const reason = 'the catalogue pauses a subscription after 60 days without activity';
+    return { ...found, action: 'resume', reason, notes: ahead };
+  }
+  const code = `status-${current.status}`;
+  const message = `The subscription is ${current.status} in the catalogue, changed by a person; the desired status is ${status}.`;
+  const advice = 'Automatic maintenance does not change it. To change it: `earshot register`.';
+  return { ...found, heldBy: 'person', notes: [{ code, message, advice }, ...ahead] };
+}
+
+function lifetimeNotes(
+  { status }: CatalogueSubscription,
+  { lastActivityAtUs, pausesAtUs, lastNotificationAtUs, cancelsAtUs }: Lifetime,
+  nowUs: number,
+): Note[] {
+  const advice = 'Check that the filter still matches products.';
+  const notes: Note[] = [];
+  if (status === 'running' && pausesAtUs - nowUs <= pauseWarningUs) {
+    const message = `No activity since ${dateOf(lastActivityAtUs)}: the catalogue will pause the subscription ${when(pausesAtUs - nowUs)}, and maintenance will resume it.`;
+    notes.push({ code: 'pause-ahead', message, advice });
+  }
+  if (cancelsAtUs - nowUs <= cancellationWarningUs) {
+    const message = `No notification since ${dateOf(lastNotificationAtUs)}: the catalogue will delete the subscription ${when(cancelsAtUs - nowUs)}.`;
+    notes.push({ code: 'deletion-ahead', message, advice });
+  }
+  return notes;
+}
+
+const dateOf = (us: number) => new Date(us / 1000).toISOString().slice(0, 10);
+
+const when = (leftUs: number) =>
+  leftUs <= 0 ? 'at any time' : `in ${Math.ceil(leftUs / dayUs)} days`;
+
+/** Changes made elsewhere: reported, never undone. */
+function driftNotes(
+  { registration, candidates, publicUrl }: ReviewInput,
+  current: CatalogueSubscription | null,
+): Note[] {
+  if (current === null || registration.unfinished) return [];
+  const isPush = registration.type === 'push' && publicUrl !== null;
+  const endpoint = isPush ? endpointOf(publicUrl, registration.name) : current.endpoint;
+  const isElsewhere = !isSameEndpoint(current.endpoint, endpoint);
+  const differs = [
+    ...fixedDifferences(registration, current),
+    ...(isElsewhere ? ['endpoint'] : []),
+    ...(current.id === registration.subscriptionId ? [] : ['id']),
+  ];
+  const advice = 'To show the differences: `earshot register --dry-run`.';
+  const notes: Note[] = [];
+  if (differs.length > 0) {
+    const message = `In the catalogue, the ${differs.join(' and ')} of the subscription ${differs.length === 1 ? 'differs' : 'differ'} from the registration.`;
+    notes.push({ code: `drift-${differs.join('-')}`, message, advice, isFailure: isElsewhere });
+  }
+  if (candidates.length > 1) {
+    const message = `${candidates.length} subscriptions have the same endpoint, so each event is received more than once.`;
+    notes.push({ code: 'several', message, advice: 'To keep one of them: `earshot register`.' });
+  }
+  return notes;
+}
+
+function fileNotes({ registration, inFile }: ReviewInput): Note[] {
+  if (inFile === undefined) return [];
+  if (inFile === null) {
+    if (registration.origin === 'flags') return [];
+    const message = 'The subscription is no longer in earshot.config.ts, so it is not maintained.';
+    const advice = 'To delete it: `earshot register --prune`.';
+    return [{ code: 'unwanted', message, advice }];
+  }
+  const isSame = fixedDifferences(inFile, registration).length === 0;
+  if (isSame && inFile.status === registration.status) return [];
+  const message = 'The entry of the subscription in earshot.config.ts has changed.';
+  return [{ code: 'file-changed', message, advice: 'To apply the change: `earshot register`.' }];
+}
 
 /** Result of a round for one subscription. */
 export interface MaintenanceResult {
@@ -21,7 +172,7 @@ export interface MaintenanceResult {
   /** Status in the catalogue before the round: running, paused, gone, or an unknown one. */
   status: string;
   /** The action that was taken; null for none. */
-  did: Review['action'];
+  did: MaintenanceAction | null;
   notes: Note[];
   /** True when the previous round did not report one of the notes. */
   hasNewNotes: boolean;
@@ -37,38 +188,119 @@ export interface MaintenanceOptions {
 }
 
 /**
- * Runs one round; without registrations, sends no request. Rejects when the account cannot be listed.
- * The failure of one subscription is in its result and does not affect the others.
+ * Runs one round; without registrations, sends no request. Rejects when the account cannot be listed. The failure of one
+ * subscription is in its result and does not affect the others.
  */
 export async function maintain(
-  options: MaintenanceOptions,
+  { inFile, skipProbe = false }: MaintenanceOptions,
   context: AccountContext,
 ): Promise<MaintenanceResult[]> {
-  const { inFile } = options;
-  const registrations = await context.administration.registrations();
+  const { administration, publicUrl } = context;
+  const registrations = await administration.registrations();
   if (registrations.length === 0) return [];
   const { listed, askedAtUs } = await listAccount(context);
-  const marks = await context.administration.deliveryMarks();
-  const { managed } = sortAccount(listed, { publicUrl: context.publicUrl, registrations });
+  const marks = await administration.deliveryMarks();
+  const { managed } = sortAccount(listed, { publicUrl, registrations });
   const results: MaintenanceResult[] = [];
-  for (const registration of registrations) {
-    const { name } = registration;
+  for (const before of registrations) {
+    const { name } = before;
+    const nowUs = context.nowUs();
+    const candidates = managed.get(name) ?? [];
+    const seen = observed(before, candidates, askedAtUs, context);
     const reviewed = review({
-      registration,
+      ...{ registration: seen.save, candidates, nowUs, publicUrl },
       inFile: inFile === null ? undefined : (inFile.find((one) => one.name === name) ?? null),
-      candidates: managed.get(name) ?? [],
-      lastDeliveryAtUs: lastDeliveryOf(name, marks, context.nowUs()),
-      nowUs: context.nowUs(),
-      publicUrl: context.publicUrl,
+      lastDeliveryAtUs: lastDeliveryOf(name, marks, nowUs),
     });
-    results.push(await settle(registration, reviewed, { ...options, listed, askedAtUs }, context));
+    const newNotes = await record(before, seen, reviewed, context);
+    const { current, notes, action: did } = reviewed;
+    const failure = await act(seen.save, reviewed, skipProbe, context);
+    const result = { name, status: current?.status ?? 'gone', notes, hasNewNotes: newNotes > 0 };
+    results.push({ ...result, did: failure === null ? did : null, failure });
   }
   return results;
 }
 
+/** Stores what was seen, and each note once. Returns the number of new notes. */
+async function record(
+  before: Registration,
+  seen: AdministrationChange & { save: Registration },
+  { lifetime, heldBy, notes }: Review,
+  { administration, nowUs }: AccountContext,
+): Promise<number> {
+  const known = before.reported?.split(' ') ?? [];
+  const added = notes.filter(({ code }) => !known.includes(code));
+  const by = { actor: 'maintain', atUs: nowUs() } as const;
+  const subject = { name: before.name, id: before.subscriptionId };
+  const save = {
+    ...seen.save,
+    activityAtUs: lifetime.lastActivityAtUs,
+    notifiedAtUs: lifetime.lastNotificationAtUs,
+    heldBy,
+    reported: notes.map(({ code }) => code).join(' ') || null,
+  };
+  const history = added.map((note) => entryOf(subject, 'noted', noteText(note), by));
+  await administration.commit({ ...seen, save, history });
+  return added.length;
+}
+
+/** Takes the action. Returns the error as text; null without one. */
+async function act(
+  { name, type, events, filter, status }: Registration,
+  { action, current, reason }: Review,
+  skipProbe: boolean,
+  context: AccountContext,
+): Promise<string | null> {
+  if (action === null) return null;
+  const why = { actor: 'maintain', reason } as const;
+  try {
+    if (action === 'resume' && current !== null) {
+      // Only the status: other differences are changes of a person.
+      await resume(name, current, why, context);
+    } else {
+      const desired = [{ name, type, events, filter, status }];
+      await applyDesired({ desired, adoptsPull: 'interrupted' }, context, { ...why, skipProbe });
+    }
+    return null;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return [errorText(error), ...error.details].join(' ');
+  }
+}
+
+/** Resumes a managed subscription. Rejects with `conflict` if the maximum of subscriptions is running. */
+export async function resume(
+  name: string,
+  { id, status }: CatalogueSubscription,
+  by: Pick<Parameters<typeof entryOf>[3], 'actor' | 'reason'>,
+  {
+    client,
+    administration,
+    limits,
+    nowUs,
+  }: Pick<AccountContext, 'client' | 'administration' | 'limits' | 'nowUs'>,
+): Promise<void> {
+  const { running } = countsOf(await client.list());
+  if (status !== 'running' && running >= limits.runningMax) throw noRunningSlot(running, limits);
+  const beganAtUs = nowUs();
+  await client.edit(id, { status: 'running' });
+  const registration = (await administration.registrations()).find((one) => one.name === name);
+  const fields = {
+    ...nowRunning(beganAtUs),
+    status: 'running',
+    heldBy: null,
+    reported: null,
+  } as const;
+  await administration.commit({
+    ...(registration === undefined ? {} : { save: { ...registration, ...fields } }),
+    closeGaps: { subscription: name, toUs: nowUs() },
+    history: [entryOf({ name, id }, 'resumed', 'now running', { ...by, atUs: nowUs() })],
+  });
+}
+
 /**
- * Returns the time of the last delivery to a subscription's path, with any credentials. Ignores times in
- * the future, from a clock that was ahead.
+ * Returns the time of the last delivery to a subscription's path, with any credentials. Ignores times in the future,
+ * from a clock that was ahead.
  */
 export function lastDeliveryOf(
   name: string,
@@ -79,86 +311,4 @@ export function lastDeliveryOf(
     .filter((mark) => mark.subscription === name && mark.lastAtUs <= nowUs)
     .map((mark) => mark.lastAtUs);
   return times.length === 0 ? null : Math.max(...times);
-}
-
-/** Options and account list of one round. */
-type Round = MaintenanceOptions & Awaited<ReturnType<typeof listAccount>>;
-
-async function settle(
-  registration: Registration,
-  reviewed: Review,
-  round: Round,
-  context: AccountContext,
-): Promise<MaintenanceResult> {
-  const { name } = registration;
-  const { current, action, notes } = reviewed;
-  const reported = notes.map(({ code }) => code).join(' ') || null;
-  const reportedBefore = registration.reported?.split(' ') ?? [];
-  const newNotes = notes.filter(({ code }) => !reportedBefore.includes(code));
-  const known = { name, id: reviewed.observed.subscriptionId };
-  const by = { actor: 'maintain', nowUs: context.nowUs } as const;
-  const runs = current?.status === 'running';
-  await context.administration.commit({
-    save: {
-      ...reviewed.observed,
-      ...(runs ? seenRunning(registration, round.askedAtUs) : {}),
-      reported,
-    },
-    ...(runs ? gapsUntilNow(registration, context) : {}),
-    history: newNotes.map((note) => historyEntry(known, 'noted', noteText(note), by)),
-  });
-  const hasNewNotes = newNotes.length > 0;
-  const result = { name, status: current?.status ?? 'gone', did: action, notes, hasNewNotes };
-  if (action === null) return { ...result, failure: null };
-  try {
-    await act(reviewed, round, context);
-    return { ...result, failure: null };
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    if (action === 'finish' && error.code !== 'unavailable') await giveUp(name, context);
-    return { ...result, did: null, failure: [errorText(error), ...error.details].join(' ') };
-  }
-}
-
-/** Closes the gaps of a running subscription, including that of a pause that a person ended. */
-function gapsUntilNow(
-  registration: Registration,
-  { nowUs }: AccountContext,
-): Pick<AdministrationChange, 'openGap' | 'closeGaps'> {
-  const { name, pausedSeenAtUs, runningSeenAtUs } = registration;
-  const wasPaused = pausedSeenAtUs !== null && runningSeenAtUs !== null;
-  return {
-    ...(wasPaused ? { openGap: gapOf(registration, runningSeenAtUs, 'it was paused') } : {}),
-    closeGaps: { subscription: name, toUs: nowUs() },
-  };
-}
-
-/** Prevents retries of a refused change in each round: each might pause and resume subscriptions. */
-async function giveUp(name: string, { administration }: AccountContext): Promise<void> {
-  const registration = (await administration.registrations()).find((one) => one.name === name);
-  if (registration === undefined) return;
-  const reported = `${registration.reported ?? ''} ${unfinishableCode}`.trim();
-  await administration.commit({ save: { ...registration, reported } });
-}
-
-async function act(
-  { action, current, reason, observed }: Review,
-  { listed, askedAtUs, skipProbe = false }: Round,
-  context: AccountContext,
-): Promise<void> {
-  const { name, type, events, filter, status } = observed;
-  const desired: DesiredSubscription = { name, type, events, filter, status };
-  if (action === 'resume' && current !== null) {
-    // Only the status: other differences are deliberate changes of a person.
-    requireRunningSlot(await context.client.list(), context.limits);
-    const credentialsDigest = digestCredentials(context.credentials, context.newSecret());
-    const edit = { status: 'running' } as const;
-    await applyStep(
-      { kind: 'edit', desired, current, edit, adopted: false },
-      { ...context, credentialsDigest, actor: 'maintain', reason, listed, listedAtUs: askedAtUs },
-    );
-    return;
-  }
-  const prepared = await preparePlan({ desired: [desired], adoptsPull: false }, context);
-  await applyPlan(prepared, context, { actor: 'maintain', reason, skipProbe });
 }

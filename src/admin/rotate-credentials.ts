@@ -1,14 +1,8 @@
 /** Changes the endpoint credentials in the catalogue, while the receiver accepts the old and the new ones. */
-import type { DeliveryMark } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
 import { defaultSubscriptionName, endpointOf, requirePublicUrl } from '../domain/subscription.ts';
-import { sortAccount } from './plan.ts';
-import {
-  type AccountContext,
-  digestCredentials,
-  historyEntry,
-  isDigestOf,
-} from './plan-context.ts';
+import { type AccountContext, digestCredentials, entryOf, isDigestOf } from './account-context.ts';
+import { sortAccount } from './differences.ts';
 import type { CatalogueSubscription, EndpointCredentials } from './subscription-client.ts';
 
 export interface RotationContext
@@ -158,10 +152,10 @@ async function sendCredentials(
   report(`Changed the credentials of "${name}" in the catalogue.`);
   if (registration === undefined) return;
   const subject = { name, id: registration.subscriptionId };
-  const by = { actor: 'credentials', nowUs } as const;
+  const by = { actor: 'credentials', atUs: nowUs() } as const;
   await administration.commit({
     save: { ...registration, credentialsDigest: digestCredentials(target, newSecret()) },
-    history: [historyEntry(subject, 'rotated', 'new endpoint credentials', by)],
+    history: [entryOf(subject, 'rotated', 'new endpoint credentials', by)],
   });
 }
 
@@ -180,7 +174,7 @@ async function awaitDeliveries(
     `Waiting for deliveries with the new credentials (maximum ${Math.ceil(waitMs / 1000)} s).`,
   );
   const settleUs = Math.min(waitMs / 2, settleMaxMs) * 1000;
-  const isNew = ({ username }: DeliveryMark) => username === target.username;
+  const isNew = ({ username }: { username: string }) => username === target.username;
   let waiting: string[] = [...names];
   // Polls are counted, as the clock may be set during the wait.
   for (let waitedMs = 0; ; waitedMs += pollIntervalMs) {

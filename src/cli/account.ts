@@ -1,7 +1,7 @@
 /** Opens the store and the catalogue account for commands that read or change subscriptions. */
 
+import type { AccountContext, QueueAccess } from '../admin/account-context.ts';
 import { createEndpointProbe, type ProbeEndpoint } from '../admin/endpoint-probe.ts';
-import type { AccountContext, QueueAccess } from '../admin/plan-context.ts';
 import { createAccessTokens } from '../admin/session.ts';
 import {
   createSubscriptionClient,

@@ -1,7 +1,7 @@
 /** Builds a subscription filter from product flags, and counts its matches of the last week. */
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { nameOf, type Plan } from '../admin/plan.ts';
+import type { Plan } from '../admin/differences.ts';
 import { subscriptionsFileName } from '../config/subscriptions-file.ts';
 import { AppError, errorText } from '../domain/app-error.ts';
 import {
@@ -127,12 +127,14 @@ export function conditionFlagsOf(flags: SubscriptionFlags): SubscriptionFlags {
   return Object.fromEntries(given.map((name) => [name, flags[name]]));
 }
 
-/** Error for flags that describe a subscription next to a configuration file. */
-export function describedTwice(): AppError {
+/** Error for flags that describe a subscription of the configuration file. */
+export function describedTwice(name: string): AppError {
   return new AppError(
     'usage',
-    `Subscription flags cannot be used while ${subscriptionsFileName} exists.`,
-    { advice: 'Change the subscription in the file, or rename the file.' },
+    `The subscription ${name} is configured in ${subscriptionsFileName}.`,
+    {
+      advice: 'Change it in the file, or give another name with --subscription.',
+    },
   );
 }
 
@@ -173,11 +175,11 @@ function eventNames(text: string): SubscriptionEvent[] {
  */
 export function refuseFilters(
   desired: readonly DesiredSubscription[],
-  plan: Pick<Plan, 'steps'>,
+  { differences }: Pick<Plan, 'differences'>,
   io: Pick<Io, 'env' | 'stderr'>,
 ): void {
-  const steps = plan.steps.filter(({ kind }) => kind === 'create' || kind === 'replace');
-  const toBeCreated = new Set(steps.map(nameOf));
+  const created = differences.filter(({ current }) => current === null);
+  const toBeCreated = new Set(created.map(({ name }) => name));
   const reports = desired.flatMap((one) => withoutRepeats(checkSubscriptionFilter(one)));
   const errors: string[] = [];
   for (const report of reports) {

@@ -4,7 +4,7 @@ import type { Environment } from '../config/load.ts';
 import { loadSubscriptionsFile } from '../config/subscriptions-file.ts';
 import { AppError } from '../domain/app-error.ts';
 import type { SubscriptionType } from '../domain/subscription.ts';
-import { registeredTypes } from '../store/account.ts';
+import { registeredSubscriptions } from '../store/account.ts';
 import type { Io } from './io.ts';
 
 /**
@@ -15,7 +15,8 @@ import type { Io } from './io.ts';
 export async function needsEndpoint(io: Environment & Pick<Io, 'workingDir'>): Promise<boolean> {
   const { publicUrl, dataDir, account } = checkConfig(io, sections).config;
   if (publicUrl !== undefined) return true;
-  const registered = dataDir === undefined ? [] : registeredTypes(dataDir);
+  const registered =
+    dataDir === undefined ? [] : registeredSubscriptions(dataDir).map(({ type }) => type);
   // The file is read only if necessary: a slow or broken one must not delay a receiver of pushes.
   const isPush = registered.includes('push') || (registered.length === 0 && account === null);
   if (isPush) return true;

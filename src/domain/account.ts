@@ -9,8 +9,12 @@ import type { DesiredSubscription } from './subscription.ts';
 export interface Registration extends DesiredSubscription {
   /** Id in the catalogue; null while there is none, or none is known. */
   subscriptionId: string | null;
-  /** True while a creation or replacement has started and is not known to be complete. */
+  /** Ids of earlier subscriptions of the name that its replacement has not deleted yet. */
+  earlierIds: readonly string[];
+  /** True while a change has started and is not known to be complete. */
   unfinished: boolean;
+  /** The place of its configuration: `earshot.config.ts`, or the flags of `register`. */
+  origin: 'file' | 'flags';
   /** Digest of the credentials last sent to the catalogue; null when not known. */
   credentialsDigest: string | null;
   /** Time of the last known activity: a creation, resumption or notification. */
@@ -81,6 +85,8 @@ export interface AdministrationChange {
   /** Name of the registration to remove; its history and gaps stay. */
   removeRegistration?: string;
   save?: Registration;
+  /** Time from which the saved definition is in effect; by default that of the history, else of the last activity. */
+  definedAtUs?: number;
   history?: readonly HistoryEntry[];
   /** Ignored when the subscription already has an open gap. */
   openGap?: NewGap;

@@ -12,30 +12,27 @@ import type {
 } from '../domain/account.ts';
 import { notificationDelayUs } from '../domain/completeness.ts';
 import type { QueueState } from '../domain/pull-queue.ts';
-import {
-  type SubscriptionEvent,
-  type SubscriptionType,
-  sortedEvents,
-} from '../domain/subscription.ts';
+import { type SubscriptionEvent, sortedEvents } from '../domain/subscription.ts';
 import { databaseFileName, prepared } from './engine/database.ts';
 
 /** A stored row: `events` is JSON, written only by this module. */
-type Stored<Row> = Omit<Row, 'events' | 'unfinished'> & { events: string };
+type Stored<Row> = Omit<Row, 'events' | 'unfinished' | 'earlierIds'> & { events: string };
 
 export const accountReads = {
   registrations(database: Database): Registration[] {
-    return prepared<[], Stored<Registration> & { unfinished: number }>(
+    return prepared<[], Stored<Registration> & { unfinished: number; earlierIds: string }>(
       database,
       `SELECT name, type, events, filter, status, subscription_id AS subscriptionId, unfinished,
-         credentials_digest AS credentialsDigest,
+         earlier_ids AS earlierIds, origin, credentials_digest AS credentialsDigest,
          activity_at_us AS activityAtUs, notified_at_us AS notifiedAtUs,
          running_seen_at_us AS runningSeenAtUs, paused_seen_at_us AS pausedSeenAtUs,
          held_by AS heldBy, reported
        FROM registration ORDER BY name`,
     )
       .all()
-      .map(({ events, unfinished, ...row }) => ({
+      .map(({ events, unfinished, earlierIds, ...row }) => ({
         ...row,
+        earlierIds: JSON.parse(earlierIds) as string[],
         events: JSON.parse(events) as SubscriptionEvent[],
         unfinished: unfinished === 1,
       }));
@@ -137,12 +134,17 @@ function saveRegistration(database: Database, one: Registration): void {
   prepared(
     database,
     `INSERT OR REPLACE INTO registration (name, type, events, filter, status, subscription_id, unfinished,
-       credentials_digest, activity_at_us, notified_at_us,
+       earlier_ids, origin, credentials_digest, activity_at_us, notified_at_us,
        running_seen_at_us, paused_seen_at_us, held_by, reported)
      VALUES (@name, @type, @events, @filter, @status, @subscriptionId, @unfinished,
-       @credentialsDigest, @activityAtUs, @notifiedAtUs,
+       @earlierIds, @origin, @credentialsDigest, @activityAtUs, @notifiedAtUs,
        @runningSeenAtUs, @pausedSeenAtUs, @heldBy, @reported)`,
-  ).run({ ...one, events: JSON.stringify(one.events), unfinished: Number(one.unfinished) });
+  ).run({
+    ...one,
+    events: JSON.stringify(one.events),
+    earlierIds: JSON.stringify(one.earlierIds),
+    unfinished: Number(one.unfinished),
+  });
 }
 
 function openGap(database: Database, gap: NewGap): void {
@@ -156,7 +158,7 @@ function openGap(database: Database, gap: NewGap): void {
 
 /** Records a changed definition (events and filter) with its time. Called before the change is applied. */
 function saveDefinitions(database: Database, change: AdministrationChange): void {
-  const { removeRegistration: removed, save, history = [], closeGaps } = change;
+  const { removeRegistration: removed, save, history = [], closeGaps, definedAtUs } = change;
   const times = history.map(({ atUs }) => atUs);
   const historyAtUs = times.length > 0 ? Math.max(...times) : undefined;
   if (removed !== undefined && removed !== save?.name) {
@@ -166,7 +168,7 @@ function saveDefinitions(database: Database, change: AdministrationChange): void
   // An unfinished change: the catalogue may still have the old subscription, or none.
   if (save === undefined || save.unfinished) return;
   const definition = { events: JSON.stringify(sortedEvents(save.events)), filter: save.filter };
-  saveDefinition(database, save.name, definition, historyAtUs ?? save.activityAtUs);
+  saveDefinition(database, save.name, definition, definedAtUs ?? historyAtUs ?? save.activityAtUs);
 }
 
 const noDefinition = { events: '[]', filter: '' };
@@ -201,19 +203,27 @@ function activityAtUs(database: Database, name: string): number | undefined {
     .get(name);
 }
 
+/** Fields of a registration that every version of the file has. */
+export type StoredSubscription = Pick<Registration, 'name' | 'type' | 'events' | 'filter'>;
+
 /**
- * Returns the types of the registered subscriptions, also in a file of an older version; none without a readable file.
- * Reads on the calling thread, and upgrades nothing.
+ * Returns the registered subscriptions, also of a file of an older version; none without a readable file. Reads on the
+ * calling thread, and upgrades nothing.
  */
-export function registeredTypes(dataDir: string): SubscriptionType[] {
+export function registeredSubscriptions(dataDir: string): StoredSubscription[] {
   const file = join(dataDir, databaseFileName);
   if (!existsSync(file)) return [];
   let database: Database | undefined;
   try {
     database = new Sqlite(file, { readonly: true, timeout: 1_000 });
-    const rows = database.prepare<[], Partial<Registration>>('SELECT * FROM registration').all();
+    const rows = database
+      .prepare<[], Stored<StoredSubscription>>('SELECT * FROM registration ORDER BY name')
+      .all();
     // Before version 13, all were push.
-    return rows.map(({ type = 'push' }) => type);
+    return rows.map(({ name, type = 'push', events, filter }) => ({
+      ...{ name, type, filter },
+      events: JSON.parse(events) as SubscriptionEvent[],
+    }));
   } catch (error) {
     if (error instanceof Sqlite.SqliteError) return [];
     throw error;

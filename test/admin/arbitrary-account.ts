@@ -198,6 +198,7 @@ function registrationFrom(
   const itself = ours[Number(id?.slice('ours-'.length) ?? -1)];
   return registrationOf({
     ...fields,
+    origin: 'file',
     subscriptionId: id ?? (idWithoutSubscription === null ? null : `id-gone-${fields.name}`),
     // The digest of the credentials in the catalogue; any value when the subscription is gone.
     credentialsDigest: itself === undefined || itself.hasCredentials ? digest : otherDigest,

@@ -1,12 +1,12 @@
 /** Commands that pause, resume, cancel and delete single managed subscriptions. */
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import type { AccountContext } from '../../src/admin/account-context.ts';
 import {
   findManaged,
   pauseByCommand,
   removeByCommand,
   resumeByCommand,
 } from '../../src/admin/direct-change.ts';
-import type { AccountContext } from '../../src/admin/plan-context.ts';
 import { expectNoEventLost } from './expect-settled.ts';
 import {
   dayUs,
@@ -17,14 +17,7 @@ import {
   startUs,
   unmanaged,
 } from './samples.ts';
-import type { Cut } from './set-up.ts';
-import { type AccountSetUp, openAccount, round, type Situation } from './set-up.ts';
-
-async function openSetUp(situation: Situation): Promise<AccountSetUp> {
-  const setUp = await openAccount(situation);
-  onTestFinished(setUp.close);
-  return setUp;
-}
+import { type Cut, openSetUp, round } from './set-up.ts';
 
 /** Runs a command as the user does: finds the subscription and changes it. */
 const commands = {
@@ -50,7 +43,6 @@ describe('a managed subscription', () => {
         current: { id: 'id-alps' },
         registration: { name: 'alps' },
       });
-      expect(ours.listed.map(({ status }) => status)).toEqual(['running', 'running', 'running']);
     }
   });
 
@@ -139,7 +131,7 @@ describe('a resumption', () => {
     });
     const refused = commands.resume('alps', setUp.context());
     await expect(refused).rejects.toMatchObject({ code: 'conflict' });
-    await expect(refused).rejects.toThrow('the maximum is 2');
+    await expect(refused).rejects.toThrow('the account permits 2');
     expect(setUp.catalogue.writes).toEqual([]);
   });
 

@@ -24,7 +24,7 @@ export async function expectSettled(
   expect(ours.map(fieldsOf).toSorted(byEndpoint)).toEqual(
     desired.map(desiredFields).toSorted(byEndpoint),
   );
-  expect((await plan(options)).plan.steps).toEqual([]);
+  expect((await plan(options)).differences).toEqual([]);
   expect(catalogue.refusals).toEqual([]);
   const registrations = await administration.registrations();
   for (const one of desired) {

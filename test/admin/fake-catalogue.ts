@@ -3,7 +3,7 @@
  * the editable fields, and the changes after 60 and 365 days.
  */
 
-import type { AccountLimits } from '../../src/admin/plan.ts';
+import type { AccountLimits } from '../../src/admin/differences.ts';
 import type {
   CatalogueSubscription,
   EndpointCredentials,

@@ -24,14 +24,6 @@ import {
   silentSinceUs,
 } from './set-up.ts';
 
-describe('without registrations', () => {
-  it('no request is sent', async () => {
-    const setUp = await openSetUp({ subscriptions: [managed(), unmanaged()] });
-    expect(await round(setUp)).toEqual([]);
-    expect(setUp.calls()).toEqual(['administration.registrations']);
-  });
-});
-
 describe('a subscription that the service paused', () => {
   it('is resumed, with a reason in the history and the gap recorded', async () => {
     const setUp = await openSetUp({
@@ -72,7 +64,7 @@ describe('a subscription that the service paused', () => {
     const results = await round(setUp);
     expect(results).toMatchObject([
       { name: 'alps', did: 'resume', failure: null },
-      { name: 'baltic', did: null, failure: expect.stringContaining('the maximum is 2') },
+      { name: 'baltic', did: null, failure: expect.stringContaining('the account permits 2') },
     ]);
     expect(setUp.catalogue.refusals).toEqual([]);
     expect(setUp.catalogue.subscriptions()).toMatchObject([
@@ -81,23 +73,9 @@ describe('a subscription that the service paused', () => {
       pull(),
     ]);
   });
-
-  it('is retried in the next round when the catalogue does not answer', async () => {
-    const setUp = await openSetUp({
-      subscriptions: [alps.subscription],
-      registrations: [alps.registration],
-    });
-    const { edit } = setUp.catalogue.client;
-    setUp.catalogue.client.edit = () => Promise.reject(new AppError('unavailable', 'No answer.'));
-    expect(await round(setUp)).toMatchObject([{ did: null, failure: 'No answer.' }]);
-    setUp.catalogue.client.edit = edit;
-    setUp.pass(dayUs);
-    expect(await round(setUp)).toMatchObject([{ did: 'resume', failure: null }]);
-    expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'running' }]);
-  });
 });
 
-describe('a subscription that the service deleted', () => {
+describe('a subscription that no longer exists', () => {
   const ages = startUs - 366 * dayUs;
   const gone = registrationOf({ activityAtUs: ages, notifiedAtUs: ages, runningSeenAtUs: ages });
 
@@ -130,7 +108,7 @@ describe('a subscription that the service deleted', () => {
     const [result] = await round(setUp);
     expect(result).toMatchObject({
       did: null,
-      failure: expect.stringContaining('3 subscriptions would be running'),
+      failure: expect.stringContaining('limits of the account'),
     });
     expect(setUp.catalogue.writes).toEqual([]);
   });
@@ -180,7 +158,7 @@ describe('a recorded delivery', () => {
       { subscription: null, username: 'catalogue', lastAtUs },
     ]);
     expect(await round(setUp)).toMatchObject([
-      { name: 'alps', did: null, notes: [{ code: 'paused-by-person' }] },
+      { name: 'alps', did: null, notes: [{ code: 'status-paused' }] },
       { name: 'baltic', did: 'resume' },
     ]);
   });
@@ -188,17 +166,28 @@ describe('a recorded delivery', () => {
 
 describe('an interrupted change', () => {
   it('is finished with the last desired state', async () => {
-    const desired = { filter: otherFilter, unfinished: true };
+    const changed = { filter: otherFilter, unfinished: true };
     const setUp = await openSetUp({
       subscriptions: [managed(), unmanaged()],
-      registrations: [registrationOf(desired)],
+      registrations: [registrationOf(changed)],
     });
     expect(await round(setUp)).toMatchObject([{ did: 'finish', failure: null }]);
-    expect(
-      (await setUp.plan({ desired: [desiredState({ filter: otherFilter })] })).plan.steps,
-    ).toEqual([]);
+    const desired = [desiredState({ filter: otherFilter })];
+    expect((await setUp.plan({ desired })).differences).toEqual([]);
     expect(setUp.catalogue.subscriptions().map(({ filter }) => filter)).toContain(otherFilter);
-    expect(await historyLines(setUp)).toEqual(['maintain replaced alps']);
+    expect(await historyLines(setUp)).toEqual(
+      ['replaced', 'resumed', 'paused', 'created'].map((action) => `maintain ${action} alps`),
+    );
+  });
+});
+
+describe('a subscription that was registered by flags', () => {
+  it('is maintained next to a configuration file', async () => {
+    const setUp = await openSetUp({
+      subscriptions: [alps.subscription],
+      registrations: [alps.registration],
+    });
+    expect(await round(setUp, [])).toMatchObject([{ name: 'alps', did: 'resume', notes: [] }]);
   });
 });
 
@@ -206,7 +195,7 @@ describe('a configuration file', () => {
   it('without a registered subscription stops the maintenance of that subscription', async () => {
     const setUp = await openSetUp({
       subscriptions: [alps.subscription, baltic.subscription],
-      registrations: [alps.registration, baltic.registration],
+      registrations: [alps.registration, { ...baltic.registration, origin: 'file' }],
     });
     expect(await round(setUp, [desiredState()])).toMatchObject([
       { name: 'alps', did: 'resume' },
@@ -222,26 +211,21 @@ describe('a change by a person', () => {
         managed({ status: 'paused' }),
         managed({ name: 'baltic', filter: otherFilter }),
       ],
-      registrations: ['alps', 'baltic', 'crete'].map((name) => registrationOf({ name })),
+      registrations: ['alps', 'baltic'].map((name) => registrationOf({ name })),
     });
     const first = await round(setUp);
     expect(
       first.map(({ hasNewNotes, notes }) => [hasNewNotes, ...notes.map(({ code }) => code)]),
     ).toEqual([
-      [true, 'paused-by-person'],
+      [true, 'status-paused'],
       [true, 'drift-filter'],
-      [true, 'gone'],
     ]);
     setUp.pass(20 * dayUs);
     const second = await round(setUp);
-    expect(second.map(({ did }) => did)).toEqual([null, null, null]);
-    expect(second.map(({ hasNewNotes }) => hasNewNotes)).toEqual([false, false, false]);
+    expect(second.map(({ did }) => did)).toEqual([null, null]);
+    expect(second.map(({ hasNewNotes }) => hasNewNotes)).toEqual([false, false]);
     expect(setUp.catalogue.writes).toEqual([]);
-    expect(await historyLines(setUp)).toEqual([
-      'maintain noted crete',
-      'maintain noted baltic',
-      'maintain noted alps',
-    ]);
+    expect(await historyLines(setUp)).toEqual(['maintain noted baltic', 'maintain noted alps']);
   });
 
   it('is reported again when it was reverted in between', async () => {
@@ -257,23 +241,6 @@ describe('a change by a person', () => {
     expect(news).toEqual([true, false, false, true]);
   });
 
-  it('is not reported again when another change is added', async () => {
-    const setUp = await openSetUp({
-      subscriptions: [managed({ filter: otherFilter })],
-      registrations: [registrationOf()],
-    });
-    await round(setUp);
-    setUp.catalogue.put(managed({ id: 'id-double' }));
-    expect(await round(setUp)).toMatchObject([
-      { hasNewNotes: true, notes: [{}, { code: 'several' }] },
-    ]);
-    const reasons = (await setUp.administration.history({ limit: 9 })).map((one) => one.reason);
-    expect(reasons).toEqual([
-      expect.stringContaining('2 subscriptions'),
-      expect.stringContaining('filter'),
-    ]);
-  });
-
   it('that pauses again after a resumption is kept', async () => {
     const setUp = await openSetUp({
       subscriptions: [alps.subscription],
@@ -282,9 +249,7 @@ describe('a change by a person', () => {
     await round(setUp);
     await setUp.catalogue.client.edit('id-alps', { status: 'paused' });
     setUp.pass(dayUs);
-    expect(await round(setUp)).toMatchObject([
-      { did: null, notes: [{ code: 'paused-by-person' }] },
-    ]);
+    expect(await round(setUp)).toMatchObject([{ did: null, notes: [{ code: 'status-paused' }] }]);
     setUp.pass(100 * dayUs);
     expect(await round(setUp)).toMatchObject([{ did: null, hasNewNotes: false }]);
   });

@@ -1,6 +1,6 @@
 /** Rotation of the endpoint credentials: order of steps, removal of the old pair, and cuts at every call. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { isDigestOf } from '../../src/admin/plan-context.ts';
+import { isDigestOf } from '../../src/admin/account-context.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import { isThorough } from '../helpers/thorough.ts';
 import { openRotation, type RotationSituation, type TestedRotation } from './rotation.ts';

@@ -1,5 +1,5 @@
 /** Sample subscriptions in the catalogue, registrations in the store, and desired states. */
-import { digestCredentials } from '../../src/admin/plan-context.ts';
+import { digestCredentials } from '../../src/admin/account-context.ts';
 import type { EndpointCredentials } from '../../src/admin/subscription-client.ts';
 import type { Registration } from '../../src/domain/account.ts';
 import type { DesiredSubscription } from '../../src/domain/subscription.ts';
@@ -64,7 +64,9 @@ export function registrationOf(fields: Partial<Registration> = {}): Registration
     filter,
     status: 'running',
     subscriptionId: `id-${name}`,
+    earlierIds: [],
     unfinished: false,
+    origin: 'flags',
     credentialsDigest: digest,
     activityAtUs: startUs - dayUs,
     notifiedAtUs: startUs - dayUs,

@@ -1,11 +1,15 @@
 /** An account, a store in memory, a clock, and calls that can be cut; maintenance rounds and reviews. */
 import Sqlite from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
-import { applyStep } from '../../src/admin/apply-step.ts';
-import { type MaintenanceOptions, maintain } from '../../src/admin/maintain.ts';
-import { type AccountLimits, fitPlan, makePlan, type Plan } from '../../src/admin/plan.ts';
-import type { AccountContext, QueueAccess } from '../../src/admin/plan-context.ts';
-import { type ReviewInput, review } from '../../src/admin/review.ts';
+import type { AccountContext, QueueAccess } from '../../src/admin/account-context.ts';
+import { applyDesired, readPlan } from '../../src/admin/apply.ts';
+import type { AccountLimits, Plan } from '../../src/admin/differences.ts';
+import {
+  type MaintenanceOptions,
+  maintain,
+  type ReviewInput,
+  review,
+} from '../../src/admin/maintain.ts';
 import type { Administration, NewGap, Registration } from '../../src/domain/account.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import type { DesiredSubscription } from '../../src/domain/subscription.ts';
@@ -16,7 +20,6 @@ import { createFakeCatalogue, type FakeSubscription } from './fake-catalogue.ts'
 import {
   credentials,
   dayUs,
-  digest,
   managed,
   publicUrl,
   registrationOf,
@@ -105,11 +108,6 @@ export interface Situation {
   showsLastNotification?: boolean;
 }
 
-export interface Registered {
-  plan: Plan;
-  limitErrors: string[];
-}
-
 /** Limits in the specification. */
 export const usualLimits: AccountLimits = { runningMax: 2, totalMax: 10 };
 /** Time between the start of a call, its effect, and its end. */
@@ -175,40 +173,13 @@ export async function openAccount(
     /** The dependencies of commands; their calls can be cut. */
     context,
     /** Returns the plan that `register` would apply. */
-    plan: (options: RegisterOptions): Promise<Registered> => planIn(context(), options),
-    /** Plans and applies, without a probe; applies nothing beyond the limits. */
-    register: (options: RegisterOptions, cut?: Cut | null) => registerIn(context(cut), options),
+    plan: (options: RegisterOptions): Promise<Plan> => readPlan(options, context()),
+    register: (options: RegisterOptions, cut?: Cut | null) =>
+      applyDesired(options, context(cut), { actor: 'register' }),
     /** The calls through the last context, such as "client.create". */
     calls: () => calls,
     close: () => administration.close?.(),
   };
-}
-
-async function planIn(context: AccountContext, { desired, movedFrom, prune }: RegisterOptions) {
-  const [listed, registrations] = await Promise.all([
-    context.client.list(),
-    context.administration.registrations(),
-  ]);
-  const plan = makePlan({
-    desired,
-    listed,
-    registrations,
-    publicUrl,
-    movedFrom,
-    adoptsPull: true,
-    prune: prune === true,
-    hasCredentials: ({ credentialsDigest }) => credentialsDigest === digest,
-  });
-  return { listed, listedAtUs: context.nowUs(), ...fitPlan(plan, context.limits) };
-}
-
-async function registerIn(context: AccountContext, options: RegisterOptions): Promise<Registered> {
-  const { plan, limitErrors, ...seen } = await planIn(context, options);
-  if (limitErrors.length > 0) return { plan, limitErrors };
-  for (const step of plan.steps) {
-    await applyStep(step, { ...context, ...seen, actor: 'register', credentialsDigest: digest });
-  }
-  return { plan, limitErrors };
 }
 
 export const silentSinceUs = startUs - 61 * dayUs;

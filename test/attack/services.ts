@@ -138,7 +138,14 @@ async function register(dataDir: string): Promise<void> {
   await store.administration.commit({
     save: {
       ...{ name: 'default', type: 'push', filter: "contains(Name,'S2')", events: ['created'] },
-      ...{ status: 'running', unfinished: false, heldBy: null, subscriptionId: null },
+      ...{
+        status: 'running',
+        unfinished: false,
+        earlierIds: [],
+        origin: 'flags',
+        heldBy: null,
+        subscriptionId: null,
+      },
       ...{ credentialsDigest: null, activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs },
       ...{ pausedSeenAtUs: null, reported: null },
     },

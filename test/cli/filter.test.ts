@@ -134,9 +134,9 @@ describe('--subscription', () => {
     expect(err).toMatch(message);
   });
 
-  it('reports that there is no file', async () => {
+  it('reports that there is none', async () => {
     const { err } = await expectEnd(runCommand('filter test --subscription a'), 2);
-    expect(err).toContain('There is no earshot.config.ts in');
+    expect(err).toContain('Known subscriptions: none.');
   });
 });
 

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { isDigestOf } from '../../src/admin/account-context.ts';
 import type { MaintenanceResult } from '../../src/admin/maintain.ts';
-import { isDigestOf } from '../../src/admin/plan-context.ts';
 import { maintenanceRound, startMaintenance } from '../../src/cli/start/maintenance.ts';
 import { loadAccountConfig } from '../../src/config/config.ts';
 import {
@@ -197,8 +197,8 @@ it('does not warn when another program holds the lock, and retries soon', async 
 
 it('logs changes, failures, and new notes', async () => {
   const notes = [
-    { code: 'a', message: 'It is paused.' },
-    { code: 'b', message: 'Its filter changed.' },
+    { code: 'a', message: 'It is paused.', advice: 'Resume it.' },
+    { code: 'b', message: 'Its filter changed.', advice: 'Register it.' },
   ];
   const { logged } = startLoop(async () => [
     quiet,
@@ -221,12 +221,12 @@ it('logs changes, failures, and new notes', async () => {
     },
     {
       level: 'warn',
-      fields: { ...old, note: 'It is paused.' },
+      fields: { ...old, note: 'It is paused. Resume it.' },
       message: 'maintenance found a problem',
     },
     {
       level: 'warn',
-      fields: { ...old, note: 'Its filter changed.' },
+      fields: { ...old, note: 'Its filter changed. Register it.' },
       message: 'maintenance found a problem',
     },
   ]);

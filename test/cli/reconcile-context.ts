@@ -119,7 +119,14 @@ export function compareAutomatically(
 function registration(name: string, filter: string, atUs: number) {
   return {
     ...{ name, type: 'push' as const, filter, events: ['created', 'modified', 'deleted'] as const },
-    ...{ status: 'running' as const, unfinished: false, heldBy: null, reported: null },
+    ...{
+      status: 'running' as const,
+      unfinished: false,
+      earlierIds: [],
+      origin: 'flags' as const,
+      heldBy: null,
+      reported: null,
+    },
     ...{ subscriptionId: '6f1f7f9a-1a0c-4a52-8c0a-5d6f0c1b2a3d', credentialsDigest: null },
     ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null },
   };

@@ -7,6 +7,7 @@ import type { DesiredSubscription } from '../../src/domain/subscription.ts';
 import { type AccountContext, creations, openAccountContext, rows } from './account-context.ts';
 import { expectEnd, printedJson, runCommand } from './fake-io.ts';
 import { writeSubscriptions } from './filled-store.ts';
+import { creating } from './plan-samples.ts';
 
 const it = test.extend('context', () => openAccountContext());
 
@@ -197,10 +198,10 @@ describe('a filter that the catalogue would reject', () => {
     };
     const written: unknown[] = [];
     const stderr = { write: (chunk: unknown) => written.push(chunk) > 0, once: () => undefined };
-    refuseFilters([one], { steps: [] }, { env: {}, stderr });
+    refuseFilters([one], { differences: [] }, { env: {}, stderr });
     expect(written.join('')).toMatch(/^The filter of "default": error: .*foo/);
-    const steps = [{ kind: 'create' as const, desired: one }];
-    expect(() => refuseFilters([one], { steps }, { env: {}, stderr })).toThrow(/has errors/);
+    const differences = [creating(one)];
+    expect(() => refuseFilters([one], { differences }, { env: {}, stderr })).toThrow(/has errors/);
   });
 });
 

@@ -22,8 +22,9 @@ async function openPull(...options: Parameters<typeof openAccountContext>) {
 }
 
 /** Writes a file with one pull subscription. */
-function writeConfig({ folder }: Pick<AccountContext, 'folder'>, name: string): void {
-  const config = { subscriptions: { [name]: { type: 'pull', filter } } };
+function writeConfig({ folder }: Pick<AccountContext, 'folder'>, ...names: string[]): void {
+  const entries = names.map((name) => [name, { type: 'pull', filter }]);
+  const config = { subscriptions: Object.fromEntries(entries) };
   const text = `export default ${JSON.stringify(config)};`;
   writeFileSync(join(folder, 'earshot.config.ts'), text);
 }
@@ -77,7 +78,7 @@ describe('earshot register --pull', () => {
     const context = await openPull();
     context.sandbox.addSubscription({ type: 'pull', filter });
     const { out } = await expectEnd(context.run(pulled), 0);
-    expect(out).toContain('= adopt');
+    expect(out).toContain('~ adopt');
     expect(out).toContain('no other program may read this subscription');
     expect(subscriptions(context)).toHaveLength(1);
   });
@@ -171,7 +172,7 @@ describe('a change of a pull subscription', () => {
     await expectEnd(context.run(change), 0, 'Done.');
     context.sandbox.service.change({ queueFaults: { serverError: 1 } });
     const { err } = await expectEnd(context.run(['register', '--filter', filter, '--yes']), 1);
-    expect(err).toContain('The replacement is not complete. To continue: `earshot register`.');
+    expect(err).toContain('The change is not complete. To continue: `earshot register`.');
     context.sandbox.service.change({ queueFaults: { serverError: 0 } });
     await expectEnd(context.run('register --yes'), 0, 'Done.');
     expect(subscriptions(context)).toEqual([`pull running ${filter}`]);
@@ -217,10 +218,10 @@ describe('a change of a pull subscription', () => {
 
   it('that removes it stores what is left in its queue', async () => {
     const context = await openPull();
-    await context.run(pulled);
-    await context.run([...pulled, '--subscription', 'second']);
+    writeConfig(context, 'second', 'default');
+    await context.run('register --yes');
     await context.sandbox.publishNow(60);
-    const queued = context.sandbox.queues()[1]?.length ?? 0;
+    const queued = context.sandbox.queues()[0]?.length ?? 0;
     writeConfig(context, 'default');
     await expectEnd(context.run('register --prune --yes'), 0);
     expect(subscriptions(context)).toHaveLength(1);
@@ -264,16 +265,16 @@ describe('maintenance of a pull subscription', () => {
     expect(registrations[0]?.subscriptionId).not.toBe(ids[0]);
   });
 
-  it('adopts no foreign queue, but reports what a person deleted', async () => {
+  it('creates what is gone again, and adopts no foreign queue', async () => {
     const context = await openPull();
     await context.run(pulled);
     const [own] = context.sandbox.subscriptions();
     await asPerson(context, own?.id ?? '');
-    context.sandbox.addSubscription({ type: 'pull', filter });
+    const foreign = context.sandbox.addSubscription({ type: 'pull', filter });
     const { out } = await expectEnd(context.run('maintain'), 0);
-    expect(out).toContain('was deleted in the catalogue');
+    expect(out).toContain('recreated');
     const [known] = await context.receiver.store.administration.registrations();
-    expect(known?.subscriptionId).toBe(own?.id);
+    expect(known?.subscriptionId).not.toBe(foreign.id);
   });
 
   it('is paused and resumed by commands, and its queue stays', async () => {
@@ -310,7 +311,7 @@ describe('mistakes', () => {
     context.sandbox.addSubscription(unmanaged('b'));
     const ended = await context.run(pulled);
     expect(ended.code).toBe(1);
-    expect(ended.err).toContain('the maximum is 2');
+    expect(ended.err).toContain('permits 2 running subscriptions');
     expect(subscriptions(context)).toHaveLength(2);
   });
 });

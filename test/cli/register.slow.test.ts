@@ -62,17 +62,7 @@ describe('earshot register', () => {
     });
     expect(rows(context)).toHaveLength(10);
     const gaps = await context.receiver.store.administration.gaps();
-    expect(gaps.map((gap) => gap.filter)).toEqual([filter, otherFilter]);
-  });
-
-  it('recreates the old one when the new one is refused and ten exist', async ({ context }) => {
-    await context.run(registered);
-    for (let i = 0; i < 9; i += 1) context.sandbox.addSubscription(unmanaged(`s${i}`, 'paused'));
-    await expectEnd(context.run([...unchecked, '--yes']), 1, 'was then recreated');
-    expect(rows(context)).toContainEqual({ name: 'default', status: 'running', filter });
-    expect(await context.run('register --check')).toMatchObject({ code: 0 });
-    const gaps = await context.receiver.store.administration.gaps();
-    expect(gaps.map((gap) => [gap.filter, gap.toUs === null])).toEqual([[filter, false]]);
+    expect(gaps).toMatchObject([{ subscription: 'default', toUs: expect.any(Number) }]);
   });
 
   it('keeps two unmanaged subscriptions and counts them: a third one cannot run', async ({
@@ -85,9 +75,9 @@ describe('earshot register', () => {
     const refused = await expectEnd(
       context.run(registered),
       1,
-      /exceeds the limits.*Nothing was changed/,
+      /limits of the account.*Nothing was changed/,
     );
-    expect(refused.err).toContain('the maximum is 2');
+    expect(refused.err).toContain('permits 2 running subscriptions');
     expect(context.sandbox.subscriptions()).toEqual(others);
     expect(creations(context)).toBe(0);
     await expectEnd(context.run([...registered, '--status', 'paused']), 0);
@@ -95,19 +85,37 @@ describe('earshot register', () => {
     expect(rows(context)[2]).toMatchObject({ name: 'default', status: 'paused' });
   });
 
-  it('refuses a file with three running ones before any request', async ({ context }) => {
+  it('refuses a file with three running ones before any change', async ({ context }) => {
     writeSubscriptions(context, { a: {}, b: {}, c: {} });
-    await expectEnd(context.run('register --yes'), 2, '3 running subscriptions');
-    expect(context.sandbox.requests()).toEqual([]);
+    await expectEnd(context.run('register --yes'), 1, 'permits 2 running subscriptions');
+    expect(creations(context)).toBe(0);
   });
 
-  it('uses earshot.config.ts as the desired state, and refuses flags in addition', async () => {
+  it('keeps what flags registered next to others, without a suggestion to delete it', async ({
+    context,
+  }) => {
+    await context.run(registered);
+    await context.run('subscriptions pause default');
+    const second = ['register', '--subscription', 'ice', '--filter', otherFilter, '--yes'];
+    const { out } = await expectEnd(context.run(second), 0);
+    expect(rows(context).map(({ status }) => status)).toEqual(['paused', 'running']);
+    writeSubscriptions(context, { a: { filter, status: 'paused' } });
+    const third = await expectEnd(context.run('register --prune --yes'), 0);
+    expect(out + third.out).not.toMatch(/not configured|delete/);
+    expect(rows(context).map(({ name }) => name)).toEqual(['default', 'ice', 'a']);
+    const { out: maintained } = await expectEnd(context.run('maintain'), 0);
+    expect(maintained).not.toContain('prune');
+    const explained = await expectEnd(context.run('filter explain --subscription ice'), 0);
+    expect(explained.out).toContain('SENTINEL-1');
+  });
+
+  it('uses earshot.config.ts as the desired state, and refuses flags for a subscription of it', async () => {
     const context = await openAccountContext();
     writeSubscriptions(context, {
       'alps-s2': { filter },
       off: { status: 'paused', events: ['deleted'] },
     });
-    await expectEnd(context.run(registered), 2);
+    await expectEnd(context.run([...registered, '--subscription', 'alps-s2']), 2);
     expect(context.sandbox.requests()).toEqual([]);
     expect((await context.run('register --yes')).code).toBe(0);
     expect(rows(context)).toEqual([

@@ -102,7 +102,13 @@ function isWithin(filter: string, us: number): boolean {
 function registration(name: string, filter: string, atUs: number) {
   return {
     ...{ name, type: 'push' as const, filter, events: ['created', 'deleted'] as const },
-    ...{ status: 'running' as const, unfinished: false, heldBy: null },
+    ...{
+      status: 'running' as const,
+      unfinished: false,
+      earlierIds: [],
+      origin: 'flags' as const,
+      heldBy: null,
+    },
     ...{ subscriptionId: null, credentialsDigest: null },
     ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null },
     reported: null,

@@ -58,7 +58,7 @@ describe('earshot subscriptions', () => {
     await run('subscriptions pause default');
     const { out } = await run('subscriptions show default');
     expect(out).toMatch(/status +paused, by command/);
-    expect(out).toMatch(/gap .* to now: paused by command/);
+    expect(out).toMatch(/gap .* to now: it was paused/);
     expect(await run('subscriptions show nobody')).toMatchObject({ code: 1 });
   });
 
@@ -84,7 +84,7 @@ describe('earshot subscriptions', () => {
   it('refuses to resume a third one, and prints the next step', async ({ context }) => {
     await context.run('subscriptions pause default');
     context.sandbox.addSubscription(unmanaged('second'));
-    await expectEnd(context.run('subscriptions resume default'), 1, 'Pause another one first');
+    await expectEnd(context.run('subscriptions resume default'), 1, 'Pause one first');
     expect(rows(context)[1]).toMatchObject({ status: 'paused' });
   });
 

@@ -136,7 +136,6 @@ describe('usage errors', () => {
     ['sinks list bus', /too many arguments/],
     ['query -o json --json', /cannot be used with/],
     ['query products --explain -o csv', /--explain supports only table and json output/],
-    ['certificate show --pem -o json', /cannot be used with/],
     ['query --data-dir', /'--data-dir <folder>' argument missing/],
     ['query --data-dir=', /Use the path of a folder/],
     ['reconcile --from yesterday', /90m, 24h, 7d or a date such as/],

@@ -10,7 +10,13 @@ export const seenUs = Date.UTC(2026, 4, 1) * 1000;
 export const registration: Registration = {
   ...{ name: 'alps', type: 'push', events: ['created'] },
   filter: "Collection/Name eq 'SENTINEL-2'",
-  ...{ status: 'running', subscriptionId: 'an-id', unfinished: false },
+  ...{
+    status: 'running',
+    subscriptionId: 'an-id',
+    unfinished: false,
+    earlierIds: [],
+    origin: 'flags' as const,
+  },
   ...{ credentialsDigest: 'a-digest', activityAtUs: seenUs, notifiedAtUs: seenUs },
   ...{ runningSeenAtUs: seenUs, pausedSeenAtUs: seenUs, heldBy: 'command', reported: null },
 };

@@ -13,6 +13,6 @@ it('a first registration has the usual result after a kill at each of its reques
       expect(rows(context)).toEqual([{ name: 'default', status: 'running', filter }]);
     },
   );
-  // Login, a list of existing subscriptions, one for the plan, the count of last week's products, create, list.
-  expect(requests).toBe(6);
+  // Login, a list for the plan, the count of last week's products, two lists before the change, create, list.
+  expect(requests).toBe(7);
 }, 120_000);

@@ -35,7 +35,7 @@ async function openData(): Promise<{ dataDir: string; store: Store }> {
   await store.administration.commit({
     save: {
       ...{ name: subscription, type: 'push', events, filter: '' },
-      ...{ status: 'running', unfinished: false },
+      ...{ status: 'running', unfinished: false, earlierIds: [], origin: 'flags' as const },
       ...{ subscriptionId: '00000000-0000-4000-8000-000000000000', credentialsDigest: null },
       ...{ activityAtUs: nowUs, notifiedAtUs: nowUs, runningSeenAtUs: nowUs },
       ...{ pausedSeenAtUs: null, heldBy: null, reported: null },

@@ -63,12 +63,17 @@ function caseOf<Subject>(row: AlertRow<Subject>, subject: Subject, ...expected: 
 const [sinkRow, refusedRow] = sinkRows as [(typeof sinkRows)[0], (typeof sinkRows)[0]];
 
 const cases = [
-  caseOf(certificateRow, certificate(15.1, 90), 'with a sixth of its lifetime left', null),
-  caseOf(certificateRow, certificate(1.1, 6), 'of 6 days', null),
-  caseOf(certificateRow, certificate(0.9, 6), 'of 6 days, with less than a day left', 'warning'),
+  caseOf(certificateRow, certificate(18.1, 90), 'with a fifth of its lifetime left', null),
+  caseOf(certificateRow, certificate(1.3, 6), 'of 6 days', null),
+  caseOf(
+    certificateRow,
+    certificate(1.1, 6),
+    'of 6 days, with little more than a day left',
+    'warning',
+  ),
   caseOf(certificateRow, certificate(40, 365), 'of a year, with 40 days left', null),
   caseOf(certificateRow, certificate(29, 365), 'of a year, with 29 days left', 'warning'),
-  caseOf(certificateRow, certificate(6.9, 40), 'of 40 days', 'warning', 'expires in 6 days'),
+  caseOf(certificateRow, certificate(7.9, 40), 'of 40 days', 'warning', 'expires in 7 days'),
   caseOf(certificateRow, certificate(-1, 90), 'that has ended', 'critical', 'has expired'),
   caseOf(diskRow, disk(15, 2, 0.3), 'of 15 GiB, with 2 free', null),
   caseOf(diskRow, disk(1.9, 0.95, 0.1), 'of 2 GiB, with half of it free', null),

@@ -24,6 +24,8 @@ export const registration = (fields: Partial<Registration> = {}): Registration =
   status: 'running',
   subscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
   unfinished: false,
+  earlierIds: [],
+  origin: 'flags',
   credentialsDigest: null,
   activityAtUs: beginUs,
   notifiedAtUs: beginUs,

@@ -16,11 +16,11 @@ const showCommand = defineCommand('show', {
   description: 'Show the certificate, the next renewal and the last failure.',
   flags: (command) => command.addOption(jsonOption()),
   help: `Fields of --json: source, names, issuer, serialNumber, validFrom, validTo, daysLeft, shareLeft,
-authority, renewsAt, renewsBecause, failures, lastAttemptAt, lastSuccessAt, nextAttemptAt, lastFailure,
-resumeLink. Unknown values are null.
+authority, renewsAt, renewsBecause, failures, lastAttemptAt, lastSuccessAt, nextAttemptAt,
+lastFailure, resumeLink. Unknown values are null.
   source         acme or files
   shareLeft      share of the lifetime that is left, in percent
-  renewsBecause  lifetime: most of the lifetime has passed; authority: the authority advised renewsAt
+  renewsBecause  lifetime (most of it has passed) or authority (it advised renewsAt)
   failures       number of failed attempts since the last success
   resumeLink     page of the authority where a person can resume a paused account
 
@@ -28,6 +28,7 @@ Exit codes: 0 done, 1 no certificate yet or failed, 2 wrong usage or configurati
 
 Examples:
   $ earshot certificate show                          show the certificate
+  $ earshot certificate show --json                   print JSON
   $ earshot certificate show --json | jq .daysLeft    print the days until the expiry`,
   run: showCertificate,
 });
@@ -35,14 +36,15 @@ Examples:
 const renewCommand = defineCommand('renew', {
   description: 'Renew the certificate if its renewal date has passed.',
   flags: (command) => command.option('--force', 'force the action (renew before the renewal date)'),
-  help: `The command does not wait after a failed attempt. A running receiver loads the new certificate within
-ten seconds. Each renewal counts towards the limits of the authority.
+  help: `The command does not wait after a failed attempt. A running receiver loads the new certificate
+within ten seconds. Each renewal counts towards the limits of the authority.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot certificate renew             order a certificate if the renewal date has passed
-  $ earshot certificate renew --force     order a certificate before the renewal date`,
+  $ earshot certificate renew --force     order a certificate before the renewal date
+  $ earshot certificate show              show the result`,
   run: renewCertificate,
 });
 
@@ -53,8 +55,9 @@ export const certificateCommand = defineGroup('certificate', {
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
-  $ earshot certificate            show the certificate
-  $ earshot certificate renew      renew the certificate`,
+  $ earshot certificate                show the certificate
+  $ earshot certificate renew          renew the certificate
+  $ earshot certificate show --json    print JSON`,
   usual: showCommand,
   commands: [renewCommand],
 });

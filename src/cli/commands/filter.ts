@@ -3,7 +3,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
-import { dataSections, loadConfig } from '../../config/config.ts';
+import { checkConfig, dataSections, loadConfig } from '../../config/config.ts';
+import type { Environment } from '../../config/load.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
@@ -14,6 +15,7 @@ import { checkFilter } from '../../filter/check.ts';
 import { describeFilter } from '../../filter/describe.ts';
 import { isKnownRefusal, toFindingJson } from '../../filter/finding.ts';
 import { printFilter } from '../../filter/print.ts';
+import { registeredSubscriptions } from '../../store/account.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { defineCommand, defineGroup, withParts } from '../command.ts';
 import { entitiesOf, findingText, readFilter } from '../filter-text.ts';
@@ -136,10 +138,7 @@ function withFilter(command: Command): Command {
     .addOption(
       new Option('--entity <entity>', 'entity of the filter (default: Products)').choices(entities),
     )
-    .option(
-      '--subscription <name>',
-      'subscription name (the filter is read from earshot.config.ts)',
-    );
+    .option('--subscription <name>', 'subscription name (of earshot.config.ts, or registered)');
 }
 
 /** Prints the findings. Rejects with `usage` for a filter with an error. */
@@ -279,6 +278,8 @@ async function matchesByDay(
   return { entity, matching, total, share: total === 0 ? 0 : matching / total, days };
 }
 
+type FilterIo = Pick<Io, 'workingDir'> & Environment;
+
 interface FilterArgument {
   text: string;
   entity: Entity;
@@ -288,7 +289,7 @@ interface FilterArgument {
 async function readFilterArgument(
   expression: Expression,
   { subscription, entity }: FilterFlags,
-  io: Pick<Io, 'workingDir'>,
+  io: FilterIo,
 ): Promise<FilterArgument> {
   if (expression !== undefined && subscription !== undefined) {
     throw new AppError('usage', 'Use either an expression or --subscription, not both.');
@@ -306,18 +307,20 @@ async function readFilterArgument(
 async function ofSubscription(
   name: string,
   entity: Entity | undefined,
-  { workingDir }: Pick<Io, 'workingDir'>,
+  io: FilterIo,
 ): Promise<FilterArgument> {
-  const all = await loadSubscriptionsFile(workingDir);
-  if (all === null) {
-    throw new AppError('usage', `There is no ${subscriptionsFileName} in ${workingDir}.`);
-  }
+  const { dataDir } = checkConfig(io, ['dataDir']).config;
+  const registered = dataDir === undefined ? [] : registeredSubscriptions(dataDir);
+  const all = [...((await loadSubscriptionsFile(io.workingDir)) ?? []), ...registered];
   const found = all.find((one) => one.name === name);
   if (found === undefined) {
-    const names = all.map((one) => one.name).join(', ') || 'none';
+    const names = [...new Set(all.map((one) => one.name))].join(', ') || 'none';
     throw new AppError(
       'usage',
-      `${subscriptionsFileName} has no subscription "${name}". Known subscriptions: ${names}.`,
+      `There is no subscription "${name}". Known subscriptions: ${names}.`,
+      {
+        advice: `Name one of ${subscriptionsFileName}, or a registered one.`,
+      },
     );
   }
   const [own = 'Products', other] = entitiesOf(found.events);

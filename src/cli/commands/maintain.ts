@@ -1,6 +1,5 @@
 /** `earshot maintain`: runs the maintenance of the subscriptions once. */
-import type { MaintenanceResult } from '../../admin/maintain.ts';
-import { noteText } from '../../admin/review.ts';
+import { type MaintenanceResult, noteText } from '../../admin/maintain.ts';
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/text.ts';

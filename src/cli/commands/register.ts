@@ -1,14 +1,10 @@
 /** `earshot register`: applies the desired subscriptions to the catalogue account. */
 import { InvalidArgumentError, Option } from 'commander';
-import {
-  applyPlan,
-  limitsExceeded,
-  type PreparedPlan,
-  preparePlan,
-} from '../../admin/apply-plan.ts';
-import { desiredFromAccount, nameOf, type Plan, type PlanStep } from '../../admin/plan.ts';
+import { type ApplyOptions, applyDesired, limitsExceeded, readPlan } from '../../admin/apply.ts';
+import type { Plan } from '../../admin/differences.ts';
 import { type CompleteAccountConfig, loadAccountConfig } from '../../config/config.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
+import type { Registration } from '../../domain/account.ts';
 import { AppError } from '../../domain/app-error.ts';
 import {
   type DesiredSubscription,
@@ -23,7 +19,7 @@ import { defineCommand, type Parts, withParts } from '../command.ts';
 import { confirm, dryRunOption, jsonOption, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { painter, printJson, writeOut } from '../output.ts';
-import { actionsOf, planText, stepJson } from '../plan-output.ts';
+import { differenceJson, planText } from '../plan-output.ts';
 import {
   addSubscriptionFlags,
   describedTwice,
@@ -70,9 +66,10 @@ export const registerCommand = defineCommand('register', {
       .addOption(yesOption())
       .option('--skip-probe', 'skip the check of the endpoint')
       .option('--skip-filter-check', 'skip the check of the filters'),
-  help: `The command registers the subscriptions of ${subscriptionsFileName}. Without this file, the flags describe
-one subscription. The defaults of a new subscription are created events, all products and the status
-running. For a registered subscription, missing flags keep the registered values.
+  help: `The command registers the subscriptions of ${subscriptionsFileName}, and the one that the flags
+describe. The defaults of a new subscription are created events, all products and the status
+running. For a registered subscription, missing flags keep the registered values. A subscription
+that was registered with flags stays configured until \`earshot subscriptions delete\`.
 
 Before the prompt, the command shows the plan, the filter, and the number of products that matched
 the filter in the last week. An invalid filter is refused. Unmanaged subscriptions are never
@@ -86,7 +83,7 @@ Fields of --json: changes, unchanged, unwanted, others, applied.
   differs    reasons of the replacement: type, filter, events
   way        method of the replacement: overlap has no gap, switch has a short gap, delete-first
              has a gap until the new subscription runs
-  unwanted   names of managed subscriptions that are not configured
+  unwanted   names of managed subscriptions that are no longer configured
   others     number of unmanaged subscriptions
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the account differs (--check).
@@ -107,7 +104,8 @@ export async function register(io: Io, flags: RegisterFlags): Promise<void> {
   const isStated = [event, filter, status, subscription, pull, push].some(
     (flag) => flag !== undefined,
   );
-  if (file !== null && isStated) throw describedTwice();
+  const { name = defaultSubscriptionName } = { name: subscription };
+  if (isStated && file?.some((one) => one.name === name)) throw describedTwice(name);
   const readOnly = (flags.dryRun || flags.check) ?? false;
   if (flags.json && !(flags.yes || readOnly)) {
     throw new AppError(
@@ -118,11 +116,10 @@ export async function register(io: Io, flags: RegisterFlags): Promise<void> {
   const inFile = file?.some(({ type }) => type === 'push');
   const publicUrl = !pull && (push === true || (inFile ?? (await needsEndpoint(io))));
   const config = loadAccountConfig(io, { publicUrl });
-  refuseTooMany(file ?? [], config);
   const withAccount = async ({ account }: Pick<Parts, 'account'>) => {
-    const before = await lastRegistered(account);
-    const one = isStated ? describedByFlags(flags, filter, before) : null;
-    const desired = file ?? (one === null ? before : [one]);
+    const known = await account.administration.registrations();
+    const one = isStated ? describedByFlags(flags, filter, known) : null;
+    const desired = desiredOf(file, one, known);
     if (desired.length === 0 && file === null) throw nothingDescribed();
     if (desired.some(({ type }) => type === 'push')) requirePublicUrl(account.publicUrl);
     warnOfMixedEvents(desired, io);
@@ -130,37 +127,61 @@ export async function register(io: Io, flags: RegisterFlags): Promise<void> {
       io.stderr.write(`${painter(io, io.stderr)('yellow', emptyFilter)}\n`);
     }
     const shown = filter === undefined || flags.json ? null : one;
-    await planAndApply({ desired, shown, readOnly }, flags, account, config, io);
+    const namesInFile = file === null ? undefined : new Set(file.map((entry) => entry.name));
+    const { movedFrom, prune = false } = flags;
+    const options = { desired, ...(namesInFile && { namesInFile }), movedFrom, prune };
+    await planAndApply({ options, shown, readOnly }, flags, account, config, io);
   };
   await withParts(io, ['account'], withAccount, { account: { readOnly, publicUrl } });
+}
+
+/**
+ * Returns the subscriptions to apply: the one of the flags; else those of the file and those that flags registered.
+ * Without a file, a registered one stays configured, wherever it came from.
+ */
+function desiredOf(
+  file: readonly DesiredSubscription[] | null,
+  one: DesiredSubscription | null,
+  known: readonly Registration[],
+): readonly DesiredSubscription[] {
+  if (one !== null) return [one];
+  const inFile = file ?? [];
+  const kept = known.filter(
+    ({ name, origin }) =>
+      (file === null || origin === 'flags') && !inFile.some((entry) => entry.name === name),
+  );
+  const stored = kept.map(({ name, type, events, filter, status }) => ({
+    ...{ name, type, events, filter, status },
+  }));
+  return [...inFile, ...stored];
 }
 
 const emptyFilter =
   '--filter is empty: the subscription has all products, tens of thousands per day.';
 
 interface Desired {
-  desired: readonly DesiredSubscription[];
+  options: ApplyOptions;
   /** Subscription whose filter is printed with its number of matches. */
   shown: DesiredSubscription | null;
   readOnly: boolean;
 }
 
 async function planAndApply(
-  { desired, shown, readOnly }: Desired,
+  { options, shown, readOnly }: Desired,
   flags: RegisterFlags,
   account: OpenedAccount,
   config: CompleteAccountConfig,
   io: Io,
 ): Promise<void> {
-  const { movedFrom, prune = false, json = false } = flags;
-  const prepared = await preparePlan({ desired, movedFrom, prune }, account);
-  const { plan, limitErrors, listed } = prepared;
-  const isChange = plan.steps.length > 0;
-  if (!flags.skipFilterCheck) refuseFilters(desired, plan, io);
+  const { json = false, movedFrom } = flags;
+  const plan = await readPlan(options, account);
+  const isChange = plan.differences.length > 0;
+  if (!flags.skipFilterCheck) refuseFilters(options.desired, plan, io);
   if (isChange && shown !== null) await showFilter(shown, config.catalogueUrl, io);
-  if (movedFrom !== undefined && !listed.some(({ endpoint }) => endpoint?.startsWith(movedFrom))) {
+  if (movedFrom !== undefined && !plan.differences.some(({ edit }) => edit.endpoint)) {
     io.stderr.write(`No subscription of the account delivers to ${movedFrom}.\n`);
   }
+  const { limitErrors } = plan;
   const fault =
     flags.check && isChange
       ? new AppError('differences', 'The account differs from the desired state.', {
@@ -168,41 +189,39 @@ async function planAndApply(
           details: limitErrors,
         })
       : limitErrors.length > 0
-        ? limitsExceeded(prepared)
+        ? limitsExceeded(plan, options)
         : null;
-  const applies = isChange && !readOnly && fault === null;
+  const applies = !readOnly && fault === null;
   if (!json) await showPlan(plan, { json, applied: false }, account, io);
-  if (applies) await apply(prepared, flags, account, io);
-  if (json) await showPlan(plan, { json, applied: applies }, account, io);
+  if (applies) await apply(plan, options, flags, account, io);
+  if (json) await showPlan(plan, { json, applied: applies && isChange }, account, io);
   if (fault !== null) throw fault;
 }
 
+/** Applies the plan after a prompt. Without differences, only the origins of the subscriptions are stored. */
 async function apply(
-  prepared: PreparedPlan,
+  { differences }: Plan,
+  options: ApplyOptions,
   { yes, skipProbe, asksToAdopt = false }: RegisterFlags,
   account: OpenedAccount,
   io: Io,
 ): Promise<void> {
-  const { steps } = prepared.plan;
-  const isAsked = asksToAdopt && steps.some(isAdoptedQueue);
-  await confirm(io, 'Apply these changes?', isAsked ? {} : { yes });
+  const isAdopted = differences.some(({ adopted, desired }) => adopted && desired?.type === 'pull');
+  const isChange = differences.length > 0;
+  if (isChange) await confirm(io, 'Apply these changes?', asksToAdopt && isAdopted ? {} : { yes });
   const paint = painter(io, io.stderr);
-  if (skipProbe) io.stderr.write(`${paint('yellow', skippedProbe)}\n`);
-  const needsCredentials = steps.some((step) => 'desired' in step && step.desired.type === 'push');
-  await applyPlan(prepared, needsCredentials ? await account.withCredentials() : account, {
+  if (isChange && skipProbe) io.stderr.write(`${paint('yellow', skippedProbe)}\n`);
+  const isPush = differences.some(({ desired }) => desired?.type === 'push');
+  await applyDesired(options, isPush ? await account.withCredentials() : account, {
     actor: 'register',
     skipProbe: skipProbe === true,
-    onStep: (step) => {
-      const action = actionsOf(step).join(', ');
-      io.stderr.write(`${paint('cyan', '…')} ${action} ${printable(nameOf(step))}\n`);
+    onRequest: ({ name }, { kind }) => {
+      if (kind !== 'record') io.stderr.write(`${paint('cyan', '…')} ${kind} ${printable(name)}\n`);
     },
   });
-  io.stderr.write(`${paint('green', 'Done.')} The account matches the desired state.\n`);
-}
-
-function isAdoptedQueue(step: PlanStep): boolean {
-  const isAdopted = step.kind === 'adopt' || (step.kind === 'edit' && step.adopted);
-  return isAdopted && step.desired.type === 'pull';
+  if (isChange) {
+    io.stderr.write(`${paint('green', 'Done.')} The account matches the desired state.\n`);
+  }
 }
 
 const skippedProbe =
@@ -215,8 +234,8 @@ async function showPlan(
   io: Io,
 ): Promise<void> {
   if (!json) return writeOut(io.stdout, planText(plan, limits, painter(io, io.stdout)));
-  const { steps, unchanged, obsolete, unmanaged } = plan;
-  const changes = steps.map((step) => stepJson(step, publicUrl));
+  const { differences, unchanged, obsolete, unmanaged } = plan;
+  const changes = differences.map((one) => differenceJson(one, publicUrl));
   const shown = { changes, unchanged, unwanted: obsolete, others: unmanaged.length, applied };
   await printJson(io.stdout, shown);
 }
@@ -244,44 +263,9 @@ function describedByFlags(
   };
 }
 
-/** Last registered subscriptions; without any, the managed ones of the account. */
-async function lastRegistered(account: OpenedAccount): Promise<DesiredSubscription[]> {
-  const { administration, client, publicUrl } = account;
-  const registrations = await administration.registrations();
-  if (registrations.length === 0) return desiredFromAccount(await client.list(), publicUrl);
-  return registrations.map(({ name, type, events, filter, status }) => ({
-    name,
-    type,
-    events,
-    filter,
-    status,
-  }));
-}
-
 function nothingDescribed(): AppError {
   return new AppError('usage', 'No subscription is described.', {
     advice: `Add flags, such as --collection S2 --bbox 5,45,11,48 or --filter "…", or create ${subscriptionsFileName}. For all products: --event created.`,
-  });
-}
-
-/** Checks the account limits before any request. */
-function refuseTooMany(
-  desired: readonly DesiredSubscription[],
-  { limits: { runningMax, totalMax } }: CompleteAccountConfig,
-): void {
-  const running = desired.filter(({ status }) => status === 'running').length;
-  const problems: string[] = [];
-  if (running > runningMax) {
-    problems.push(
-      `${running} running subscriptions; the catalogue allows ${runningMax}. Set status: 'paused' for ${running - runningMax} of them.`,
-    );
-  }
-  if (desired.length > totalMax) {
-    problems.push(`${desired.length} subscriptions; the catalogue allows ${totalMax} per account.`);
-  }
-  if (problems.length === 0) return;
-  throw new AppError('configuration', `${subscriptionsFileName} exceeds the account limits.`, {
-    details: problems,
   });
 }
 

@@ -44,9 +44,9 @@ const listCommand = defineCommand('list', {
 
 Fields of --json: sink, target, behind, waiting, failed, dead, oldestWaiting, error, failingSince,
 trouble, delivered, lastDelivery, lag, replays, problems. failed is the number of queued
-notifications whose last attempt failed. trouble has the reason why a sink does not deliver,
-for example "failing since 2026-05-01 14:20 UTC, 3 queued, last error: …". target is null for a sink that is gone. problems has the
-reasons why a sink is faulty.
+notifications whose last attempt failed. trouble has the reason why a sink does not deliver, for
+example "failing since 2026-05-01 14:20 UTC, 3 queued, last error: …". target is null for a sink
+that is gone. problems has the reasons why a sink is faulty.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 

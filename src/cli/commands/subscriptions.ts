@@ -1,8 +1,9 @@
 /** `earshot subscriptions`: lists the subscriptions of the account, and changes managed ones. */
+
+import { sortAccount } from '../../admin/differences.ts';
 import type { ManagedSubscription } from '../../admin/direct-change.ts';
+import { type Lifetime, lifetimeOf } from '../../admin/lifetime.ts';
 import { lastDeliveryOf } from '../../admin/maintain.ts';
-import { sortAccount } from '../../admin/plan.ts';
-import { type Lifetime, lifetimeOf } from '../../admin/review.ts';
 import type { CatalogueSubscription } from '../../admin/subscription-client.ts';
 import type { Gap, HistoryEntry, Registration } from '../../domain/account.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
@@ -110,7 +111,7 @@ Examples:
   });
 
 const discarded =
-  'Notifications in its queue that earshot has not read are discarded. To store them first, remove the subscription with `earshot register --prune`.';
+  'Notifications in its queue that earshot has not read are discarded. To store them first, run `earshot register --subscription NAME --status paused`.';
 
 function description({
   name,

@@ -1,8 +1,8 @@
 /** Account part of the demo: token, plan, endpoint probe, registration, maintenance. */
 
-import { applyPlan, preparePlan } from '../../admin/apply-plan.ts';
+import type { AccountContext } from '../../admin/account-context.ts';
+import { applyDesired, readPlan } from '../../admin/apply.ts';
 import { maintain } from '../../admin/maintain.ts';
-import type { AccountContext } from '../../admin/plan-context.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { Box, FilterTree } from '../../domain/filter-tree.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
@@ -76,15 +76,15 @@ export async function registerDemo(
   const context = contextOf(io, demo);
   const type = demo.isPull ? 'pull' : 'push';
   const planned = desired[form].map((one): DesiredSubscription => ({ ...one, type }));
-  const prepared = await preparePlan({ desired: planned }, context);
   if (form === 'lively') {
     const paint = painter(io, io.stdout);
     io.stdout.write(
       `Logged in at the sandbox's identity provider. Plan of \`earshot register\`:\n\n`,
     );
-    io.stdout.write(`${planText(prepared.plan, context.limits, paint)}\n`);
+    const plan = await readPlan({ desired: planned }, context);
+    io.stdout.write(`${planText(plan, context.limits, paint)}\n`);
   }
-  await applyPlan(prepared, context, { actor: 'register' });
+  await applyDesired({ desired: planned }, context, { actor: 'register' });
   // Starts when all subscriptions run, so that all get the same products.
   demo.sandbox.resume();
   if (form === 'lively') {

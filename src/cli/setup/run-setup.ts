@@ -56,7 +56,7 @@ export async function runSetup(
 ): Promise<void> {
   const isNamed = (await loadSubscriptionsFile(io.workingDir)) !== null;
   const isStated = isChosen(flags) || (flags.event ?? flags.subscription) !== undefined;
-  if (isNamed && isStated) throw describedTwice();
+  if (isNamed && isStated) throw describedTwice(flags.subscription ?? defaultSubscriptionName);
   const isSet = ([name, value]: [string, string | undefined]) =>
     name.startsWith('EARSHOT_') && value !== undefined && value !== '';
   const before = Object.fromEntries(Object.entries(io.env).filter(isSet)) as Record<string, string>;

@@ -1,7 +1,6 @@
 /** Maintenance of the subscriptions as a background job of the receiver. */
 import type { ProbeEndpoint } from '../../admin/endpoint-probe.ts';
-import type { MaintenanceResult } from '../../admin/maintain.ts';
-import { noteText } from '../../admin/review.ts';
+import { type MaintenanceResult, noteText } from '../../admin/maintain.ts';
 import type { CompleteAccountConfig } from '../../config/config.ts';
 import { readCredentialsFile } from '../../config/endpoint-credentials.ts';
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';

@@ -1,6 +1,6 @@
 /** The watchdog of a running receiver. */
 
-import { lifetimeOf } from '../../admin/review.ts';
+import { lifetimeOf } from '../../admin/lifetime.ts';
 import type { ServeConfig, WatchConfig } from '../../config/config.ts';
 import { type AlertChannel, alertChannels } from '../../domain/alerts.ts';
 import type { Job } from '../../domain/job.ts';
@@ -44,7 +44,7 @@ export function serveWatchdog(
       deliveryState,
     },
     probes: watchProbes(config, store),
-    lifetimes: (known) => lifetimeOf({ ...known, listed: undefined }),
+    lifetimes: (known) => lifetimeOf({ ...known, listed: null }),
     ...alertSenders(config, io),
     nowUs: io.nowUs,
     random: io.random,

@@ -2,7 +2,7 @@
 
 import { stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { lifetimeOf } from '../../admin/review.ts';
+import { lifetimeOf } from '../../admin/lifetime.ts';
 import type { Registration } from '../../domain/account.ts';
 import { AppError, errorCodeOf, errorText, isAppError } from '../../domain/app-error.ts';
 import { type CoverageSummary, readSubscriptionCoverage } from '../../domain/coverage.ts';
@@ -197,7 +197,7 @@ async function subscriptionFacts(
     const lastDeliveryAtUs =
       delivered.length === 0 ? null : Math.max(...delivered.map(({ lastAtUs }) => lastAtUs));
     const state = stateOf(registration);
-    const lifetime = lifetimeOf({ registration, listed: undefined, lastDeliveryAtUs, nowUs });
+    const lifetime = lifetimeOf({ registration, listed: null, lastDeliveryAtUs, nowUs });
     return {
       name,
       state,

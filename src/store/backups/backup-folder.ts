@@ -28,18 +28,23 @@ import {
 import { lastPosition } from '../log/queries.ts';
 
 /**
- * Files of the data directory that cannot be recreated: the database; the endpoint credentials, which the catalogue has;
- * the certificate with its key, and the ACME accounts, whose number is limited. The session of the catalogue account
- * expires within an hour.
+ * Files of the data directory, next to the database, that cannot be recreated: the endpoint credentials, which the
+ * catalogue has; the certificate with its key, and the ACME account, whose number is limited. The session of the
+ * catalogue account expires within an hour.
  */
-export const keptFiles =
-  /^(earshot\.db|endpoint-credentials\.json|acme\/[a-z0-9][a-z0-9-]*\.json)$/;
+export const secretPaths = [
+  'endpoint-credentials.json',
+  'acme/state.json',
+  'acme/certificate.json',
+] as const;
 
 export const manifestName = 'manifest.json';
 
 /** Increased with each change of the format; newer formats are refused. */
 export const backupFormat = 1;
 
+const keptPaths: readonly string[] = [databaseFileName, ...secretPaths];
+const keptPath = z.string().refine((path) => keptPaths.includes(path));
 const count = z.int().nonnegative();
 const versionsSchema = z.object({ format: count, schemaVersion: count });
 
@@ -52,7 +57,7 @@ const manifestSchema = versionsSchema.extend({
   notifications: count,
   /** The other files; their paths are relative to the data directory. */
   files: z
-    .array(z.strictObject({ path: z.string().regex(keptFiles), bytes: count, sha256: z.string() }))
+    .array(z.strictObject({ path: keptPath, bytes: count, sha256: z.string() }))
     .refine((files) => new Set(files.map(({ path }) => path)).size === files.length)
     .refine((files) => files.some(({ path }) => path === databaseFileName)),
 });

@@ -1,13 +1,5 @@
 /** Makes a backup: a folder that gets its name when it is complete, checked and on disk. */
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  realpathSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { truncate } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
@@ -33,10 +25,10 @@ import {
   cancelled,
   compactTime,
   diskError,
-  keptFiles,
   manifestName,
   partEnding,
   readBackup,
+  secretPaths,
   sumOf,
 } from './backup-folder.ts';
 import type { BackupOperations } from './backup-thread.ts';
@@ -134,7 +126,8 @@ function createPart(part: string): void {
 async function writeFiles(part: string, madeAt: string, options: BackupOptions): Promise<void> {
   const { place, version, signal } = options;
   const files = [];
-  for (const path of secretFilesIn(place.dataDir)) {
+  const secrets = secretPaths.filter((path) => existsSync(join(place.dataDir, path)));
+  for (const path of secrets) {
     await writeOwnerOnly(join(part, path), readOwnerOnly(join(place.dataDir, path)) ?? '');
     files.push(await sumOf(part, path));
   }
@@ -147,11 +140,4 @@ async function writeFiles(part: string, madeAt: string, options: BackupOptions):
   const { content, sum } = await withThread('backups/backup-thread', place, copy, signal);
   const about = { format: backupFormat, madeAt, version, ...content, files: [...files, sum] };
   await writeOwnerOnly(join(part, manifestName), `${JSON.stringify(about, null, 2)}\n`);
-}
-
-function secretFilesIn(dataDir: string): string[] {
-  const folders = ['', 'acme/'].filter((folder) => existsSync(join(dataDir, folder)));
-  return folders
-    .flatMap((folder) => readdirSync(join(dataDir, folder)).map((name) => `${folder}${name}`))
-    .filter((path) => keptFiles.test(path) && path !== databaseFileName);
 }

@@ -393,4 +393,7 @@ export const migrations: readonly string[] = [
   // Version 13: pull subscriptions, and the latest known state of each queue, as JSON.
   `ALTER TABLE registration ADD COLUMN type TEXT NOT NULL DEFAULT 'push';
    CREATE TABLE pull_queue (subscription TEXT PRIMARY KEY, state TEXT NOT NULL) STRICT, WITHOUT ROWID;`,
+  // Version 14: ids of subscriptions that are being replaced, as JSON, and where a subscription is configured.
+  `ALTER TABLE registration ADD COLUMN earlier_ids TEXT NOT NULL DEFAULT '[]';
+   ALTER TABLE registration ADD COLUMN origin TEXT NOT NULL DEFAULT 'flags';`,
 ];

@@ -42,7 +42,13 @@ async function registerPaused({ administration }: Store, now: number): Promise<v
   await administration.commit({
     save: {
       ...{ name: 'andes', type: 'push', events: ['created'], filter, status: 'running' },
-      ...{ subscriptionId: id, unfinished: false, credentialsDigest: null },
+      ...{
+        subscriptionId: id,
+        unfinished: false,
+        earlierIds: [],
+        origin: 'flags',
+        credentialsDigest: null,
+      },
       ...{ heldBy: 'command', reported: null },
       ...{ activityAtUs: now - 3 * dayUs, notifiedAtUs: now - 3 * dayUs },
       ...{ runningSeenAtUs: now - 3 * dayUs, pausedSeenAtUs: now - 2 * dayUs },

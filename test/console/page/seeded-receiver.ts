@@ -212,6 +212,8 @@ async function register({ administration }: Store, now: number): Promise<void> {
       ...subscription,
       subscriptionId: id,
       unfinished: false,
+      earlierIds: [],
+      origin: 'flags',
       credentialsDigest: null,
       activityAtUs: now - 60_000_000,
       notifiedAtUs: now - 60_000_000,

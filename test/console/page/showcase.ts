@@ -193,7 +193,7 @@ async function register({ administration }: Store): Promise<void> {
     await administration.commit({
       save: {
         ...{ name, type: 'push', events, filter, status: 'running', subscriptionId },
-        ...{ unfinished: false, credentialsDigest: null },
+        ...{ unfinished: false, earlierIds: [], origin: 'flags', credentialsDigest: null },
         ...{ activityAtUs: latest, notifiedAtUs: latest },
         ...{ runningSeenAtUs: showcaseNowUs, pausedSeenAtUs: null, heldBy: null, reported: null },
       },

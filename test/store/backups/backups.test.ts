@@ -17,15 +17,15 @@ import {
   backupsIn,
   checkBackup,
   type FileSum,
-  keptFiles,
   readBackup,
   removeOldBackups,
+  secretPaths,
 } from '../../../src/store/backups/backup-folder.ts';
 import { databaseFileName, schemaVersion } from '../../../src/store/engine/database.ts';
 import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { migrations } from '../../../src/store/engine/migrations.ts';
 import { openStore } from '../../../src/store/store.ts';
-import { acmeFolderName } from '../../../src/tls/acme/state.ts';
+import { acmeKeptFiles } from '../../../src/tls/acme-state.ts';
 import { delivery } from '../../helpers/deliveries.ts';
 import { openLocalStore } from '../local-store.ts';
 import { openFile } from '../sqlite-store.ts';
@@ -64,8 +64,7 @@ describe('a backup', () => {
   });
 
   it('contains the files that the certificate and the credentials name', () => {
-    const names = [credentialsFileName, join(acmeFolderName, 'certificate.json')];
-    expect(names.filter((name) => !keptFiles.test(name))).toEqual([]);
+    expect(secretPaths).toEqual([credentialsFileName, ...acmeKeptFiles]);
   });
 
   it('of a damaged log is refused', async () => {

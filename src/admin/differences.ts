@@ -1,0 +1,369 @@
+/** Compares the desired state with the account: the differences, and the one request that comes next. */
+import type { Registration } from '../domain/account.ts';
+import { AppError } from '../domain/app-error.ts';
+import {
+  type DesiredSubscription,
+  endpointFor,
+  nameInEndpoint,
+  type RequestedStatus,
+  sortedEvents,
+} from '../domain/subscription.ts';
+import type { CatalogueSubscription } from './subscription-client.ts';
+
+/** Properties of a subscription that can be edited. */
+export interface Edit {
+  status?: RequestedStatus;
+  endpoint?: string;
+  credentials?: true;
+}
+
+/**
+ * How a subscription is replaced. `overlap`: the new one runs before the old one is deleted. `switch`: the new one is
+ * created paused, then the old one is paused and the new one resumed. `delete-first`: the account is full.
+ */
+export type ReplacementWay = 'overlap' | 'switch' | 'delete-first';
+
+/** Properties that cannot be edited. */
+export type FixedProperty = 'type' | 'filter' | 'events';
+
+/** The difference between the desired state of one name and the account. */
+export interface Difference {
+  name: string;
+  /** Null if no subscription of the name is to exist. */
+  desired: DesiredSubscription | null;
+  /** The subscription that stays, if there is one, and what is to be edited of it. */
+  current: CatalogueSubscription | null;
+  edit: Edit;
+  /** Subscriptions that are to be deleted, and how the first of them differs. */
+  old: readonly CatalogueSubscription[];
+  differs: readonly FixedProperty[];
+  way: ReplacementWay;
+  /** True if the store does not know the id of `current`. */
+  adopted: boolean;
+  /** True if the store knows an earlier subscription of the name. */
+  isAgain: boolean;
+}
+
+/** Specification, Limits; configurable, as they have changed before (facts, catalogue 1.3). */
+export interface AccountLimits {
+  runningMax: number;
+  totalMax: number;
+}
+
+export interface Plan {
+  /** In the order of execution. */
+  differences: Difference[];
+  /** Names without differences. */
+  unchanged: string[];
+  /** Managed names that are no longer configured; kept unless pruned. */
+  obsolete: string[];
+  unmanaged: readonly CatalogueSubscription[];
+  /** Counts of the account. */
+  counts: { running: number; total: number };
+  /** Limits that the desired state exceeds, one sentence each. */
+  limitErrors: string[];
+}
+
+export interface PlanInput {
+  desired: readonly DesiredSubscription[];
+  listed: readonly CatalogueSubscription[];
+  registrations: readonly Registration[];
+  publicUrl: string | null;
+  movedFrom?: string | undefined;
+  /**
+   * `any`: adopts unmanaged pull subscriptions with the desired events and filter. `interrupted`: only one that was
+   * never read, for a change that was interrupted.
+   */
+  adoptsPull: 'any' | 'interrupted';
+  /** Ids of unmanaged subscriptions from before the change, of which an interrupted creation made none. */
+  notOurs?: ReadonlySet<string> | undefined;
+  /** Names in `earshot.config.ts`, also of subscriptions that are not in `desired`. */
+  namesInFile?: ReadonlySet<string> | undefined;
+  /** Deletes obsolete subscriptions. */
+  prune: boolean;
+  limits: AccountLimits;
+  /** True when the catalogue already has the desired credentials. */
+  hasCredentials: (registration: Registration) => boolean;
+}
+
+/** Compares the desired state with the account. Pure. */
+export function differencesOf(input: PlanInput): Plan {
+  const { desired, listed, registrations, prune, namesInFile } = input;
+  const { managed, unmanaged } = sortAccount(listed, input);
+  const known = new Map(registrations.map((one) => [one.name, one]));
+  const others = [...unmanaged];
+  const found: Difference[] = [];
+  const unchanged: string[] = [];
+  for (const one of desired) {
+    const own = [...(managed.get(one.name) ?? [])];
+    const adopted = adoptable(one, own, others, known.get(one.name), input);
+    if (adopted !== undefined) own.push(...others.splice(others.indexOf(adopted), 1));
+    const difference = differenceOf(one, own, known.get(one.name), input);
+    if (difference === null) unchanged.push(one.name);
+    else found.push(difference);
+  }
+  const names = new Set(desired.map(({ name }) => name));
+  const isConfigured = (name: string) =>
+    names.has(name) || namesInFile?.has(name) || known.get(name)?.origin === 'flags';
+  const obsolete = [...new Set([...managed.keys(), ...known.keys()])].filter(
+    (name) => !isConfigured(name),
+  );
+  for (const name of prune ? obsolete : []) {
+    found.push({ ...nothing, name, desired: null, old: managed.get(name) ?? [] });
+  }
+  const counts = countsOf(listed);
+  const differences = withWays(found, counts, input.limits);
+  const limitErrors = limitErrorsOf(differences, counts, input);
+  return { differences, unchanged, obsolete, unmanaged: others, counts, limitErrors };
+}
+
+const nothing = {
+  current: null,
+  edit: {},
+  old: [],
+  differs: [],
+  way: 'overlap',
+  adopted: false,
+  isAgain: false,
+} as const;
+
+/**
+ * A pull subscription has neither a name nor an endpoint: without its registration, it is recognized by its events and
+ * its filter.
+ */
+function adoptable(
+  desired: DesiredSubscription,
+  own: readonly CatalogueSubscription[],
+  others: readonly CatalogueSubscription[],
+  registration: Registration | undefined,
+  { adoptsPull, notOurs }: PlanInput,
+): CatalogueSubscription | undefined {
+  if (desired.type !== 'pull' || own.some((one) => isMatch(desired, one))) return undefined;
+  const isNew = ({ id, lastNotificationAtUs, submittedAtUs }: CatalogueSubscription) =>
+    notOurs?.has(id) !== true && (lastNotificationAtUs ?? 0) <= (submittedAtUs ?? 0);
+  if (adoptsPull === 'any' && own.length === 0) {
+    return others.find((one) => isMatch(desired, one) && notOurs?.has(one.id) !== true);
+  }
+  if (registration?.unfinished !== true) return undefined;
+  return others.find((one) => isMatch(desired, one) && isNew(one));
+}
+
+function differenceOf(
+  desired: DesiredSubscription,
+  candidates: readonly CatalogueSubscription[],
+  registration: Registration | undefined,
+  { publicUrl, hasCredentials }: PlanInput,
+): Difference | null {
+  const sorted = bestFirst(desired, candidates, registration);
+  const [first] = sorted;
+  const current = first !== undefined && isMatch(desired, first) ? first : null;
+  const old = current === null ? sorted : sorted.slice(1);
+  const differs = old[0] === undefined ? [] : fixedDifferences(desired, old[0]);
+  const isAgain = registration?.subscriptionId != null || registration?.runningSeenAtUs != null;
+  const difference = { ...nothing, name: desired.name, desired, current, old, differs, isAgain };
+  if (current === null) return difference;
+  const isRegistered = registration?.subscriptionId === current.id;
+  const edit: Edit = {};
+  const endpoint = endpointFor(publicUrl, desired);
+  if (endpoint !== null) {
+    if (!isSameEndpoint(current.endpoint, endpoint)) edit.endpoint = endpoint;
+    // The credentials of an unregistered subscription are not known.
+    if (!isRegistered || !hasCredentials(registration)) edit.credentials = true;
+  }
+  if (current.status !== desired.status) edit.status = desired.status;
+  const isRecorded =
+    isRegistered && registration.status === desired.status && isMatch(desired, registration);
+  if (isRecorded && old.length === 0 && Object.keys(edit).length === 0) return null;
+  return { ...difference, edit, adopted: !isRegistered };
+}
+
+/** Sorts by: matches the desired state, registered, running, oldest. */
+function bestFirst(
+  desired: DesiredSubscription,
+  candidates: readonly CatalogueSubscription[],
+  registration: Registration | undefined,
+): CatalogueSubscription[] {
+  const rank = (one: CatalogueSubscription) =>
+    (isMatch(desired, one) ? 0 : 4) +
+    (one.id === registration?.subscriptionId ? 0 : 2) +
+    (one.status === 'running' ? 0 : 1);
+  return candidates.toSorted(
+    (a, b) => rank(a) - rank(b) || (a.submittedAtUs ?? 0) - (b.submittedAtUs ?? 0),
+  );
+}
+
+type Defined = { type: string; events: readonly string[]; filter: string };
+
+const isMatch = (desired: Defined, one: Defined) => fixedDifferences(desired, one).length === 0;
+
+/** Returns the properties that differ and cannot be edited. */
+export function fixedDifferences(desired: Defined, current: Defined): FixedProperty[] {
+  const sameEvents = `${sortedEvents(desired.events)}` === `${sortedEvents(current.events)}`;
+  const sameFilter = desired.filter.trim() === current.filter.trim();
+  return [
+    ...(desired.type === current.type ? [] : (['type'] as const)),
+    ...(sameEvents ? [] : (['events'] as const)),
+    ...(sameFilter ? [] : (['filter'] as const)),
+  ];
+}
+
+/** Compares two endpoints as URLs; both may be null. */
+export function isSameEndpoint(one: string | null, other: string | null): boolean {
+  if (one === null || other === null) return one === other;
+  return URL.parse(one)?.href === URL.parse(other)?.href;
+}
+
+/**
+ * Sorts the subscriptions of an account. Managed are those whose id is registered, or whose endpoint is under the public
+ * URL or under `movedFrom`, an earlier one. Cancelled ones are left out: they no longer exist.
+ */
+export function sortAccount(
+  listed: readonly CatalogueSubscription[],
+  {
+    publicUrl,
+    movedFrom,
+    registrations,
+  }: Pick<PlanInput, 'publicUrl' | 'movedFrom' | 'registrations'>,
+) {
+  const registered = new Map<string | null, string>();
+  for (const { name, subscriptionId, earlierIds } of registrations) {
+    for (const id of [...earlierIds, subscriptionId]) registered.set(id, name);
+  }
+  const managed = new Map<string, CatalogueSubscription[]>();
+  const unmanaged: CatalogueSubscription[] = [];
+  for (const subscription of listed.filter(({ status }) => status !== 'cancelled')) {
+    const { id, endpoint } = subscription;
+    const named = (url: string | null | undefined) =>
+      endpoint === null || url == null ? null : nameInEndpoint(url, endpoint);
+    const name = registered.get(id) ?? named(publicUrl) ?? named(movedFrom);
+    if (name === null) unmanaged.push(subscription);
+    else managed.set(name, [...(managed.get(name) ?? []), subscription]);
+  }
+  return { managed, unmanaged };
+}
+
+/** Returns the numbers of subscriptions that count against the limits. */
+export function countsOf(listed: readonly Pick<CatalogueSubscription, 'status'>[]) {
+  const alive = listed.filter(({ status }) => status !== 'cancelled');
+  return { running: alive.filter(isRunning).length, total: alive.length };
+}
+
+const isRunning = ({ status }: Pick<CatalogueSubscription, 'status'>) => status === 'running';
+
+/** Returns the change of the counts when a difference is gone. */
+function effectOf({ desired, current, old }: Difference): Plan['counts'] {
+  const before = countsOf(current === null ? old : [current, ...old]);
+  const after = { running: desired?.status === 'running' ? 1 : 0, total: desired === null ? 0 : 1 };
+  return { running: after.running - before.running, total: after.total - before.total };
+}
+
+/**
+ * Sorts the differences: what reduces the counts comes first, what increases them last. Chooses the way of each
+ * replacement from the counts at its time.
+ */
+function withWays(
+  found: readonly Difference[],
+  counts: Plan['counts'],
+  { runningMax, totalMax }: AccountLimits,
+): Difference[] {
+  let { running, total } = counts;
+  const sorted = found
+    .map((one) => ({ one, effect: effectOf(one) }))
+    .toSorted((a, b) => a.effect.total - b.effect.total || a.effect.running - b.effect.running);
+  return sorted.map(({ one, effect }) => {
+    const isFull = one.current === null && one.old.length > 0 && total >= totalMax;
+    const starts = one.desired?.status === 'running' && one.current?.status !== 'running';
+    const isBusy = starts && one.old.some(isRunning) && running >= runningMax;
+    running += effect.running;
+    total += effect.total;
+    return { ...one, way: isFull ? 'delete-first' : isBusy ? 'switch' : 'overlap' };
+  });
+}
+
+function limitErrorsOf(
+  differences: readonly Difference[],
+  counts: Plan['counts'],
+  { limits, desired }: PlanInput,
+): string[] {
+  const effects = differences.map(effectOf);
+  const sum = (key: 'running' | 'total') =>
+    effects.reduce((value, effect) => value + effect[key], counts[key]);
+  const errors: string[] = [];
+  if (sum('running') > Math.max(limits.runningMax, counts.running)) {
+    const names = desired.filter(isRunning).map(({ name }) => name);
+    errors.push(
+      `The account permits ${limits.runningMax} running subscriptions. ${counts.running} are running, and ${sum('running')} would be (of this receiver: ${names.join(', ')}).`,
+    );
+  }
+  if (sum('total') > Math.max(limits.totalMax, counts.total)) {
+    errors.push(
+      `The account permits ${limits.totalMax} subscriptions. It has ${counts.total}, and would have ${sum('total')}.`,
+    );
+  }
+  return errors;
+}
+
+/** A request to the catalogue; `record` needs none. */
+export type Request =
+  | { kind: 'create'; desired: DesiredSubscription; status: RequestedStatus; isAgain: boolean }
+  | { kind: 'edit'; current: CatalogueSubscription; edit: Edit }
+  | { kind: 'delete'; current: CatalogueSubscription }
+  | { kind: 'record' };
+
+/**
+ * Returns the next request, of the first difference that the limits permit to continue now. Throws `conflict` if they
+ * permit none.
+ */
+export function nextRequest(
+  { differences, counts }: Plan,
+  limits: AccountLimits,
+): { difference: Difference; request: Request } {
+  for (const difference of differences) {
+    const request = requestFor(difference, counts, limits);
+    if (request !== null) return { difference, request };
+  }
+  throw counts.running < limits.runningMax
+    ? noSpace(counts.total)
+    : noRunningSlot(counts.running, limits);
+}
+
+function requestFor(
+  { desired, current, edit: { status, ...rest }, old, way, isAgain }: Difference,
+  { running, total }: Plan['counts'],
+  { runningMax, totalMax }: AccountLimits,
+): Request | null {
+  const [first] = old;
+  if (desired !== null && current === null && (first === undefined || way !== 'delete-first')) {
+    const state = way === 'switch' ? 'paused' : desired.status;
+    if (total >= totalMax || (state === 'running' && running >= runningMax)) return null;
+    return { kind: 'create', desired, status: state, isAgain: isAgain && old.length === 0 };
+  }
+  if (current !== null) {
+    if (Object.keys(rest).length > 0) return { kind: 'edit', current, edit: rest };
+    if (status === 'running' && running >= runningMax) {
+      const runs = old.find(isRunning);
+      return runs === undefined
+        ? null
+        : { kind: 'edit', current: runs, edit: { status: 'paused' } };
+    }
+    if (status !== undefined) return { kind: 'edit', current, edit: { status } };
+  }
+  return first === undefined ? { kind: 'record' } : { kind: 'delete', current: first };
+}
+
+const noSpace = (total: number) =>
+  new AppError('conflict', `The account has ${total} subscriptions, and permits no more.`, {
+    advice: 'Delete one first: `earshot subscriptions delete <name>`.',
+  });
+
+/** Returns the error `conflict` for the maximum number of running subscriptions. */
+export function noRunningSlot(running: number, { runningMax }: AccountLimits): AppError {
+  return new AppError(
+    'conflict',
+    `${running} subscriptions are running, and the account permits ${runningMax}.`,
+    {
+      advice:
+        'Pause one first: `earshot subscriptions pause <name>`. If the limit of the catalogue has changed, set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX.',
+    },
+  );
+}

@@ -2,16 +2,22 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, lstatSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { createClient, createReceiverContext, credentials } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
-/** Only root can become other users. Otherwise, both hosts have the same user. */
-const isRoot = process.getuid?.() === 0;
 const program = join(import.meta.dirname, '../../scripts/earshot.js');
+
+/** Only root can become other users, who must be able to read the program. Otherwise, both hosts have the same user. */
+const isRoot = process.getuid?.() === 0 && isReadable(program);
+
+function isReadable(path: string): boolean {
+  const folder = dirname(path);
+  return (lstatSync(path).mode & 0o005) >= 4 && (folder === path || isReadable(folder));
+}
 
 /** A host: a folder of a user, in which commands run as that user. */
 function openHost(name: string, uid: number, settings: Record<string, string>) {

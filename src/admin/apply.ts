@@ -176,7 +176,7 @@ interface Run {
   limits: AccountLimits;
   /** By name: the registration before the run. */
   before: Map<string, Registration | undefined>;
-  /** Names of which this run has changed something, or may have. */
+  /** Names of which this run has changed something. */
   changed: Set<string>;
   /** Key of the last confirmed request. */
   last: string;
@@ -275,7 +275,9 @@ async function send(
       history: [entryOf({ name, id: done.id }, done.action, done.what, { ...run.why, atUs })],
     });
   } catch (error) {
-    const isRefused = isAppError(error, 'invalid') || isAppError(error, 'conflict');
+    // After a request without an answer, a conflict may come from what that request has created.
+    const isConflict = run.attempts === 1 && isAppError(error, 'conflict');
+    const isRefused = isConflict || isAppError(error, 'invalid');
     if (isRefused && save !== undefined && !run.changed.has(name)) {
       // Nothing was changed: the earlier desired state stays.
       const before = run.before.get(name);

@@ -178,7 +178,7 @@ export function freshUs({ notBefore, notAfter }: Validity): number {
  * Returns the id of a certificate in renewal information (RFC 9773, 4.1): the key identifier of its issuer and its
  * serial number. Null without a key identifier.
  */
-export function certificateIdOf(chainPem: string): string | null {
+function certificateIdOf(chainPem: string): string | null {
   const { raw, serialNumber } = new X509Certificate(chainPem);
   // The extension: its identifier, and three nested headers of two bytes each.
   const extension = Buffer.from('0603551d23', 'hex');

@@ -17,6 +17,7 @@ import { sessionFileName } from '../../admin/session.ts';
 import { credentialsFileName } from '../../config/endpoint-credentials.ts';
 import { checkSecretFiles } from '../../config/secret-file-checks.ts';
 import type { AcmeConfig } from '../../config/tls.ts';
+import { isAppError } from '../../domain/app-error.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { defaultSubscriptionName, endpointOf } from '../../domain/subscription.ts';
 import { areAllOff, plainSummaryRule } from '../../domain/summaries.ts';
@@ -145,7 +146,10 @@ function acmeSteps(acme: AcmeConfig, { dataDir, serve }: DoctorSettings, io: Io)
   const acquireLock = createAcquireLock(dataDir);
   const checking = async () => {
     // An order has a response to serve.
-    const release = await acquireLock('certificate', { waitMs: 0 }).catch(() => null);
+    const release = await acquireLock('certificate', { waitMs: 0 }).catch((error: unknown) => {
+      if (isAppError(error, 'conflict')) return null;
+      throw error;
+    });
     if (release === null) return [orderRunning];
     return checkChallenge({ ...place, fetch: io.fetch }, io.newId).finally(release);
   };

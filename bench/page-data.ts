@@ -49,8 +49,8 @@ async function addCoverage(dataDir: string, products: number): Promise<void> {
         earlierIds: [],
         origin: 'flags' as const,
         credentialsDigest: null,
-        heldBy: null,
-        reported: null,
+        changedByPerson: false,
+        reported: [],
       },
       ...{ activityAtUs: nowUs, notifiedAtUs: nowUs, runningSeenAtUs: nowUs, pausedSeenAtUs: null },
     };

@@ -120,10 +120,10 @@ async function openQueue(entries: number, { cleanup, progress, folder }: BenchCo
         origin: 'flags',
         subscriptionId: id,
         credentialsDigest: null,
-        heldBy: null,
+        changedByPerson: false,
       },
       ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs },
-      ...{ pausedSeenAtUs: null, reported: null },
+      ...{ pausedSeenAtUs: null, reported: [] },
     },
   });
   await store.close();

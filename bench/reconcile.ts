@@ -296,7 +296,7 @@ async function register(dataFolder: string, sinceMs: number): Promise<void> {
       },
       ...{ subscriptionId: '00000000-0000-4000-8000-000000000000', credentialsDigest: null },
       ...{ activityAtUs: sinceUs, notifiedAtUs: sinceUs, runningSeenAtUs: sinceUs },
-      ...{ pausedSeenAtUs: null, heldBy: null, reported: null },
+      ...{ pausedSeenAtUs: null, changedByPerson: false, reported: [] },
     },
   });
   await store.close();

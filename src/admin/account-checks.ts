@@ -3,11 +3,11 @@ import type { AccessTokens, Account, DeliveryMark, Registration } from '../domai
 import { isAppError } from '../domain/app-error.ts';
 import { shortDateUs } from '../domain/dates.ts';
 import { type Finding, failedFinding } from '../domain/finding.ts';
-import type { PullQueue, QueueState } from '../domain/pull-queue.ts';
+import type { PullQueue } from '../domain/pull-queue.ts';
 import type { DesiredSubscription } from '../domain/subscription.ts';
 import { isDigestOf } from './account-context.ts';
 import { type AccountLimits, countsOf, sortAccount } from './differences.ts';
-import { lastDeliveryOf, type Review, review } from './maintain.ts';
+import { lastDeliveryOf, review } from './maintain.ts';
 import type {
   CatalogueSubscription,
   EndpointCredentials,
@@ -36,42 +36,29 @@ export async function checkToken(options: {
   return [{ check, state: 'pass', message }];
 }
 
-/** Lists the account's subscriptions; `listed` is null when that fails. */
-export async function checkCatalogue(client: Pick<SubscriptionClient, 'list'>): Promise<{
-  findings: Finding[];
-  listed: CatalogueSubscription[] | null;
-}> {
+/** Lists the account's subscriptions, and counts all of them; `listed` is null when that fails. */
+export async function checkCatalogue(
+  client: Pick<SubscriptionClient, 'list'>,
+  { runningMax, totalMax }: AccountLimits,
+): Promise<{ findings: Finding[]; listed: CatalogueSubscription[] | null }> {
   const check = 'catalogue';
   try {
     const listed = await client.list();
-    const count = listed.length === 1 ? '1 subscription' : `${listed.length} subscriptions`;
-    const message = `The catalogue answers. The account has ${count}.`;
-    return { findings: [{ check, state: 'pass', message }], listed };
+    const { running, total } = countsOf(listed);
+    const message = `The catalogue answers. Subscriptions: ${running} of ${runningMax} running, ${total} of ${totalMax} in total.`;
+    const isBeyond = running > runningMax || total > totalMax;
+    const advice = isBeyond
+      ? 'Set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX to the limits of the catalogue.'
+      : 'Delete a subscription that is not needed: while the account is full, a changed filter has a gap.';
+    const finding: Finding =
+      total < totalMax && !isBeyond
+        ? { check, state: 'pass', message }
+        : { check, state: 'warn', message, advice };
+    return { findings: [finding], listed };
   } catch (error) {
     const advice = 'Check EARSHOT_CATALOGUE_URL and the connection of this machine.';
     return { findings: [failedFinding(check, error, advice)], listed: null };
   }
-}
-
-/** Counts all subscriptions of the account, including unmanaged and pull subscriptions. */
-export function checkLimits(
-  listed: readonly CatalogueSubscription[],
-  { runningMax, totalMax }: AccountLimits,
-): Finding[] {
-  const check = 'limits';
-  const { running, total } = countsOf(listed);
-  const message = `Subscriptions: ${running} of ${runningMax} running, ${total} of ${totalMax} in total.`;
-  if (running > runningMax || total > totalMax) {
-    const advice =
-      'The account has more subscriptions than the configured limits. Set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX to the limits of the catalogue.';
-    return [{ check, state: 'warn', message, advice }];
-  }
-  if (total === totalMax) {
-    const advice =
-      'Delete a subscription that is not needed. If you change a filter while the account is full, events are missed for a short time.';
-    return [{ check, state: 'warn', message: `${message} The account is full.`, advice }];
-  }
-  return [{ check, state: 'pass', message }];
 }
 
 export interface SubscriptionsInput {
@@ -108,13 +95,12 @@ export function checkSubscriptions(input: SubscriptionsInput): Finding[] {
 }
 
 function unregistered(name: string, candidates: readonly CatalogueSubscription[]): Finding {
-  const check = checkName(name);
   const exists = candidates.length > 0;
   const message = exists
     ? 'The subscription exists in the catalogue, but possibly not with the endpoint credentials of this receiver.'
     : 'The subscription is in earshot.config.ts, but not registered yet.';
   const advice = `To ${exists ? 'adopt' : 'register'} it: \`earshot register\`.`;
-  return { check, state: exists ? 'fail' : 'warn', message, advice };
+  return { check: checkName(name), state: exists ? 'fail' : 'warn', message, advice };
 }
 
 function registered(
@@ -125,14 +111,16 @@ function registered(
   const { name, credentialsDigest: digest } = registration;
   const check = checkName(name);
   const lastDeliveryAtUs = lastDeliveryOf(name, deliveryMarks, nowUs);
-  const reviewed = review({
+  const { current, action, reason, notes } = review({
     ...{ registration, candidates, lastDeliveryAtUs, nowUs, publicUrl },
     inFile: inFile === null ? undefined : (inFile.find((one) => one.name === name) ?? null),
   });
-  const { current, action, reason, notes } = reviewed;
   const findings: Finding[] = [];
   if (current?.status === registration.status) {
-    findings.push({ check, state: 'pass', message: factsOf(reviewed, lastDeliveryAtUs, nowUs) });
+    const lastUs = Math.max(current.lastNotificationAtUs ?? 0, lastDeliveryAtUs ?? 0);
+    const last = lastUs === 0 ? 'none yet' : `${shortDateUs(lastUs)} UTC`;
+    const message = `The subscription is ${current.status}, as desired. Last notification: ${last}.`;
+    findings.push({ check, state: 'pass', message });
   }
   if (action !== null) {
     const message = `The subscription needs maintenance: ${reason}.`;
@@ -151,80 +139,33 @@ function registered(
   return findings;
 }
 
-/** Returns for example "The subscription is running, as desired; last notification 2026-05-02 10:00 UTC. …". */
-function factsOf(
-  { current, lifetime: { pausesAtUs, cancelsAtUs } }: Review,
-  lastDeliveryAtUs: number | null,
-  nowUs: number,
-): string {
-  const lastUs = Math.max(current?.lastNotificationAtUs ?? 0, lastDeliveryAtUs ?? 0);
-  const last =
-    lastUs === 0 ? 'no notification yet' : `last notification ${shortDateUs(lastUs)} UTC`;
-  const days = (us: number) => `${Math.max(0, Math.ceil((us - nowUs) / dayUs))} days`;
-  const pause = current?.status === 'running' ? `pauses it in ${days(pausesAtUs)} and ` : '';
-  return `The subscription is ${current?.status}, as desired; ${last}. Without new notifications, the catalogue ${pause}deletes it in ${days(cancelsAtUs)}.`;
-}
-
-const dayUs = 86_400_000_000;
-
 function checkName(name: string): string {
   return `subscription ${name}`;
 }
 
-/** Age of the oldest unread entry from which the reader counts as slow. */
-const slowReaderUs = dayUs;
-
-/** Reads the oldest entry of a queue, and removes nothing. `state`: as the reader of the queue last knew it. */
-export async function checkQueue(options: {
-  name: string;
-  id: string;
-  isPaused: boolean;
-  queue: Pick<PullQueue, 'read'>;
-  state: QueueState | undefined;
-  nowUs: number;
-}): Promise<Finding> {
-  const { name, id, isPaused, queue, state, nowUs } = options;
+/** Reads the oldest entry of a queue, and removes nothing. */
+export async function checkQueue(
+  { name, subscriptionId, pausedSeenAtUs }: Registration,
+  queue: Pick<PullQueue, 'read'>,
+): Promise<Finding> {
   const check = `queue ${name}`;
   try {
-    const [oldest] = (await queue.read({ id, entriesMax: 1 })).entries;
-    if (oldest === undefined) {
-      return { check, state: 'pass', message: 'The queue can be read. It has no unread entries.' };
-    }
-    const ageUs = oldest.notificationUs === null ? 0 : nowUs - oldest.notificationUs;
-    const length =
-      state?.length == null ? '' : ` At the last read, it had ${state.length} entries.`;
-    const age = `The oldest unread entry is ${lagText(ageUs)} old.`;
-    const message = `The queue can be read. ${age}${length}`;
-    if (ageUs < slowReaderUs) return { check, state: 'pass', message };
-    const advice =
-      'Start the receiver: `earshot start`. After three days, the catalogue removes the records from the entries.';
-    return { check, state: 'warn', message, advice };
+    await queue.read({ id: subscriptionId ?? '', entriesMax: 1 });
+    return { check, state: 'pass', message: 'The queue can be read.' };
   } catch (error) {
-    if (isPaused && isAppError(error, 'invalid')) {
-      const message = 'The catalogue does not permit reading the queue of a paused subscription.';
-      return { check, state: 'skipped', message };
+    // The catalogue may refuse to read the queue of a paused subscription; a missing one is reported above.
+    const isExpected = pausedSeenAtUs !== null && isAppError(error, 'invalid');
+    if (isExpected || isAppError(error, 'not_found')) {
+      return { check, state: 'skipped', message: error.message };
     }
-    // The subscription check reports it.
-    if (isAppError(error, 'not_found')) return { check, state: 'skipped', message: error.message };
     return failedFinding(check, error, 'Check the account, and `earshot subscriptions list`.');
   }
 }
 
-function lagText(us: number): string {
-  const minutes = Math.max(0, Math.round(us / 60_000_000));
-  if (minutes < 120) return `${minutes} minutes`;
-  const hours = Math.round(minutes / 60);
-  return hours < 48 ? `${hours} hours` : `${Math.floor(hours / 24)} days`;
-}
+/** Differences above these fail a check: beyond the second, certificates and one-time codes are invalid. */
+const clockSeconds = { warn: 30, fail: 300 };
 
-const secondsWarn = 30;
-
-/** Beyond this, certificates and one-time codes fail. */
-const secondsFail = 300;
-
-const timeoutMs = 10_000;
-
-const advice = 'Turn on time synchronization: `timedatectl set-ntp true`.';
+const clockTimeoutMs = 10_000;
 
 /** Compares the clock with the `Date` header of the first URL that answers, with any status. */
 export async function checkClock(options: {
@@ -236,20 +177,16 @@ export async function checkClock(options: {
   for (const url of options.urls) {
     const ahead = await secondsAhead(url, options);
     if (ahead === null) continue;
-    const seconds = Math.abs(ahead);
+    const seconds = Math.round(Math.abs(ahead));
     const { host } = new URL(url);
-    if (seconds <= secondsWarn) {
-      return [
-        {
-          check,
-          state: 'pass',
-          message: `The clock of this machine agrees with the clock of ${host}.`,
-        },
-      ];
+    if (seconds <= clockSeconds.warn) {
+      const message = `The clock of this machine agrees with the clock of ${host}.`;
+      return [{ check, state: 'pass', message }];
     }
     const side = ahead > 0 ? 'ahead of' : 'behind';
-    const message = `The clock of this machine is ${inUnits(seconds)} ${side} the clock of ${host}.`;
-    return [{ check, state: seconds > secondsFail ? 'fail' : 'warn', message, advice }];
+    const message = `The clock of this machine is ${seconds} s ${side} the clock of ${host}.`;
+    const advice = 'Turn on time synchronization: `timedatectl set-ntp true`.';
+    return [{ check, state: seconds > clockSeconds.fail ? 'fail' : 'warn', message, advice }];
   }
   const message = 'Neither the catalogue nor the identity provider returned a time.';
   return [{ check, state: 'skipped', message }];
@@ -262,24 +199,16 @@ async function secondsAhead(
 ): Promise<number | null> {
   const askedUs = nowUs();
   try {
-    const response = await send(url, {
-      method: 'HEAD',
-      redirect: 'manual',
-      // A cache would return the time of an earlier answer.
-      headers: { 'Cache-Control': 'no-store' },
-      signal: AbortSignal.timeout(timeoutMs),
-    });
-    const thereMs = Date.parse(response.headers.get('Date') ?? '');
-    if (Number.isNaN(thereMs)) return null;
-    const agedMs = (Number(response.headers.get('Age')) || 0) * 1000;
+    // A cache would return the time of an earlier answer.
+    const headers = { 'Cache-Control': 'no-store' };
+    const signal = AbortSignal.timeout(clockTimeoutMs);
+    const answer = await send(url, { method: 'HEAD', redirect: 'manual', headers, signal });
+    const thereMs = Date.parse(answer.headers.get('Date') ?? '');
+    const agedMs = (Number(answer.headers.get('Age')) || 0) * 1000;
     // The middle between request and answer.
-    const hereMs = (askedUs + nowUs()) / 2000;
-    return (hereMs - thereMs - agedMs) / 1000;
+    const aheadMs = (askedUs + nowUs()) / 2000 - thereMs - agedMs;
+    return Number.isNaN(aheadMs) ? null : aheadMs / 1000;
   } catch {
     return null;
   }
-}
-
-function inUnits(seconds: number): string {
-  return seconds < 120 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} minutes`;
 }

@@ -31,11 +31,9 @@ export interface ApplyOptions {
   desired: readonly DesiredSubscription[];
   /** Names of `desired` that are configured in the file; undefined if the origins do not change. */
   namesInFile?: ReadonlySet<string>;
-  movedFrom?: string | undefined;
   prune?: boolean;
-  /** By default `any`. Maintenance adopts nothing without a decision of the user. */
-  adoptsPull?: PlanInput['adoptsPull'];
-  notOurs?: PlanInput['notOurs'];
+  /** By default true. Maintenance adopts nothing without a decision of the user. */
+  adoptsPull?: boolean;
   hasCredentials?: PlanInput['hasCredentials'];
 }
 
@@ -64,9 +62,7 @@ const planOf = (options: ApplyOptions, account: Account, context: AccountContext
     ...account,
     desired: options.desired,
     publicUrl: context.publicUrl,
-    movedFrom: options.movedFrom,
-    adoptsPull: options.adoptsPull ?? 'any',
-    notOurs: options.notOurs,
+    adoptsPull: options.adoptsPull ?? true,
     namesInFile: options.namesInFile,
     prune: options.prune === true,
     limits: context.limits,
@@ -143,7 +139,9 @@ async function applyNext(run: Run): Promise<boolean> {
     await send(difference, request, account, run);
     run.last = key;
   } catch (error) {
-    const isOpen = request.kind === 'create' && isAppError(error, 'unavailable');
+    // What a pull creation without an answer has made is found by adoption only.
+    const isFound = difference.desired?.type === 'push' || run.options.adoptsPull !== false;
+    const isOpen = request.kind === 'create' && isFound && isAppError(error, 'unavailable');
     if (!isOpen || run.attempts === attemptsMax) throw error;
     run.attempts += 1;
     // A request without an answer may still be in progress.
@@ -195,7 +193,6 @@ function newRun(
   return {
     options: {
       ...options,
-      notOurs: new Set(first.unmanaged.map(({ id }) => id)),
       hasCredentials: knowsCredentials(context),
     },
     ...{ context, why, digest: digestCredentials(context.credentials, context.newSecret()) },
@@ -231,10 +228,10 @@ async function settle(
 ): Promise<void> {
   for (const one of registrations.filter(({ name }) => names.includes(name))) {
     const origin = originOf(one, options);
-    const isPausedByUser = one.heldBy !== null && why.actor === 'register';
-    if (!one.unfinished && one.origin === origin && !isPausedByUser) continue;
-    const heldBy = isPausedByUser ? null : one.heldBy;
-    const save = { ...one, unfinished: false, origin, earlierIds: [], heldBy };
+    const changedByPerson = one.changedByPerson && why.actor !== 'register';
+    const isSettled = !one.unfinished && one.origin === origin;
+    if (isSettled && one.changedByPerson === changedByPerson) continue;
+    const save = { ...one, unfinished: false, origin, earlierIds: [], changedByPerson };
     const definedAtUs = createdAtUs.get(one.name) ?? context.nowUs();
     await context.administration.commit({ save, definedAtUs });
   }
@@ -303,7 +300,7 @@ function registrationFor(
   if (known?.subscriptionId) earlier.push(known.subscriptionId);
   return {
     ...{ credentialsDigest: null, runningSeenAtUs: null, pausedSeenAtUs: null },
-    ...{ activityAtUs: atUs, notifiedAtUs: atUs, heldBy: null, reported: null },
+    ...{ activityAtUs: atUs, notifiedAtUs: atUs, changedByPerson: false, reported: [] },
     ...known,
     ...desired,
     unfinished: true,
@@ -311,8 +308,8 @@ function registrationFor(
     origin: originOf({ name: desired.name, origin }, options),
     subscriptionId: current?.id ?? known?.subscriptionId ?? null,
     ...(adopted ? { credentialsDigest: null } : {}),
-    // A new desired state overrides an earlier hold, and problems may be reported again.
-    ...(why.actor === 'maintain' ? {} : { heldBy: null, reported: null }),
+    // A new desired state replaces the change of a person, and problems may be reported again.
+    ...(why.actor === 'maintain' ? {} : { changedByPerson: false, reported: [] }),
   };
 }
 

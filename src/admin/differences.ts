@@ -40,8 +40,6 @@ export interface Difference {
   way: ReplacementWay;
   /** True if the store does not know the id of `current`. */
   adopted: boolean;
-  /** True if the store knows an earlier subscription of the name. */
-  isAgain: boolean;
 }
 
 /** Specification, Limits; configurable, as they have changed before (facts, catalogue 1.3). */
@@ -69,14 +67,8 @@ export interface PlanInput {
   listed: readonly CatalogueSubscription[];
   registrations: readonly Registration[];
   publicUrl: string | null;
-  movedFrom?: string | undefined;
-  /**
-   * `any`: adopts unmanaged pull subscriptions with the desired events and filter. `interrupted`: only one that was
-   * never read, for a change that was interrupted.
-   */
-  adoptsPull: 'any' | 'interrupted';
-  /** Ids of unmanaged subscriptions from before the change, of which an interrupted creation made none. */
-  notOurs?: ReadonlySet<string> | undefined;
+  /** Adopts unmanaged pull subscriptions with the desired events and filter. */
+  adoptsPull: boolean;
   /** Names in `earshot.config.ts`, also of subscriptions that are not in `desired`. */
   namesInFile?: ReadonlySet<string> | undefined;
   /** Deletes obsolete subscriptions. */
@@ -96,7 +88,7 @@ export function differencesOf(input: PlanInput): Plan {
   const unchanged: string[] = [];
   for (const one of desired) {
     const own = [...(managed.get(one.name) ?? [])];
-    const adopted = adoptable(one, own, others, known.get(one.name), input);
+    const adopted = input.adoptsPull ? adoptable(one, own, others) : undefined;
     if (adopted !== undefined) own.push(...others.splice(others.indexOf(adopted), 1));
     const difference = differenceOf(one, own, known.get(one.name), input);
     if (difference === null) unchanged.push(one.name);
@@ -124,7 +116,6 @@ const nothing = {
   differs: [],
   way: 'overlap',
   adopted: false,
-  isAgain: false,
 } as const;
 
 /**
@@ -135,17 +126,9 @@ function adoptable(
   desired: DesiredSubscription,
   own: readonly CatalogueSubscription[],
   others: readonly CatalogueSubscription[],
-  registration: Registration | undefined,
-  { adoptsPull, notOurs }: PlanInput,
 ): CatalogueSubscription | undefined {
   if (desired.type !== 'pull' || own.some((one) => isMatch(desired, one))) return undefined;
-  const isNew = ({ id, lastNotificationAtUs, submittedAtUs }: CatalogueSubscription) =>
-    notOurs?.has(id) !== true && (lastNotificationAtUs ?? 0) <= (submittedAtUs ?? 0);
-  if (adoptsPull === 'any' && own.length === 0) {
-    return others.find((one) => isMatch(desired, one) && notOurs?.has(one.id) !== true);
-  }
-  if (registration?.unfinished !== true) return undefined;
-  return others.find((one) => isMatch(desired, one) && isNew(one));
+  return others.find((one) => isMatch(desired, one));
 }
 
 function differenceOf(
@@ -159,8 +142,7 @@ function differenceOf(
   const current = first !== undefined && isMatch(desired, first) ? first : null;
   const old = current === null ? sorted : sorted.slice(1);
   const differs = old[0] === undefined ? [] : fixedDifferences(desired, old[0]);
-  const isAgain = registration?.subscriptionId != null || registration?.runningSeenAtUs != null;
-  const difference = { ...nothing, name: desired.name, desired, current, old, differs, isAgain };
+  const difference = { ...nothing, name: desired.name, desired, current, old, differs };
   if (current === null) return difference;
   const isRegistered = registration?.subscriptionId === current.id;
   const edit: Edit = {};
@@ -215,15 +197,11 @@ export function isSameEndpoint(one: string | null, other: string | null): boolea
 
 /**
  * Sorts the subscriptions of an account. Managed are those whose id is registered, or whose endpoint is under the public
- * URL or under `movedFrom`, an earlier one. Cancelled ones are left out: they no longer exist.
+ * URL. Cancelled ones are left out: they no longer exist.
  */
 export function sortAccount(
   listed: readonly CatalogueSubscription[],
-  {
-    publicUrl,
-    movedFrom,
-    registrations,
-  }: Pick<PlanInput, 'publicUrl' | 'movedFrom' | 'registrations'>,
+  { publicUrl, registrations }: Pick<PlanInput, 'publicUrl' | 'registrations'>,
 ) {
   const registered = new Map<string | null, string>();
   for (const { name, subscriptionId, earlierIds } of registrations) {
@@ -233,9 +211,9 @@ export function sortAccount(
   const unmanaged: CatalogueSubscription[] = [];
   for (const subscription of listed.filter(({ status }) => status !== 'cancelled')) {
     const { id, endpoint } = subscription;
-    const named = (url: string | null | undefined) =>
-      endpoint === null || url == null ? null : nameInEndpoint(url, endpoint);
-    const name = registered.get(id) ?? named(publicUrl) ?? named(movedFrom);
+    const named =
+      endpoint === null || publicUrl === null ? null : nameInEndpoint(publicUrl, endpoint);
+    const name = registered.get(id) ?? named;
     if (name === null) unmanaged.push(subscription);
     else managed.set(name, [...(managed.get(name) ?? []), subscription]);
   }
@@ -305,7 +283,7 @@ function limitErrorsOf(
 
 /** A request to the catalogue; `record` needs none. */
 export type Request =
-  | { kind: 'create'; desired: DesiredSubscription; status: RequestedStatus; isAgain: boolean }
+  | { kind: 'create'; desired: DesiredSubscription; status: RequestedStatus }
   | { kind: 'edit'; current: CatalogueSubscription; edit: Edit }
   | { kind: 'delete'; current: CatalogueSubscription }
   | { kind: 'record' };
@@ -328,7 +306,7 @@ export function nextRequest(
 }
 
 function requestFor(
-  { desired, current, edit: { status, ...rest }, old, way, isAgain }: Difference,
+  { desired, current, edit: { status, ...rest }, old, way }: Difference,
   { running, total }: Plan['counts'],
   { runningMax, totalMax }: AccountLimits,
 ): Request | null {
@@ -336,7 +314,7 @@ function requestFor(
   if (desired !== null && current === null && (first === undefined || way !== 'delete-first')) {
     const state = way === 'switch' ? 'paused' : desired.status;
     if (total >= totalMax || (state === 'running' && running >= runningMax)) return null;
-    return { kind: 'create', desired, status: state, isAgain: isAgain && old.length === 0 };
+    return { kind: 'create', desired, status: state };
   }
   if (current !== null) {
     if (Object.keys(rest).length > 0) return { kind: 'edit', current, edit: rest };

@@ -1,23 +1,23 @@
-/** Commands of a user on one managed subscription: pause, resume, cancel, delete. */
-import type { Registration } from '../domain/account.ts';
+/** Changes of one managed subscription: its status, by a command or by maintenance, and its deletion by a command. */
+import type { HistoryActor } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
+import type { RequestedStatus } from '../domain/subscription.ts';
 import { type AccountContext, entryOf, listAccount, observed } from './account-context.ts';
-import { sortAccount } from './differences.ts';
-import { resume } from './maintain.ts';
+import { countsOf, noRunningSlot, sortAccount } from './differences.ts';
+import { drain } from './requests.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
 
-type Context = Pick<AccountContext, 'client' | 'administration' | 'publicUrl' | 'nowUs' | 'limits'>;
+type Context = Pick<
+  AccountContext,
+  'client' | 'administration' | 'publicUrl' | 'nowUs' | 'limits' | 'queues'
+>;
 
 /** A managed subscription found in the account. */
 export interface ManagedSubscription {
   name: string;
   current: CatalogueSubscription;
-  /** Undefined for one with our endpoint that was never registered. */
-  registration: Registration | undefined;
-  /** The managed subscriptions of the name. */
-  candidates: readonly CatalogueSubscription[];
-  /** Time before which the account was listed. */
-  askedAtUs: number;
+  /** True if the account has no other managed subscription of the name. */
+  isOnly: boolean;
 }
 
 /**
@@ -29,113 +29,97 @@ export async function findManaged(
   context: Context,
 ): Promise<ManagedSubscription> {
   const { administration, publicUrl } = context;
-  const { listed, askedAtUs } = await listAccount(context);
+  const { listed } = await listAccount(context);
   const registrations = await administration.registrations();
   const { managed, unmanaged } = sortAccount(listed, { publicUrl, registrations });
-  const searched = nameOrId.toLowerCase();
-  const isSearched = ({ id }: CatalogueSubscription) => id.toLowerCase() === searched;
-  const found = [...managed].flatMap(([name, candidates]) =>
-    candidates
-      .filter((one) => name === searched || isSearched(one))
-      .map((current) => ({ name, candidates, current })),
+  const key = nameOrId.toLowerCase();
+  const isSearched = ({ id }: CatalogueSubscription) => id.toLowerCase() === key;
+  const found = [...managed].flatMap(([name, all]) =>
+    all
+      .filter((one) => name === key || isSearched(one))
+      .map((current) => ({ name, current, isOnly: all.length === 1 })),
   );
-  const [first, second] = found;
-  if (first === undefined && unmanaged.some(isSearched)) {
-    throw new AppError('conflict', `${nameOrId} is unmanaged: earshot has not registered it.`, {
-      advice:
-        'earshot never changes unmanaged subscriptions. Change it on the website of the catalogue.',
+  const [first] = found;
+  if (first !== undefined && found.length === 1) return first;
+  if (first !== undefined) {
+    const ids = found.map(({ current }) => current.id).join(', ');
+    throw new AppError('conflict', `Several subscriptions have the name ${nameOrId}: ${ids}.`, {
+      advice: 'Use the id, or run `earshot register`, which keeps one of them.',
     });
   }
-  if (first === undefined) {
-    const names = [...managed.keys()].join(', ') || 'none';
-    throw new AppError(
-      'not_found',
-      `The account has no subscription ${nameOrId}. Managed: ${names}.`,
-      {
-        advice: 'To list all: `earshot subscriptions list`.',
-      },
-    );
+  if (unmanaged.some(isSearched)) {
+    throw new AppError('conflict', `${nameOrId} is unmanaged: earshot never changes it.`, {
+      advice: 'Change it on the website of the catalogue.',
+    });
   }
-  if (second !== undefined) {
-    const ids = found.map(({ current }) => current.id).join(', ');
-    throw new AppError(
-      'conflict',
-      `${found.length} subscriptions have the name ${nameOrId}: ${ids}.`,
-      {
-        advice:
-          'Use the subscription id, or run `earshot register`, which keeps one of these subscriptions.',
-      },
-    );
-  }
-  const registration = registrations.find(({ name }) => name === first.name);
-  return { ...first, registration, askedAtUs };
+  const names = [...managed.keys()].join(', ') || 'none';
+  const message = `The account has no subscription ${nameOrId}. Managed: ${names}.`;
+  throw new AppError('not_found', message, {
+    advice: 'To list all: `earshot subscriptions list`.',
+  });
 }
 
-/** Records what was found: a gap starts when it was last seen running. */
-async function recordSeen(
-  { registration, candidates, askedAtUs }: ManagedSubscription,
+/**
+ * Changes the status of a subscription, and its desired status too, so that maintenance keeps it. Rejects with `conflict`
+ * if the maximum of subscriptions is running.
+ */
+export async function setStatus(
+  { name, current }: Pick<ManagedSubscription, 'name' | 'current'>,
+  status: RequestedStatus,
+  by: { actor: HistoryActor; reason: string },
   context: Context,
 ): Promise<void> {
-  if (registration === undefined) return;
-  await context.administration.commit(observed(registration, candidates, askedAtUs, context));
-}
-
-/** Pauses it, so that maintenance does not resume it. Its gap starts before the request. */
-export async function pauseByCommand(
-  subscription: ManagedSubscription,
-  context: Context,
-): Promise<void> {
-  const { name, current } = subscription;
-  const { client, administration, nowUs } = context;
-  await recordSeen(subscription, context);
-  // If the catalogue has already paused it, only the hold is new.
-  if (current.status !== 'paused') await client.edit(current.id, { status: 'paused' });
-  const history = [entryOf({ name, id: current.id }, 'paused', 'by command', by(context))];
-  const seen = (await administration.registrations()).find((one) => one.name === name);
+  const { client, administration, publicUrl, limits, nowUs } = context;
+  const { listed, askedAtUs } = await listAccount(context);
+  const registrations = await administration.registrations();
+  const { running } = countsOf(listed);
+  const starts = status === 'running' && current.status !== 'running';
+  if (starts && running >= limits.runningMax) throw noRunningSlot(running, limits);
+  const known = registrations.find((one) => one.name === name);
+  const { managed } = sortAccount(listed, { publicUrl, registrations });
+  const seen = known && observed(known, managed.get(name) ?? [], askedAtUs, context);
+  // A gap before this change is recorded even if the program is interrupted after the request.
+  if (seen !== undefined) await administration.commit(seen);
+  if (status === 'paused') await drain(name, current, context);
+  const beganAtUs = nowUs();
+  if (current.status !== status) await client.edit(current.id, { status });
+  const action = status === 'running' ? 'resumed' : 'paused';
+  const history = [
+    entryOf({ name, id: current.id }, action, `now ${status}`, { ...by, atUs: nowUs() }),
+  ];
   if (seen === undefined) return administration.commit({ history });
-  const paused = { ...seen, heldBy: 'command', pausedSeenAtUs: nowUs() } as const;
-  const stopped = [{ ...current, status: 'paused' }];
-  await administration.commit({ ...observed(paused, stopped, nowUs(), context), history });
+  const activityAtUs = starts ? beganAtUs : seen.save.activityAtUs;
+  const save = { ...seen.save, status, activityAtUs, changedByPerson: false, reported: [] };
+  const change = observed(save, [{ ...current, status }], beganAtUs, context);
+  await administration.commit({ ...change, history });
 }
 
-/** Resumes it, and maintenance too. Rejects with `conflict` when the maximum of subscriptions is running. */
-export async function resumeByCommand(
-  subscription: ManagedSubscription,
-  context: Context,
-): Promise<void> {
-  const { name, current } = subscription;
-  await recordSeen(subscription, context);
-  await resume(name, current, { actor: 'subscriptions', reason: 'by command' }, context);
-}
-
-/** Removes the registration of a deleted subscription. False without one. */
+/** Removes the registration of a subscription that no longer exists. False without one. */
 export async function removeStaleRegistration(name: string, context: Context): Promise<boolean> {
   const { administration, nowUs } = context;
   const known = await administration.registrations();
   if (!known.some((one) => one.name === name)) return false;
+  const by = { actor: 'subscriptions', atUs: nowUs() } as const;
   await administration.commit({
     removeRegistration: name,
-    history: [entryOf({ name, id: null }, 'forgotten', 'no longer in the account', by(context))],
+    history: [entryOf({ name, id: null }, 'forgotten', 'no longer in the account', by)],
     closeGaps: { subscription: name, toUs: nowUs() },
   });
   return true;
 }
 
-/** Cancels or deletes it permanently, and removes the registration with the last one of the name. */
-export async function removeByCommand(
-  { name, current: { id }, candidates }: ManagedSubscription,
-  how: 'cancel' | 'delete',
+/** Deletes a subscription, after the rest of its queue is stored, and the registration with the last one of the name. */
+export async function deleteByCommand(
+  { name, current, isOnly }: ManagedSubscription,
   context: Context,
 ): Promise<void> {
   const { client, administration, nowUs } = context;
-  await client[how](id);
-  const isLast = candidates.length === 1;
+  await drain(name, current, context);
+  await client.delete(current.id);
   const closeGaps = { subscription: name, toUs: nowUs() };
-  const action = how === 'cancel' ? 'cancelled' : 'deleted';
+  const by = { actor: 'subscriptions', atUs: nowUs() } as const;
   await administration.commit({
-    ...(isLast ? { removeRegistration: name, closeGaps } : {}),
-    history: [entryOf({ name, id }, action, 'by command', by(context))],
+    ...(isOnly ? { removeRegistration: name, closeGaps } : {}),
+    history: [entryOf({ name, id: current.id }, 'deleted', 'by command', by)],
   });
 }
-
-const by = ({ nowUs }: Context) => ({ actor: 'subscriptions', atUs: nowUs() }) as const;

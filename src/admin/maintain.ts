@@ -2,21 +2,10 @@
 import type { AdministrationChange, DeliveryMark, Registration } from '../domain/account.ts';
 import { AppError, errorText, withAdvice } from '../domain/app-error.ts';
 import { type DesiredSubscription, endpointOf } from '../domain/subscription.ts';
-import {
-  type AccountContext,
-  entryOf,
-  listAccount,
-  nowRunning,
-  observed,
-} from './account-context.ts';
+import { type AccountContext, entryOf, listAccount, observed } from './account-context.ts';
 import { applyDesired } from './apply.ts';
-import {
-  countsOf,
-  fixedDifferences,
-  isSameEndpoint,
-  noRunningSlot,
-  sortAccount,
-} from './differences.ts';
+import { fixedDifferences, isSameEndpoint, sortAccount } from './differences.ts';
+import { setStatus } from './direct-change.ts';
 import { type Lifetime, lifetimeOf } from './lifetime.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
 
@@ -53,77 +42,46 @@ export interface Review {
   /** Reason of the action, for the history. */
   reason: string;
   notes: Note[];
-  heldBy: Registration['heldBy'];
+  changedByPerson: boolean;
 }
-
-const dayUs = 86_400_000_000;
-
-/** Time of the warning before the catalogue pauses or deletes a subscription. */
-const pauseWarningUs = 14 * dayUs;
-const cancellationWarningUs = 30 * dayUs;
 
 /** Compares one registered subscription with the account. Pure. */
 export function review(input: ReviewInput): Review {
   const { registration, candidates, lastDeliveryAtUs, inFile, nowUs } = input;
-  const { subscriptionId, unfinished, heldBy, status } = registration;
+  const { subscriptionId, unfinished, changedByPerson, status, pausedSeenAtUs } = registration;
   const current =
     candidates.find(({ id }) => id === subscriptionId) ??
     candidates.find((one) => one.status === 'running') ??
     candidates[0] ??
     null;
   const lifetime = lifetimeOf({ listed: current, registration, lastDeliveryAtUs, nowUs });
-  const found = { current, lifetime, action: null, reason: '', heldBy };
-  const isSkipped = inFile === null && registration.origin === 'file';
   const notes = [...driftNotes(input, current), ...fileNotes(input)];
-  const isPaused = inFile?.status === 'paused' && status === 'running';
-  if (isSkipped || (isPaused && current?.status !== 'running')) return { ...found, notes };
-  if (heldBy === 'command' && current?.status !== 'running') {
-    const message = 'The subscription was paused by `earshot subscriptions pause`.';
-    const advice = `To resume it: \`earshot subscriptions resume ${registration.name}\`.`;
-    return { ...found, notes: [{ code: 'paused-by-command', message, advice }, ...notes] };
+  const found = { current, lifetime, action: null, reason: '', notes, changedByPerson };
+  const isRemoved = inFile === null && registration.origin === 'file';
+  const isToBePaused = inFile?.status === 'paused' && status === 'running';
+  if (isRemoved || (isToBePaused && current?.status !== 'running')) return found;
+  if (unfinished && registration.type === 'pull') {
+    const message = 'A change of the subscription was interrupted.';
+    const advice = 'To complete it: `earshot register`.';
+    return {
+      ...found,
+      notes: [{ code: 'unfinished', message, advice, isFailure: true }, ...notes],
+    };
   }
-  if (unfinished) return { ...found, action: 'finish', reason: 'a change was interrupted', notes };
-  if (current === null) {
-    return { ...found, action: 'recreate', reason: 'it no longer exists', notes };
-  }
-  const ahead = [...lifetimeNotes(current, lifetime, nowUs), ...notes];
-  if (current.status === status) {
-    return { ...found, heldBy: status === 'running' ? null : heldBy, notes: ahead };
-  }
+  if (unfinished) return { ...found, action: 'finish', reason: 'a change was interrupted' };
+  if (current === null) return { ...found, action: 'recreate', reason: 'it no longer exists' };
+  if (current.status === status) return { ...found, changedByPerson: false };
   // Paused earlier than the catalogue would have done it: by a person.
-  const pausedAtUs = registration.pausedSeenAtUs ?? nowUs;
-  if (current.status === 'paused' && heldBy === null && pausedAtUs >= lifetime.pausesAtUs) {
+  const isDue = (pausedSeenAtUs ?? nowUs) >= lifetime.pausesAtUs;
+  if (current.status === 'paused' && !changedByPerson && isDue) {
     const reason = 'the catalogue pauses a subscription after 60 days without activity';
-    return { ...found, action: 'resume', reason, notes: ahead };
+    return { ...found, action: 'resume', reason };
   }
   const code = `status-${current.status}`;
   const message = `The subscription is ${current.status} in the catalogue, changed by a person; the desired status is ${status}.`;
   const advice = 'Automatic maintenance does not change it. To change it: `earshot register`.';
-  return { ...found, heldBy: 'person', notes: [{ code, message, advice }, ...ahead] };
+  return { ...found, changedByPerson: true, notes: [{ code, message, advice }, ...notes] };
 }
-
-function lifetimeNotes(
-  { status }: CatalogueSubscription,
-  { lastActivityAtUs, pausesAtUs, lastNotificationAtUs, cancelsAtUs }: Lifetime,
-  nowUs: number,
-): Note[] {
-  const advice = 'Check that the filter still matches products.';
-  const notes: Note[] = [];
-  if (status === 'running' && pausesAtUs - nowUs <= pauseWarningUs) {
-    const message = `No activity since ${dateOf(lastActivityAtUs)}: the catalogue will pause the subscription ${when(pausesAtUs - nowUs)}, and maintenance will resume it.`;
-    notes.push({ code: 'pause-ahead', message, advice });
-  }
-  if (cancelsAtUs - nowUs <= cancellationWarningUs) {
-    const message = `No notification since ${dateOf(lastNotificationAtUs)}: the catalogue will delete the subscription ${when(cancelsAtUs - nowUs)}.`;
-    notes.push({ code: 'deletion-ahead', message, advice });
-  }
-  return notes;
-}
-
-const dateOf = (us: number) => new Date(us / 1000).toISOString().slice(0, 10);
-
-const when = (leftUs: number) =>
-  leftUs <= 0 ? 'at any time' : `in ${Math.ceil(leftUs / dayUs)} days`;
 
 /** Changes made elsewhere: reported, never undone. */
 function driftNotes(
@@ -162,8 +120,8 @@ function fileNotes({ registration, inFile }: ReviewInput): Note[] {
   }
   const isSame = fixedDifferences(inFile, registration).length === 0;
   if (isSame && inFile.status === registration.status) return [];
-  const message = 'The entry of the subscription in earshot.config.ts has changed.';
-  return [{ code: 'file-changed', message, advice: 'To apply the change: `earshot register`.' }];
+  const message = 'The registration differs from earshot.config.ts.';
+  return [{ code: 'file-changed', message, advice: 'To apply the file: `earshot register`.' }];
 }
 
 /** Result of a round for one subscription. */
@@ -225,19 +183,18 @@ export async function maintain(
 async function record(
   before: Registration,
   seen: AdministrationChange & { save: Registration },
-  { lifetime, heldBy, notes }: Review,
+  { lifetime, changedByPerson, notes }: Review,
   { administration, nowUs }: AccountContext,
 ): Promise<number> {
-  const known = before.reported?.split(' ') ?? [];
-  const added = notes.filter(({ code }) => !known.includes(code));
+  const added = notes.filter(({ code }) => !before.reported.includes(code));
   const by = { actor: 'maintain', atUs: nowUs() } as const;
   const subject = { name: before.name, id: before.subscriptionId };
   const save = {
     ...seen.save,
     activityAtUs: lifetime.lastActivityAtUs,
     notifiedAtUs: lifetime.lastNotificationAtUs,
-    heldBy,
-    reported: notes.map(({ code }) => code).join(' ') || null,
+    changedByPerson,
+    reported: notes.map(({ code }) => code),
   };
   const history = added.map((note) => entryOf(subject, 'noted', noteText(note), by));
   await administration.commit({ ...seen, save, history });
@@ -256,46 +213,16 @@ async function act(
   try {
     if (action === 'resume' && current !== null) {
       // Only the status: other differences are changes of a person.
-      await resume(name, current, why, context);
+      await setStatus({ name, current }, 'running', why, context);
     } else {
       const desired = [{ name, type, events, filter, status }];
-      await applyDesired({ desired, adoptsPull: 'interrupted' }, context, { ...why, skipProbe });
+      await applyDesired({ desired, adoptsPull: false }, context, { ...why, skipProbe });
     }
     return null;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return [errorText(error), ...error.details].join(' ');
   }
-}
-
-/** Resumes a managed subscription. Rejects with `conflict` if the maximum of subscriptions is running. */
-export async function resume(
-  name: string,
-  { id, status }: CatalogueSubscription,
-  by: Pick<Parameters<typeof entryOf>[3], 'actor' | 'reason'>,
-  {
-    client,
-    administration,
-    limits,
-    nowUs,
-  }: Pick<AccountContext, 'client' | 'administration' | 'limits' | 'nowUs'>,
-): Promise<void> {
-  const { running } = countsOf(await client.list());
-  if (status !== 'running' && running >= limits.runningMax) throw noRunningSlot(running, limits);
-  const beganAtUs = nowUs();
-  await client.edit(id, { status: 'running' });
-  const registration = (await administration.registrations()).find((one) => one.name === name);
-  const fields = {
-    ...nowRunning(beganAtUs),
-    status: 'running',
-    heldBy: null,
-    reported: null,
-  } as const;
-  await administration.commit({
-    ...(registration === undefined ? {} : { save: { ...registration, ...fields } }),
-    closeGaps: { subscription: name, toUs: nowUs() },
-    history: [entryOf({ name, id }, 'resumed', 'now running', { ...by, atUs: nowUs() })],
-  });
 }
 
 /**

@@ -41,7 +41,7 @@ export async function sendRequest(
 }
 
 async function create(
-  { desired, status, isAgain }: Extract<Request, { kind: 'create' }>,
+  { desired, status }: Extract<Request, { kind: 'create' }>,
   { old, differs }: Difference,
   { context, digest }: Sender,
 ): Promise<Done> {
@@ -63,7 +63,7 @@ async function create(
   };
   const replaces = `replaces ${old.map(({ id }) => id).join(', ')}: changed ${differs.join(' and ')}`;
   const what = old.length > 0 ? replaces : `status ${status}`;
-  return { fields, id: fresh.id, action: isAgain ? 'recreated' : 'created', what, atUs };
+  return { fields, id: fresh.id, action: 'created', what, atUs };
 }
 
 async function edit(
@@ -123,7 +123,7 @@ async function remove(
  * Stores and acknowledges what is left in the queue of a pull subscription, before it is deleted or paused. The
  * catalogue may refuse to read the queue of a paused one: the gap of its pause is recorded.
  */
-async function drain(
+export async function drain(
   name: string,
   { id, type, status }: CatalogueSubscription,
   { queues }: Pick<AccountContext, 'queues'>,

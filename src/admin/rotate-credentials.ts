@@ -36,101 +36,71 @@ const pollIntervalMs = 500;
 const reloadPollsMax = 40;
 
 /**
- * Runs a rotation, or resumes an interrupted one, which left two pairs in the file. Rejects with
- * `unavailable` when the receiver or the catalogue does not apply the change. Both pairs then stay
- * accepted, and no delivery is refused.
+ * Runs a rotation, or resumes an interrupted one, which left two pairs in the file. Rejects with `unavailable` when the
+ * receiver or the catalogue does not apply the change. Both pairs then stay accepted, and no delivery is refused.
  */
 export async function rotateCredentials(
   options: RotationOptions,
   context: RotationContext,
 ): Promise<void> {
-  const { readPairs, writePairs, newPair, report } = context;
+  const { readPairs, writePairs, newPair, pause, publicUrl, report, unlocked } = context;
   const before = readPairs();
-  const resumed = before.length > 1;
-  const pairs = resumed ? before : [...before, newPair()];
-  const target = pairs.at(-1);
-  if (target === undefined)
-    throw new AppError('internal', 'The new credentials for the rotation are missing.');
-  const managed = await listManaged(context);
-  if (resumed) report('Resuming an interrupted rotation.');
+  const pairs = before.length > 1 ? before : [...before, newPair()];
+  const target = pairs.at(-1) ?? newPair();
+  const push = await listPush(context);
+  if (before.length > 1) report('Resuming an interrupted rotation.');
   else await writePairs(pairs);
-  const names = [...managed.keys()];
-  const endpoint = endpointOf(
-    requirePublicUrl(context.publicUrl),
-    names[0] ?? defaultSubscriptionName,
-  );
-  if (options.skipProbe) await context.pause(pollIntervalMs * 4);
-  else await awaitAnswer(endpoint, target, null, context);
+  const [first = defaultSubscriptionName] = push.keys();
+  const endpoint = endpointOf(requirePublicUrl(publicUrl), first);
+  if (options.skipProbe) await pause(pollIntervalMs * 4);
+  else await awaitReload(endpoint, target, context);
   report('The receiver accepts the old and the new credentials.');
-  for (const [name, subscriptions] of managed) {
-    await sendCredentials(name, subscriptions, target, context);
-  }
-  const running = names.filter((name) =>
-    managed.get(name)?.some(({ status }) => status === 'running'),
-  );
-  await context.unlocked(() => awaitDeliveries(running, target, options, context));
+  for (const [name, some] of push) await sendCredentials(name, some, target, context);
+  const isRunning = (one: CatalogueSubscription) => one.status === 'running';
+  const running = [...push].filter(([, some]) => some.some(isRunning)).map(([name]) => name);
+  await unlocked(() => awaitDeliveries(running, target, options, context));
   if (readPairs().at(-1)?.username !== target.username) throw changedMeanwhile();
   await writePairs([target]);
-  const old = pairs[0];
-  if (!options.skipProbe && old !== undefined) await awaitAnswer(endpoint, old, 401, context);
   report('The receiver accepts only the new credentials.');
 }
 
-/** Rejects with `conflict` if a rotation would lock out an unmanaged subscription. */
-async function listManaged({
+/**
+ * Returns the managed push subscriptions by name. Rejects with `conflict` if a rotation would lock out an unmanaged
+ * subscription.
+ */
+async function listPush({
   client,
   administration,
   publicUrl,
 }: RotationContext): Promise<Map<string, CatalogueSubscription[]>> {
-  const [listed, registrations] = await Promise.all([
-    client.list(),
-    administration.registrations(),
-  ]);
+  const listed = (await client.list()).filter(({ endpoint }) => endpoint !== null);
+  const registrations = await administration.registrations();
   const { managed, unmanaged } = sortAccount(listed, { publicUrl, registrations });
   const { origin } = new URL(requirePublicUrl(publicUrl));
-  const lockedOut = unmanaged.filter(
-    ({ endpoint }) => URL.parse(endpoint ?? '')?.origin === origin,
-  );
-  if (lockedOut.length === 0) return pushOf(managed);
-  throw new AppError(
-    'conflict',
-    'After a rotation, the receiver would refuse pushes of these subscriptions, because their endpoint URLs have no name:',
-    {
-      details: [
-        ...lockedOut.map(({ id, endpoint }) => `${id}: ${endpoint}`),
-        'In the catalogue, change each endpoint to /notifications/<name>, or delete the subscription. Then run the command again.',
-      ],
-    },
-  );
+  const lockedOut = unmanaged.filter((one) => URL.parse(one.endpoint ?? '')?.origin === origin);
+  if (lockedOut.length === 0) return managed;
+  const message =
+    'After a rotation, the receiver would refuse pushes of these subscriptions, because their endpoint URLs have no name:';
+  const advice =
+    'In the catalogue, change each endpoint to /notifications/<name>, or delete the subscription. Then run the command again.';
+  const details = [...lockedOut.map(({ id, endpoint }) => `${id}: ${endpoint}`), advice];
+  throw new AppError('conflict', message, { details });
 }
 
-/** Pull subscriptions have no endpoint, and no credentials. */
-function pushOf(managed: ReadonlyMap<string, CatalogueSubscription[]>) {
-  const push = [...managed].map(([name, some]) => {
-    return [name, some.filter(({ endpoint }) => endpoint !== null)] as const;
-  });
-  return new Map(push.filter(([, some]) => some.length > 0));
-}
-
-/** Polls until the receiver answers with 200 (`status` null), or with the given status. */
-async function awaitAnswer(
+/** Polls until the receiver accepts the new pair. */
+async function awaitReload(
   endpoint: string,
   pair: EndpointCredentials,
-  status: number | null,
   { probe, pause }: RotationContext,
 ): Promise<void> {
   for (let polls = 1; ; polls += 1) {
-    const answer = await probe(endpoint, pair);
-    if (status === null ? answer.fault === null : answer.status === status) return;
-    if (polls === reloadPollsMax || (answer.status === null && polls > 2)) {
-      const reason = answer.fault?.message ?? 'The receiver still accepts the old credentials.';
-      const message = `The receiver at ${endpoint} did not apply the change. ${reason}`;
-      throw new AppError('unavailable', message, {
-        details: [
-          'Deliveries continue: the receiver still accepts the old credentials. Check that the receiver uses this data directory, then run `earshot credentials rotate` again to resume.',
-          ...(answer.fault === null ? [] : [answer.fault.advice]),
-        ],
-      });
+    const { fault, status } = await probe(endpoint, pair);
+    if (fault === null) return;
+    if (polls === reloadPollsMax || (status === null && polls > 2)) {
+      const message = `The receiver at ${endpoint} did not apply the change. ${fault.message}`;
+      const next =
+        'Deliveries continue: the receiver still accepts the old credentials. Check that the receiver uses this data directory, then run `earshot credentials rotate` again to resume.';
+      throw new AppError('unavailable', message, { details: [next, fault.advice] });
     }
     await pause(pollIntervalMs);
   }
@@ -203,13 +173,9 @@ function changedMeanwhile(): AppError {
 }
 
 function stillInUse(): AppError {
-  return new AppError(
-    'unavailable',
-    'Deliveries still use the old credentials, so the receiver accepts the old and the new credentials.',
-    {
-      details: [
-        'To resume, run `earshot credentials rotate` again later. To find the subscriptions that deliver to this receiver, run `earshot subscriptions list`.',
-      ],
-    },
-  );
+  const message =
+    'Deliveries still use the old credentials, so the receiver accepts the old and the new credentials.';
+  const advice =
+    'To resume, run `earshot credentials rotate` again later. To find the subscriptions that deliver to this receiver, run `earshot subscriptions list`.';
+  return new AppError('unavailable', message, { advice });
 }

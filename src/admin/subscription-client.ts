@@ -41,8 +41,6 @@ export interface SubscriptionEdit {
 export interface SubscriptionClient {
   /** Lists all subscriptions of the account, including pull subscriptions. */
   list(): Promise<CatalogueSubscription[]>;
-  /** Null for an unknown id. Uses the list if the service does not support the request. */
-  get(id: string): Promise<CatalogueSubscription | null>;
   /**
    * Not retried: after `unavailable` the subscription may exist, so the caller must list first. Null when
    * the answer was a success but could not be read.
@@ -53,8 +51,6 @@ export interface SubscriptionClient {
    * status has not changed. May be repeated.
    */
   edit(id: string, edit: SubscriptionEdit): Promise<void>;
-  /** PATCH to `cancelled`. Resolves if it does not exist. */
-  cancel(id: string): Promise<void>;
   /** Resolves if it does not exist. */
   delete(id: string): Promise<void>;
 }
@@ -79,23 +75,6 @@ export function createSubscriptionClient(options: {
     return readSubscriptionList(answer.json);
   }
 
-  async function listed(id: string) {
-    const same = (other: CatalogueSubscription) => other.id.toLowerCase() === id.toLowerCase();
-    return (await list()).find(same) ?? null;
-  }
-
-  async function get(id: string) {
-    const purpose = `show ${named(id)}`;
-    try {
-      const { json } = await call({ method: 'GET', url: one(id), purpose, id });
-      return readSubscription(json) ?? (await listed(id));
-    } catch (error) {
-      // The request is not in the specification: a service without it refuses the path.
-      if (isAppError(error, 'not_found') || isAppError(error, 'invalid')) return listed(id);
-      throw error;
-    }
-  }
-
   async function create(subscription: NewSubscription) {
     const body = bodyOf(subscription);
     const { address } = subscription;
@@ -114,27 +93,19 @@ export function createSubscriptionClient(options: {
     if (changes.status !== undefined) requireStatus(changes.status, readSubscription(json));
   }
 
-  /** Cancels or deletes a subscription; succeeds if it does not exist. */
-  async function end(id: string, request: { method: 'PATCH' | 'DELETE'; body?: object }) {
+  async function remove(id: string) {
     try {
-      const purpose = `${request.method === 'PATCH' ? 'cancel' : 'delete'} ${named(id)}`;
-      await call({ ...request, url: one(id), purpose, id });
+      await call({ method: 'DELETE', url: one(id), purpose: `delete ${named(id)}`, id });
     } catch (error) {
       if (isAppError(error, 'not_found')) return;
       // The refusal may mean that it does not exist, or that the URL is wrong: the list decides.
       const refused = isAppError(error, 'invalid') || isAppError(error, 'conflict');
-      if (!refused || (await listed(id)) !== null) throw error;
+      const isSame = (other: CatalogueSubscription) => other.id.toLowerCase() === id.toLowerCase();
+      if (!refused || (await list()).some(isSame)) throw error;
     }
   }
 
-  return {
-    list,
-    get,
-    create,
-    edit,
-    cancel: (id) => end(id, { method: 'PATCH', body: { Status: 'cancelled' } }),
-    delete: (id) => end(id, { method: 'DELETE' }),
-  };
+  return { list, create, edit, delete: remove };
 }
 
 /** Checks the status: beyond a limit, a success may change nothing (not in the specification). */

@@ -61,70 +61,56 @@ export function differenceJson(one: Difference, publicUrl: string | null) {
 
 function differenceText(one: Difference, paint: Paint): string {
   const { name, desired, current, old } = one;
-  const isNew = current === null && old.length === 0;
+  const before = current ?? old[0] ?? null;
   const [colour, sign] =
     desired === null
       ? (['red', '-'] as const)
-      : isNew
+      : before === null
         ? (['green', '+'] as const)
         : (['yellow', '~'] as const);
   const head = `${paint(colour, sign)} ${actionsOf(one).join(', ').padEnd(9)} ${paint('bold', printable(name))}`;
-  const lines = isNew ? newLines(one) : changeLines(one, paint);
-  return [head, ...lines.map((line) => `    ${line}`)].join('\n');
+  return [head, ...linesOf(one, paint).map((line) => `    ${line}`)].join('\n');
 }
 
-function newLines({ desired }: Difference): string[] {
-  if (desired === null) return ['removed from the data directory'];
-  const { type, events, filter, status } = desired;
-  return [
-    ...(type === 'pull' ? ['type    pull'] : []),
-    `events  ${events.join(', ')}`,
-    `filter  ${filterText(filter)}`,
-    `status  ${status}`,
-  ];
+function linesOf(one: Difference, paint: Paint): string[] {
+  const { desired, current, edit, old, way, adopted } = one;
+  const before = current ?? old[0] ?? null;
+  const values = ({ type, events, filter, status }: Shown): Record<string, string> => ({
+    ...{ type, status, events: events.join(', '), filter: filterText(filter) },
+  });
+  const [from, to] = [before && values(before), desired && values(desired)];
+  const ids = old.map(({ id }) => printable(id)).join(', ');
+  const lines = current === null ? [] : [`id        ${printable(current.id)}`];
+  if (ids !== '') lines.push(`${current === null ? 'id      ' : 'deletes '}  ${ids}`);
+  for (const field of ['type', 'events', 'filter', 'status']) {
+    lines.push(...changed(field, from?.[field], to?.[field], paint));
+  }
+  if (edit.endpoint)
+    lines.push(...changed('endpoint', current?.endpoint ?? '', edit.endpoint, paint));
+  if (adopted && desired?.type === 'pull')
+    lines.push(...adoptionNote(before?.lastNotificationAtUs));
+  return old.length > 0 && desired !== null ? [...lines, paint('dim', ways[way])] : lines;
 }
 
-function changeLines(one: Difference, paint: Paint): string[] {
-  const { desired, current, edit, old, differs, way, adopted } = one;
-  const lines: string[] = [];
-  const [first] = old;
-  if (current !== null) {
-    lines.push(
-      `id      ${printable(current.id)}`,
-      ...changed('status    ', current.status, edit.status, paint),
-      ...changed('endpoint  ', current.endpoint ?? 'none', edit.endpoint, paint),
-      ...(adopted && desired?.type === 'pull' ? adoptionNote(current.lastNotificationAtUs) : []),
-    );
-  }
-  if (first === undefined) return lines;
-  lines.push(
-    `${current === null ? 'id    ' : 'deletes'}  ${old.map(({ id }) => printable(id)).join(', ')}`,
-  );
-  if (desired === null) return [...lines, `filter  ${filterText(first.filter)}`];
-  for (const field of differs) {
-    const text = (of: { type: string; events: readonly string[]; filter: string }) =>
-      field === 'filter' ? filterText(of.filter) : [of[field]].flat().join(', ');
-    lines.push(...changed(`${field}  `, text(first), text(desired), paint));
-  }
-  if (current === null && first.status !== desired.status) {
-    lines.push(...changed('status  ', first.status, desired.status, paint));
-  }
-  return [...lines, paint('dim', ways[way])];
-}
+type Shown = { type: string; events: readonly string[]; filter: string; status: string };
 
 /** The other reader of an adopted queue, if there is one, would miss what earshot acknowledges. */
-const adoptionNote = (lastUs: number | null) => [
-  ...(lastUs === null ? [] : [`it was last read at ${shortDateUs(lastUs)}`]),
+const adoptionNote = (lastUs: number | null | undefined) => [
+  ...(lastUs == null ? [] : [`it was last read at ${shortDateUs(lastUs)}`]),
   'earshot reads and acknowledges its queue: no other program may read this subscription',
 ];
 
-/** Lines with the old and the new value; none without a change. */
-function changed(label: string, from: string, to: string | undefined, paint: Paint): string[] {
-  if (to === undefined) return [];
-  return [
-    paint('red', `- ${label}${printable(from)}`),
-    paint('green', `+ ${label}${printable(to)}`),
-  ];
+/** Returns a line for a new or removed value, two for a changed one, none for an unchanged one. */
+function changed(
+  label: string,
+  from: string | undefined,
+  to: string | undefined,
+  paint: Paint,
+): string[] {
+  const line = (value: string) => `${label.padEnd(8)}  ${printable(value)}`;
+  if (from === to) return [];
+  if (from === undefined || to === undefined) return [line(from ?? to ?? '')];
+  return [paint('red', `- ${line(from)}`), paint('green', `+ ${line(to)}`)];
 }
 
-const filterText = (filter: string) => (filter === '' ? '(none: all products)' : printable(filter));
+const filterText = (filter: string) => (filter === '' ? '(none: all products)' : filter);

@@ -75,10 +75,11 @@ const subscriptionFields = z.object({
     .describe(
       'Path of the public listener to which the catalogue pushes; null for a pull subscription.',
     ),
-  heldBy: z
-    .enum(['command', 'person'])
-    .nullable()
-    .describe('Reason why the automatic maintenance changes nothing; null without a reason.'),
+  changedByPerson: z
+    .boolean()
+    .describe(
+      'True if a person changed the status in the catalogue, which maintenance then keeps.',
+    ),
   runningSeenAt: timeField
     .nullable()
     .describe('Last time it was seen running in the catalogue; null if never.'),

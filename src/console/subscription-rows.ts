@@ -86,7 +86,7 @@ export function toSubscriptionJson(row: SubscriptionRow) {
     events: registration === null ? null : [...registration.events],
     filter: registration?.filter ?? null,
     path: registration?.type === 'pull' ? null : pathOf(name),
-    heldBy: registration?.heldBy ?? null,
+    changedByPerson: registration?.changedByPerson === true,
     runningSeenAt: timeOf(registration?.runningSeenAtUs),
     pausedSeenAt: timeOf(registration?.pausedSeenAtUs),
     lastDeliveryAt: timeOf(status?.lastDeliveryAtUs ?? senders[0]?.lastAtUs),

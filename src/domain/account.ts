@@ -27,10 +27,10 @@ export interface Registration extends DesiredSubscription {
   runningSeenAtUs: number | null;
   /** First time it was seen paused since it last ran; null while it runs. */
   pausedSeenAtUs: number | null;
-  /** Reason why `maintain` does not change it: paused by an earshot command, or changed elsewhere by a person. */
-  heldBy: 'command' | 'person' | null;
-  /** Last report of `maintain` about it, so that it is not repeated; null for none. */
-  reported: string | null;
+  /** True if a person changed its status in the catalogue, which `maintain` then keeps. */
+  changedByPerson: boolean;
+  /** Codes of the notes that `maintain` has reported about it, so that none is repeated. */
+  reported: readonly string[];
 }
 
 export const historyActions = [
@@ -40,9 +40,7 @@ export const historyActions = [
   'resumed',
   'paused',
   'replaced',
-  'recreated',
   'deleted',
-  'cancelled',
   'forgotten',
   'rotated',
   'noted',

@@ -12,30 +12,18 @@ import type {
 } from '../domain/account.ts';
 import { notificationDelayUs } from '../domain/completeness.ts';
 import type { QueueState } from '../domain/pull-queue.ts';
-import { type SubscriptionEvent, sortedEvents } from '../domain/subscription.ts';
+import { sortedEvents } from '../domain/subscription.ts';
 import { databaseFileName, prepared } from './engine/database.ts';
 
 /** A stored row: `events` is JSON, written only by this module. */
-type Stored<Row> = Omit<Row, 'events' | 'unfinished' | 'earlierIds'> & { events: string };
+type Stored<Row> = Omit<Row, 'events'> & { events: string };
 
 export const accountReads = {
   registrations(database: Database): Registration[] {
-    return prepared<[], Stored<Registration> & { unfinished: number; earlierIds: string }>(
-      database,
-      `SELECT name, type, events, filter, status, subscription_id AS subscriptionId, unfinished,
-         earlier_ids AS earlierIds, origin, credentials_digest AS credentialsDigest,
-         activity_at_us AS activityAtUs, notified_at_us AS notifiedAtUs,
-         running_seen_at_us AS runningSeenAtUs, paused_seen_at_us AS pausedSeenAtUs,
-         held_by AS heldBy, reported
-       FROM registration ORDER BY name`,
-    )
-      .all()
-      .map(({ events, unfinished, earlierIds, ...row }) => ({
-        ...row,
-        earlierIds: JSON.parse(earlierIds) as string[],
-        events: JSON.parse(events) as SubscriptionEvent[],
-        unfinished: unfinished === 1,
-      }));
+    const sql = 'SELECT state FROM registration ORDER BY name';
+    const states = prepared<[], string>(database, sql).pluck().all();
+    // Written only by this module, as the states of queues.
+    return states.map((state) => JSON.parse(state) as Registration);
   },
 
   /** Returns entries by id, newest first: times are not in order after the clock was set back. */
@@ -72,7 +60,6 @@ export const accountReads = {
   queues(database: Database): QueueState[] {
     const sql = 'SELECT state FROM pull_queue ORDER BY subscription';
     const states = prepared<[], string>(database, sql).pluck().all();
-    // Written only by this module.
     return states.map((state) => JSON.parse(state) as QueueState);
   },
 };
@@ -88,7 +75,10 @@ export const accountWrites = {
     if (removed !== undefined) {
       prepared(database, 'DELETE FROM registration WHERE name = ?').run(removed);
     }
-    if (save !== undefined) saveRegistration(database, save);
+    if (save !== undefined) {
+      const sql = 'INSERT OR REPLACE INTO registration VALUES (?, ?)';
+      prepared(database, sql).run(save.name, JSON.stringify(save));
+    }
     for (const entry of history) {
       prepared(
         database,
@@ -130,23 +120,6 @@ export const accountWrites = {
   },
 };
 
-function saveRegistration(database: Database, one: Registration): void {
-  prepared(
-    database,
-    `INSERT OR REPLACE INTO registration (name, type, events, filter, status, subscription_id, unfinished,
-       earlier_ids, origin, credentials_digest, activity_at_us, notified_at_us,
-       running_seen_at_us, paused_seen_at_us, held_by, reported)
-     VALUES (@name, @type, @events, @filter, @status, @subscriptionId, @unfinished,
-       @earlierIds, @origin, @credentialsDigest, @activityAtUs, @notifiedAtUs,
-       @runningSeenAtUs, @pausedSeenAtUs, @heldBy, @reported)`,
-  ).run({
-    ...one,
-    events: JSON.stringify(one.events),
-    earlierIds: JSON.stringify(one.earlierIds),
-    unfinished: Number(one.unfinished),
-  });
-}
-
 function openGap(database: Database, gap: NewGap): void {
   prepared(
     database,
@@ -162,7 +135,8 @@ function saveDefinitions(database: Database, change: AdministrationChange): void
   const times = history.map(({ atUs }) => atUs);
   const historyAtUs = times.length > 0 ? Math.max(...times) : undefined;
   if (removed !== undefined && removed !== save?.name) {
-    const atUs = historyAtUs ?? closeGaps?.toUs ?? activityAtUs(database, removed);
+    const before = accountReads.registrations(database).find(({ name }) => name === removed);
+    const atUs = historyAtUs ?? closeGaps?.toUs ?? before?.activityAtUs;
     if (atUs !== undefined) saveDefinition(database, removed, noDefinition, atUs);
   }
   // An unfinished change: the catalogue may still have the old subscription, or none.
@@ -194,36 +168,17 @@ function saveDefinition(
   ).run(name, Math.max(fromUs, newest.fromUs), events, filter);
 }
 
-function activityAtUs(database: Database, name: string): number | undefined {
-  return prepared<[string], number>(
-    database,
-    'SELECT activity_at_us FROM registration WHERE name = ?',
-  )
-    .pluck()
-    .get(name);
-}
-
-/** Fields of a registration that every version of the file has. */
-export type StoredSubscription = Pick<Registration, 'name' | 'type' | 'events' | 'filter'>;
-
 /**
- * Returns the registered subscriptions, also of a file of an older version; none without a readable file. Reads on the
- * calling thread, and upgrades nothing.
+ * Returns the registered subscriptions; none without a readable file of this version. Reads on the calling thread, and
+ * upgrades nothing.
  */
-export function registeredSubscriptions(dataDir: string): StoredSubscription[] {
+export function registeredSubscriptions(dataDir: string): Registration[] {
   const file = join(dataDir, databaseFileName);
   if (!existsSync(file)) return [];
   let database: Database | undefined;
   try {
     database = new Sqlite(file, { readonly: true, timeout: 1_000 });
-    const rows = database
-      .prepare<[], Stored<StoredSubscription>>('SELECT * FROM registration ORDER BY name')
-      .all();
-    // Before version 13, all were push.
-    return rows.map(({ name, type = 'push', events, filter }) => ({
-      ...{ name, type, filter },
-      events: JSON.parse(events) as SubscriptionEvent[],
-    }));
+    return accountReads.registrations(database);
   } catch (error) {
     if (error instanceof Sqlite.SqliteError) return [];
     throw error;

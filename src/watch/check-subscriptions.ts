@@ -31,8 +31,8 @@ const reach = {
 export const silenceRow: AlertRow<SubscriptionView> = {
   kind: 'silence',
   check: (view, { nowUs, alert }) => {
-    const { name, type, status, heldBy } = view.registration;
-    if (status === 'paused' || heldBy === 'command') return null;
+    const { name, type, status } = view.registration;
+    if (status === 'paused') return null;
     if (!isRunning(view.registration)) return 'unchecked';
     const arrivals = [...(view.facts.memory.arrivals.get(name)?.values() ?? [])];
     if (alert && arrivals.some(({ lastAtUs }) => lastAtUs > alert.raisedAtUs)) return null;
@@ -115,9 +115,9 @@ const firstRoundsUs = 30 * minuteUs;
 export const notRunningRow: AlertRow<SubscriptionView> = {
   kind: 'not-running',
   check: ({ registration, facts }, { nowUs, upSinceUs }) => {
-    const { name, status, heldBy, pausedSeenAtUs, subscriptionId } = registration;
-    if (status !== 'running' || heldBy === 'command' || isRunning(registration)) return null;
-    const resumesItself = facts.maintenance && heldBy === null;
+    const { name, status, changedByPerson, pausedSeenAtUs, subscriptionId } = registration;
+    if (status !== 'running' || isRunning(registration)) return null;
+    const resumesItself = facts.maintenance && !changedByPerson;
     if (resumesItself && nowUs - upSinceUs < firstRoundsUs) return 'unchecked';
     const seen =
       pausedSeenAtUs !== null
@@ -131,7 +131,7 @@ export const notRunningRow: AlertRow<SubscriptionView> = {
       raiseAfterUs: resumesItself ? maintenanceUs : brieflyUs,
       ...(pausedSeenAtUs !== null && { sinceUs: pausedSeenAtUs }),
       cause: `The subscription ${name} is not running, although it should run: no notifications arrive.`,
-      evidence: heldBy === 'person' ? [seen, byPerson] : [seen],
+      evidence: changedByPerson ? [seen, byPerson] : [seen],
       nextStep: `Run \`earshot register\` to make the subscription run${resumesItself ? '. To see why maintenance failed, run `earshot maintain`' : ''}.`,
     };
   },

@@ -5,7 +5,6 @@ import { describe, expect, it } from 'vitest';
 import {
   checkCatalogue,
   checkClock,
-  checkLimits,
   checkSubscriptions,
   checkToken,
   type SubscriptionsInput,
@@ -83,43 +82,34 @@ describe('the token', () => {
 });
 
 describe('the catalogue', () => {
-  it('passes when it lists subscriptions, and returns them', async () => {
-    const one = listedAs({ id: 'one' });
-    const { findings, listed } = await checkCatalogue({ list: async () => [one] });
-    expect(findings).toMatchObject([{ check: 'catalogue', state: 'pass' }]);
-    expect(findings[0]?.message).toContain('1 subscription');
-    expect(listed).toEqual([one]);
+  const limits = { runningMax: 2, totalMax: 4 };
+
+  it.each([
+    [[], 'pass', '0 of 2 running, 0 of 4 in total.'],
+    [['running', 'running', 'paused'], 'pass', '2 of 2 running, 3 of 4 in total.'],
+    [['running', 'paused', 'paused', 'paused'], 'warn', '4 of 4 in total'],
+    [['running', 'running', 'running'], 'warn', '3 of 2 running'],
+    [['paused', 'paused', 'paused', 'paused', 'paused'], 'warn', '5 of 4 in total'],
+    [['cancelled', 'cancelled', 'cancelled', 'cancelled'], 'pass', '0 of 4 in total'],
+  ])('with %j: %s', async (statuses, state, words) => {
+    const list = statuses.map((status, i) => listedAs({ id: `id-${i}`, status }));
+    const { findings, listed } = await checkCatalogue({ list: async () => list }, limits);
+    expect(findings).toMatchObject([{ check: 'catalogue', state }]);
+    expect(findings[0]?.message).toContain(words);
+    expect(findings[0]?.advice === undefined).toBe(state === 'pass');
+    expect(listed).toEqual(list);
   });
 
   it('fails with its own message, including the details', async () => {
     const refusal = new AppError('invalid', 'The catalogue refused. It says:', {
       details: ['query: no', 'path: no'],
     });
-    const { findings, listed } = await checkCatalogue({ list: () => Promise.reject(refusal) });
+    const list = () => Promise.reject(refusal);
+    const { findings, listed } = await checkCatalogue({ list }, limits);
     expect(findings).toMatchObject([{ check: 'catalogue', state: 'fail' }]);
     expect(findings[0]?.message).toContain('query: no path: no');
     expect(findings[0]?.advice).not.toBe('');
     expect(listed).toBeNull();
-  });
-});
-
-describe('the limits', () => {
-  const limits = { runningMax: 2, totalMax: 4 };
-  const listOf = (...statuses: string[]) =>
-    statuses.map((status, i) => listedAs({ id: `id-${i}`, status }));
-
-  it.each([
-    [[], 'pass', '0 of 2 running, 0 of 4 in total.'],
-    [['running', 'running', 'paused'], 'pass', '2 of 2 running, 3 of 4 in total.'],
-    [['running', 'paused', 'paused', 'paused'], 'warn', 'The account is full'],
-    [['running', 'running', 'running'], 'warn', '3 of 2 running'],
-    [['paused', 'paused', 'paused', 'paused', 'paused'], 'warn', '5 of 4 in total'],
-    [['cancelled', 'cancelled', 'cancelled', 'cancelled'], 'pass', '0 of 4 in total'],
-  ])('with %j: %s', (statuses, state, words) => {
-    const [finding] = checkLimits(listOf(...statuses), limits);
-    expect(finding).toMatchObject({ check: 'limits', state });
-    expect(finding?.message).toContain(words);
-    expect(finding?.advice === undefined).toBe(state === 'pass');
   });
 });
 
@@ -142,35 +132,30 @@ function check(input: Partial<SubscriptionsInput>) {
 const states = (input: Partial<SubscriptionsInput>) => check(input).map(({ state }) => state);
 
 describe('a subscription in the desired state', () => {
-  it('passes, with its last notification and the remaining days', () => {
+  it('passes, with its last notification', () => {
     expect(check({})).toEqual([
       {
         check: 'subscription s2',
         state: 'pass',
         message:
-          'The subscription is running, as desired; last notification 2026-05-01 11:00 UTC. Without new notifications, the catalogue pauses it in 60 days and deletes it in 365 days.',
+          'The subscription is running, as desired. Last notification: 2026-05-01 11:00 UTC.',
       },
     ]);
   });
 
-  it('counts from our own records when the catalogue shows no date', () => {
+  it('passes with our own record of the last notification when the catalogue shows no date', () => {
     const listed = [listedAs({ lastNotificationAtUs: null })];
     const mark = { subscription: 's2', username: 'catalogue', lastAtUs: nowUs - 2 * dayUs };
     const other = { ...mark, subscription: 's1', lastAtUs: nowUs };
     const [finding] = check({ listed, deliveryMarks: [mark, other] });
-    expect(finding?.message).toMatch(/last notification 2026-04-29 .* in 58 days .* in 363 days/);
-    const [silent] = check({ listed });
-    expect(silent?.message).toMatch(/no notification yet\. .* in 50 days .* in 355 days/);
+    expect(finding?.message).toContain('Last notification: 2026-04-29');
+    expect(check({ listed })[0]?.message).toContain('Last notification: none yet');
   });
 
-  it('may be paused on purpose, and then reports no coming pause', () => {
-    const [finding, ...rest] = check({
-      listed: [listedAs({ status: 'paused' })],
-      registrations: [registered({ status: 'paused' })],
-    });
-    expect(rest).toEqual([]);
-    expect(finding).toMatchObject({ state: 'pass' });
-    expect(finding?.message).toMatch(/paused, as desired.*notifications, the catalogue deletes it/);
+  it('may be paused on purpose', () => {
+    const listed = [listedAs({ status: 'paused' })];
+    const registrations = [registered({ status: 'paused' })];
+    expect(states({ listed, registrations })).toEqual(['pass']);
   });
 
   it('is skipped when nothing is registered; unmanaged ones are not checked', () => {
@@ -230,33 +215,8 @@ describe('a subscription that delivers nothing', () => {
 });
 
 describe('a subscription that needs attention', () => {
-  it('is one that the service pauses soon', () => {
-    const lastSeen = (days: number) => {
-      const atUs = nowUs - days * dayUs;
-      const listed = [listedAs({ submittedAtUs: atUs, lastNotificationAtUs: atUs })];
-      const known = registered({ activityAtUs: atUs, notifiedAtUs: atUs });
-      return check({ listed, registrations: [known] });
-    };
-    expect(lastSeen(45.5).map(({ state }) => state)).toEqual(['pass']);
-    expect(lastSeen(46.5)).toMatchObject([
-      { state: 'pass', message: expect.stringContaining('pauses it in 14 days') },
-      { state: 'warn', message: expect.stringContaining('pause the subscription in 14 days') },
-    ]);
-  });
-
-  it('is one that the service deletes soon', () => {
-    const atUs = nowUs - 340 * dayUs;
-    const [, finding] = check({
-      listed: [listedAs({ status: 'paused', submittedAtUs: atUs, lastNotificationAtUs: atUs })],
-      registrations: [registered({ status: 'paused', notifiedAtUs: atUs })],
-    });
-    expect(finding).toMatchObject({ state: 'warn' });
-    expect(finding?.message).toContain('delete the subscription in 25 days');
-  });
-
   it.each([
     ['paused by a person', { status: 'paused' }, {}, ['warn']],
-    ['paused by our command', { status: 'paused' }, { heldBy: 'command' }, ['warn']],
     ['resumed by a person', {}, { status: 'paused' }, ['warn']],
     ['in an unknown state', { status: 'suspended' }, {}, ['warn']],
     ['with another filter', { filter: 'x' }, {}, ['pass', 'warn']],
@@ -316,9 +276,9 @@ describe('the clock', () => {
     [-30, 'pass', 'agrees'],
     [31, 'warn', '31 s ahead of'],
     [-31, 'warn', '31 s behind'],
-    [300, 'warn', '5 minutes ahead of'],
-    [301, 'fail', '5 minutes ahead of'],
-    [-7200, 'fail', '120 minutes behind'],
+    [300, 'warn', '300 s ahead of'],
+    [301, 'fail', '301 s ahead of'],
+    [-7200, 'fail', '7200 s behind'],
   ])('%i seconds ahead: %s', async (seconds, state, words) => {
     const { url, requests } = await startService();
     const [finding] = await checkClock({ urls: [url], fetch, nowUs: at(seconds) });

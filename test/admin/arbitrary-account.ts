@@ -84,7 +84,7 @@ const known = fc.record({
   name: fc.constantFrom(...names),
   status: desiredStatus,
   unfinished: fc.boolean(),
-  heldBy: fc.constantFrom(null, 'command' as const, 'person' as const),
+  changedByPerson: fc.boolean(),
   ran: fc.boolean(),
   idWithoutSubscription: fc.constantFrom(null, 'id-gone'),
   hasGap: fc.boolean(),
@@ -108,7 +108,6 @@ const drawn = fc.record({
     totalMax: fc.integer({ min: 2, max: 7 }),
   }),
   prune: fc.boolean(),
-  moved: fc.boolean(),
   showsLastNotification: fc.boolean(),
 });
 
@@ -120,7 +119,6 @@ export function randomAccount(): fc.Arbitrary<RandomAccount> {
 
 function accountOf(raw: Drawn): RandomAccount {
   const { limits, prune, showsLastNotification, desired } = raw;
-  const movedFrom = raw.moved ? earlierUrl : undefined;
   const ids = rememberedIds(raw);
   const account = trimmed(
     [
@@ -139,11 +137,7 @@ function accountOf(raw: Drawn): RandomAccount {
   const managedName = ({ id }: FakeSubscription) => {
     const one = raw.ours[Number(/^ours-(\d+)$/.exec(id)?.[1] ?? -1)];
     if (one === undefined) return null;
-    const isOurs =
-      remembered.has(id) ||
-      one.place === 'here' ||
-      one.place === 'with slash' ||
-      (one.place === 'earlier' && raw.moved);
+    const isOurs = remembered.has(id) || one.place === 'here' || one.place === 'with slash';
     return isOurs ? one.name : null;
   };
   const isDesired = (name: string | null) => desired.some((one) => one.name === name);
@@ -173,7 +167,7 @@ function accountOf(raw: Drawn): RandomAccount {
       limits,
       showsLastNotification,
     },
-    options: { desired, prune, movedFrom },
+    options: { desired, prune },
     others,
     unmanaged,
     fits: running <= limits.runningMax && total <= limits.totalMax,

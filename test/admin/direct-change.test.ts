@@ -1,12 +1,7 @@
-/** Commands that pause, resume, cancel and delete single managed subscriptions. */
+/** Commands that pause, resume and delete single managed subscriptions. */
 import { describe, expect, it } from 'vitest';
 import type { AccountContext } from '../../src/admin/account-context.ts';
-import {
-  findManaged,
-  pauseByCommand,
-  removeByCommand,
-  resumeByCommand,
-} from '../../src/admin/direct-change.ts';
+import { deleteByCommand, findManaged, setStatus } from '../../src/admin/direct-change.ts';
 import { expectNoEventLost } from './expect-settled.ts';
 import {
   dayUs,
@@ -21,15 +16,16 @@ import { type Cut, openSetUp, round } from './set-up.ts';
 
 /** Runs a command as the user does: finds the subscription and changes it. */
 const commands = {
-  pause: async (name: string, setUp: AccountContext) =>
-    pauseByCommand(await findManaged(name, setUp), setUp),
-  resume: async (name: string, setUp: AccountContext) =>
-    resumeByCommand(await findManaged(name, setUp), setUp),
+  pause: (name: string, setUp: AccountContext) => change(name, 'paused', setUp),
+  resume: (name: string, setUp: AccountContext) => change(name, 'running', setUp),
   delete: async (name: string, setUp: AccountContext) =>
-    removeByCommand(await findManaged(name, setUp), 'delete', setUp),
-  cancel: async (name: string, setUp: AccountContext) =>
-    removeByCommand(await findManaged(name, setUp), 'cancel', setUp),
+    deleteByCommand(await findManaged(name, setUp), setUp),
 };
+
+async function change(name: string, status: 'paused' | 'running', setUp: AccountContext) {
+  const by = { actor: 'subscriptions', reason: 'by command' } as const;
+  await setStatus(await findManaged(name, setUp), status, by, setUp);
+}
 
 const alps = { subscriptions: [managed()], registrations: [registrationOf()] };
 
@@ -38,18 +34,14 @@ describe('a managed subscription', () => {
     const setUp = await openSetUp({ ...alps, subscriptions: [unmanaged(), managed(), pull()] });
     for (const word of ['alps', 'ALPS', 'id-alps', 'ID-Alps']) {
       const ours = await findManaged(word, setUp.context());
-      expect(ours).toMatchObject({
-        name: 'alps',
-        current: { id: 'id-alps' },
-        registration: { name: 'alps' },
-      });
+      expect(ours).toMatchObject({ name: 'alps', current: { id: 'id-alps' }, isOnly: true });
     }
   });
 
   it('is found without a registration, by its endpoint', async () => {
     const setUp = await openSetUp({ subscriptions: [managed()] });
     const found = await findManaged('alps', setUp.context());
-    expect(found).toMatchObject({ current: { id: 'id-alps' }, registration: undefined });
+    expect(found).toMatchObject({ current: { id: 'id-alps' } });
   });
 
   it.each([
@@ -86,8 +78,8 @@ describe('a pause', () => {
     expect(await setUp.administration.history({ limit: 9 })).toMatchObject([
       { action: 'paused', actor: 'subscriptions' },
     ]);
-    expect(await setUp.administration.registrations()).toMatchObject([{ heldBy: 'command' }]);
-    expect(await round(setUp)).toMatchObject([{ notes: [{ code: 'paused-by-command' }] }]);
+    expect(await setUp.administration.registrations()).toMatchObject([{ status: 'paused' }]);
+    expect(await round(setUp)).toMatchObject([{ did: null, notes: [] }]);
     for (const days of [70, 100]) {
       setUp.pass(days * dayUs);
       expect(await round(setUp)).toMatchObject([{ did: null, status: 'paused' }]);
@@ -95,19 +87,19 @@ describe('a pause', () => {
     expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'paused' }]);
   });
 
-  it('leaves the desired state unchanged, so that a registration resumes the subscription', async () => {
+  it('of a configured subscription ends when the configuration is registered', async () => {
     const setUp = await openSetUp(alps);
     await commands.pause('alps', setUp.context());
     await setUp.register({ desired: [desiredState()] });
     expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'running' }]);
-    expect(await setUp.administration.registrations()).toMatchObject([{ heldBy: null }]);
+    expect(await setUp.administration.registrations()).toMatchObject([{ status: 'running' }]);
   });
 });
 
 describe('a resumption', () => {
   const lostOne = {
     subscriptions: [managed({ status: 'paused' })],
-    registrations: [registrationOf({ heldBy: 'person', pausedSeenAtUs: startUs - 9 })],
+    registrations: [registrationOf({ changedByPerson: true, pausedSeenAtUs: startUs - 9 })],
   };
 
   it('starts the subscription, records the gap, and re-enables maintenance', async () => {
@@ -115,7 +107,7 @@ describe('a resumption', () => {
     await commands.resume('alps', setUp.context());
     expect(setUp.catalogue.subscriptions()).toMatchObject([{ status: 'running' }]);
     expect(await setUp.administration.registrations()).toMatchObject([
-      { heldBy: null, pausedSeenAtUs: null, reported: null },
+      { changedByPerson: false, pausedSeenAtUs: null, reported: [] },
     ]);
     const gaps = await setUp.administration.gaps();
     expect(gaps).toMatchObject([{ fromUs: registrationOf().runningSeenAtUs }]);
@@ -142,15 +134,15 @@ describe('a resumption', () => {
   });
 });
 
-describe.each(['delete', 'cancel'] as const)('the command to %s', (how) => {
+describe('a deletion', () => {
   it('removes the subscription and ends its maintenance', async () => {
     const setUp = await openSetUp({ ...alps, subscriptions: [managed(), unmanaged()] });
-    await commands[how]('alps', setUp.context());
-    expect(setUp.catalogue.writes).toEqual([`${how} id-alps`]);
+    await commands.delete('alps', setUp.context());
+    expect(setUp.catalogue.writes).toEqual(['delete id-alps']);
     expect(setUp.catalogue.subscriptions()).toEqual([unmanaged()]);
     expect(await setUp.administration.registrations()).toEqual([]);
     expect(await setUp.administration.history({ limit: 9 })).toMatchObject([
-      { action: how === 'cancel' ? 'cancelled' : 'deleted', subscriptionId: 'id-alps' },
+      { action: 'deleted', subscriptionId: 'id-alps' },
     ]);
     setUp.pass(400 * dayUs);
     expect(await round(setUp)).toEqual([]);
@@ -161,7 +153,7 @@ describe.each(['delete', 'cancel'] as const)('the command to %s', (how) => {
       ...alps,
       subscriptions: [managed(), managed({ id: 'id-double' })],
     });
-    await commands[how]('id-double', setUp.context());
+    await commands.delete('id-double', setUp.context());
     expect(await setUp.administration.registrations()).toMatchObject([{ name: 'alps' }]);
     expect(await round(setUp)).toMatchObject([{ name: 'alps', status: 'running', notes: [] }]);
   });
@@ -169,7 +161,7 @@ describe.each(['delete', 'cancel'] as const)('the command to %s', (how) => {
   it('ends an open gap', async () => {
     const setUp = await openSetUp(alps);
     await commands.pause('alps', setUp.context());
-    await commands[how]('alps', setUp.context());
+    await commands.delete('alps', setUp.context());
     expect((await setUp.administration.gaps())[0]?.toUs).not.toBe(null);
   });
 });

@@ -84,16 +84,8 @@ export function createFakeCatalogue(options: {
     lapse(account, nowUs());
     return [...account.values()];
   };
-  const end = async (how: string, id: string) => {
-    writes.push(`${how} ${id}`);
-    account.delete(id);
-  };
   const client: SubscriptionClient = {
     list: async () => list().map(shown),
-    get: async (id) =>
-      list()
-        .map(shown)
-        .find((one) => one.id === id) ?? null,
     create: async (requested) => {
       writes.push(`create ${nameOf(requested)} ${requested.status}`);
       return shown(create(requested));
@@ -102,8 +94,10 @@ export function createFakeCatalogue(options: {
       writes.push(`edit ${id} ${wordsOf(changes)}`);
       edit(id, changes);
     },
-    cancel: (id) => end('cancel', id),
-    delete: (id) => end('delete', id),
+    delete: async (id) => {
+      writes.push(`delete ${id}`);
+      account.delete(id);
+    },
   };
   return {
     client,

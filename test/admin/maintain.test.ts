@@ -83,7 +83,7 @@ describe('a subscription that no longer exists', () => {
     const setUp = await openSetUp({ subscriptions: [unmanaged()], registrations: [gone] });
     expect(await round(setUp)).toMatchObject([{ status: 'gone', did: 'recreate', failure: null }]);
     expect(setUp.catalogue.writes).toEqual(['create alps running']);
-    expect(await historyLines(setUp)).toEqual(['maintain recreated alps']);
+    expect(await historyLines(setUp)).toEqual(['maintain created alps']);
     expect(await setUp.administration.gaps()).toMatchObject([{ fromUs: ages }]);
     expect(await round(setUp)).toMatchObject([{ status: 'running', did: null, notes: [] }]);
   });
@@ -267,7 +267,7 @@ describe('a gap', () => {
   it('ends when its subscription runs, and no other gap ends', async () => {
     const setUp = await openSetUp({
       subscriptions: [managed(), managed({ name: 'baltic', status: 'paused' })],
-      registrations: [registrationOf(), registrationOf({ name: 'baltic', heldBy: 'command' })],
+      registrations: [registrationOf(), registrationOf({ name: 'baltic', status: 'paused' })],
       gaps: [lasting, { ...lasting, subscription: 'baltic' }],
     });
     await round(setUp);

@@ -85,7 +85,7 @@ describe('a rotation', () => {
     });
     await rotation.rotate();
     expect(rotation.planned.catalogue.writes).toEqual([]);
-    expect(rotation.accepted()).toEqual([first]);
+    expect(rotation.files.at(-1)?.pairs).toEqual([first]);
   });
 
   it('updates a subscription that a person recreated during the rotation', async () => {

@@ -72,8 +72,8 @@ export function registrationOf(fields: Partial<Registration> = {}): Registration
     notifiedAtUs: startUs - dayUs,
     runningSeenAtUs: startUs - dayUs / 4,
     pausedSeenAtUs: null,
-    heldBy: null,
-    reported: null,
+    changedByPerson: false,
+    reported: [],
     ...fields,
   };
 }

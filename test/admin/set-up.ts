@@ -93,7 +93,6 @@ export interface Moment {
 
 export interface RegisterOptions {
   desired: readonly DesiredSubscription[];
-  movedFrom?: string | undefined;
   prune?: boolean;
 }
 

@@ -143,11 +143,11 @@ async function register(dataDir: string): Promise<void> {
         unfinished: false,
         earlierIds: [],
         origin: 'flags',
-        heldBy: null,
+        changedByPerson: false,
         subscriptionId: null,
       },
       ...{ credentialsDigest: null, activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs },
-      ...{ pausedSeenAtUs: null, reported: null },
+      ...{ pausedSeenAtUs: null, reported: [] },
     },
   });
   await store.close();

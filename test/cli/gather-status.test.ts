@@ -78,7 +78,7 @@ describe('the facts of a store', () => {
       a: {},
       b: { pausedSeenAtUs: nowUs - dayUs },
       c: { status: 'paused' as const },
-      d: { heldBy: 'command' as const },
+      d: { status: 'paused' as const },
       e: { subscriptionId: null },
       f: { unfinished: true, subscriptionId: null },
     })) {

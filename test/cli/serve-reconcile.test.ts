@@ -107,11 +107,11 @@ function registration(name: string, filter: string, atUs: number) {
       unfinished: false,
       earlierIds: [],
       origin: 'flags' as const,
-      heldBy: null,
+      changedByPerson: false,
     },
     ...{ subscriptionId: null, credentialsDigest: null },
     ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null },
-    reported: null,
+    reported: [],
   };
 }
 

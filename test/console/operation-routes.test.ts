@@ -20,7 +20,7 @@ describe('/api/subscriptions', () => {
       events: ['created'],
       filter: "Collection/Name eq 'SENTINEL-2'",
       path: '/notifications/alps',
-      heldBy: 'command',
+      changedByPerson: true,
       runningSeenAt: '2026-05-01T00:00:00.000000Z',
       pausedSeenAt: '2026-05-01T00:00:00.000000Z',
       lastDeliveryAt: '2026-05-02T10:00:00.000000Z',

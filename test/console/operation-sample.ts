@@ -18,7 +18,7 @@ export const registration: Registration = {
     origin: 'flags' as const,
   },
   ...{ credentialsDigest: 'a-digest', activityAtUs: seenUs, notifiedAtUs: seenUs },
-  ...{ runningSeenAtUs: seenUs, pausedSeenAtUs: seenUs, heldBy: 'command', reported: null },
+  ...{ runningSeenAtUs: seenUs, pausedSeenAtUs: seenUs, changedByPerson: true, reported: [] },
 };
 
 export function alertRow(id: number, changes: Partial<ListedAlert> = {}): ListedAlert {

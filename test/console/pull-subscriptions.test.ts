@@ -37,7 +37,9 @@ async function openPull(
     type: 'pull' as const,
     subscriptionId: 'pull-id',
   };
-  const known = { registrations: async () => [registration, { ...pulled, heldBy: null }] };
+  const known = {
+    registrations: async () => [registration, { ...pulled, changedByPerson: false }],
+  };
   const deliveryMarks = async () => [...(await administration.deliveryMarks()), ...marks];
   const current: Status = { ...sampleStatus(), queues: [...queues], ...status };
   const metrics = createMetrics(log);

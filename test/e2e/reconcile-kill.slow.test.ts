@@ -38,7 +38,7 @@ async function openData(): Promise<{ dataDir: string; store: Store }> {
       ...{ status: 'running', unfinished: false, earlierIds: [], origin: 'flags' as const },
       ...{ subscriptionId: '00000000-0000-4000-8000-000000000000', credentialsDigest: null },
       ...{ activityAtUs: nowUs, notifiedAtUs: nowUs, runningSeenAtUs: nowUs },
-      ...{ pausedSeenAtUs: null, heldBy: null, reported: null },
+      ...{ pausedSeenAtUs: null, changedByPerson: false, reported: [] },
     },
   });
   return { dataDir, store };

@@ -172,8 +172,8 @@ const registration: Registration = {
   notifiedAtUs: atUs,
   runningSeenAtUs: null,
   pausedSeenAtUs: null,
-  heldBy: null,
-  reported: null,
+  changedByPerson: false,
+  reported: [],
 };
 
 const replaced = (time: number) => ({

@@ -181,7 +181,7 @@ describe('an alert of silence', () => {
   });
 
   it('is not raised while the subscription is paused', async () => {
-    const paused = registration({ pausedSeenAtUs: hour(weeks), heldBy: 'command' });
+    const paused = registration({ pausedSeenAtUs: hour(weeks), status: 'paused' });
     const { live, check } = await openContext({}, [paused]);
     await live(...hourly);
     await live(hour(weeks + 48));

@@ -31,8 +31,8 @@ export const registration = (fields: Partial<Registration> = {}): Registration =
   notifiedAtUs: beginUs,
   runningSeenAtUs: beginUs,
   pausedSeenAtUs: null,
-  heldBy: null,
-  reported: null,
+  changedByPerson: false,
+  reported: [],
   ...fields,
 });
 

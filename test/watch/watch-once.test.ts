@@ -141,7 +141,7 @@ describe('a subscription', () => {
     ['that is to be paused', registration({ status: 'paused', pausedSeenAtUs: beginUs })],
     [
       'that a command of the user paused',
-      registration({ heldBy: 'command', pausedSeenAtUs: beginUs }),
+      registration({ status: 'paused', pausedSeenAtUs: beginUs }),
     ],
   ])('%s is no alert', async (_name, one) => {
     const { checkAt } = await openContext({}, [one]);

@@ -1,5 +1,5 @@
 /** `earshot register`: applies the desired subscriptions to the catalogue account. */
-import { InvalidArgumentError, Option } from 'commander';
+import { Option } from 'commander';
 import { type ApplyOptions, applyDesired, limitsExceeded, readPlan } from '../../admin/apply.ts';
 import type { Plan } from '../../admin/differences.ts';
 import { type CompleteAccountConfig, loadAccountConfig } from '../../config/config.ts';
@@ -35,7 +35,6 @@ interface RegisterFlags extends SubscriptionFlags {
   asksToAdopt?: boolean;
   status?: RequestedStatus;
   prune?: true;
-  movedFrom?: string;
   dryRun?: true;
   check?: true;
   json?: true;
@@ -52,11 +51,6 @@ export const registerCommand = defineCommand('register', {
         new Option('--status <status>', 'status of the subscription').choices(requestedStatuses),
       )
       .option('--prune', 'delete managed subscriptions that are no longer configured')
-      .option(
-        '--moved-from <url>',
-        'earlier EARSHOT_PUBLIC_URL (the subscriptions of this URL become managed)',
-        earlierUrl,
-      )
       .addOption(dryRunOption())
       .option(
         '--check',
@@ -128,8 +122,7 @@ export async function register(io: Io, flags: RegisterFlags): Promise<void> {
     }
     const shown = filter === undefined || flags.json ? null : one;
     const namesInFile = file === null ? undefined : new Set(file.map((entry) => entry.name));
-    const { movedFrom, prune = false } = flags;
-    const options = { desired, ...(namesInFile && { namesInFile }), movedFrom, prune };
+    const options = { desired, ...(namesInFile && { namesInFile }), prune: flags.prune === true };
     await planAndApply({ options, shown, readOnly }, flags, account, config, io);
   };
   await withParts(io, ['account'], withAccount, { account: { readOnly, publicUrl } });
@@ -173,14 +166,11 @@ async function planAndApply(
   config: CompleteAccountConfig,
   io: Io,
 ): Promise<void> {
-  const { json = false, movedFrom } = flags;
+  const { json = false } = flags;
   const plan = await readPlan(options, account);
   const isChange = plan.differences.length > 0;
   if (!flags.skipFilterCheck) refuseFilters(options.desired, plan, io);
   if (isChange && shown !== null) await showFilter(shown, config.catalogueUrl, io);
-  if (movedFrom !== undefined && !plan.differences.some(({ edit }) => edit.endpoint)) {
-    io.stderr.write(`No subscription of the account delivers to ${movedFrom}.\n`);
-  }
   const { limitErrors } = plan;
   const fault =
     flags.check && isChange
@@ -277,10 +267,4 @@ function warnOfMixedEvents(desired: readonly DesiredSubscription[], io: Io): voi
       `${painter(io, io.stderr)('yellow', `"${name}" combines deleted with other events`)}: according to the documentation of the catalogue, a subscription with deletions has no other events, and its filter uses other fields. Use two subscriptions instead.\n`,
     );
   }
-}
-
-function earlierUrl(text: string): string {
-  const url = URL.parse(text);
-  if (url !== null && /^https?:$/.test(url.protocol)) return url.origin;
-  throw new InvalidArgumentError('Use the earlier URL, such as https://old.example.org:8443.');
 }

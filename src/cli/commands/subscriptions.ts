@@ -1,7 +1,6 @@
 /** `earshot subscriptions`: lists the subscriptions of the account, and changes managed ones. */
 
 import { sortAccount } from '../../admin/differences.ts';
-import type { ManagedSubscription } from '../../admin/direct-change.ts';
 import { type Lifetime, lifetimeOf } from '../../admin/lifetime.ts';
 import { lastDeliveryOf } from '../../admin/maintain.ts';
 import type { CatalogueSubscription } from '../../admin/subscription-client.ts';
@@ -23,8 +22,8 @@ const pauseCommand = defineCommand('pause', {
   description: 'Pause a managed subscription.',
   flags: (command) => command.argument('<name or id>'),
   help: `The catalogue never pushes the events that happen during the pause. earshot records the pause as a
-gap. After you resume the subscription, the receiver fetches the events of the gap. The automatic
-maintenance does not resume the subscription.
+gap. After you resume the subscription, the receiver fetches the events of the gap. Without
+earshot.config.ts, the subscription stays paused until you resume it.
 
 ${exitCodes}
 
@@ -37,7 +36,7 @@ Examples:
 });
 
 const resumeCommand = defineCommand('resume', {
-  description: 'Resume a managed subscription and its automatic maintenance.',
+  description: 'Resume a managed subscription.',
   flags: (command) => command.argument('<name or id>'),
   help: `${exitCodes}
 
@@ -50,84 +49,50 @@ Examples:
 });
 
 async function changeStatus(
-  io: Context<'account'>,
+  { account, ...io }: Context<'account'>,
   nameOrId: string,
   status: 'paused' | 'running',
 ): Promise<void> {
-  const { findManaged, pauseByCommand, resumeByCommand } = await import(
-    '../../admin/direct-change.ts'
-  );
-  const ours = await findManaged(nameOrId, io.account);
-  const { name, current, registration } = ours;
-  const heldBy = status === 'paused' ? 'command' : null;
-  if (current.status === status && registration?.heldBy === heldBy) {
-    return print(io, `${name} is already ${status}.`);
-  }
-  await (status === 'paused' ? pauseByCommand : resumeByCommand)(ours, io.account);
-  print(io, `${name} is ${status}.`);
+  const { findManaged, setStatus } = await import('../../admin/direct-change.ts');
+  const found = await findManaged(nameOrId, account);
+  await setStatus(found, status, { actor: 'subscriptions', reason: 'by command' }, account);
+  print(io, `${found.name} is ${status}.`);
 }
 
-const removeCommand = (how: 'cancel' | 'delete') =>
-  defineCommand(how, {
-    description: `${how === 'cancel' ? 'Cancel' : 'Delete'} a managed subscription permanently.`,
-    flags: (command) => command.argument('<name or id>').addOption(yesOption()),
-    help: `\`earshot subscriptions cancel\` sets the status to cancelled (PATCH), \`earshot subscriptions delete\`
-sends DELETE. After either command, the catalogue removes the subscription. A removed subscription
-cannot be resumed. Received notifications remain in the log. If earshot.config.ts contains the
-subscription, then \`earshot register\` creates the subscription again.
+const deleteCommand = defineCommand('delete', {
+  description: 'Delete a managed subscription permanently.',
+  flags: (command) => command.argument('<name or id>').addOption(yesOption()),
+  help: `A deleted subscription cannot be resumed. Received notifications remain in the log, and unread ones
+of a queue are first stored. If earshot.config.ts contains the subscription, then \`earshot
+register\` creates the subscription again.
 
 ${exitCodes}
 
 Examples:
-  $ earshot subscriptions ${how} default           ${how} after a prompt
-  $ earshot subscriptions ${how} default --yes     ${how} without a prompt
+  $ earshot subscriptions delete default           delete after a prompt
+  $ earshot subscriptions delete default --yes     delete without a prompt
   $ earshot subscriptions list                     show the remaining subscriptions`,
-    needs: ['account'],
-    run: async ({ account, ...io }, { yes }: { yes?: true }, nameOrId: string) => {
-      const { findManaged, removeStaleRegistration, removeByCommand } = await import(
-        '../../admin/direct-change.ts'
-      );
-      const ours = await findManaged(nameOrId, account).catch(async (error: unknown) => {
-        if (!isAppError(error, 'not_found') || !(await removeStaleRegistration(nameOrId, account)))
-          throw error;
-        return null;
-      });
-      if (ours === null) {
-        return print(
-          io,
-          `${nameOrId} no longer exists in the account. Its registration was removed from the data directory.`,
-        );
-      }
-      print(io, `This command permanently ${how}s the subscription:\n${description(ours)}`);
-      if (ours.current.type === 'pull') print(io, discarded);
-      await confirm(
-        io,
-        how === 'cancel' ? 'Cancel the subscription?' : 'Delete the subscription?',
-        { yes },
-      );
-      await removeByCommand(ours, how, account);
-      print(io, `Removed ${ours.name} from the account.`);
-    },
-  });
-
-const discarded =
-  'Notifications in its queue that earshot has not read are discarded. To store them first, run `earshot register --subscription NAME --status paused`.';
-
-function description({
-  name,
-  current: { id, status, events, filter },
-}: ManagedSubscription): string {
-  const lines = [
-    ['name', name],
-    ['id', id],
-    ['status', status],
-    ['events', events.join(', ')],
-    ['filter', filterText(filter)],
-  ];
-  return lines
-    .map(([label = '', text = '']) => `  ${label.padEnd(8)}${printable(text)}`)
-    .join('\n');
-}
+  needs: ['account'],
+  run: async ({ account, ...io }, { yes }: { yes?: true }, nameOrId: string) => {
+    const { deleteByCommand, findManaged, removeStaleRegistration } = await import(
+      '../../admin/direct-change.ts'
+    );
+    const found = await findManaged(nameOrId, account).catch(async (error: unknown) => {
+      if (!isAppError(error, 'not_found') || !(await removeStaleRegistration(nameOrId, account)))
+        throw error;
+      return null;
+    });
+    if (found === null) {
+      return print(io, `${nameOrId} no longer exists. Its registration was removed.`);
+    }
+    const { name, current } = found;
+    const facts = [current.id, current.status, filterText(current.filter)].map(printable);
+    print(io, `${name}: ${facts.join(', ')}`);
+    await confirm(io, 'Delete this subscription permanently?', { yes });
+    await deleteByCommand(found, account);
+    print(io, `Removed ${name} from the account.`);
+  },
+});
 
 const filterText = (filter: string) => (filter === '' ? '(none: all products)' : filter);
 
@@ -147,13 +112,11 @@ const listCommand = defineCommand('list', {
   description: 'List all subscriptions of the account.',
   flags: (command) => command.addOption(jsonOption()),
   help: `Fields of --json: name, id, status, type, events, filter, endpoint, submittedAt, lastNotificationAt,
-pausesAt, cancelsAt, heldBy. On a narrow terminal, the table has fewer columns.
-  name       null if the subscription is unmanaged
-  pausesAt   time at which the catalogue pauses the subscription, unless a notification arrives
-  cancelsAt  time at which the catalogue deletes the subscription, unless a notification arrives
-  heldBy     reason why the automatic maintenance changes nothing; null without a reason
-             command: a command has paused the subscription
-             person: a user has changed the subscription in the catalogue
+pausesAt, cancelsAt, changedByPerson. On a narrow terminal, the table has fewer columns.
+  name             null if the subscription is unmanaged
+  pausesAt         time at which the catalogue pauses it, unless a notification arrives
+  cancelsAt        time at which the catalogue deletes it, unless a notification arrives
+  changedByPerson  true if a person changed the status in the catalogue, which maintenance keeps
 
 ${exitCodes}
 
@@ -273,17 +236,19 @@ function toOutput({ name, listed, registration, lifetime }: Row) {
     lastNotificationAt: isoTime(lastNotificationAtUs),
     pausesAt: status === 'running' ? isoTime(lifetime.pausesAtUs) : null,
     cancelsAt: isoTime(lifetime.cancelsAtUs),
-    heldBy: registration?.heldBy ?? null,
+    changedByPerson: registration?.changedByPerson === true,
   };
 }
 
 function details({ name, listed, registration, lifetime }: Row, gaps: readonly Gap[]): string {
   const { id, status, events, filter, endpoint, submittedAtUs, lastNotificationAtUs } = listed;
-  const setBy = { command: ', by command', person: ', by a user in the catalogue' } as const;
   const lines = [
     ['name', name ?? '- (unmanaged)'],
     ['id', id],
-    ['status', `${status}${registration?.heldBy ? setBy[registration.heldBy] : ''}`],
+    [
+      'status',
+      `${status}${registration?.changedByPerson ? ', changed by a person in the catalogue' : ''}`,
+    ],
     ['type', listed.type],
     ['events', events.join(', ')],
     ['filter', filterText(filter)],
@@ -342,7 +307,7 @@ const historyColumns: readonly Column<HistoryEntry>[] = [
 ];
 
 export const subscriptionsCommand = defineGroup('subscriptions', {
-  description: 'List, pause, resume, cancel or delete subscriptions of the account.',
+  description: 'List, pause, resume or delete subscriptions of the account.',
   help: `A subscription is managed if earshot has registered the subscription, or if its endpoint is
 EARSHOT_PUBLIC_URL/notifications/<name>. Only managed subscriptions have a name and can be changed.
 
@@ -354,12 +319,5 @@ Examples:
   $ earshot subscriptions pause default     pause one subscription
   $ earshot subscriptions history           list changes with reasons`,
   usual: listCommand,
-  commands: [
-    showCommand,
-    pauseCommand,
-    resumeCommand,
-    removeCommand('cancel'),
-    removeCommand('delete'),
-    historyCommand,
-  ],
+  commands: [showCommand, pauseCommand, resumeCommand, deleteCommand, historyCommand],
 });

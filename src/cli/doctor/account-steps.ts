@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   checkCatalogue,
-  checkLimits,
   checkQueue,
   checkSubscriptions,
   checkToken,
@@ -51,8 +50,8 @@ export function accountSteps(settings: DoctorSettings, io: Io): Step[] {
       name: 'catalogue',
       needs: ['token'],
       run: async () => {
-        if (entry === null) return [];
-        const answered = await checkCatalogue(entry.client);
+        if (entry === null || config === undefined) return [];
+        const answered = await checkCatalogue(entry.client, config.limits);
         listed = answered.listed ?? [];
         return answered.findings;
       },
@@ -70,12 +69,7 @@ export function accountSteps(settings: DoctorSettings, io: Io): Step[] {
     {
       name: 'queues',
       needs: ['catalogue'],
-      run: async () => (entry === null ? [] : checkQueues(settings.dataDir, entry.queue, io)),
-    },
-    {
-      name: 'limits',
-      needs: ['catalogue'],
-      run: async () => (config === undefined ? [] : checkLimits(listed, config.limits)),
+      run: async () => (entry === null ? [] : checkQueues(settings.dataDir, entry.queue)),
     },
   ];
 }
@@ -91,16 +85,10 @@ const noAccount: Finding = {
 };
 
 /** Returns no finding without pull subscriptions. */
-async function checkQueues(dataDir: string, queue: PullQueue, io: Io): Promise<Finding[]> {
-  const { registrations, queues } = await readLocalState(dataDir);
-  const findings: Finding[] = [];
-  for (const { name, type, pausedSeenAtUs, subscriptionId: id } of registrations) {
-    if (type !== 'pull' || id === null) continue;
-    const state = queues.find(({ subscriptionId }) => subscriptionId === id);
-    const isPaused = pausedSeenAtUs !== null;
-    findings.push(await checkQueue({ name, id, isPaused, queue, state, nowUs: io.nowUs() }));
-  }
-  return findings;
+async function checkQueues(dataDir: string, queue: PullQueue): Promise<Finding[]> {
+  const { registrations } = await readLocalState(dataDir);
+  const pull = registrations.filter((one) => one.type === 'pull' && one.subscriptionId !== null);
+  return Promise.all(pull.map((one) => checkQueue(one, queue)));
 }
 
 function openClient(config: AccountConfig, account: Account, io: Io) {
@@ -116,16 +104,15 @@ function openClient(config: AccountConfig, account: Account, io: Io) {
 /** Reads what earshot has stored about the account; empty without a database. */
 async function readLocalState(dataDir: string) {
   if (!existsSync(join(dataDir, databaseFileName))) {
-    return { registrations: [], deliveryMarks: [], queues: [], everRegistered: [] };
+    return { registrations: [], deliveryMarks: [], everRegistered: [] };
   }
   const store = openStoreReader(dataDir);
   try {
     const { administration, completeness } = store;
     const registrations = await administration.registrations();
     const deliveryMarks = await administration.deliveryMarks();
-    const queues = await administration.queues();
     const everRegistered = (await completeness.definitions()).map((one) => one.subscription);
-    return { registrations, deliveryMarks, queues, everRegistered };
+    return { registrations, deliveryMarks, everRegistered };
   } finally {
     await store.close();
   }

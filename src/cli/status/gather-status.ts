@@ -3,6 +3,7 @@
 import { stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { lifetimeOf } from '../../admin/lifetime.ts';
+import { lastDeliveryOf } from '../../admin/maintain.ts';
 import type { Registration } from '../../domain/account.ts';
 import { AppError, errorCodeOf, errorText, isAppError } from '../../domain/app-error.ts';
 import { type CoverageSummary, readSubscriptionCoverage } from '../../domain/coverage.ts';
@@ -192,16 +193,14 @@ async function subscriptionFacts(
     administration.queues(),
   ]);
   const subscriptions = registrations.map((registration): SubscriptionStatus => {
-    const { name, status, heldBy } = registration;
-    const delivered = marks.filter((one) => one.subscription === name && one.lastAtUs <= nowUs);
-    const lastDeliveryAtUs =
-      delivered.length === 0 ? null : Math.max(...delivered.map(({ lastAtUs }) => lastAtUs));
+    const { name, status } = registration;
+    const lastDeliveryAtUs = lastDeliveryOf(name, marks, nowUs);
     const state = stateOf(registration);
     const lifetime = lifetimeOf({ registration, listed: null, lastDeliveryAtUs, nowUs });
     return {
       name,
       state,
-      pausedOnPurpose: status === 'paused' || heldBy === 'command',
+      pausedOnPurpose: status === 'paused',
       lastDeliveryAtUs,
       pausesAtUs: state === 'running' ? lifetime.pausesAtUs : null,
       cancelsAtUs: state === 'absent' ? null : lifetime.cancelsAtUs,
@@ -213,11 +212,10 @@ async function subscriptionFacts(
 }
 
 function stateOf(registration: Registration): SubscriptionStatus['state'] {
-  const { subscriptionId, unfinished, status, heldBy, pausedSeenAtUs } = registration;
+  const { subscriptionId, unfinished, status, pausedSeenAtUs } = registration;
   if (unfinished) return 'unfinished';
   if (subscriptionId === null) return 'absent';
-  const isPaused = status === 'paused' || heldBy === 'command' || pausedSeenAtUs !== null;
-  return isPaused ? 'paused' : 'running';
+  return status === 'paused' || pausedSeenAtUs !== null ? 'paused' : 'running';
 }
 
 /** Reads the coverage of seven days, as `earshot coverage` prints it. */

@@ -107,13 +107,8 @@ ${history.length === 0 ? '' : historyOf(row, nowUs)}`,
 
 const unlessPushed = html`<span class="dim">unless a notification arrives earlier</span>`;
 
-const holders = {
-  command: 'changes nothing: paused by a command',
-  person: 'changes nothing: changed by a user in the catalogue',
-} as const;
-
 function registeredFacts(row: SubscriptionRow, known: Registration, nowUs: number): Html {
-  const { type, events, filter, subscriptionId, runningSeenAtUs, pausedSeenAtUs, heldBy } = known;
+  const { type, events, filter, subscriptionId, runningSeenAtUs, pausedSeenAtUs } = known;
   const { status } = row;
   const at = (us: number | null | undefined) => (us == null ? null : time(us, nowUs, 'minute'));
   const end = (us: number | null | undefined) =>
@@ -129,7 +124,10 @@ function registeredFacts(row: SubscriptionRow, known: Registration, nowUs: numbe
     ['last notification', lastDelivery(row, nowUs)],
     ['last seen running', time(runningSeenAtUs, nowUs, 'minute')],
     ['paused since', at(pausedSeenAtUs)],
-    ['maintenance', heldBy === null ? null : holders[heldBy]],
+    [
+      'maintenance',
+      known.changedByPerson ? 'keeps the status: changed by a person in the catalogue' : null,
+    ],
     ['automatic pause', end(status?.pausesAtUs)],
     ['automatic deletion', end(status?.cancelsAtUs)],
     ['credentials', isPull ? null : credentials(row, known, nowUs)],

@@ -1,7 +1,4 @@
-/**
- * The schema of the database: the SQL that upgrades a file from the previous version to each version.
- * Released SQL is never changed.
- */
+/** The schema of the database: the SQL that upgrades a file to each version. Released SQL is never changed. */
 
 /** The first element is version 1. The file's `user_version` is the last applied version. */
 export const migrations: readonly string[] = [
@@ -67,9 +64,8 @@ export const migrations: readonly string[] = [
   /*
    * Version 2: the catalogue account: registrations, history, gaps, delivery marks.
    *
-   * Small tables, one row per subscription or step. `events` is a JSON array, `unfinished` 0 or 1. A partial index
-   * limits a subscription to one open gap. Gap ids are never reused. `subscription` of a delivery mark is '' for a path
-   * without a name, because a key cannot be null.
+   * `events` is a JSON array. A partial index limits a subscription to one open gap. Gap ids are never reused.
+   * `subscription` of a delivery mark is '' for a path without a name, because a key cannot be null.
    */
   `
     CREATE TABLE registration (
@@ -119,11 +115,9 @@ export const migrations: readonly string[] = [
    *
    * The key of a text is the SHA-256 of its request. `doubts`, `doubted` and `scope` are JSON, `verified` and `settled`
    * 0 or 1. Job ids are never reused, so that a delayed answer cannot match another job. `due_at_us` is the next
-   * attempt of a waiting job and the end of the lease of an asking one: after that time, any program may claim it.
-   * `request_id` is the last request of the job. The template of a job without a text is in its row. A request stays
-   * after its job was removed, because its tokens count against the budget. The partial indexes contain only the few
-   * open jobs; the index on `state` finds and counts the others. The index on time includes the tokens, so that adding
-   * up a budget does not read the table.
+   * attempt of a waiting job and the end of the lease of an asking one: after that time, any program may claim it. A
+   * request stays after its job was removed, because its tokens count against the budget. The partial indexes contain
+   * only the few open jobs. The index on time includes the tokens, so that adding up a budget does not read the table.
    */
   `
     CREATE TABLE summary_text (
@@ -303,7 +297,7 @@ export const migrations: readonly string[] = [
    * A row contains the bodies with the ids `id` to `id + bodies - 1`. `encoding` is `identity` for one uncompressed
    * body, as in all older rows, or the name of the dictionary of a compressed pack. The column is renamed so that a
    * running receiver of an older version fails to write instead of assigning ids that belong to a pack. `compaction`
-   * has one row after the first compaction: bodies before `next_body_id` are done.
+   * has one row: bodies before `next_body_id` are done.
    */
   `
     ALTER TABLE body RENAME COLUMN bytes TO packed;
@@ -318,8 +312,7 @@ export const migrations: readonly string[] = [
    *
    * `prune_horizon` has one row after the first pruning: notifications up to `position` were removed, and completeness
    * is unknown for times before `received_before_us`. `backup_run` keeps the last successful and the last failed
-   * backup. One index contains the unreleased quarantine entries, to count them. The others find references to a row
-   * before its removal (other entries of a body, other jobs of a text) and the oldest notification that a sink needs.
+   * backup. The indexes count unreleased quarantine entries, and find what still needs a row before its removal.
    */
   `
     CREATE TABLE prune_horizon (
@@ -367,17 +360,14 @@ export const migrations: readonly string[] = [
     CREATE INDEX quarantine_body_digest ON quarantine (body_digest)
       WHERE body_digest IS NOT NULL AND released_at_us IS NULL;
   `,
-  /*
-   * Version 11: the channels that an alert was sent to, which also get the message that it is resolved, as a JSON
-   * array; null for alerts of older versions.
-   */
+  // Version 11: the channels that an alert was sent to, as JSON; null for alerts of older versions.
   'ALTER TABLE alert ADD COLUMN channels TEXT;',
   /*
    * Version 12: the place of this log in a shared log.
    *
-   * `shared_log` has one row if there is one: `applied` is the last applied entry, `state_from` that of the checkpoint
-   * from which this log began. `shared_result`: results of the last entries, for the process that has appended them.
-   * `shared_copy` has one row while this log is copied into a shared log, and `copied_change` the changed rows.
+   * `shared_log`: `applied` is the last applied entry, `state_from` that of the checkpoint from which this log began.
+   * `shared_result`: results of the last entries, for the process that has appended them. `shared_copy` has one row while
+   * this log is copied into a shared log, and `copied_change` the changed rows.
    */
   `
     CREATE TABLE shared_log (
@@ -396,4 +386,14 @@ export const migrations: readonly string[] = [
   // Version 14: ids of subscriptions that are being replaced, as JSON, and where a subscription is configured.
   `ALTER TABLE registration ADD COLUMN earlier_ids TEXT NOT NULL DEFAULT '[]';
    ALTER TABLE registration ADD COLUMN origin TEXT NOT NULL DEFAULT 'flags';`,
+  // Version 15: registrations as JSON. A subscription that a command paused has the desired status `paused`.
+  `ALTER TABLE registration RENAME TO old_registration;
+   CREATE TABLE registration (name TEXT PRIMARY KEY, state TEXT NOT NULL) STRICT, WITHOUT ROWID;
+   INSERT INTO registration SELECT name, json_object('name', name, 'type', type, 'events', json(events), 'filter', filter,
+     'status', iif(held_by = 'command', 'paused', status), 'subscriptionId', subscription_id,
+     'earlierIds', json(earlier_ids), 'unfinished', json(iif(unfinished, 'true', 'false')), 'origin', origin,
+     'credentialsDigest', credentials_digest, 'activityAtUs', activity_at_us, 'notifiedAtUs', notified_at_us,
+     'runningSeenAtUs', running_seen_at_us, 'pausedSeenAtUs', paused_seen_at_us,
+     'changedByPerson', json(iif(held_by = 'person', 'true', 'false')), 'reported', json('[]')) FROM old_registration;
+   DROP TABLE old_registration;`,
 ];

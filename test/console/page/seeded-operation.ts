@@ -49,7 +49,7 @@ async function registerPaused({ administration }: Store, now: number): Promise<v
         origin: 'flags',
         credentialsDigest: null,
       },
-      ...{ heldBy: 'command', reported: null },
+      ...{ changedByPerson: true, reported: [] },
       ...{ activityAtUs: now - 3 * dayUs, notifiedAtUs: now - 3 * dayUs },
       ...{ runningSeenAtUs: now - 3 * dayUs, pausedSeenAtUs: now - 2 * dayUs },
     },

@@ -219,8 +219,8 @@ async function register({ administration }: Store, now: number): Promise<void> {
       notifiedAtUs: now - 60_000_000,
       runningSeenAtUs: now,
       pausedSeenAtUs: null,
-      heldBy: null,
-      reported: null,
+      changedByPerson: false,
+      reported: [],
     },
     history: [
       { ...entry, action: 'created', actor: 'register', reason: 'It is in earshot.config.ts.' },

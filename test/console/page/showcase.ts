@@ -195,7 +195,12 @@ async function register({ administration }: Store): Promise<void> {
         ...{ name, type: 'push', events, filter, status: 'running', subscriptionId },
         ...{ unfinished: false, earlierIds: [], origin: 'flags', credentialsDigest: null },
         ...{ activityAtUs: latest, notifiedAtUs: latest },
-        ...{ runningSeenAtUs: showcaseNowUs, pausedSeenAtUs: null, heldBy: null, reported: null },
+        ...{
+          runningSeenAtUs: showcaseNowUs,
+          pausedSeenAtUs: null,
+          changedByPerson: false,
+          reported: [],
+        },
       },
       history: [
         {

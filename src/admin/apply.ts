@@ -126,10 +126,7 @@ async function applyNext(run: Run): Promise<boolean> {
   const key = JSON.stringify([name, { ...request, current: idOf(request) }]);
   if (key === run.last || (request.kind === 'create' && run.createdAtUs.has(name))) {
     // A list may be older than a confirmed request.
-    if (run.waits === waitsMax) {
-      await keepAsItIs(name, account, context);
-      throw notApplied(name);
-    }
+    if (run.waits === waitsMax) throw notApplied(name);
     run.waits += 1;
     await pauseBeforeList(context);
     return false;
@@ -152,16 +149,6 @@ async function applyNext(run: Run): Promise<boolean> {
 
 const pauseBeforeList = ({ listDelayMs = listDelayDefaultMs, random }: AccountContext) =>
   delay(listDelayMs * (1 + random()));
-
-/** Prevents that maintenance repeats a change that the catalogue does not apply: it then reports the difference. */
-async function keepAsItIs(
-  name: string,
-  { registrations }: Account,
-  { administration }: AccountContext,
-): Promise<void> {
-  const known = registrations.find((one) => one.name === name);
-  if (known !== undefined) await administration.commit({ save: { ...known, unfinished: false } });
-}
 
 /** State of one run. */
 interface Run {
@@ -191,10 +178,7 @@ function newRun(
   first: Plan,
 ): Run {
   return {
-    options: {
-      ...options,
-      hasCredentials: knowsCredentials(context),
-    },
+    options: { ...options, hasCredentials: knowsCredentials(context) },
     ...{ context, why, digest: digestCredentials(context.credentials, context.newSecret()) },
     ...{ before: new Map(), changed: new Set(), createdAtUs: new Map() },
     ...{ last: '', attempts: 1, waits: 0 },

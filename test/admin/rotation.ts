@@ -41,8 +41,6 @@ export async function openRotation(situation: RotationSituation) {
   const files = [{ atUs: nowUs(), pairs: [otherCredentials] }];
   /** Deliveries that the receiver refused. */
   const refused: { name: string; username: string; atUs: number }[] = [];
-  /** Time of the last accepted delivery, by user name. */
-  const lastAcceptedUs = new Map<string, number>();
   const reports: string[] = [];
   let inFlight: { name: string | null; pair: EndpointCredentials; arrivesAtUs: number }[] = [];
   let everySeconds = situation.deliverEverySeconds ?? {};
@@ -56,7 +54,6 @@ export async function openRotation(situation: RotationSituation) {
       refused.push({ name: `${name}`, username, atUs: nowUs() });
       return;
     }
-    lastAcceptedUs.set(username, nowUs());
     void administration.markDeliveries([{ subscription: name, username, lastAtUs: nowUs() }]);
   };
   /** Simulates the deliveries and reloads of one second. */
@@ -129,7 +126,6 @@ export async function openRotation(situation: RotationSituation) {
     calls: () => calls,
     files,
     refused,
-    lastAcceptedUs,
     accepted: () => accepted,
     reports,
     /** Replaces `deliverEverySeconds` from now on. */

@@ -320,9 +320,9 @@ function requestFor(
     if (Object.keys(rest).length > 0) return { kind: 'edit', current, edit: rest };
     if (status === 'running' && running >= runningMax) {
       const runs = old.find(isRunning);
-      return runs === undefined
-        ? null
-        : { kind: 'edit', current: runs, edit: { status: 'paused' } };
+      if (runs !== undefined) return { kind: 'edit', current: runs, edit: { status: 'paused' } };
+      // A duplicate that does not run may take the place that another difference needs first.
+      return first === undefined ? null : { kind: 'delete', current: first };
     }
     if (status !== undefined) return { kind: 'edit', current, edit: { status } };
   }

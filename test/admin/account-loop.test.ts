@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { times } from '../helpers/thorough.ts';
 import { type RandomAccount, randomAccount } from './arbitrary-account.ts';
 import { expectNoEventLost, expectSettled } from './expect-settled.ts';
-import { minuteUs, startUs } from './samples.ts';
+import { desiredState, managed, minuteUs, otherFilter, startUs } from './samples.ts';
 import { type AccountSetUp, type Cut, openAccount, round } from './set-up.ts';
 
 const withinLimits = randomAccount().filter(({ fits }) => fits);
@@ -81,6 +81,22 @@ describe('the account', () => {
       },
       times(40, 1_000),
     );
+  });
+
+  it('removes a paused duplicate first if a full account needs its place', async () => {
+    const paused = (id: string, name: string) => managed({ id, name, status: 'paused' });
+    const setUp = await openAccount({
+      subscriptions: [
+        ...[managed({ name: 'alps' }), managed({ name: 'crete' })],
+        ...[paused('one', 'baltic'), paused('two', 'baltic')],
+      ],
+      limits: { runningMax: 2, totalMax: 4 },
+    });
+    const crete = desiredState({ name: 'crete', filter: otherFilter, status: 'paused' });
+    await setUp.register({ desired: [crete, desiredState({ name: 'baltic' })] });
+    const { writes } = setUp.catalogue;
+    expect(writes.slice(0, 2)).toEqual(['edit one credentials', 'delete two']);
+    setUp.close();
   });
 
   it('reaches the desired state after interruptions at any call, and changes no other subscription', async () => {

@@ -86,7 +86,7 @@ describe('a rotation', () => {
       }),
       { numRuns: times(20, 400) },
     );
-  }, 60_000);
+  }, 600_000);
 
   it('sends the new pair only after the receiver accepts it, and records that', async () => {
     const rotation = await openSetUp({ subscriptions: [alps], noticeSeconds: 7, waitSeconds: 40 });

@@ -150,8 +150,7 @@ export async function openAccount(
       ...context.queues,
       drain: (subscription) => context.queues.drain(subscription).finally(progress.clear),
     };
-    const probe = config.probeCa === undefined ? context.probe : withNotice(context.probe, io);
-    const own = { ...context, probe, queues };
+    const own = { ...context, queues };
     return {
       ...own,
       store,
@@ -194,19 +193,6 @@ async function createCredentials(
   io.stderr.write('Endpoint credentials created in the data directory.\n');
   return created;
 }
-
-/** Prints once, before the first probe, that EARSHOT_PROBE_CA adds certificate authorities. */
-function withNotice(probe: ProbeEndpoint, { stderr }: Pick<Io, 'stderr'>): ProbeEndpoint {
-  let isPrinted = false;
-  return (endpoint, credentials) => {
-    if (!isPrinted) stderr.write(`${extraRoots}\n`);
-    isPrinted = true;
-    return probe(endpoint, credentials);
-  };
-}
-
-const extraRoots =
-  'EARSHOT_PROBE_CA adds certificate authorities to the public ones. The catalogue trusts only the public ones.';
 
 function drainText({ subscription, entries, length }: QueueState): string {
   const rest = length === null ? '' : `, ${length} left`;

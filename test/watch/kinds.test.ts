@@ -11,7 +11,7 @@ import {
   intakeRow,
   receiverRow,
 } from '../../src/watch/check-machine.ts';
-import { sinkRows } from '../../src/watch/check-sinks.ts';
+import { type SinkView, sinkRows } from '../../src/watch/check-sinks.ts';
 import type { AlertRow, Moment } from '../../src/watch/situation.ts';
 import { beginUs, dayUs, hourUs, minuteUs } from './watch-context.ts';
 
@@ -47,8 +47,7 @@ const node = (fields: Partial<KnownNode>, facts: Partial<KnownNode['facts']> = {
   },
 });
 const sink = (fields: object) => ({
-  ...{ isBlocked: false, rejected: null },
-  view: { ...unusedSink('bus'), isSetUp: true, fault: null, unread: null, ...fields },
+  ...{ ...unusedSink('bus'), isSetUp: true, fault: null, ...fields },
 });
 const agoUs = (minutes: number) => beginUs - minutes * minuteUs;
 
@@ -60,7 +59,7 @@ function caseOf<Subject>(row: AlertRow<Subject>, subject: Subject, ...expected: 
   return { kind: row.kind, result: row.check(subject, moment), expected };
 }
 
-const [sinkRow, refusedRow] = sinkRows as [(typeof sinkRows)[0], (typeof sinkRows)[0]];
+const [sinkRow, refusedRow] = sinkRows as [AlertRow<SinkView>, AlertRow<SinkView>];
 
 const cases = [
   caseOf(certificateRow, certificate(18.1, 90), 'with a fifth of its lifetime left', null),
@@ -74,6 +73,8 @@ const cases = [
   caseOf(certificateRow, certificate(40, 365), 'of a year, with 40 days left', null),
   caseOf(certificateRow, certificate(29, 365), 'of a year, with 29 days left', 'warning'),
   caseOf(certificateRow, certificate(7.9, 40), 'of 40 days', 'warning', 'expires in 7 days'),
+  caseOf(certificateRow, certificate(1.9, 90), 'with less than two days', 'critical'),
+  caseOf(certificateRow, certificate(0.5, 6), 'of 6 days, with half a day left', 'critical'),
   caseOf(certificateRow, certificate(-1, 90), 'that has ended', 'critical', 'has expired'),
   caseOf(diskRow, disk(15, 2, 0.3), 'of 15 GiB, with 2 free', null),
   caseOf(diskRow, disk(1.9, 0.95, 0.1), 'of 2 GiB, with half of it free', null),
@@ -87,6 +88,7 @@ const cases = [
   caseOf(backupRow, backup(47, 24), 'of 47 hours', null),
   caseOf(backupRow, backup(49, 24), 'of 49 hours', 'warning', 'is 2 days old', 'earshot backup'),
   caseOf(backupRow, backup(999, null), 'without automatic backups', null),
+  caseOf(backupRow, { ...backup(1, 24), made: null }, 'that is not there', 'warning', 'no backup'),
   caseOf(databaseRow, [], 'without warnings', null),
   caseOf(databaseRow, [{ code: '1', text: 'vacuum' }], 'that warns', 'warning', 'database'),
   caseOf(receiverRow, node({ lag: 1_000 }), 'that reports', null),

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { DeliveryState, SinkItem } from '../../src/domain/sinks.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
-import { beginUs, dayUs, hourUs, minuteUs, openContext } from './watch-context.ts';
+import { beginUs, dayUs, minuteUs, openContext } from './watch-context.ts';
 
 /** Four notifications in the log, and a sink `bus` that receives the first two of them. */
 async function openSinks(deliveryState: DeliveryState = { names: ['bus'], fault: null }) {
@@ -60,23 +60,6 @@ describe('a sink that does not acknowledge new items', () => {
     expect(await at(27)).toEqual([]);
     expect(await at(28)).toEqual(['sink bus warning']);
   });
-
-  it('is no alert for replayed items', async () => {
-    const { queue, at, store } = await openSinks();
-    await queue(4, []);
-    const range = { sinceUs: null, untilUs: null, afterPosition: 0, lastPosition: 4 };
-    const about = { sink: 'bus', filter: '', requestedAtUs: beginUs };
-    const { id } = await store.sinks.addReplay({ ...about, ...range });
-    const items = [{ position: 1, productId: 'product-1' }];
-    const from = { sink: 'bus', replayId: id, after: 0, upTo: 4 };
-    await store.sinks.enqueue({ ...from, items, atUs: beginUs });
-    expect((await store.sinks.counts())[0]).toMatchObject({
-      waiting: 1,
-      oldestQueuedAtUs: beginUs,
-      oldestLiveQueuedAtUs: null,
-    });
-    expect(await at(60)).toEqual([]);
-  });
 });
 
 describe('dead letters', () => {
@@ -86,11 +69,11 @@ describe('dead letters', () => {
     await settle(refused);
     expect(await at(1)).toEqual(['sink-refused bus warning']);
     const [alert] = await activeAlerts();
-    expect(alert?.cause).toBe('The sink bus has refused 1 notification permanently.');
-    expect(alert?.evidence.join(' ')).toBe(
-      'Dead letters: 1. Waiting notifications: 0. Last failure: It answered 400: (x)(https : //evil.example)',
-    );
-    expect(alert?.nextStep).toContain('`earshot sinks retry bus --all`');
+    expect(alert).toMatchObject({
+      cause: 'The sink bus has refused 1 notification permanently.',
+      evidence: ['Last failure: It answered 400: (x)(https : //evil.example)'],
+      nextStep: expect.stringContaining('`earshot sinks retry bus --all`'),
+    });
     // The sink is also stuck: neither alert hides the other.
     const items = [{ position: 4, productId: 'product-4' }];
     const from = { sink: 'bus', replayId: null, after: 3, upTo: 4 };
@@ -106,26 +89,6 @@ describe('dead letters', () => {
 });
 
 describe('a sink without deliveries', () => {
-  it('is an alert when its position in the log has not moved for 15 minutes', async () => {
-    const { at, activeAlerts, store } = await openSinks();
-    expect(await at(3 * 24 * 60)).toEqual([]);
-    expect(await at(3 * 24 * 60 + 15)).toEqual([]);
-    expect(await at(3 * 24 * 60 + 16)).toEqual(['sink bus critical']);
-    expect((await activeAlerts())[0]?.cause).toBe(
-      'Nothing is delivered to the sink bus: a notification received 3 days ago has not been read for this sink.',
-    );
-    // It catches up: one step is enough.
-    const from = { sink: 'bus', replayId: null, after: 0, upTo: 1 };
-    await store.sinks.enqueue({ ...from, items: [], atUs: beginUs });
-    expect(await at(3 * 24 * 60 + 17)).toEqual([]);
-  });
-
-  it('is no alert while it has read the whole log', async () => {
-    const { at, queue } = await openSinks();
-    await queue(4, []);
-    for (const hours of [0, 24, 48]) expect(await at(hours * 60)).toEqual([]);
-  });
-
   it('is a single alert, raised at once, when sinks cannot be started', async () => {
     const deliveryState: { names: string[] | null; fault: string | null } = {
       names: null,
@@ -159,18 +122,6 @@ describe('a sink that is no longer configured', () => {
     expect(await at(25 * 60)).toEqual([]);
     expect(deliveryState.names).toEqual([]);
   });
-
-  it('is named in the alert of its dead letters', async () => {
-    const { at, queue, settle, activeAlerts } = await openSinks({ names: [], fault: null });
-    await queue(1, ['product-1']);
-    await settle(refused);
-    expect(await at(hourUs / minuteUs)).toEqual(['sink-refused bus warning']);
-    const [alert] = await activeAlerts();
-    expect(alert?.cause).toContain(
-      'bus, which is no longer configured, has refused 1 notification',
-    );
-    expect(alert?.nextStep).toContain('`earshot sinks drop bus --all`');
-  });
 });
 
 const reason = 'sinks.bus.secretFile: /etc/earshot/gone cannot be read (ENOENT).';
@@ -197,14 +148,8 @@ it('a faulty sink is an alert at once, grows critical, does not hide its dead le
 it('a changed file that is rejected is an alert with its reason, until it is fixed', async () => {
   const deliveryState: DeliveryState = { names: ['act'], fault: null, rejected: reason };
   const { check } = await openContext({ deliveryState: () => deliveryState });
-  expect(await check()).toMatchObject([
-    {
-      kind: 'sink',
-      subject: '',
-      cause: 'The current earshot.config.ts is rejected.',
-      evidence: [reason, expect.stringContaining('continues with the last valid version')],
-    },
-  ]);
+  const cause = expect.stringContaining('earshot.config.ts is rejected');
+  expect(await check()).toMatchObject([{ kind: 'sink', subject: '', cause, evidence: [reason] }]);
   deliveryState.rejected = null;
   expect(await check()).toEqual([]);
 });

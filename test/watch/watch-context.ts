@@ -1,11 +1,11 @@
 /** A watchdog with a real store, a settable clock, and simulated probes and channels. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registration } from '../../src/domain/account.ts';
-import type { Alert } from '../../src/domain/alerts.ts';
+import type { Alert, AlertKind } from '../../src/domain/alerts.ts';
 import type { HourCoverage } from '../../src/domain/completeness.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { AlertMessage } from '../../src/watch/alert-message.ts';
-import type { Probes, WatchDeps } from '../../src/watch/situation.ts';
+import type { Probes, SubscriptionView, WatchDeps } from '../../src/watch/situation.ts';
 import { createWatchMemory, watchOnce } from '../../src/watch/watchdog.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
@@ -49,6 +49,19 @@ export const covered = (hour: number, fields: Partial<HourCoverage> = {}): HourC
   ...fields,
 });
 
+/** A subscription of which nothing is known. */
+export const view = (fields: Partial<SubscriptionView> = {}): SubscriptionView => ({
+  ...{ ...registration(), lifetimes: () => null, maintenance: false, reconcile: false },
+  ...{ knownSinceUs: beginUs, arrivals: [], coverage: [], watched: [] },
+  ...{ queue: undefined, lastDeliveryAtUs: null, ...fields },
+});
+
+/** An alert that is active since a time. */
+export const activeAlert = (kind: AlertKind, raisedAtUs: number): Alert => ({
+  ...{ id: 1, kind, subject: 'alps', severity: 'warning', cause: '', evidence: [], nextStep: '' },
+  ...{ raisedAtUs, resolvedAtUs: null },
+});
+
 /** Probes that find nothing to check. */
 export const quiet: Probes = {
   certificate: async () => null,
@@ -90,8 +103,7 @@ export async function openContext(
     probes: quiet,
     lifetimes: () => null,
     deliveryState: () => ({ names: null, fault: null }),
-    channels: ['url'],
-    sendAlert: async (_channel, message) => void sent.push(message),
+    senders: { url: async (message) => void sent.push(message) },
     nowUs: () => nowUs,
     random: () => 0.5,
     pause: (ms, signal) => delay(ms, undefined, { signal, ref: false }).catch(() => undefined),
@@ -146,7 +158,7 @@ export async function openContext(
 
 function portsOf(store: Store) {
   const { completeness, alerts, administration, sinks, backups } = store;
-  return { completeness, alerts, administration, sinks, backups, notifications: store };
+  return { completeness, alerts, administration, sinks, backups };
 }
 
 /** Times from one hour to another (excluded), `everyHours` apart. */

@@ -69,33 +69,19 @@ export const quiet: Probes = {
   intake: async () => null,
 };
 
-export interface TestContext {
-  context: WatchDeps;
-  store: Store;
-  /** Messages sent, in order. */
-  sent: AlertMessage[];
-  logged: { level: string; message: string; fields: object }[];
-  setNow(us: number): void;
-  /** Checks once, with a memory that stays until `restart`, and returns the active alerts. */
-  check(): Promise<Alert[]>;
-  checkAt(us: number): Promise<Alert[]>;
-  restart(): Promise<void>;
-  activeAlerts(): Promise<Alert[]>;
-  /** Records an uptime since the beginning, and pushes at these times. */
-  live(toUs: number, pushedAtUs?: readonly number[]): Promise<void>;
-}
+export type TestContext = Awaited<ReturnType<typeof openContext>>;
 
 /** Opens a watchdog, by default with one subscription that is registered at `beginUs`. */
 export async function openContext(
   parts: Partial<WatchDeps> = {},
   registrations: readonly Registration[] = [registration()],
-): Promise<TestContext> {
+) {
   let nowUs = beginUs;
   const opened = await openSqliteStore({ nowUs: () => nowUs });
   let { store } = opened;
   for (const save of registrations) await store.administration.commit({ save });
   const sent: AlertMessage[] = [];
-  const logged: TestContext['logged'] = [];
+  const logged: { level: string; message: string; fields: object }[] = [];
   const at = (level: string) => (fields: object, message: string) =>
     void logged.push({ level, message, fields });
   const context: WatchDeps = {
@@ -116,42 +102,37 @@ export async function openContext(
   let memory = createWatchMemory();
   let number = 0;
   const activeAlerts = () => store.alerts.alerts({ all: false, limit: 99 });
+  /** Checks once, with a memory that stays until `restart`, and returns the active alerts. */
   const check = async () => {
     await watchOnce(context, memory);
     return activeAlerts();
   };
+  const setNow = (us: number) => {
+    nowUs = us;
+  };
+  /** Records an uptime since the beginning, and pushes at these times. */
+  const live = async (toUs: number, pushedAtUs: readonly number[] = []) => {
+    await store.completeness.recordUptime({ fromUs: beginUs, toUs });
+    const pushes = pushedAtUs.map((receivedAtUs) => {
+      number += 1;
+      return delivery(notification(number), { subscription: 'alps', receivedAtUs });
+    });
+    await Promise.all(pushes.map((one) => store.accept(one)));
+    setNow(toUs);
+  };
+  const checkAt = (us: number) => {
+    setNow(us);
+    return check();
+  };
+  const restart = async () => {
+    store = await opened.reopen();
+    Object.assign(context, portsOf(store));
+    memory = createWatchMemory();
+  };
   return {
-    context,
+    ...{ context, sent, logged, setNow, live, check, checkAt, restart, activeAlerts },
     get store() {
       return store;
-    },
-    sent,
-    logged,
-    setNow: (us) => {
-      nowUs = us;
-    },
-    check,
-    checkAt: (us) => {
-      nowUs = us;
-      return check();
-    },
-    restart: async () => {
-      store = await opened.reopen();
-      Object.assign(context, portsOf(store));
-      memory = createWatchMemory();
-    },
-    activeAlerts,
-    live: async (toUs, pushedAtUs = []) => {
-      await store.completeness.recordUptime({ fromUs: beginUs, toUs });
-      await Promise.all(
-        pushedAtUs.map((receivedAtUs) => {
-          number += 1;
-          return store.accept(
-            delivery(notification(number), { subscription: 'alps', receivedAtUs }),
-          );
-        }),
-      );
-      nowUs = toUs;
     },
   };
 }
@@ -161,8 +142,7 @@ function portsOf(store: Store) {
   return { completeness, alerts, administration, sinks, backups };
 }
 
-/** Times from one hour to another (excluded), `everyHours` apart. */
-export function moments(fromHour: number, toHour: number, everyHours = 1): number[] {
-  const count = Math.ceil((toHour - fromHour) / everyHours);
-  return Array.from({ length: count }, (_, i) => beginUs + (fromHour + i * everyHours) * hourUs);
+/** Hours from one to another (excluded), as times. */
+export function moments(fromHour: number, toHour: number): number[] {
+  return Array.from({ length: toHour - fromHour }, (_, i) => beginUs + (fromHour + i) * hourUs);
 }

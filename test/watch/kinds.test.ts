@@ -68,7 +68,7 @@ function keptOf<Subject>(row: AlertRow<Subject>, subject: Subject, ...expected: 
   return { kind: row.kind, result: row.check(subject, moment), expected };
 }
 
-/** A subscription with so many days until its pause and its deletion. */
+/** A subscription, by the days until its pause and its deletion. */
 const ending = (pauseDays: number, deleteDays: number) => {
   const afterUs = (days: number) => beginUs + days * dayUs;
   const ends = { pausesAtUs: afterUs(pauseDays), cancelsAtUs: afterUs(deleteDays) };

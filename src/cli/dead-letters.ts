@@ -7,10 +7,11 @@ import type { AlertKind } from '../domain/alerts.ts';
 import { AppError } from '../domain/app-error.ts';
 import { formatDateUs, shortDateUs } from '../domain/dates.ts';
 import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
-import { type Replay, type SinkItem, type SinkReader, sinkReader } from '../domain/sinks.ts';
+import type { Replay, SinkItem, SinkReader } from '../domain/sinks.ts';
 import { firstOf, notificationAt } from '../domain/streams.ts';
 import type { Store } from '../store/store.ts';
-import { checkBacklog, checkDeadLetters } from '../watch/check-sinks.ts';
+import { checkDeadLetters, checkDelivery } from '../watch/check-sinks.ts';
+import { channelsOf } from '../watch/notify.ts';
 import type { Problem } from '../watch/situation.ts';
 import { defineCommand, type Parts } from './command.ts';
 import { confirm, jsonOption, limitOption, yesOption } from './flags.ts';
@@ -206,36 +207,29 @@ async function thenSettleAlerts(io: WithStore, sink: string, change: () => Promi
 
 async function settleAlerts(io: WithStore, sink: string): Promise<void> {
   const { alerts, sinks } = io.store;
-  const [active, counts, cursor, lastPosition] = await Promise.all([
-    alerts.alerts({ all: false, limit: 1_000 }),
-    sinks.counts(),
-    io.store.cursor(sinkReader(sink)),
-    io.store.lastPosition(),
-  ]);
+  const active = await alerts.alerts({ all: false, limit: 1_000 });
+  const counts = await sinks.counts();
   const counted = counts.find((one) => one.sink === sink);
   if (counted === undefined || active.every(({ subject }) => subject !== sink)) return;
   const inFile = await sinksInFile(io);
   const isSetUp = inFile?.names.includes(sink) ?? null;
-  const view = { ...counted, isSetUp, fault: null, unread: null };
+  const view = { ...counted, isSetUp, fault: null };
   const nowUs = io.nowUs();
   // Only the watchdog raises new alerts.
   const own = active.filter((one) => one.subject === sink);
   const alertOf = (kind: AlertKind) => own.find((one) => one.kind === kind);
-  const behind = checkBacklog(view, { nowUs, alert: alertOf('sink') });
-  // With a faulty sink or unread notifications, the alert remains active for the watchdog.
-  const isRead = (cursor ?? 0) >= lastPosition || behind !== null;
-  const isKnown = isRead && inFile?.faulty.includes(sink) !== true;
-  const problems = new Map<AlertKind, Problem | null>([
-    ['sink-refused', checkDeadLetters(view)],
-    ...(isKnown ? ([['sink', behind]] as const) : []),
-  ]);
+  const problems = new Map<AlertKind, Problem | null>([['sink-refused', checkDeadLetters(view)]]);
+  // The alert of a faulty sink remains active for the watchdog.
+  if (inFile?.faulty.includes(sink) !== true) {
+    problems.set('sink', checkDelivery(view, { nowUs, alert: alertOf('sink') }));
+  }
   await alerts.settleFindings({
     checked: own.filter(({ kind }) => problems.has(kind)),
     findings: own.flatMap(({ kind }) => {
       const problem = problems.get(kind) ?? null;
       return problem === null ? [] : [{ kind, subject: sink, ...problem }];
     }),
-    channels: alertSenders(loadConfig(io, watchSections), io).channels,
+    channels: channelsOf(alertSenders(loadConfig(io, watchSections), io)),
     atUs: nowUs,
   });
 }

@@ -1,7 +1,7 @@
 /** JSON document that is sent when an alert is raised or resolved, the same for every notification channel. */
 import type { AlertDelivery } from '../domain/alerts.ts';
 import { formatDateUs } from '../domain/dates.ts';
-import { printable } from '../domain/text.ts';
+import { foreignText } from '../http/foreign-text.ts';
 
 /** Version of the document; incremented when a field changes its meaning or is removed. */
 export const alertMessageVersion = 1;
@@ -15,12 +15,10 @@ const shownEvidenceMax = 3;
 /** Chat systems truncate or refuse much longer lines. */
 const lineCharactersMax = 500;
 
+type Change = Pick<AlertDelivery, 'id' | 'alert' | 'change'>;
+
 /** Returns the message of a delivery. */
-export function alertMessage({
-  id,
-  alert,
-  change,
-}: Pick<AlertDelivery, 'id' | 'alert' | 'change'>) {
+export function alertMessage({ id, alert, change }: Change) {
   const { kind, subject, severity, cause, evidence, nextStep } = alert;
   return {
     version: alertMessageVersion,
@@ -47,7 +45,7 @@ export function testMessage(nowUs: number): AlertMessage {
   return { ...message, kind: 'test', text: `earshot: test message\n${alert.evidence[0]}` };
 }
 
-function textOf({ alert, change }: Pick<AlertDelivery, 'alert' | 'change'>): string {
+function textOf({ alert, change }: Omit<Change, 'id'>): string {
   const { kind, subject, severity, cause, evidence, nextStep } = alert;
   const about = subject === '' ? kind : `${kind} (${subject})`;
   const lines =
@@ -64,8 +62,6 @@ function textOf({ alert, change }: Pick<AlertDelivery, 'alert' | 'change'>): str
 
 /** Neutralizes text of other services: mentions, links and markup must not take effect. */
 function plainLine(line: string): string {
-  const plain = printable(line).replaceAll('<', '‹').replaceAll('>', '›').replaceAll('@', '(at)');
-  return plain.length <= lineCharactersMax
-    ? plain
-    : `${plain.slice(0, lineCharactersMax).toWellFormed()}…`;
+  const shown = foreignText(line, { secrets: [], charactersMax: lineCharactersMax });
+  return shown.replaceAll('<', '‹').replaceAll('>', '›').replaceAll('@', '(at)');
 }

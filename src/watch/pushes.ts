@@ -1,4 +1,4 @@
-/** Memory of the pushes and comparisons of each subscription, and the time in which they were observed. */
+/** Memory of the pushes and comparisons of all subscriptions, and arithmetic of time spans. */
 import {
   type CompletenessReader,
   type HourArrivals,
@@ -43,73 +43,58 @@ export function coveredUs(spans: readonly Span[], { fromUs, toUs }: Span): numbe
  */
 export const historyUs = 13 * 7 * dayUs;
 
-/** Age of hours that are read in each round. Older ones are compared again only after an outage. */
+/** Age of compared hours that are read in each round. Older ones are compared again only after an outage. */
 const newestUs = 2 * dayUs;
 
-/** Interval at which older hours are read. */
+/** Interval at which older compared hours are read. */
 const olderEveryUs = hourUs;
 
-type HoursByName<Hour> = Map<string, Map<string, Hour>>;
-
-export interface PushMemory {
-  arrivals: HoursByName<HourArrivals>;
-  coverage: HoursByName<HourCoverage>;
-  /** Time up to which arrivals are complete, and time at which all coverage was read. */
-  arrivedUpToUs: number;
-  comparedAtUs: number;
+export function createPushMemory() {
+  return {
+    arrivals: new Map<string, HourArrivals>(),
+    coverage: new Map<string, HourCoverage>(),
+    /** Time up to which arrivals are complete, and time at which all coverage was read. */
+    arrivedUpToUs: 0,
+    comparedAtUs: 0,
+  };
 }
 
-export function createPushMemory(): PushMemory {
-  return { arrivals: new Map(), coverage: new Map(), arrivedUpToUs: 0, comparedAtUs: 0 };
-}
+export type PushMemory = ReturnType<typeof createPushMemory>;
 
-/**
- * Updates the memory; the first call reads the whole history. Removes subscriptions that are not in `names`. Rejects
- * with `unavailable`.
- */
+/** Updates the memory; the first call reads the whole history. Rejects with `unavailable`. */
 export async function refreshPushMemory(
   memory: PushMemory,
   completeness: CompletenessReader,
-  { names, nowUs }: { names: ReadonlySet<string>; nowUs: number },
+  nowUs: number,
 ): Promise<void> {
   const thisHourUs = hourOf(nowUs);
   const oldestUs = hourOf(nowUs - historyUs);
   // After the clock was set back, hours in the future are read again.
-  const fromUs = Math.min(Math.max(memory.arrivedUpToUs, oldestUs), thisHourUs);
-  for (let sinceUs = fromUs; sinceUs <= nowUs; sinceUs += dayUs) {
-    const untilUs = Math.min(sinceUs + dayUs, thisHourUs + hourUs);
-    const hours = await completeness.arrivals({ sinceUs, untilUs });
-    for (const hour of hours) record(memory.arrivals, `${hour.hourUs}`, hour);
+  const arrivedUs = Math.min(Math.max(memory.arrivedUpToUs, oldestUs), thisHourUs);
+  for (const day of daysOf(arrivedUs, thisHourUs + hourUs)) {
+    for (const hour of await completeness.arrivals(day)) {
+      memory.arrivals.set(`${hour.subscription} ${hour.hourUs}`, hour);
+    }
   }
   // The current hour is not complete, and the previous one may get pushes in flight.
   memory.arrivedUpToUs = thisHourUs - hourUs;
   const isDue = Math.abs(nowUs - memory.comparedAtUs) >= olderEveryUs;
-  const firstUs = isDue ? oldestUs : hourOf(nowUs - newestUs);
-  for (let sinceUs = firstUs; sinceUs < nowUs; sinceUs += dayUs) {
-    const hours = await completeness.coverage({ sinceUs, untilUs: sinceUs + dayUs });
-    for (const hour of hours) record(memory.coverage, `${hour.hourUs} ${hour.event}`, hour);
+  const sinceUs = isDue ? oldestUs : hourOf(nowUs - newestUs);
+  for (const day of daysOf(sinceUs, nowUs)) {
+    for (const hour of await completeness.coverage(day)) {
+      memory.coverage.set(`${hour.subscription} ${hour.hourUs} ${hour.event}`, hour);
+    }
   }
   if (isDue) memory.comparedAtUs = nowUs;
-  removeOld(memory.arrivals, names, oldestUs);
-  removeOld(memory.coverage, names, oldestUs);
-}
-
-function record<Hour extends { subscription: string | null }>(
-  hours: HoursByName<Hour>,
-  key: string,
-  hour: Hour,
-): void {
-  const name = hour.subscription ?? '';
-  hours.set(name, (hours.get(name) ?? new Map<string, Hour>()).set(key, hour));
-}
-
-function removeOld(
-  hours: HoursByName<{ hourUs: number }>,
-  names: ReadonlySet<string>,
-  oldestUs: number,
-): void {
-  for (const [name, own] of hours) {
-    if (!names.has(name)) hours.delete(name);
-    for (const [key, hour] of own) if (hour.hourUs < oldestUs) own.delete(key);
+  for (const hours of [memory.arrivals, memory.coverage]) {
+    for (const [key, hour] of hours) if (hour.hourUs < oldestUs) hours.delete(key);
   }
+}
+
+/** Returns the days of a window, so that no single answer is large. */
+function daysOf(sinceUs: number, untilUs: number): { sinceUs: number; untilUs: number }[] {
+  return Array.from({ length: Math.ceil((untilUs - sinceUs) / dayUs) }, (_, i) => {
+    const dayStartUs = sinceUs + i * dayUs;
+    return { sinceUs: dayStartUs, untilUs: Math.min(untilUs, dayStartUs + dayUs) };
+  });
 }

@@ -16,17 +16,6 @@ export interface PushHistory {
   lostHours: readonly number[];
 }
 
-/** Silence that is usual for a subscription. */
-export interface UsualSilence {
-  lastPushAtUs: number;
-  /** Longest silence between two pushes. */
-  longestUs: number;
-  /** Silence above which an alert is raised. */
-  limitUs: number;
-  /** Time of observation until the last push. */
-  watchedUs: number;
-}
-
 /** Minimum time of observation and number of hours with pushes: fewer do not show how long silences are. */
 const watchedMinUs = 7 * dayUs;
 const busyHoursMin = 6;
@@ -39,10 +28,11 @@ const medianFactor = 20;
 const byMedianUs = { min: hourUs, max: 6 * hourUs };
 
 /**
- * Returns the usual silence; null with too few data. The current silence is not part of it, otherwise it would become
- * usual.
+ * Returns the longest silence between two pushes, and the limit above which a silence raises an alert; null with too
+ * few data. The current silence is not part of it, otherwise it would become usual. `watchedUs` is the time of
+ * observation until the last push.
  */
-export function usualSilence({ arrivals, watched, lostHours }: PushHistory): UsualSilence | null {
+export function usualSilence({ arrivals, watched, lostHours }: PushHistory) {
   const busy = arrivals
     .filter(({ hourUs: us }) => coveredUs(watched, { fromUs: us, toUs: us + hourUs }) > 0)
     .sort((a, b) => a.hourUs - b.hourUs);
@@ -68,52 +58,19 @@ export function usualSilence({ arrivals, watched, lostHours }: PushHistory): Usu
   return { lastPushAtUs: last.lastAtUs, longestUs, limitUs, watchedUs };
 }
 
-/** Events of one or more hours, and how many of them were not pushed. */
-export interface Tally {
-  expected: number;
-  lost: number;
-}
-
-export interface TalliedHour extends Tally {
-  startUs: number;
-}
-
-/** Minimum number of latest hours that are checked; more if they contain fewer events than `expectedMin`. */
-const hoursMin = 24;
-const expectedMin = 5;
-
-/** Older hours are ignored. */
-export const talliedUs = 30 * dayUs;
+/** Number of hours in which losses are counted. */
+const hoursMax = 24;
 
 /** Losses that raise the alert: a number and a share of the events. */
 const lostMin = 3;
 const lostShareMin = 0.2;
 
-/** Returns the latest hours together; null when they contain too few events. `hours` are sorted, oldest first. */
-export function latestTally(hours: readonly TalliedHour[], nowUs: number): TalliedHour | null {
-  const sum: TalliedHour = { startUs: nowUs, expected: 0, lost: 0 };
-  for (let i = hours.length - 1; i >= 0; i -= 1) {
-    const hour = hours[i];
-    if (hour === undefined || hour.startUs < nowUs - talliedUs) break;
-    if (hours.length - 1 - i >= hoursMin && sum.expected >= expectedMin) break;
-    sum.startUs = hour.startUs;
-    sum.expected += hour.expected;
-    sum.lost += hour.lost;
-  }
-  return sum.expected === 0 ? null : sum;
-}
-
-/** Returns true when the losses raise an alert, or keep it active: half as many are enough for that. */
-export function areTooMany({ expected, lost }: Tally, isActive: boolean): boolean {
-  return lost >= Math.max(lostMin, lostShareMin * expected) / (isActive ? 2 : 1);
-}
-
 /** Maximum usual delay of a push after its event; the receiver must have been up until then. */
 const pushDelayUs = hourUs / 6;
 
 /**
- * Time after which an hour is counted. It is compared earlier, and a push that arrives after its event was fetched is
- * no longer counted as lost: a catalogue with an hour of delay has lost nothing.
+ * Time after the end of an hour until it is counted. It is compared earlier, and a push that arrives after its event
+ * was fetched is no longer counted as lost: a catalogue with an hour of delay has lost nothing.
  */
 export const countedUs = hourUs + pushDelayUs;
 
@@ -121,24 +78,26 @@ export const countedUs = hourUs + pushDelayUs;
 const upShareMin = 0.999;
 
 /**
- * Returns the sums of all kinds of events by hour, oldest first. Uses only hours in which the receiver was up all the
- * time: losses caused by our own downtime are known.
+ * Returns how many events of the latest counted hours were not pushed; null without such an hour. Ignores hours in
+ * which pushes could not be received: losses caused by our own downtime are known. `areTooMany` is true when they raise
+ * an alert, or keep an active one: half as many are enough for that.
  */
-export function talliedHours(
-  coverage: readonly HourCoverage[],
-  watched: readonly Span[],
-  nowUs: number,
-): TalliedHour[] {
-  const byHour = new Map<number, TalliedHour>();
-  for (const { hourUs: startUs, expected, recovered, missing } of coverage) {
-    if (startUs < nowUs - talliedUs || startUs + hourUs + countedUs > nowUs) continue;
-    const known = byHour.get(startUs) ?? { startUs, expected: 0, lost: 0 };
-    known.expected += expected;
-    known.lost += recovered + missing;
-    byHour.set(startUs, known);
-  }
+export function lostPushes(
+  coverage: readonly Pick<HourCoverage, 'hourUs' | 'expected' | 'recovered' | 'missing'>[],
+  { watched, nowUs, isActive }: { watched: readonly Span[]; nowUs: number; isActive: boolean },
+) {
   const neededUs = hourUs + pushDelayUs;
-  const isUp = ({ startUs: fromUs }: TalliedHour) =>
-    coveredUs(watched, { fromUs, toUs: fromUs + neededUs }) >= upShareMin * neededUs;
-  return [...byHour.values()].filter(isUp).sort((a, b) => a.startUs - b.startUs);
+  const counted = coverage.filter(
+    ({ hourUs: us }) =>
+      us + hourUs + countedUs <= nowUs &&
+      coveredUs(watched, { fromUs: us, toUs: us + neededUs }) >= upShareMin * neededUs,
+  );
+  const starts = [...new Set(counted.map((hour) => hour.hourUs))].sort((a, b) => b - a);
+  const startUs = starts.slice(0, hoursMax).at(-1);
+  if (startUs === undefined) return null;
+  const latest = counted.filter((hour) => hour.hourUs >= startUs);
+  const expected = latest.reduce((sum, hour) => sum + hour.expected, 0);
+  const lost = latest.reduce((sum, hour) => sum + hour.recovered + hour.missing, 0);
+  const areTooMany = lost >= Math.max(lostMin, lostShareMin * expected) / (isActive ? 2 : 1);
+  return { startUs, expected, lost, areTooMany };
 }

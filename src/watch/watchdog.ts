@@ -4,7 +4,8 @@
  */
 import { type Alert, type AlertFinding, alertChannels } from '../domain/alerts.ts';
 import { AppError } from '../domain/app-error.ts';
-import { errorFields, type Job, startJob } from '../domain/job.ts';
+import { hourOf } from '../domain/coverage.ts';
+import { errorFields, type Job, type JobOptions, startJob } from '../domain/job.ts';
 import { missingRow, queueReaderRow, queueRow } from './check-events.ts';
 import {
   backupRow,
@@ -14,24 +15,25 @@ import {
   intakeRow,
   receiverRow,
 } from './check-machine.ts';
-import { type CursorMemory, readSinks, sinkRows } from './check-sinks.ts';
+import { readSinks, sinkRows } from './check-sinks.ts';
 import { lifetimeRow, lostPushesRow, notRunningRow, silenceRow } from './check-subscriptions.ts';
-import { deliverDue, sendUnstored } from './notify.ts';
-import { createPushMemory, historyUs, type PushMemory, refreshPushMemory } from './pushes.ts';
+import { channelsOf, deliverDue, sendUnstored } from './notify.ts';
+import {
+  createPushMemory,
+  historyUs,
+  type PushMemory,
+  refreshPushMemory,
+  without,
+} from './pushes.ts';
 import type { AlertRow, Result, SubscriptionView, WatchDeps } from './situation.ts';
+import { minuteUs } from './texts.ts';
 
 /** Intervals, shorter in tests. All are jittered by a tenth. */
-interface WatchTiming {
+const defaultTiming = {
   /** Delay after the start, so that parts that need time to start are not checked too early. */
-  firstMs: number;
-  intervalMs: number;
-  /** Interval between checks for due deliveries. */
-  deliveryIntervalMs: number;
-}
-
-const defaultTiming: WatchTiming = {
   firstMs: 30_000,
   intervalMs: 60_000,
+  /** Interval between checks for due deliveries. */
   deliveryIntervalMs: 10_000,
 };
 
@@ -42,51 +44,44 @@ const stopGraceMs = 3_000;
  * Starts checking and sending. Each channel has its own job, so that a blocked one delays no other. Failures are
  * logged and retried in the next round.
  */
-export function startWatchdog(deps: WatchDeps, timing: Partial<WatchTiming> = {}): Job {
+export function startWatchdog(deps: WatchDeps, timing: Partial<typeof defaultTiming> = {}): Job {
   const { firstMs, intervalMs, deliveryIntervalMs } = { ...defaultTiming, ...timing };
   const memory = createWatchMemory();
-  const rounds = {
-    every: { firstMs, intervalMs },
-    run: (signal: AbortSignal) => watchOnce(deps, memory, signal),
-    failed: roundFailed,
-    stopGraceMs,
-  };
-  // Includes channels that are no longer configured: their deliveries are given up.
-  const deliveries = alertChannels.map((channel) => ({
-    every: { firstMs: deliveryIntervalMs, intervalMs: deliveryIntervalMs },
-    run: (signal: AbortSignal) => deliverDue(deps, channel, signal),
-    failed: 'failed to process alert deliveries',
-    fields: { channel },
-    stopGraceMs,
-  }));
-  const jobs = [rounds, ...deliveries].map((job) => startJob(job, deps));
-  return {
-    stop: async () => {
-      await Promise.all(jobs.map((job) => job.stop()));
+  const jobs: JobOptions[] = [
+    {
+      every: { firstMs, intervalMs },
+      run: (signal) => watchOnce(deps, memory, signal),
+      failed: 'watchdog round failed',
     },
-  };
+    // Includes channels that are no longer configured: their deliveries are given up.
+    ...alertChannels.map((channel) => ({
+      every: { firstMs: deliveryIntervalMs, intervalMs: deliveryIntervalMs },
+      run: (signal: AbortSignal) => deliverDue(deps, channel, signal),
+      failed: `failed to process alert deliveries to the ${channel}`,
+    })),
+  ];
+  const started = jobs.map((job) => startJob({ ...job, stopGraceMs }, deps));
+  return { stop: async () => void (await Promise.all(started.map((job) => job.stop()))) };
 }
-
-const roundFailed = 'watchdog round failed';
 
 /** State kept between rounds. State that must survive a restart is in the store. */
-export interface WatchMemory {
-  pushes: PushMemory;
-  cursors: CursorMemory;
-  /** Times since which a problem exists, or is gone while its alert is active, by kind and subject. */
-  foundUs: Map<string, number>;
-  goneUs: Map<string, number>;
-  /** Times at which unstored alerts were sent, by channel, kind and subject. */
-  sentAtUs: Map<string, number>;
+export function createWatchMemory() {
+  return {
+    pushes: createPushMemory(),
+    /** Since when a subject has a problem, or has none, by kind and subject. */
+    since: new Map<string, { hasProblem: boolean; atUs: number }>(),
+    /** Times at which unstored alerts were sent, by channel, kind and subject. */
+    sentAtUs: new Map<string, number>(),
+  };
 }
 
-export function createWatchMemory(): WatchMemory {
-  const [foundUs, goneUs, sentAtUs] = [new Map(), new Map(), new Map()];
-  return { pushes: createPushMemory(), cursors: new Map(), foundUs, goneUs, sentAtUs };
-}
+type WatchMemory = ReturnType<typeof createWatchMemory>;
 
 /** Maximum number of active alerts; subscriptions and sinks are few. */
 const activeMax = 1_000;
+
+/** Maximum age of the last heartbeat, which is written every minute. */
+const heartbeatUs = 10 * minuteUs;
 
 /**
  * Runs one round and stores the findings. Never rejects: failures are logged, and alerts that could not be checked do
@@ -98,22 +93,25 @@ export async function watchOnce(
   memory = createWatchMemory(),
   signal: AbortSignal = new AbortController().signal,
 ): Promise<void> {
-  const { alerts, channels, nowUs, log } = deps;
-  const round: Round = { findings: [], checked: [], active: [], nowUs: nowUs(), upSinceUs: 0 };
+  const { alerts, senders, log } = deps;
+  const nowUs = deps.nowUs();
+  const results = { active: [], findings: [], checked: [] };
+  const round: Round = { deps, memory, nowUs, upSinceUs: nowUs, ...results };
   try {
     round.active = await alerts.alerts({ all: false, limit: activeMax });
-    round.upSinceUs =
-      (await deps.completeness.uptimes(round.nowUs - historyUs)).at(-1)?.fromUs ?? 0;
+    const last = (await deps.completeness.uptimes(nowUs - historyUs)).at(-1);
+    if (last !== undefined && nowUs - last.toUs <= heartbeatUs) round.upSinceUs = last.fromUs;
   } catch (error) {
     // Without the active alerts, findings may be raised, but nothing is resolved.
     log.error(errorFields(error), 'watchdog failed to read the active alerts');
   }
-  await checkAll(deps, memory, round);
+  await checkAll(round);
   const { findings, checked } = round;
+  const channels = channelsOf(senders);
   try {
-    const changed = await alerts.settleFindings({ checked, findings, channels, atUs: nowUs() });
-    for (const { kind, subject, severity, cause, evidence, nextStep } of changed.raised) {
-      log.warn({ kind, subject, severity, cause, evidence, nextStep }, 'alert raised');
+    const changed = await alerts.settleFindings({ checked, findings, channels, atUs: nowUs });
+    for (const { id, raisedAtUs, resolvedAtUs, ...fields } of changed.raised) {
+      log.warn(fields, 'alert raised');
     }
     for (const { kind, subject, cause } of changed.resolved) {
       log.info({ kind, subject, cause }, 'alert resolved');
@@ -126,41 +124,40 @@ export async function watchOnce(
 
 /** Facts and results of a round. */
 interface Round {
+  deps: WatchDeps;
+  memory: WatchMemory;
   nowUs: number;
-  active: readonly Alert[];
   upSinceUs: number;
+  active: readonly Alert[];
   findings: AlertFinding[];
   /** Active alerts to be resolved, unless their problem is in the findings. */
   checked: Alert[];
 }
 
+/** Subjects by name. The subject of checks of which there is only one has no name. */
 type Named<Subject> = readonly (readonly [name: string, subject: Subject])[];
 
-/** The subject of checks of which there is only one has no name. */
-const single = async <Subject>(read: Promise<Subject>): Promise<Named<Subject>> => [
-  ['', await read],
-];
-
-async function checkAll(deps: WatchDeps, memory: WatchMemory, round: Round): Promise<void> {
+async function checkAll(round: Round): Promise<void> {
+  const { deps, memory, nowUs } = round;
   const { probes, backups, backupEveryHours: everyHours } = deps;
   const check = <Subject>(rows: AlertRow<Subject>[], read: () => Promise<Named<Subject>>) =>
-    checkSubjects(rows, read, { deps, memory, round });
-  const subscriptionRows = [
-    ...[silenceRow, lostPushesRow, missingRow, lifetimeRow, notRunningRow],
-    ...[queueRow, queueReaderRow],
-  ];
+    checkSubjects(rows, read, round);
+  const single = <Subject>(row: AlertRow<Subject>, read: () => Promise<Subject>) =>
+    check([row], async () => [['', await read()]]);
+  const pushRows = [silenceRow, lostPushesRow, missingRow, lifetimeRow, notRunningRow];
+  const subscriptionRows = [...pushRows, queueRow, queueReaderRow];
   await Promise.all([
-    check(subscriptionRows, () => readSubscriptions(deps, memory.pushes, round.nowUs)),
-    check([certificateRow], () => single(probes.certificate())),
-    check([diskRow], () => single(probes.disk())),
-    check([intakeRow], () => single(probes.intake())),
+    check(subscriptionRows, () => readSubscriptions(deps, memory.pushes, nowUs)),
+    check(sinkRows, () => readSinks(deps)),
     check([receiverRow], async () => {
       const { ownId, nodes } = (await probes.receivers?.()) ?? { ownId: '', nodes: [] };
       return nodes.filter(({ id }) => id !== ownId).map((node) => [node.name, node]);
     }),
-    check([databaseRow], async () => [['', probes.databaseWarnings?.() ?? []]]),
-    check([backupRow], async () => [['', { ...(await backups.lastBackups()), everyHours }]]),
-    check(sinkRows, () => readSinks(deps, round.nowUs, memory.cursors)),
+    single(certificateRow, () => probes.certificate()),
+    single(diskRow, () => probes.disk()),
+    single(intakeRow, () => probes.intake()),
+    single(databaseRow, async () => probes.databaseWarnings?.() ?? []),
+    single(backupRow, async () => ({ ...(await backups.lastBackups()), everyHours })),
   ]);
 }
 
@@ -171,17 +168,18 @@ const readTimeoutMs = 20_000;
 async function checkSubjects<Subject>(
   rows: readonly AlertRow<Subject>[],
   read: () => Promise<Named<Subject>>,
-  { deps, memory, round }: { deps: WatchDeps; memory: WatchMemory; round: Round },
+  round: Round,
 ): Promise<void> {
+  const { pause, log } = round.deps;
   const enough = new AbortController();
   try {
-    const timeout = deps.pause(readTimeoutMs, enough.signal);
+    const timeout = pause(readTimeoutMs, enough.signal);
     const subjects = await Promise.race([read(), timeout]);
     if (subjects === undefined) throw new AppError('unavailable', 'The check timed out.');
-    for (const row of rows) settle(row, subjects, memory, round);
+    for (const row of rows) settle(row, subjects, round);
   } catch (error) {
     const kinds = rows.map(({ kind }) => kind);
-    deps.log.warn({ kinds, ...errorFields(error) }, 'watchdog probe failed');
+    log.warn({ kinds, ...errorFields(error) }, 'watchdog probe failed');
   } finally {
     enough.abort();
   }
@@ -192,78 +190,66 @@ async function checkSubjects<Subject>(
  * subject was checked, or no longer exists, and whose problem has been gone long enough.
  */
 function settle<Subject>(
-  row: AlertRow<Subject>,
+  { kind, check, resolveAfterUs }: AlertRow<Subject>,
   subjects: Named<Subject>,
-  { foundUs, goneUs }: WatchMemory,
-  { nowUs, active, upSinceUs, findings, checked }: Round,
+  { memory: { since }, nowUs, upSinceUs, active, findings, checked }: Round,
 ): void {
-  const { kind, resolveAfterUs = 0 } = row;
-  const alerts = new Map(
-    active.filter((one) => one.kind === kind).map((alert) => [alert.subject, alert]),
-  );
-  let results = new Map<string, Result>(
-    subjects.map(([name, subject]) => {
-      return [name, row.check(subject, { nowUs, upSinceUs, alert: alerts.get(name) })];
-    }),
-  );
-  const common = row.common?.(subjects, results) ?? null;
-  if (common !== null) {
-    results = new Map([...results].filter(([name]) => alerts.has(name)));
-    results.set('', common);
+  const own = active.filter((alert) => alert.kind === kind);
+  const alerts = new Map(own.map((alert) => [alert.subject, alert]));
+  const results = new Map<string, Result>(own.map(({ subject }) => [subject, null]));
+  for (const [name, subject] of subjects) {
+    results.set(name, check(subject, { nowUs, upSinceUs, alert: alerts.get(name) }));
   }
-  for (const subject of new Set([
-    ...subjects.map(([name]) => name),
-    ...alerts.keys(),
-    ...results.keys(),
-  ])) {
-    const key = `${kind} ${subject}`;
-    const result = results.get(subject) ?? null;
-    const alert = alerts.get(subject);
+  for (const [subject, result] of results) {
     if (result === 'unchecked') continue;
-    if (result === null) {
-      foundUs.delete(key);
-      const isGone = nowUs - sinceOf(goneUs, key, nowUs) >= resolveAfterUs;
-      if (alert !== undefined && isGone) checked.push(alert);
-      continue;
-    }
-    goneUs.delete(key);
-    const { raiseAfterUs = 0, sinceUs = nowUs, ...finding } = result;
-    const startUs = Math.min(sinceUs, sinceOf(foundUs, key, nowUs));
-    if (alert !== undefined || nowUs - startUs >= raiseAfterUs) {
-      findings.push({ kind, subject, ...finding });
-    }
+    const [key, alert] = [`${kind} ${subject}`, alerts.get(subject)];
+    // The time starts again when a problem appears or is gone.
+    const before = since.get(key);
+    const sameUs = before?.hasProblem === (result !== null) ? before.atUs : nowUs;
+    const atUs = Math.min(nowUs, sameUs, result?.sinceUs ?? nowUs);
+    since.set(key, { hasProblem: result !== null, atUs });
+    if (result !== null) {
+      const { raiseAfterUs = 0, sinceUs: _, ...finding } = result;
+      const isDue = alert !== undefined || nowUs - atUs >= raiseAfterUs;
+      if (isDue) findings.push({ kind, subject, ...finding });
+    } else if (alert !== undefined && nowUs - atUs >= resolveAfterUs) checked.push(alert);
   }
-}
-
-/** Returns the time since which a state is known, and remembers it. */
-function sinceOf(times: Map<string, number>, key: string, nowUs: number): number {
-  const startUs = Math.min(times.get(key) ?? nowUs, nowUs);
-  times.set(key, startUs);
-  return startUs;
 }
 
 /** Reads all subscriptions, by name. Rejects with `unavailable`. */
 async function readSubscriptions(
-  { administration, completeness, maintenance, reconcile, lifetimes }: WatchDeps,
+  { administration, completeness, lifetimes, maintenance, reconcile }: WatchDeps,
   memory: PushMemory,
   nowUs: number,
 ): Promise<Named<SubscriptionView>> {
-  const registrations = await administration.registrations();
-  const names = new Set(registrations.map(({ name }) => name));
-  await refreshPushMemory(memory, completeness, { names, nowUs });
-  const deliveredAtUs = new Map<string, number>();
-  for (const { subscription, lastAtUs } of await administration.deliveryMarks()) {
+  await refreshPushMemory(memory, completeness, nowUs);
+  const uptimes = await completeness.uptimes(nowUs - historyUs);
+  const unprunedSinceUs = await completeness.unprunedSinceUs();
+  const definitions = await completeness.definitions();
+  const gaps = await administration.gaps();
+  const queues = await administration.queues();
+  const marks = await administration.deliveryMarks();
+  return (await administration.registrations()).map((registration) => {
+    const { name, type } = registration;
+    const ofThis = <One extends { subscription: string | null }>(all: Iterable<One>) =>
+      [...all].filter(({ subscription }) => subscription === name);
+    const known = ofThis(definitions);
+    const knownSinceUs = Math.max(unprunedSinceUs, hourOf(known[0]?.fromUs ?? nowUs));
+    const definedUs = Math.max(unprunedSinceUs, known.at(-1)?.fromUs ?? nowUs, nowUs - historyUs);
+    const watched = without(uptimes, [
+      { fromUs: 0, toUs: definedUs },
+      { fromUs: nowUs, toUs: Number.POSITIVE_INFINITY },
+      ...ofThis(gaps).map(({ fromUs, toUs }) => ({ fromUs, toUs: toUs ?? nowUs })),
+    ]);
     // A mark dated by a clock that ran ahead has no meaning.
-    if (subscription === null || lastAtUs > nowUs) continue;
-    deliveredAtUs.set(subscription, Math.max(lastAtUs, deliveredAtUs.get(subscription) ?? 0));
-  }
-  const facts = {
-    definitions: await completeness.definitions(),
-    gaps: await administration.gaps(),
-    queues: await administration.queues(),
-    uptimes: await completeness.uptimes(nowUs - historyUs),
-    unprunedSinceUs: await completeness.unprunedSinceUs(),
-    ...{ memory, deliveredAtUs, maintenance, reconcile, lifetimes },
-  };
-  return registrations.map((registration) => [registration.name, { registration, facts }]);
+    const times = ofThis(marks).flatMap(({ lastAtUs }) => (lastAtUs > nowUs ? [] : [lastAtUs]));
+    const view = {
+      ...{ ...registration, lifetimes, maintenance, reconcile, knownSinceUs, watched },
+      arrivals: ofThis(memory.arrivals.values()),
+      coverage: ofThis(memory.coverage.values()).filter((hour) => hour.hourUs >= knownSinceUs),
+      queue: type === 'pull' ? ofThis(queues)[0] : undefined,
+      lastDeliveryAtUs: times.length === 0 ? null : Math.max(...times),
+    };
+    return [name, view];
+  });
 }

@@ -75,7 +75,7 @@ describe('alerts about a sink', () => {
     await withStore(dataDir, async ({ sinks, alerts }) => {
       const [bus] = await sinks.counts();
       if (bus === undefined) throw new Error('no sink');
-      const problem = checkDeadLetters({ ...bus, isSetUp: true, fault: null, unread: null });
+      const problem = checkDeadLetters({ ...bus, isSetUp: true, fault: null });
       if (problem === null) throw new Error('no dead letters');
       const findings = [{ kind: 'sink-refused', subject: 'bus', ...problem } as const];
       await alerts.settleFindings({ checked: [], findings, channels: ['command'], atUs: nowUs });

@@ -3,7 +3,7 @@ import { quantile } from '../../bench/figures.ts';
 import { hourUs } from '../../src/domain/completeness.ts';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
 import { historyUs } from '../../src/watch/pushes.ts';
-import { type PushHistory, type UsualSilence, usualSilence } from '../../src/watch/silence.ts';
+import { type PushHistory, usualSilence } from '../../src/watch/silence.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';
 
 /** Figures of one kind. Hours are from the stop to the alarm; null when not detected within 90 days. */
@@ -88,7 +88,7 @@ function playMonths(kind: SubscriptionKind, months: number, random: Random) {
 /** Creates the watchdog's state of a subscription that is watched without gaps. */
 function createSilence() {
   const arrivals: PushHistory['arrivals'][number][] = [];
-  let usual: UsualSilence | null = null;
+  let usual: ReturnType<typeof usualSilence> = null;
   let learnedAtUs = 0;
   return {
     record: (startUs: number, arrived: { pushes: number; lastAtUs: number }) => {

@@ -1,13 +1,7 @@
 /** Simulates months of a subscription that loses some pushes, with the watchdog's rule, then loses more. */
 import { hourUs } from '../../src/domain/completeness.ts';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
-import {
-  areTooMany,
-  countedUs,
-  latestTally,
-  type TalliedHour,
-  talliedUs,
-} from '../../src/watch/silence.ts';
+import { countedUs, lostPushes } from '../../src/watch/silence.ts';
 import { noticedAfter } from './false-alarms.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';
 
@@ -75,7 +69,10 @@ export function playLosses(
 const hoursOfDay = 24;
 const hoursOfMonth = 30 * hoursOfDay;
 const detectionHoursMax = 90 * hoursOfDay;
-const talliedHoursMax = talliedUs / hourUs;
+/** Hours that are kept: more than the rule uses. */
+const keptHours = 2 * hoursOfDay;
+
+type Hour = Parameters<typeof lostPushes>[0][number];
 
 /**
  * Checks each hour once, when it is counted. After the months, each failure begins from the same state; hours are
@@ -83,7 +80,7 @@ const talliedHoursMax = talliedUs / hourUs;
  */
 function playLoss(kind: SubscriptionKind, usual: Loss, months: number, random: Random) {
   const pushesOf = kind.create(random);
-  const hours: TalliedHour[] = [];
+  const hours: Hour[] = [];
   const lose = createLoss(usual, random);
   const raisesAlarm = createAlarmCheck(hours);
   let falseAlarms = 0;
@@ -91,7 +88,7 @@ function playLoss(kind: SubscriptionKind, usual: Loss, months: number, random: R
   const count = months * hoursOfMonth;
   for (let hour = 0; hour < count; hour += 1) {
     const expected = pushesOf(hour);
-    if (!raisesAlarm({ startUs: hour * hourUs, expected, lost: lose(expected) })) continue;
+    if (!raisesAlarm(hourOf(hour, expected, lose(expected)))) continue;
     falseAlarms += 1;
     if (hour < hoursOfMonth) firstMonthAlarms += 1;
   }
@@ -101,11 +98,7 @@ function playLoss(kind: SubscriptionKind, usual: Loss, months: number, random: R
     const loseMore = createLoss({ share, burst: 1 }, random);
     const raisesAlarmAfterFailure = createAlarmCheck([...hours]);
     const found = rest.findIndex((expected, i) =>
-      raisesAlarmAfterFailure({
-        startUs: (count + i) * hourUs,
-        expected,
-        lost: loseMore(expected),
-      }),
+      raisesAlarmAfterFailure(hourOf(count + i, expected, loseMore(expected))),
     );
     return found < 0 ? null : found + 1 + countedUs / hourUs;
   });
@@ -127,15 +120,20 @@ function createLoss({ share, burst }: Loss, random: Random): (pushes: number) =>
   };
 }
 
+const hourOf = (hour: number, expected: number, recovered: number): Hour => ({
+  ...{ hourUs: hour * hourUs, expected, recovered, missing: 0 },
+});
+
 /** Returns a check whether an hour raises an alarm. No alarm is active at the beginning. */
-function createAlarmCheck(hours: TalliedHour[]): (hour: TalliedHour) => boolean {
+function createAlarmCheck(hours: Hour[]): (hour: Hour) => boolean {
   let isActive = false;
   return (hour) => {
     hours.push(hour);
-    if (hours.length > talliedHoursMax) hours.shift();
+    if (hours.length > keptHours) hours.shift();
     const wasActive = isActive;
-    const latest = latestTally(hours, hour.startUs + hourUs + countedUs);
-    isActive = latest !== null && areTooMany(latest, wasActive);
+    const nowUs = hour.hourUs + hourUs + countedUs;
+    const watched = [{ fromUs: 0, toUs: nowUs }];
+    isActive = lostPushes(hours, { watched, nowUs, isActive })?.areTooMany ?? false;
     return isActive && !wasActive;
   };
 }

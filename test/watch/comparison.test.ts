@@ -1,8 +1,17 @@
 /**
- * Alerts based on the comparison with the catalogue: lost pushes, missing events, unknown hours.
+ * Alerts based on the comparison with the catalogue: lost pushes, missing events, a stopped comparison.
  */
 import { describe, expect, it } from 'vitest';
-import { beginUs, covered, dayUs, hourUs, minuteUs, openContext } from './watch-context.ts';
+import { pruneBefore } from '../store/pruning/prune-to.ts';
+import {
+  beginUs,
+  covered,
+  dayUs,
+  hourUs,
+  minuteUs,
+  moments,
+  openContext,
+} from './watch-context.ts';
 
 const hour = (at: number) => beginUs + at * hourUs;
 const hours = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
@@ -24,7 +33,7 @@ describe('lost pushes', () => {
     expect(await lose(48, 63, lossy)).toEqual([]);
     const [alert] = await lose(63, 64, lossy);
     expect(alert).toMatchObject({ kind: 'lost-pushes', subject: 'alps', severity: 'warning' });
-    expect(alert?.cause).toContain('48 of 240 events were not pushed');
+    expect(alert?.cause).toContain('did not deliver 48 of 240 events of the subscription alps');
     expect(alert?.evidence[0]).toContain('That is 20 % since');
     // Eight lossy hours are left in the day: too few to raise the alert, too many to resolve it.
     expect(await lose(64, 80, {})).toHaveLength(1);
@@ -62,45 +71,34 @@ describe('lost pushes', () => {
     expect(await check()).toMatchObject([{ kind: 'lost-pushes' }]);
   });
 
-  it('are noticed with few events, over a longer period', async () => {
+  it('are no alert with fewer than three in a day', async () => {
     const { live, check, store } = await openContext();
-    await live(hour(20 * 24));
-    const of = (at: number) =>
-      at % 72 > 0
-        ? { expected: 0, pushed: 0 }
-        : { expected: 1, ...(at > 8 * 24 ? { pushed: 0, recovered: 1 } : { pushed: 1 }) };
-    const known = hours(0, 20 * 24 - 2).map((at) => covered(at, of(at)));
-    await store.completeness.saveCoverage(known);
-    const [alert] = await check();
-    expect(alert?.cause).toContain('4 of 5 events were not pushed');
+    await live(hour(50));
+    const rare = (at: number, every: number) =>
+      covered(at, at % every > 0 ? { expected: 0, pushed: 0 } : { expected: 1, recovered: 1 });
+    await store.completeness.saveCoverage(hours(0, 48).map((at) => rare(at, 12)));
+    expect(await check()).toEqual([]);
+    await store.completeness.saveCoverage(hours(0, 48).map((at) => rare(at, 8)));
+    expect(await check()).toMatchObject([{ kind: 'lost-pushes', severity: 'critical' }]);
   });
 });
 
 describe('missing events', () => {
-  it('that a person finds and recovers within an hour are no alert', async () => {
-    const { live, check, activeAlerts, store } = await openContext();
-    const missing = (comparedAtUs: number, count = 1) =>
-      store.completeness.saveCoverage([
-        covered(7, { expected: 9_999, missing: count, comparedAtUs }),
-      ]);
-    await live(hour(30));
-    await missing(hour(30));
-    await check();
-    await live(hour(30) + 59 * minuteUs);
-    expect(await check()).toEqual([]);
-    await store.completeness.saveCoverage([covered(7, { pushed: 9, recovered: 1 })]);
-    await check();
-    // Checked repeatedly and never recovered.
-    for (const minute of [60, 90, 119]) {
-      await live(hour(30) + minute * minuteUs);
-      await missing(hour(30) + minute * minuteUs);
-      expect(await check()).toEqual([]);
-    }
-    await live(hour(32));
-    await missing(hour(32), 1_234);
-    await check();
-    const cause = expect.stringContaining('1,234 events of the subscription alps are missing from');
-    expect(await activeAlerts()).toMatchObject([{ kind: 'missing', cause }]);
+  it('are an alert only when they were found an hour ago and not recovered since', async () => {
+    const { live, check, store } = await openContext();
+    const at = async (minute: number, fields: object) => {
+      const comparedAtUs = hour(30) + minute * minuteUs;
+      await live(comparedAtUs);
+      await store.completeness.saveCoverage([covered(7, { comparedAtUs, ...fields })]);
+      return (await check()).map(({ cause }) => cause);
+    };
+    for (const minute of [0, 59]) expect(await at(minute, { missing: 1 })).toEqual([]);
+    expect(await at(59, { pushed: 9, recovered: 1 })).toEqual([]);
+    // Compared repeatedly and never recovered.
+    for (const minute of [60, 90, 119]) expect(await at(minute, { missing: 1 })).toEqual([]);
+    expect(await at(120, { expected: 9_999, missing: 1_234 })).toEqual([
+      '1,234 events of the subscription alps are missing from the log.',
+    ]);
   });
 
   it('are an alert with the command that recovers them, until they are recovered', async () => {
@@ -128,36 +126,49 @@ describe('missing events', () => {
     await live(hour(20 * 24 + 2));
     expect(await check()).toEqual([]);
   });
+
+  it('are no alert after their notifications were pruned', async () => {
+    const { live, check, store } = await openContext({ reconcile: true });
+    await live(hour(20), moments(0, 20));
+    await store.completeness.saveCoverage([covered(2, { pushed: 8, missing: 2 }), covered(18)]);
+    expect((await check()).map(({ kind }) => kind)).toEqual(['missing']);
+    await pruneBefore(store, hour(18));
+    expect(await check()).toEqual([]);
+  });
 });
 
-describe('unknown hours', () => {
-  it('are an alert when they stay unknown for long, resolved when nearly all are known', async () => {
+describe('a comparison that has stopped', () => {
+  it('is an alert 6.5 hours after the last compared hour, until it has nearly caught up', async () => {
     const { live, check, store } = await openContext({ reconcile: true });
     const compare = (from: number, to: number) =>
       store.completeness.saveCoverage(hours(from, to).map((at) => covered(at)));
     await compare(0, 10);
-    await live(hour(17) + 29 * minuteUs);
+    await live(hour(16) + 29 * minuteUs);
     expect(await check()).toEqual([]);
-    await live(hour(17) + 30 * minuteUs);
+    await live(hour(16) + 30 * minuteUs);
     const [alert] = await check();
     expect(alert).toMatchObject({ kind: 'missing', subject: 'alps', severity: 'warning' });
-    expect(alert?.cause).toContain('1 hours have not been compared');
-    await compare(10, 13);
+    expect(alert?.cause).toContain('no hour has been compared with the catalogue for 6.5 h');
+    expect(alert?.nextStep).toMatch(/--since \S+T10:00Z --until \S+T16:00Z --subscription alps`/);
+    await compare(10, 14);
     expect(await check()).toHaveLength(1);
-    await compare(13, 16);
+    await compare(14, 15);
     expect(await check()).toEqual([]);
   });
 
-  it('are no alert shortly after a start, or without comparisons', async () => {
+  it('is no alert shortly after a start or a sleep, or without automatic comparisons', async () => {
     const off = await openContext();
     await off.live(hour(100));
     expect(await off.check()).toEqual([]);
-    const lagging = await openContext({ reconcile: true });
-    await lagging.live(hour(1));
+    const { live, checkAt, store } = await openContext({ reconcile: true });
+    await live(hour(1));
     const upUs = beginUs + 10 * dayUs;
-    await lagging.store.completeness.recordUptime({ fromUs: upUs, toUs: upUs + hourUs });
-    expect(await lagging.checkAt(upUs + hourUs)).toEqual([]);
-    await lagging.store.completeness.recordUptime({ fromUs: upUs, toUs: upUs + 7 * hourUs });
-    expect(await lagging.checkAt(upUs + 7 * hourUs)).toMatchObject([{ kind: 'missing' }]);
+    const kindsAfter = async (uptimeUs: number) => {
+      await store.completeness.recordUptime({ fromUs: upUs, toUs: upUs + uptimeUs });
+      return (await checkAt(upUs + uptimeUs)).map(({ kind }) => kind);
+    };
+    expect(await checkAt(upUs)).toEqual([]);
+    expect(await kindsAfter(6 * hourUs)).toEqual([]);
+    expect(await kindsAfter(7 * hourUs)).toEqual(['missing']);
   });
 });

@@ -1,5 +1,6 @@
 /** The table of alert kinds: what each row finds, with its severity and a next step that names a command. */
 import { describe, expect, it } from 'vitest';
+import type { Alert } from '../../src/domain/alerts.ts';
 import type { LastBackups } from '../../src/domain/ports.ts';
 import type { KnownNode } from '../../src/domain/shared-log.ts';
 import { unusedSink } from '../../src/domain/sinks.ts';
@@ -11,9 +12,10 @@ import {
   intakeRow,
   receiverRow,
 } from '../../src/watch/check-machine.ts';
-import { sinkRows } from '../../src/watch/check-sinks.ts';
+import { type SinkView, sinkRows } from '../../src/watch/check-sinks.ts';
+import { lifetimeRow } from '../../src/watch/check-subscriptions.ts';
 import type { AlertRow, Moment } from '../../src/watch/situation.ts';
-import { beginUs, dayUs, hourUs, minuteUs } from './watch-context.ts';
+import { activeAlert, beginUs, dayUs, hourUs, minuteUs, view } from './watch-context.ts';
 
 const gib = 2 ** 30;
 const disk = (total: number, free: number, reserve: number) => ({
@@ -47,8 +49,7 @@ const node = (fields: Partial<KnownNode>, facts: Partial<KnownNode['facts']> = {
   },
 });
 const sink = (fields: object) => ({
-  ...{ isBlocked: false, rejected: null },
-  view: { ...unusedSink('bus'), isSetUp: true, fault: null, unread: null, ...fields },
+  ...{ ...unusedSink('bus'), isSetUp: true, fault: null, ...fields },
 });
 const agoUs = (minutes: number) => beginUs - minutes * minuteUs;
 
@@ -60,7 +61,21 @@ function caseOf<Subject>(row: AlertRow<Subject>, subject: Subject, ...expected: 
   return { kind: row.kind, result: row.check(subject, moment), expected };
 }
 
-const [sinkRow, refusedRow] = sinkRows as [(typeof sinkRows)[0], (typeof sinkRows)[0]];
+/** A case of a row with an active alert, which is resolved later than it was raised. */
+function keptOf<Subject>(row: AlertRow<Subject>, subject: Subject, ...expected: Case) {
+  const alert: Alert = { ...activeAlert(row.kind, beginUs), severity: 'critical' };
+  const moment: Moment = { nowUs: beginUs, upSinceUs: 0, alert };
+  return { kind: row.kind, result: row.check(subject, moment), expected };
+}
+
+/** A subscription, by the days until its pause and its deletion. */
+const ending = (pauseDays: number, deleteDays: number) => {
+  const afterUs = (days: number) => beginUs + days * dayUs;
+  const ends = { pausesAtUs: afterUs(pauseDays), cancelsAtUs: afterUs(deleteDays) };
+  return view({ lifetimes: () => ends });
+};
+
+const [sinkRow, refusedRow] = sinkRows as [AlertRow<SinkView>, AlertRow<SinkView>];
 
 const cases = [
   caseOf(certificateRow, certificate(18.1, 90), 'with a fifth of its lifetime left', null),
@@ -74,6 +89,8 @@ const cases = [
   caseOf(certificateRow, certificate(40, 365), 'of a year, with 40 days left', null),
   caseOf(certificateRow, certificate(29, 365), 'of a year, with 29 days left', 'warning'),
   caseOf(certificateRow, certificate(7.9, 40), 'of 40 days', 'warning', 'expires in 7 days'),
+  caseOf(certificateRow, certificate(1.9, 90), 'with less than two days', 'critical'),
+  caseOf(certificateRow, certificate(0.5, 6), 'of 6 days, with half a day left', 'critical'),
   caseOf(certificateRow, certificate(-1, 90), 'that has ended', 'critical', 'has expired'),
   caseOf(diskRow, disk(15, 2, 0.3), 'of 15 GiB, with 2 free', null),
   caseOf(diskRow, disk(1.9, 0.95, 0.1), 'of 2 GiB, with half of it free', null),
@@ -82,11 +99,28 @@ const cases = [
   caseOf(diskRow, disk(100, 59, 20), 'with a large reserve', 'warning', 'only', 'earshot prune'),
   caseOf(diskRow, disk(100, 39, 20), 'with less than twice the reserve', 'critical'),
   caseOf(diskRow, disk(100, 6, 0), 'without a reserve', null),
+  caseOf(diskRow, disk(100, 4.9, 0.3), 'with less than 5 GiB', 'warning'),
+  keptOf(diskRow, disk(100, 1.1, 0.3), 'still with little more than 1 GiB', 'critical'),
+  keptOf(diskRow, disk(100, 1.3, 0.3), 'with a fifth more than 1 GiB', 'warning'),
+  keptOf(diskRow, disk(100, 6.1, 0.3), 'with a fifth more than 5 GiB', null),
+  caseOf(lifetimeRow, ending(14.1, 30.1), 'with much time left', null),
+  keptOf(lifetimeRow, ending(14.1, 30.1), 'with less than a day more', 'warning', 'delete'),
+  keptOf(lifetimeRow, ending(15.1, 31.1), 'with a day more', null),
+  caseOf(
+    lifetimeRow,
+    ending(13.9, 31),
+    'before a pause',
+    'warning',
+    'pause the subscription alps in 13',
+  ),
+  caseOf(lifetimeRow, ending(2.9, 29), 'shortly before a pause', 'critical', 'will pause'),
+  caseOf(lifetimeRow, ending(15, 6.9), 'before a deletion', 'critical', 'will delete', 'show alps'),
   caseOf(intakeRow, null, 'that accepts', null),
   caseOf(intakeRow, 'Full.', 'that refuses', 'critical', 'cannot be stored', 'earshot doctor'),
   caseOf(backupRow, backup(47, 24), 'of 47 hours', null),
   caseOf(backupRow, backup(49, 24), 'of 49 hours', 'warning', 'is 2 days old', 'earshot backup'),
   caseOf(backupRow, backup(999, null), 'without automatic backups', null),
+  caseOf(backupRow, { ...backup(1, 24), made: null }, 'that is not there', 'warning', 'no backup'),
   caseOf(databaseRow, [], 'without warnings', null),
   caseOf(databaseRow, [{ code: '1', text: 'vacuum' }], 'that warns', 'warning', 'database'),
   caseOf(receiverRow, node({ lag: 1_000 }), 'that reports', null),
@@ -98,6 +132,8 @@ const cases = [
   caseOf(sinkRow, sink({ failingSinceUs: agoUs(14) }), 'that fails for 14 minutes', null),
   caseOf(sinkRow, sink({ failingSinceUs: agoUs(16) }), 'that fails', 'warning', 'has waited'),
   caseOf(sinkRow, sink({ oldestQueuedAtUs: agoUs(99) }), 'with old replays only', null),
+  keptOf(sinkRow, sink({ oldestLiveQueuedAtUs: agoUs(6) }), 'with items of 6 minutes', 'warning'),
+  keptOf(sinkRow, sink({ oldestLiveQueuedAtUs: agoUs(5) }), 'with items of 5 minutes', null),
   caseOf(sinkRow, sink({ fault: 'Off.' }), 'with a fault', 'warning', 'Nothing is delivered'),
   caseOf(refusedRow, sink({ dead: 2 }), 'with dead letters', 'warning', '2 notifications', 'retry'),
 ];

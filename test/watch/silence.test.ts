@@ -3,11 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Span, without } from '../../src/watch/pushes.ts';
 import { usualSilence } from '../../src/watch/silence.ts';
-import { delivery, notification } from '../helpers/deliveries.ts';
 import { pruneBefore } from '../store/pruning/prune-to.ts';
 import {
   beginUs,
-  covered,
   dayUs,
   hourUs,
   minuteUs,
@@ -103,7 +101,7 @@ describe('an alert of silence', () => {
     const [alert, ...others] = await check();
     expect(others).toEqual([]);
     expect(alert).toMatchObject({ kind: 'silence', subject: 'alps', severity: 'critical' });
-    expect(alert?.cause).toContain('No push of the subscription alps has arrived for 13 h');
+    expect(alert?.cause).toContain('No notification of the subscription alps has arrived for 13 h');
     expect(alert?.evidence[1]).toBe(
       'The longest silence in 13 days of observation was 60 min. The limit is 6 h.',
     );
@@ -143,81 +141,28 @@ describe('an alert of silence', () => {
     expect(await checkAt(downUntilUs + dayUs)).toEqual([]);
   });
 
-  it('is resolved when the subscription is removed', async () => {
+  it.each([
+    ['paused by you', { save: registration({ pausedSeenAtUs: hour(weeks), status: 'paused' }) }],
+    ['removed', { removeRegistration: 'alps' }],
+  ])('is resolved when the subscription is %s', async (_title, change) => {
     const { live, check, store } = await openContext();
     await live(...hourly);
     await live(hour(weeks + 12));
     expect(await check()).toHaveLength(1);
-    await store.administration.commit({ removeRegistration: 'alps' });
-    expect(await check()).toEqual([]);
-  });
-
-  it('of most subscriptions is raised once, with their names', async () => {
-    const names = ['alps', 'andes', 'atlas', 'altai'];
-    const { live, check, store } = await openContext(
-      {},
-      names.map((name) => registration({ name })),
-    );
-    const push = (name: string, hours: readonly number[]) =>
-      Promise.all(
-        hours.map((receivedAtUs, i) => {
-          const made = notification(1e6 + i, { AckId: `${name} ${receivedAtUs}` });
-          return store.accept(delivery(made, { subscription: name, receivedAtUs }));
-        }),
-      );
-    await live(...hourly);
-    for (const name of names.slice(1)) await push(name, moments(0, weeks));
-    await live(hour(weeks + 12));
-    const [alert, ...others] = await check();
-    expect(others).toEqual([]);
-    expect(alert).toMatchObject({ kind: 'silence', subject: '', severity: 'critical' });
-    expect(alert?.cause).toContain('4 of 4 subscriptions are silent');
-    expect(alert?.evidence[0]).toContain('alps, altai, andes, atlas');
-    // Two of four are not most of them: each has its own alert.
-    await push('alps', [hour(weeks + 12)]);
-    await push('andes', [hour(weeks + 12)]);
-    await live(hour(weeks + 12) + minuteUs);
-    expect((await check()).map(({ subject }) => subject).sort()).toEqual(['altai', 'atlas']);
-  });
-
-  it('is not raised while the subscription is paused', async () => {
-    const paused = registration({ pausedSeenAtUs: hour(weeks), status: 'paused' });
-    const { live, check } = await openContext({}, [paused]);
-    await live(...hourly);
-    await live(hour(weeks + 48));
+    await store.administration.commit(change);
     expect(await check()).toEqual([]);
   });
 });
 
-const weeks = 14 * 24;
-
-it('pruned pushes neither make silence usual nor count as silence', async () => {
-  const context = await openContext();
-  const { store, live } = context;
-  await live(hour(weeks), moments(0, weeks));
-  // The remaining four days are not enough to learn from.
-  await pruneBefore(store, hour(weeks - 4 * 24));
-  await context.restart();
-  await live(hour(weeks + 12));
-  expect(await context.check()).toEqual([]);
-});
-
-it('silence is still detected from the pushes that pruning left', async () => {
-  const context = await openContext();
-  await context.live(hour(weeks), moments(0, weeks));
-  await pruneBefore(context.store, hour(weeks - 9 * 24));
-  await context.restart();
-  await context.live(hour(weeks + 12));
-  const [alert] = await context.check();
-  expect(alert).toMatchObject({ kind: 'silence' });
-  expect(alert?.evidence.join(' ')).toMatch(/silence in [89] days of observation/);
-});
-
-it('pruning resolves alerts of missing events and unknown hours', async () => {
-  const { live, check, store } = await openContext({ reconcile: true });
-  await live(hour(20), moments(0, 20));
-  await store.completeness.saveCoverage([covered(2, { pushed: 8, missing: 2 }), covered(19)]);
-  expect((await check()).map(({ kind }) => kind)).toEqual(['missing']);
-  await pruneBefore(store, hour(18));
-  expect(await check()).toEqual([]);
+it.each([
+  [4, []],
+  [9, [expect.stringMatching(/silence in [89] days of observation/)]],
+])('after pruning, the pushes of the last %i days are used', async (days, expected) => {
+  const { live, check, store, restart } = await openContext();
+  const untilHour = 14 * 24;
+  await live(hour(untilHour), moments(0, untilHour));
+  await pruneBefore(store, hour(untilHour - days * 24));
+  await restart();
+  await live(hour(untilHour + 12));
+  expect((await check()).map(({ evidence }) => evidence[1])).toEqual(expected);
 });

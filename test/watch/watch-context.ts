@@ -1,11 +1,11 @@
 /** A watchdog with a real store, a settable clock, and simulated probes and channels. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registration } from '../../src/domain/account.ts';
-import type { Alert } from '../../src/domain/alerts.ts';
+import type { Alert, AlertKind } from '../../src/domain/alerts.ts';
 import type { HourCoverage } from '../../src/domain/completeness.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { AlertMessage } from '../../src/watch/alert-message.ts';
-import type { Probes, WatchDeps } from '../../src/watch/situation.ts';
+import type { Probes, SubscriptionView, WatchDeps } from '../../src/watch/situation.ts';
 import { createWatchMemory, watchOnce } from '../../src/watch/watchdog.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
@@ -49,6 +49,19 @@ export const covered = (hour: number, fields: Partial<HourCoverage> = {}): HourC
   ...fields,
 });
 
+/** A subscription of which nothing is known. */
+export const view = (fields: Partial<SubscriptionView> = {}): SubscriptionView => ({
+  ...{ ...registration(), lifetimes: () => null, maintenance: false, reconcile: false },
+  ...{ knownSinceUs: beginUs, arrivals: [], coverage: [], watched: [] },
+  ...{ queue: undefined, lastDeliveryAtUs: null, ...fields },
+});
+
+/** An alert that is active since a time. */
+export const activeAlert = (kind: AlertKind, raisedAtUs: number): Alert => ({
+  ...{ id: 1, kind, subject: 'alps', severity: 'warning', cause: '', evidence: [], nextStep: '' },
+  ...{ raisedAtUs, resolvedAtUs: null },
+});
+
 /** Probes that find nothing to check. */
 export const quiet: Probes = {
   certificate: async () => null,
@@ -56,33 +69,19 @@ export const quiet: Probes = {
   intake: async () => null,
 };
 
-export interface TestContext {
-  context: WatchDeps;
-  store: Store;
-  /** Messages sent, in order. */
-  sent: AlertMessage[];
-  logged: { level: string; message: string; fields: object }[];
-  setNow(us: number): void;
-  /** Checks once, with a memory that stays until `restart`, and returns the active alerts. */
-  check(): Promise<Alert[]>;
-  checkAt(us: number): Promise<Alert[]>;
-  restart(): Promise<void>;
-  activeAlerts(): Promise<Alert[]>;
-  /** Records an uptime since the beginning, and pushes at these times. */
-  live(toUs: number, pushedAtUs?: readonly number[]): Promise<void>;
-}
+export type TestContext = Awaited<ReturnType<typeof openContext>>;
 
 /** Opens a watchdog, by default with one subscription that is registered at `beginUs`. */
 export async function openContext(
   parts: Partial<WatchDeps> = {},
   registrations: readonly Registration[] = [registration()],
-): Promise<TestContext> {
+) {
   let nowUs = beginUs;
   const opened = await openSqliteStore({ nowUs: () => nowUs });
   let { store } = opened;
   for (const save of registrations) await store.administration.commit({ save });
   const sent: AlertMessage[] = [];
-  const logged: TestContext['logged'] = [];
+  const logged: { level: string; message: string; fields: object }[] = [];
   const at = (level: string) => (fields: object, message: string) =>
     void logged.push({ level, message, fields });
   const context: WatchDeps = {
@@ -90,8 +89,7 @@ export async function openContext(
     probes: quiet,
     lifetimes: () => null,
     deliveryState: () => ({ names: null, fault: null }),
-    channels: ['url'],
-    sendAlert: async (_channel, message) => void sent.push(message),
+    senders: { url: async (message) => void sent.push(message) },
     nowUs: () => nowUs,
     random: () => 0.5,
     pause: (ms, signal) => delay(ms, undefined, { signal, ref: false }).catch(() => undefined),
@@ -104,53 +102,47 @@ export async function openContext(
   let memory = createWatchMemory();
   let number = 0;
   const activeAlerts = () => store.alerts.alerts({ all: false, limit: 99 });
+  /** Checks once, with a memory that stays until `restart`, and returns the active alerts. */
   const check = async () => {
     await watchOnce(context, memory);
     return activeAlerts();
   };
+  const setNow = (us: number) => {
+    nowUs = us;
+  };
+  /** Records an uptime since the beginning, and pushes at these times. */
+  const live = async (toUs: number, pushedAtUs: readonly number[] = []) => {
+    await store.completeness.recordUptime({ fromUs: beginUs, toUs });
+    const pushes = pushedAtUs.map((receivedAtUs) => {
+      number += 1;
+      return delivery(notification(number), { subscription: 'alps', receivedAtUs });
+    });
+    await Promise.all(pushes.map((one) => store.accept(one)));
+    setNow(toUs);
+  };
+  const checkAt = (us: number) => {
+    setNow(us);
+    return check();
+  };
+  const restart = async () => {
+    store = await opened.reopen();
+    Object.assign(context, portsOf(store));
+    memory = createWatchMemory();
+  };
   return {
-    context,
+    ...{ context, sent, logged, setNow, live, check, checkAt, restart, activeAlerts },
     get store() {
       return store;
-    },
-    sent,
-    logged,
-    setNow: (us) => {
-      nowUs = us;
-    },
-    check,
-    checkAt: (us) => {
-      nowUs = us;
-      return check();
-    },
-    restart: async () => {
-      store = await opened.reopen();
-      Object.assign(context, portsOf(store));
-      memory = createWatchMemory();
-    },
-    activeAlerts,
-    live: async (toUs, pushedAtUs = []) => {
-      await store.completeness.recordUptime({ fromUs: beginUs, toUs });
-      await Promise.all(
-        pushedAtUs.map((receivedAtUs) => {
-          number += 1;
-          return store.accept(
-            delivery(notification(number), { subscription: 'alps', receivedAtUs }),
-          );
-        }),
-      );
-      nowUs = toUs;
     },
   };
 }
 
 function portsOf(store: Store) {
   const { completeness, alerts, administration, sinks, backups } = store;
-  return { completeness, alerts, administration, sinks, backups, notifications: store };
+  return { completeness, alerts, administration, sinks, backups };
 }
 
-/** Times from one hour to another (excluded), `everyHours` apart. */
-export function moments(fromHour: number, toHour: number, everyHours = 1): number[] {
-  const count = Math.ceil((toHour - fromHour) / everyHours);
-  return Array.from({ length: count }, (_, i) => beginUs + (fromHour + i * everyHours) * hourUs);
+/** Hours from one to another (excluded), as times. */
+export function moments(fromHour: number, toHour: number): number[] {
+  return Array.from({ length: toHour - fromHour }, (_, i) => beginUs + (fromHour + i) * hourUs);
 }

@@ -11,6 +11,7 @@ import type { CompletenessReader } from '../../domain/completeness.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import { printable } from '../../domain/text.ts';
 import { testMessage } from '../../watch/alert-message.ts';
+import { channelsOf } from '../../watch/notify.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { jsonOption, limitOption } from '../flags.ts';
@@ -94,17 +95,17 @@ async function reportUnwatched(
 
 /** Sends a test alert to every channel. Rejects with the failures. */
 async function sendTest(io: Io): Promise<void> {
-  const { channels, sendAlert } = alertSenders(loadConfig(io, watchSections), io);
-  if (channels.length === 0) {
+  const senders = alertSenders(loadConfig(io, watchSections), io);
+  if (channelsOf(senders).length === 0) {
     throw new AppError('configuration', 'No notification channel is configured.', {
       advice: 'Set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND.',
     });
   }
   const message = testMessage(io.nowUs());
   const failures: AppError[] = [];
-  for (const channel of channels) {
+  for (const channel of channelsOf(senders)) {
     try {
-      await sendAlert(channel, message, io.signal);
+      await senders[channel]?.(message, io.signal);
       io.stderr.write(`${channelVariables[channel]} accepted the test alert.\n`);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;

@@ -2,14 +2,13 @@
 
 import { lifetimeOf } from '../../admin/lifetime.ts';
 import type { ServeConfig, WatchConfig } from '../../config/config.ts';
-import { type AlertChannel, alertChannels } from '../../domain/alerts.ts';
 import type { Job } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { DeliveryState } from '../../domain/sinks.ts';
 import { createRunProgram } from '../../host/run-program.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
-import { createCommandSender, createUrlSender, sendThrough } from '../../watch/notify.ts';
-import type { SendAlert } from '../../watch/situation.ts';
+import { createCommandSender, createUrlSender } from '../../watch/notify.ts';
+import type { WatchDeps } from '../../watch/situation.ts';
 import { startWatchdog } from '../../watch/watchdog.ts';
 import { type Io, pause } from '../io.ts';
 import type { RunningReceiver } from './serve.ts';
@@ -34,18 +33,10 @@ export function serveWatchdog(
   const { completeness, alerts, administration, sinks, backups } = store;
   const { maintenance, reconcile, deliveryState, backupEveryHours } = config;
   return startWatchdog({
-    ...{
-      completeness,
-      alerts,
-      administration,
-      sinks,
-      backups,
-      notifications: store,
-      deliveryState,
-    },
+    ...{ completeness, alerts, administration, sinks, backups, deliveryState },
     probes: watchProbes(config, store),
     lifetimes: (known) => lifetimeOf({ ...known, listed: null }),
-    ...alertSenders(config, io),
+    senders: alertSenders(config, io),
     nowUs: io.nowUs,
     random: io.random,
     pause,
@@ -56,23 +47,15 @@ export function serveWatchdog(
   });
 }
 
-/** Returns the configured notification channels, and a function that sends through them. */
+/** Returns the senders of the configured notification channels. */
 export function alertSenders(
   { alertUrl, alertCommand }: Pick<WatchConfig, 'alertUrl' | 'alertCommand'>,
   { fetch, random, ...host }: Pick<Io, 'fetch' | 'random' | 'env' | 'onExit'>,
-): { channels: readonly AlertChannel[]; sendAlert: SendAlert } {
-  const senders: Parameters<typeof sendThrough>[0] = {
-    ...(alertUrl !== null && {
-      url: createUrlSender({ url: alertUrl, variable: 'EARSHOT_ALERT_URL', fetch, random }),
-    }),
+): WatchDeps['senders'] {
+  return {
+    ...(alertUrl !== null && { url: createUrlSender(alertUrl, { fetch, random }) }),
     ...(alertCommand !== null && {
-      command: createCommandSender({
-        command: alertCommand,
-        run: createRunProgram(host),
-        variable: 'EARSHOT_ALERT_COMMAND',
-      }),
+      command: createCommandSender(alertCommand, createRunProgram(host)),
     }),
   };
-  const channels = alertChannels.filter((channel) => senders[channel] !== undefined);
-  return { channels, sendAlert: sendThrough(senders) };
 }

@@ -15,8 +15,8 @@ import {
 } from '../../domain/status.ts';
 import { sizeText } from '../../domain/text.ts';
 import { backupRow, certificateRow, diskRow } from '../../watch/check-machine.ts';
-import { checkBacklog, checkDeadLetters, rejectedProblem } from '../../watch/check-sinks.ts';
-import { type AlertRow, isLongEnough, type Problem } from '../../watch/situation.ts';
+import { checkDeadLetters, checkDelivery } from '../../watch/check-sinks.ts';
+import type { AlertRow, Problem } from '../../watch/situation.ts';
 import { agoText, lengthText } from '../../watch/texts.ts';
 import { counted, whole } from '../output.ts';
 import { evaluateSubscriptions } from './check-subscriptions.ts';
@@ -149,11 +149,15 @@ const evaluateSinks: Evaluate = (facts) => {
   if (sinks.length === 0 && rejectedConfig === null) return unused('none configured');
   const found = worstOf([
     ...sinks.flatMap((sink) => sinkProblems(sink, facts)),
-    // The status shows the reason only here.
-    ...(rejectedConfig === null ? [] : [rejectedProblem(rejectedConfig)]).map((problem) => ({
-      ...problem,
-      cause: `${problem.cause.replace(/\.$/, '')}: ${rejectedConfig}`,
-    })),
+    ...(rejectedConfig === null
+      ? []
+      : [
+          {
+            severity: 'warning' as const,
+            cause: `The current earshot.config.ts is rejected: ${rejectedConfig}`,
+            nextStep: 'Fix the fault. `earshot doctor` checks the configuration.',
+          },
+        ]),
   ]);
   const waiting = sinks.reduce((sum, one) => sum + one.waiting, 0);
   const names = listed(sinks.map(({ name }) => name));
@@ -316,7 +320,7 @@ const lagWarning = ({ name, behind: lag, unreadSinceUs }: ReaderStatus, atUs: nu
     'No action is needed while the lag decreases. Otherwise check the log of the receiver.',
   );
 
-/** Returns the problem that a check of the watchdog finds now, if it has existed long enough. */
+/** Returns the problem that a check of the watchdog finds now, if any. */
 function problemsOf<Subject>(
   { kind, check }: AlertRow<Subject>,
   subject: Subject,
@@ -324,15 +328,14 @@ function problemsOf<Subject>(
 ): Problem[] {
   const alert = alerts.find((one) => one.kind === kind);
   const result = check(subject, { nowUs, alert, upSinceUs: receiver?.startedAtUs ?? 0 });
-  return result === null || result === 'unchecked' || !isLongEnough(result, nowUs) ? [] : [result];
+  return result === null || result === 'unchecked' ? [] : [result];
 }
 
 /** Returns the problems of a sink. A sink that fails is reported at once, an alert is raised later. */
 function sinkProblems(sink: SinkStatus, { alerts, atUs: nowUs }: StatusFacts): Problem[] {
   const alert = alerts.find(({ kind, subject }) => kind === 'sink' && subject === sink.name);
   const counts = sinkCounts(sink);
-  // Detecting a reader that does not move takes two checks, which only the watchdog makes.
-  const view = { ...counts, isSetUp: sink.isSetUp, fault: sink.fault, unread: null };
+  const view = { ...counts, isSetUp: sink.isSetUp, fault: sink.fault };
   const trouble = sinkTrouble(counts, nowUs);
   const failing =
     trouble === null || sink.isSetUp === false
@@ -343,6 +346,6 @@ function sinkProblems(sink: SinkStatus, { alerts, atUs: nowUs }: StatusFacts): P
           evidence: [],
           nextStep: 'Fix the target: delivery resumes automatically. See `earshot sinks list`.',
         };
-  const delivery = checkBacklog(view, { nowUs, alert }) ?? failing;
+  const delivery = checkDelivery(view, { nowUs, alert }) ?? failing;
   return [delivery, checkDeadLetters(view)].filter((one) => one !== null);
 }

@@ -6,7 +6,7 @@ import axios, { type AxiosRequestConfig } from 'axios';
 import { z } from 'zod';
 import type { AcquireLock } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
-import { networkFault, retryAfterMs } from '../http/bounded-fetch.ts';
+import { answerBytesMax, networkFault, retryAfterMs } from '../http/bounded-fetch.ts';
 import { foreignText } from '../http/foreign-text.ts';
 import { contextTrusting } from '../http/tls-settings.ts';
 import {
@@ -36,8 +36,6 @@ export interface AcmeSettings extends Issue {
 export interface AcmeContext extends ChallengePlace {
   settings: AcmeSettings;
   acquireLock: AcquireLock;
-  /** Maximum wait for another process that is ordering. */
-  lockWaitMs: number;
   nowUs: () => number;
   random: () => number;
   signal: AbortSignal;
@@ -95,7 +93,6 @@ export function failureOf(
 }
 
 const requestTimeoutMs = 30_000;
-const answerBytesMax = 2 ** 20;
 /** With frequent nonce refusals, acme-client's limit of five would fail one order in ten. */
 const maxBadNonceRetries = 20;
 
@@ -108,11 +105,8 @@ function problemIn(data: unknown): [type: string, detail: string] | null {
 }
 
 /** Sends a request. Rejects with a failure for all refusals except a bad nonce, which acme-client retries. */
-async function send(
-  { settings, signal }: Pick<AcmeContext, 'settings' | 'signal'>,
-  url: string,
-  options: AxiosRequestConfig = {},
-) {
+async function send(context: AcmeContext, url: string, options: AxiosRequestConfig = {}) {
+  const { settings, signal } = context;
   const { extraCaPem } = settings;
   const secureContext = extraCaPem === undefined ? undefined : contextTrusting([extraCaPem]);
   // Not the timeout of axios, which restarts with each byte.
@@ -203,18 +197,22 @@ function createRequest(context: AcmeContext, end: (failure: unknown) => void) {
   };
 }
 
+/** Time for another process to finish its order of the same certificate. */
+const requestedWaitMs = 300_000;
+
 /** `due`: if it is due. `asked`: the same, without the delay after failures. `anyway`: always. */
 export type RenewWhen = 'due' | 'asked' | 'anyway';
 
 /**
  * Orders a certificate if needed, and saves it; resolves with null if not. Rejects with `conflict` while another process
- * orders, and with a failure, which is saved.
+ * orders (`due`: at once), and with a failure, which is saved.
  */
 export async function renew(context: AcmeContext, when: RenewWhen): Promise<OwnCertificate | null> {
-  const { dataDir, settings, nowUs, signal, lockWaitMs: waitMs } = context;
+  const { dataDir, settings, nowUs, signal } = context;
   const read = () => renewalStatus(dataDir, settings);
   const before = read();
   if (!isDue(before, when, nowUs()) && !needsAdvice(before, nowUs())) return null;
+  const waitMs = when === 'due' ? 0 : requestedWaitMs;
   const release = await context.acquireLock('certificate', { waitMs, signal });
   try {
     if (needsAdvice(read(), nowUs())) await saveAdvice(context, read());

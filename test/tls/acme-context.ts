@@ -54,7 +54,6 @@ export function openProgram(authority: Authority, options: ProgramOptions = {}) 
     ...{
       published: async () => undefined,
       acquireLock: createAcquireLock(dataDir),
-      lockWaitMs: 5_000,
     },
     ...{ nowUs: () => clock.us, random: () => 0, signal: stopper.signal },
   };

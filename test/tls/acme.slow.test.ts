@@ -55,7 +55,7 @@ describe.skipIf(!hasPebble)('a receiver (needs pebble)', () => {
     expect(await again.serial()).toBe(serial);
     again.clock.us += 59 * dayUs;
     const program = openProgram(pebble, { ...own, dataDir: first.dataDir, clock: again.clock });
-    expect(await program.check()).toBeNull();
+    expect(await program.check('asked')).toBeNull();
     again.clock.us += 2 * dayUs;
     await expect.poll(again.serial, soon).not.toBe(serial);
   }, 40_000);

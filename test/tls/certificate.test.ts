@@ -118,8 +118,7 @@ describe('changed certificate files', () => {
     const { log, lines } = recordingLog();
     const config = { tls: { kind: 'files', ...files }, publicUrl: 'https://localhost' };
     const io = { nowUs: () => nowUs, random: () => 0 };
-    const tuning = { certificateWatchMs: 5 };
-    const served = await openServedCertificate(config as ServeConfig, log, io, tuning);
+    const served = await openServedCertificate(config as ServeConfig, log, io, 5);
     const used: string[] = [];
     const setKeyPair = ({ cert }: KeyPair) => void used.push(cert);
     const listener = { setKeyPair, address: { host: 'localhost', port: 1 } };

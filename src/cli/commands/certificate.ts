@@ -4,7 +4,6 @@ import { loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { wholeDays } from '../../domain/dates.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
-import { renewalStatus } from '../../tls/acme-state.ts';
 import { defineCommand, defineGroup } from '../command.ts';
 import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
@@ -58,9 +57,6 @@ Examples:
   commands: [renewCommand],
 });
 
-/** Time for another program to finish its order of the same certificate. */
-const lockWaitMs = 300_000;
-
 /** Rejects with the errors of `renew`. */
 async function renewCertificate(io: Io, { force }: { force?: true }): Promise<void> {
   const config = loadConfig(io, ['acme', 'dataDir', 'listen', 'sharedLog']);
@@ -73,18 +69,15 @@ async function renewCertificate(io: Io, { force }: { force?: true }): Promise<vo
   const sync = log && createFileSync(dataDir, log.files);
   const acquireLock = log?.acquireLease ?? createAcquireLock(dataDir);
   const shared = sharedRenewal(acquireLock, sync, io.signal);
-  const context = { ...io, ...shared, settings, dataDir, listen, lockWaitMs };
+  const context = { ...io, ...shared, settings, dataDir, listen };
   const renewed = await renew(context, force ? 'anyway' : 'asked').finally(async () => {
     await sync?.();
     await log?.close();
   });
-  const { certificate, renewsAtUs } = renewalStatus(dataDir, settings);
-  const day = (us: number | null = null) => isoTime(us)?.slice(0, 10);
-  const until = `valid until ${day(certificate?.notAfterUs)}`;
   io.stderr.write(
     renewed
-      ? `New certificate, ${until}. A running receiver loads it within ten seconds.\n`
-      : `The certificate is ${until}; automatic renewal on ${day(renewsAtUs)}. To renew it now, add --force.\n`,
+      ? 'New certificate. A running receiver loads it within ten seconds.\n'
+      : 'No renewal is due: see `earshot certificate show`. To renew now, add --force.\n',
   );
 }
 
@@ -111,10 +104,8 @@ async function showCertificate(io: Io, { json }: { json?: true }): Promise<void>
   if (json) await printJson(io.stdout, shown);
   else await printTable(io.stdout, columns, Object.entries(shown));
   if (certificate === null) {
-    throw new AppError('not_found', 'There is no certificate yet.', {
-      advice:
-        'A running receiver orders a certificate automatically. To order one now: `earshot certificate renew`.',
-    });
+    const advice = 'A running receiver orders it. To order it now: `earshot certificate renew`.';
+    throw new AppError('not_found', 'There is no certificate yet.', { advice });
   }
 }
 

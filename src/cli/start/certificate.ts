@@ -37,11 +37,6 @@ interface Shared {
   syncFiles: FileSync | null;
 }
 
-/** Settings for tests. */
-export interface CertificateTuning {
-  certificateWatchMs?: number;
-}
-
 type OwnIo = Pick<Io, 'nowUs' | 'random'> & Partial<Pick<Io, 'fetch'>>;
 
 /** Rejects with `configuration` if the existing files cannot be used. */
@@ -50,7 +45,7 @@ export async function openServedCertificate(
   log: Logger,
   io: OwnIo,
   // Polling works with links, mounts and containers.
-  { certificateWatchMs: intervalMs = 10_000 }: CertificateTuning = {},
+  intervalMs = 10_000,
 ): Promise<ServedCertificate> {
   if (tls.kind === 'off') {
     const served = () => undefined;
@@ -107,7 +102,7 @@ function startRenewal(
   settings: AcmeConfig,
   { intervalMs, ...place }: Pick<AcmeContext, 'dataDir' | 'listen'> & { intervalMs: number },
   { acquireLock, syncFiles }: Shared,
-  { nowUs, random, fetch: ask = fetch, log, renewed }: OwnIo & { log: Logger; renewed: () => void },
+  { log, renewed, fetch: ask = fetch, ...io }: OwnIo & { log: Logger; renewed: () => void },
 ): Pick<Job, 'stop'> {
   let listener: Listener | null = null;
   const run = async (signal: AbortSignal) => {
@@ -117,13 +112,12 @@ function startRenewal(
     // Loaded on demand: the ACME client takes 20 MB of memory.
     const { renew } = await import('../../tls/acme.ts');
     const shared = sharedRenewal(acquireLock, syncFiles, signal);
-    const own = { nowUs, random, fetch: ask, lockWaitMs: 0, signal };
-    if (await renew({ settings, ...place, ...shared, ...own }, 'due')) renewed();
+    if (await renew({ settings, ...place, ...shared, ...io, fetch: ask, signal }, 'due')) renewed();
   };
   const every = { firstMs: 0, intervalMs, retryMs: 6 * intervalMs, retryMsMax: 6 * 3_600_000 };
   const job = startJob(
     { every, run, failed: 'failed to order certificate' },
-    { pause, random, log },
+    { ...io, pause, log },
   );
   return { stop: () => job.stop().then(async () => listener?.close(0)) };
 }

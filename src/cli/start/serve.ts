@@ -19,11 +19,7 @@ import type { Io } from '../io.ts';
 import { openConfiguredStore } from '../open-store.ts';
 import { createFileSync, credentialsDigest, type FileSync } from '../shared-files.ts';
 import { type BackgroundJobs, createStatus } from '../status/gather-status.ts';
-import {
-  type CertificateTuning,
-  openServedCertificate,
-  type ServedCertificate,
-} from './certificate.ts';
+import { openServedCertificate, type ServedCertificate } from './certificate.ts';
 import { createReadiness, serveQueries } from './console.ts';
 import { startDeliveryMarks, startOutcomeSummary } from './marks.ts';
 import { watchProbes } from './watch-probes.ts';
@@ -32,7 +28,8 @@ import { watchProbes } from './watch-probes.ts';
 const graceMs = 10_000;
 
 /** Times that tests shorten. */
-export interface ServeTuning extends CertificateTuning {
+export interface ServeTuning {
+  certificateWatchMs?: number;
   limits?: Partial<ListenerLimits>;
 }
 
@@ -67,7 +64,7 @@ export async function serve(
   const closers = createClosers();
   const { nowUs, newId } = io;
   try {
-    const certificate = await openServedCertificate(config, log, io, tuning);
+    const certificate = await openServedCertificate(config, log, io, tuning.certificateWatchMs);
     const metrics = createMetrics(log);
     const store = await openConfiguredStore(config, io, { onCommit: metrics.noteCommit, log });
     closers.add(() => store.close());

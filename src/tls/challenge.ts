@@ -104,11 +104,8 @@ async function openListener(
     if (!isHttp) return null;
     const url = `${localUrl(settings.httpListen)}${pathStart}${token}`;
     const options = { signal: AbortSignal.timeout(10_000), redirect: 'manual' } as const;
-    const answer = await ask(url, options).then(
-      (response) => response.text(),
-      () => null,
-    );
-    if (answer === text) return null;
+    const asked = ask(url, options).then((response) => response.text());
+    if ((await asked.catch(() => null)) === text) return null;
     throw error;
   }
 }

@@ -121,7 +121,7 @@ describe('a running receiver', () => {
 
 describe('readiness', () => {
   const writable = { checkWritable: async () => undefined, isWriterRunning: () => true };
-  const valid = { notBeforeUs: 0, notAfterUs: 10_000_000 };
+  const valid = { cert: '', key: '', notBeforeUs: 0, notAfterUs: 10_000_000 };
   const nowUs = () => 5_000_000;
 
   it('names a writer that does not answer, and every other problem', async () => {

@@ -127,6 +127,19 @@ describe('a paused account', () => {
   });
 });
 
+describe('an issued certificate', () => {
+  it.each([
+    ['for another name', { issueFor: 'other.example.org' }, /is not valid for the host/],
+    ['that has expired', { lifetimeMs: -1_000 }, /has expired/],
+  ])('%s is refused, and replaces nothing', async (_title, options, words) => {
+    const authority = await startStubAuthority({ nowMs: Date.now, ...options });
+    const program = openProgram(authority);
+    await expect(program.check()).rejects.toThrow(words);
+    expect(program.certificate()).toBeNull();
+    expect(program.state().failures).toBe(1);
+  });
+});
+
 describe('an authority with renewal information', () => {
   it('is asked once a day, and determines an earlier renewal', async () => {
     const clock = { us: Date.UTC(2026, 4, 1, 12) * 1000 };

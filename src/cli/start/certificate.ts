@@ -20,11 +20,9 @@ import { type Io, pause } from '../io.ts';
 import { type FileSync, sharedRenewal } from '../shared-files.ts';
 
 export interface ServedCertificate {
-  /** Key pair for the listener: undefined for plain HTTP, null for HTTPS without a certificate yet. */
-  keyPair: KeyPair | null | undefined;
   handshakeOnly?: HandshakeOnly;
-  /** Certificate in use: null while there is none, undefined for plain HTTP. */
-  served(): Pick<LoadedCertificate, 'notBeforeUs' | 'notAfterUs'> | null | undefined;
+  /** Certificate and key in use: null while there is none, undefined for plain HTTP. */
+  served(): (KeyPair & Pick<LoadedCertificate, 'notBeforeUs' | 'notAfterUs'>) | null | undefined;
   /**
    * Keeps the listener's certificate up to date from now on. `syncFiles` copies the files of a shared log; null without
    * one.
@@ -48,8 +46,7 @@ export async function openServedCertificate(
   intervalMs = 10_000,
 ): Promise<ServedCertificate> {
   if (tls.kind === 'off') {
-    const served = () => undefined;
-    return { keyPair: undefined, served, follow: () => ({ stop: async () => undefined }) };
+    return { served: () => undefined, follow: () => ({ stop: async () => undefined }) };
   }
   const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
   const load = () => (tls.kind === 'files' ? loadCertificateFiles(tls) : readCertificate(dataDir));
@@ -78,7 +75,6 @@ export async function openServedCertificate(
     }
   };
   return {
-    keyPair: latest,
     ...(tls.kind === 'acme' ? { handshakeOnly: alpnAnswers(dataDir) } : {}),
     served: () => latest,
     follow: (listener, shared) => {

@@ -109,7 +109,7 @@ export async function serve(
         url: listener && urlOf(listener, config.tls.kind !== 'off'),
         consoleUrl: queries.consoleUrl,
       },
-      ...{ store, products: queries.products, hasCertificate: certificate.keyPair !== null },
+      ...{ store, products: queries.products, hasCertificate: certificate.served() !== null },
       ...{ credentialsDigest: credentials.digest, notePulled },
       ...{ syncFiles, setBackgroundJobs },
       close: closers.closeAll,
@@ -124,12 +124,12 @@ export async function serve(
 async function openListener(
   { listen }: ServeConfig,
   fetch: ReturnType<typeof createReceiverApp>['fetch'],
-  { keyPair, handshakeOnly }: ServedCertificate,
+  { served, handshakeOnly }: ServedCertificate,
   { log, newId, tuning }: { log: Logger; newId: () => string; tuning: ServeTuning },
 ): Promise<Listener | null> {
   if (listen === null) return null;
   return startListener({
-    ...{ fetch, listen, listenVariable: 'EARSHOT_LISTEN', keyPair, handshakeOnly },
+    ...{ fetch, listen, listenVariable: 'EARSHOT_LISTEN', keyPair: served(), handshakeOnly },
     onBadRequest: malformedResponse(log, newId),
     answersHalfClosed: true,
     ...(tuning.limits === undefined ? {} : { limits: tuning.limits }),

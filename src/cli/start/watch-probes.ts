@@ -14,7 +14,9 @@ export function watchProbes(
   { checkWritable, node = null }: Pick<Intake, 'checkWritable'> & Partial<Pick<Store, 'node'>>,
 ): Probes & { certificate(): Promise<CertificateStatus | null> } {
   return {
-    certificate: () => certificateProbe(tls, place.dataDir),
+    // The files, not the served certificate: the receiver loads changed files within seconds. Null behind a proxy.
+    certificate: async () =>
+      tls.kind === 'off' ? null : readCertificateStatus(tls, place.dataDir).status,
     disk: async () => diskSpace(place),
     receivers: async () => {
       return node === null ? null : { ownId: node.id, nodes: await node.log.nodes() };
@@ -29,14 +31,6 @@ export function watchProbes(
       }
     },
   };
-}
-
-/** Checks the files, not the served certificate: the receiver loads changed files within seconds. Null behind a proxy. */
-async function certificateProbe(
-  tls: TlsConfig,
-  dataDir: string,
-): Promise<CertificateStatus | null> {
-  return tls.kind === 'off' ? null : readCertificateStatus(tls, dataDir).status;
 }
 
 /** Reads the certificate, the attempts to renew it, and their part of the status. Null: not known, or none. */

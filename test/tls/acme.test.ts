@@ -67,7 +67,7 @@ describe('a failure', () => {
   it.each([
     [
       'rateLimited',
-      'too many certificates, retry after 2026-11-30: see https://letsencrypt.org/docs/rate-limits/',
+      'too many certificates: see https://letsencrypt.org/docs/rate-limits/',
       /automatic/,
     ],
     ['rateLimited', 'too many, retry after 2026-11-30: see https://ca.example/limits', /automatic/],

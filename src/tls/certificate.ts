@@ -1,9 +1,10 @@
-/** Certificate chain and private key: loads, checks and describes them, and watches for changes. */
+/** Certificate chain and private key: loads, checks and describes them. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import { AppError, errorText, readFaultOf } from '../domain/app-error.ts';
+import { AppError, readFaultOf } from '../domain/app-error.ts';
+import { formatDateUs } from '../domain/dates.ts';
 import { type Finding, findingOf } from '../domain/finding.ts';
 
 export interface CertificateFiles {
@@ -15,81 +16,65 @@ export interface CertificateFiles {
 export type LoadedCertificate = ReturnType<typeof checkKeyPair>;
 
 /**
- * Loads the pair. Rejects with `configuration` when a file cannot be read, is not PEM, or when the key does
- * not match. An expired certificate loads: it is better than none, and the log warns of it.
+ * Loads the pair. Throws `configuration` when a file cannot be read, is not PEM, or when the key does not match. An
+ * expired certificate loads: it is better than none, and the log warns of it.
  */
-export async function loadCertificateFiles(files: CertificateFiles): Promise<LoadedCertificate> {
-  const [cert, key] = await Promise.all([
-    readPem(files.cert, 'EARSHOT_TLS_CERT'),
-    readPem(files.key, 'EARSHOT_TLS_KEY'),
-  ]);
-  return checkKeyPair({ cert, key }, files);
+export function loadCertificateFiles(files: CertificateFiles): LoadedCertificate {
+  const cert = readPem(files.cert, 'EARSHOT_TLS_CERT');
+  return checkKeyPair({ cert, key: readPem(files.key, 'EARSHOT_TLS_KEY') }, files);
+}
+
+function readPem(file: string, variable: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    const message = `${variable} is ${file}, but ${readFaultOf(cause)}.`;
+    throw new AppError('configuration', message, { cause });
+  }
 }
 
 /** Checks a pair (PEM). Throws `configuration` with `names`, the sources of the two parts. */
-export function checkKeyPair(
-  { cert, key }: { cert: string; key: string },
-  names: CertificateFiles,
-) {
-  const certificate = parsed(names.cert, 'a PEM certificate', () => new X509Certificate(cert));
-  const privateKey = parsed(names.key, 'a PEM private key without passphrase', () =>
-    createPrivateKey(key),
-  );
-  if (!certificate.checkPrivateKey(privateKey)) {
-    throw new AppError(
-      'configuration',
-      `The key in ${names.key} does not belong to the certificate in ${names.cert}.`,
-      { advice: 'Use the key with which the certificate was requested.' },
-    );
-  }
-  // Finds certificates that OpenSSL does not serve, for example with a key that is too short.
-  parsed(names.cert, 'a certificate with a sufficient security level', () =>
-    createSecureContext({ cert, key }),
-  );
+export function checkKeyPair({ cert, key }: CertificateFiles, names: CertificateFiles) {
+  const noCertificate = `${names.cert} does not contain a PEM certificate.`;
+  const certificate = parsed(noCertificate, () => new X509Certificate(cert));
+  const noKey = `${names.key} does not contain a PEM private key without passphrase.`;
+  parsed(noKey, () => createPrivateKey(key));
+  // Also refuses certificates that OpenSSL does not serve, for example with a key that is too short.
+  const noPair = `The key in ${names.key} is too short, or does not belong to the certificate in ${names.cert}.`;
+  parsed(noPair, () => createSecureContext({ cert, key }));
+  const { subject, issuer, subjectAltName = '', validFromDate, validToDate } = certificate;
   return {
-    cert,
-    key,
-    notBefore: certificate.validFromDate,
-    notAfter: certificate.validToDate,
+    ...{ cert, key, issuer: issuer.split('\n').join(', ') },
+    notBeforeUs: validFromDate.getTime() * 1_000,
+    notAfterUs: validToDate.getTime() * 1_000,
     // Not checkIssued, which is false for a certificate that is not a certificate authority.
-    selfSigned:
-      certificate.subject === certificate.issuer && certificate.verify(certificate.publicKey),
+    selfSigned: subject === issuer && certificate.verify(certificate.publicKey),
     /** DNS names and IP addresses. */
-    names: (certificate.subjectAltName ?? '')
-      .split(', ')
-      .map((name) => name.replace(/^(DNS|IP Address):/, '')),
-    issuer: certificate.issuer.split('\n').join(', '),
-    serialNumber: certificate.serialNumber,
+    names: subjectAltName.split(', ').map((name) => name.replace(/^(DNS|IP Address):/, '')),
     covers: (host: string) =>
       (isIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) !== undefined,
   };
 }
 
-async function readPem(file: string, variable: string): Promise<string> {
-  return readFile(file, 'utf8').catch((cause: unknown) => {
-    const message = `${variable} is ${file}, but ${readFaultOf(cause)}.`;
-    throw new AppError('configuration', message, { cause });
-  });
-}
-
-function parsed<Value>(file: string, content: string, parse: () => Value): Value {
+function parsed<Value>(fault: string, parse: () => Value): Value {
   try {
     return parse();
   } catch (cause) {
-    throw new AppError('configuration', `${file} does not contain ${content}.`, { cause });
+    throw new AppError('configuration', fault, { cause });
   }
 }
 
-/** Returns why the catalogue will reject a certificate, to follow "certificate ". `host` is that of the public URL. */
-export function certificateFaults(
-  { notAfter, selfSigned, covers }: LoadedCertificate,
+/**
+ * Returns why the catalogue will reject a certificate, to follow "certificate "; null if it will not. `host` is that of
+ * the public URL.
+ */
+export function certificateFault(
+  { notAfterUs, selfSigned, covers }: LoadedCertificate,
   { host, nowUs }: { host: string | undefined; nowUs: number },
-): string[] {
-  return [
-    ...(notAfter.getTime() * 1000 <= nowUs ? ['has expired'] : []),
-    ...(selfSigned ? ['is self-signed'] : []),
-    ...(host === undefined || covers(host) ? [] : [`is not valid for the host ${host}`]),
-  ];
+): string | null {
+  if (notAfterUs <= nowUs) return 'has expired';
+  if (selfSigned) return 'is self-signed';
+  return host === undefined || covers(host) ? null : `is not valid for the host ${host}`;
 }
 
 /** Checks the files for `earshot doctor`. */
@@ -100,46 +85,11 @@ export function checkCertificateFiles(
   const advice =
     'Set EARSHOT_TLS_CERT and EARSHOT_TLS_KEY to the files of a valid certificate of a public authority and its key.';
   return findingOf('certificate files', advice, async () => {
-    const loaded = await loadCertificateFiles(files);
-    const [fault] = certificateFaults(loaded, expected);
-    if (fault === undefined) {
-      return `Key and certificate match. Valid until ${loaded.notAfter.toISOString().slice(0, 10)}.`;
+    const loaded = loadCertificateFiles(files);
+    const fault = certificateFault(loaded, expected);
+    if (fault === null) {
+      return `Key and certificate match. Valid until ${formatDateUs(loaded.notAfterUs).slice(0, 10)}.`;
     }
     throw new AppError('configuration', `The certificate in ${files.cert} ${fault}.`);
   });
-}
-
-/** Polling works with links, mounts and containers. */
-export const watchIntervalMs = 10_000;
-
-/**
- * Loads the certificate at intervals, and calls `onChange` with a changed one. Reports a failure once and keeps the
- * certificate in use: two files may be read between their changes.
- */
-export function watchCertificate(options: {
-  /** Resolves with null while there is none. */
-  load: () => Promise<LoadedCertificate | null>;
-  current: LoadedCertificate | null;
-  intervalMs: number;
-  onChange: (pair: LoadedCertificate) => void;
-  onProblem: (error: unknown) => void;
-}) {
-  const { load, intervalMs, onChange, onProblem } = options;
-  let { current } = options;
-  let reported = '';
-  /** Reads now instead of at the next interval. */
-  const check = async (): Promise<void> => {
-    try {
-      const loaded = await load();
-      reported = '';
-      if (loaded === null || (loaded.cert === current?.cert && loaded.key === current.key)) return;
-      current = loaded;
-      onChange(loaded);
-    } catch (error) {
-      if (errorText(error) !== reported) onProblem(error);
-      reported = errorText(error);
-    }
-  };
-  const timer = setInterval(() => void check(), intervalMs).unref();
-  return { check, stop: () => clearInterval(timer) };
 }

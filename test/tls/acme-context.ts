@@ -1,5 +1,5 @@
 /** Processes that order certificates from an authority on loopback: their settings, files and clock. */
-import { randomUUID } from 'node:crypto';
+import { randomUUID, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -54,7 +54,6 @@ export function openProgram(authority: Authority, options: ProgramOptions = {}) 
     ...{
       published: async () => undefined,
       acquireLock: createAcquireLock(dataDir),
-      lockWaitMs: 5_000,
     },
     ...{ nowUs: () => clock.us, random: () => 0, signal: stopper.signal },
   };
@@ -94,6 +93,9 @@ export async function startReceiver(
   const port = Number(new URL(receiver.url ?? '').port);
   return { port, dataDir, clock, lines, close, receiver, serial: () => servedSerial(port) };
 }
+
+export const serialOf = (certificate: { cert: string } | null) =>
+  certificate && new X509Certificate(certificate.cert).serialNumber;
 
 /** Returns the serial number of the served certificate; null while handshakes fail. */
 export async function servedSerial(port: number, protocol = 'http/1.1'): Promise<string | null> {

@@ -55,9 +55,8 @@ Examples:
 function folderOf(io: Io, named: string | undefined): string {
   const folder = named === undefined ? loadConfig(io, ['backup']).backup.folder : resolve(named);
   if (folder !== null) return folder;
-  throw new AppError('usage', 'The folder is missing: EARSHOT_BACKUP_DIR is not set.', {
-    advice: 'Specify the folder, for example `earshot backup /mnt/backups`.',
-  });
+  const advice = 'Specify the folder, for example `earshot backup /mnt/backups`.';
+  throw new AppError('usage', 'EARSHOT_BACKUP_DIR is not set.', { advice });
 }
 
 async function runBackup(io: Io & { version: string }, { json }: { json?: true }, named?: string) {

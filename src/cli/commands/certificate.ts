@@ -3,26 +3,21 @@
 import { loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { wholeDays } from '../../domain/dates.ts';
-import { printable } from '../../domain/text.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
-import { lastFailureText, renewalStatus, shareLeft } from '../../tls/acme-state.ts';
-import { loadCertificateFiles } from '../../tls/certificate.ts';
 import { defineCommand, defineGroup } from '../command.ts';
 import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { painter, printJson, writeOut } from '../output.ts';
+import { type Column, isoTime, printJson, printTable } from '../output.ts';
+import { readCertificateStatus } from '../start/watch-probes.ts';
 
 const showCommand = defineCommand('show', {
   description: 'Show the certificate, the next renewal and the last failure.',
   flags: (command) => command.addOption(jsonOption()),
-  help: `Fields of --json: source, names, issuer, serialNumber, validFrom, validTo, daysLeft, shareLeft,
-authority, renewsAt, renewsBecause, failures, lastAttemptAt, lastSuccessAt, nextAttemptAt,
-lastFailure, resumeLink. Unknown values are null.
-  source         acme or files
-  shareLeft      share of the lifetime that is left, in percent
-  renewsBecause  lifetime (most of it has passed) or authority (it advised renewsAt)
-  failures       number of failed attempts since the last success
-  resumeLink     page of the authority where a person can resume a paused account
+  help: `Fields of --json: source, names, issuer, validFrom, validTo, daysLeft, authority,
+renewsAt, failures, lastAttemptAt, nextAttemptAt, lastFailure, resumeLink. Unknown values are null.
+  source      acme or files
+  failures    number of failed attempts since the last success
+  resumeLink  page of the authority where a person can resume a paused account
 
 Exit codes: 0 done, 1 no certificate yet or failed, 2 wrong usage or configuration.
 
@@ -62,9 +57,6 @@ Examples:
   commands: [renewCommand],
 });
 
-/** Time for another program to finish its order of the same certificate. */
-const lockWaitMs = 300_000;
-
 /** Rejects with the errors of `renew`. */
 async function renewCertificate(io: Io, { force }: { force?: true }): Promise<void> {
   const config = loadConfig(io, ['acme', 'dataDir', 'listen', 'sharedLog']);
@@ -77,72 +69,48 @@ async function renewCertificate(io: Io, { force }: { force?: true }): Promise<vo
   const sync = log && createFileSync(dataDir, log.files);
   const acquireLock = log?.acquireLease ?? createAcquireLock(dataDir);
   const shared = sharedRenewal(acquireLock, sync, io.signal);
-  const context = { ...io, ...shared, settings, dataDir, listen, lockWaitMs };
+  const context = { ...io, ...shared, settings, dataDir, listen };
   const renewed = await renew(context, force ? 'anyway' : 'asked').finally(async () => {
     await sync?.();
     await log?.close();
   });
-  const { certificate, due } = renewalStatus(dataDir, settings);
-  const day = (ms = 0) => new Date(ms).toISOString().slice(0, 10);
-  const until = `valid until ${day(certificate?.notAfter.getTime())}`;
   io.stderr.write(
     renewed
-      ? `New certificate, ${until}. A running receiver loads it within ten seconds.\n`
-      : `The certificate is ${until}; automatic renewal on ${day((due?.atUs ?? 0) / 1000)}. To renew it now, add --force.\n`,
+      ? 'New certificate. A running receiver loads it within ten seconds.\n'
+      : 'No renewal is due: see `earshot certificate show`. To renew now, add --force.\n',
   );
 }
 
-/** Shows the known fields; then rejects with `not_found` if there is no certificate. */
+/** Shows the fields; then rejects with `not_found` if there is no certificate. */
 async function showCertificate(io: Io, { json }: { json?: true }): Promise<void> {
   const { servedTls: tls, dataDir } = loadConfig(io, ['servedTls', 'dataDir']);
-  const status = tls.kind === 'acme' ? renewalStatus(dataDir, tls) : null;
-  const { state = null, due = null, saved = null } = status ?? {};
-  const certificate = tls.kind === 'files' ? await loadCertificateFiles(tls) : saved;
-  const time = (atUs: number | null = null) => atUs && new Date(atUs / 1000).toISOString();
-  const endUs = certificate && certificate.notAfter.getTime() * 1000;
-  const shown: Record<string, unknown> = {
+  const { certificate, state, renewsAtUs, status } = readCertificateStatus(tls, dataDir);
+  const { notAfterUs, lastAttemptAtUs, lastFailure } = status;
+  const shown = {
     source: tls.kind,
     names: certificate?.names ?? null,
     issuer: certificate?.issuer ?? null,
-    serialNumber: certificate?.serialNumber ?? null,
-    validFrom: certificate?.notBefore.toISOString() ?? null,
-    validTo: time(endUs),
-    daysLeft: endUs && wholeDays(endUs - io.nowUs()),
-    shareLeft: certificate && Math.floor(shareLeft(certificate, io.nowUs()) * 100),
-    authority: saved?.directoryUrl ?? state?.directoryUrl ?? null,
-    renewsAt: time(due?.atUs),
-    renewsBecause: due?.because ?? null,
+    validFrom: isoTime(certificate?.notBeforeUs ?? null),
+    validTo: isoTime(notAfterUs),
+    daysLeft: notAfterUs && wholeDays(notAfterUs - io.nowUs()),
+    authority: state?.directoryUrl ?? null,
+    renewsAt: isoTime(renewsAtUs),
     failures: state?.failures ?? null,
-    lastAttemptAt: time(state?.lastAttemptAtUs),
-    lastSuccessAt: time(state?.lastSuccessAtUs),
-    nextAttemptAt: time(state?.nextAttemptAtUs),
-    lastFailure: state && lastFailureText(state),
+    lastAttemptAt: isoTime(lastAttemptAtUs),
+    nextAttemptAt: isoTime(state?.nextAttemptAtUs ?? null),
+    lastFailure,
     resumeLink: state?.lastFailure?.link ?? null,
   };
   if (json) await printJson(io.stdout, shown);
-  else await writeOut(io.stdout, linesOf(shown, io));
+  else await printTable(io.stdout, columns, Object.entries(shown));
   if (certificate === null) {
-    throw new AppError('not_found', 'There is no certificate yet.', {
-      advice:
-        'A running receiver orders a certificate automatically. To order one now: `earshot certificate renew`.',
-    });
+    const advice = 'A running receiver orders it. To order it now: `earshot certificate renew`.';
+    throw new AppError('not_found', 'There is no certificate yet.', { advice });
   }
 }
 
-/** Aligned lines of the known fields. */
-function linesOf(shown: Record<string, unknown>, io: Io): string {
-  const paint = painter(io, io.stdout);
-  const known = Object.entries(shown).filter(([, value]) => value !== null);
-  const width = Math.max(...known.map(([field]) => labelOf(field).length));
-  return known
-    .map(([field, value]) => {
-      const text = printable(Array.isArray(value) ? value.join(', ') : String(value));
-      return `${paint('dim', labelOf(field).padEnd(width))}  ${text}\n`;
-    })
-    .join('');
-}
-
-/** `validFrom` is `valid from`. */
-function labelOf(field: string): string {
-  return field.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-}
+const columns: readonly Column<[field: string, value: unknown]>[] = [
+  { title: 'field', value: ([field]) => field },
+  // The last column, never shortened, so that a link can be copied.
+  { title: 'value', value: ([, value]) => String(value ?? '-'), whole: true },
+];

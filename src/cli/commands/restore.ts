@@ -62,8 +62,7 @@ async function runRestore(io: Io, flags: RestoreFlags, path = ''): Promise<void>
   await restoreBackup(backup, { dataDir, aside, signal: io.signal });
   const movedTo = old.length > 0 ? aside : null;
   if (flags.json) return printJson(io.stdout, { ...backup, dataDir, movedTo }, 'line');
-  const moved = movedTo === null ? '' : ` Old contents, which you can delete: ${movedTo}.`;
-  io.stderr.write(`${dataDir}: ${contentText(backup)}.${moved}
+  io.stderr.write(`${dataDir}: ${contentText(backup)}.
 Next: start the receiver, then run \`earshot doctor\`. Newer notifications of the last 30 days are fetched automatically.
 Without a shared log, fetch all newer notifications: \`earshot reconcile --since ${backup.madeAt.slice(0, 19)}Z\`
 `);

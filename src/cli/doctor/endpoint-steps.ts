@@ -16,21 +16,16 @@ import { createEndpointProbe, hostOf, type ProbeEndpoint } from '../../admin/end
 import { sessionFileName } from '../../admin/session.ts';
 import { credentialsFileName } from '../../config/endpoint-credentials.ts';
 import { checkSecretFiles } from '../../config/secret-file-checks.ts';
-import type { AcmeConfig } from '../../config/tls.ts';
-import { isAppError } from '../../domain/app-error.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { defaultSubscriptionName, endpointOf } from '../../domain/subscription.ts';
 import { areAllOff, plainSummaryRule } from '../../domain/summaries.ts';
 import { reachHost } from '../../http/bounded-fetch.ts';
 import { probeProof } from '../../http/probe-proof.ts';
-import { createAcquireLock } from '../../store/engine/locks.ts';
 import { createStoreChecks } from '../../store/store-checks.ts';
 import { createChatClient } from '../../summary/chat/chat-client.ts';
 import { checkInference } from '../../summary/inference-checks.ts';
-import { checkAuthority } from '../../tls/acme.ts';
 import { acmeFolderName, acmeKeptFiles, checkRenewal } from '../../tls/acme-state.ts';
 import { checkCertificateFiles } from '../../tls/certificate.ts';
-import { checkChallenge } from '../../tls/challenge.ts';
 import type { Io } from '../io.ts';
 import { checkConfiguration, type DoctorSettings, fixInFile, needsOf, type Step } from './steps.ts';
 
@@ -119,8 +114,12 @@ const noCredentials: Finding = {
 
 /** Steps of the configured kind of certificate. */
 function certificateSteps(settings: DoctorSettings, io: Io): Step[] {
-  const { serve, publicUrl } = settings;
-  if (serve?.tls.kind === 'acme') return acmeSteps(serve.tls, settings, io);
+  const { serve, publicUrl, dataDir } = settings;
+  if (serve?.tls.kind === 'acme') {
+    const { tls } = serve;
+    const needs = ['data directory'];
+    return [{ name: 'renewal', needs, run: () => checkRenewal(dataDir, tls) }];
+  }
   const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
   return [
     {
@@ -138,36 +137,6 @@ const behindProxy: Finding = {
   check: 'certificate files',
   state: 'skipped',
   message: 'EARSHOT_TLS=off: the proxy provides the certificate.',
-};
-
-function acmeSteps(acme: AcmeConfig, { dataDir, serve }: DoctorSettings, io: Io): Step[] {
-  const listen = serve?.listen ?? acme.httpListen;
-  const place = { settings: acme, dataDir, listen, published: async () => undefined };
-  const acquireLock = createAcquireLock(dataDir);
-  const checking = async () => {
-    // An order has a response to serve.
-    const release = await acquireLock('certificate', { waitMs: 0 }).catch((error: unknown) => {
-      if (isAppError(error, 'conflict')) return null;
-      throw error;
-    });
-    if (release === null) return [orderRunning];
-    return checkChallenge({ ...place, fetch: io.fetch }, io.newId).finally(release);
-  };
-  return [
-    {
-      name: 'renewal',
-      needs: ['data directory'],
-      run: async () => checkRenewal(dataDir, acme, io.nowUs()),
-    },
-    { name: 'authority', needs: [], run: () => checkAuthority({ settings: acme, ...io }) },
-    { name: 'challenge', needs: ['data directory'], run: checking },
-  ];
-}
-
-const orderRunning: Finding = {
-  check: 'challenge',
-  state: 'skipped',
-  message: 'Another earshot program is ordering a certificate.',
 };
 
 /** Timeout of one answer; short, because a person waits for it. */

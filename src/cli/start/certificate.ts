@@ -4,36 +4,30 @@ import type { ServeConfig } from '../../config/config.ts';
 import type { AcmeConfig } from '../../config/tls.ts';
 import type { AcquireLock } from '../../domain/account.ts';
 import { errorText } from '../../domain/app-error.ts';
-import { startJob } from '../../domain/job.ts';
+import { formatDateUs } from '../../domain/dates.ts';
+import { type Job, startJob } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { HandshakeOnly, KeyPair, Listener } from '../../http/listener.ts';
 import type { AcmeContext } from '../../tls/acme.ts';
-import { type OwnCertificate, renewalStatus } from '../../tls/acme-state.ts';
+import { readCertificate } from '../../tls/acme-state.ts';
 import {
-  certificateFaults,
+  certificateFault,
   type LoadedCertificate,
   loadCertificateFiles,
-  watchCertificate,
-  watchIntervalMs,
 } from '../../tls/certificate.ts';
 import { alpnAnswers, startChallengeListener } from '../../tls/challenge.ts';
 import { type Io, pause } from '../io.ts';
 import { type FileSync, sharedRenewal } from '../shared-files.ts';
 
 export interface ServedCertificate {
-  /** Key pair for the listener: undefined for plain HTTP, null for HTTPS without a certificate yet. */
-  keyPair: KeyPair | null | undefined;
   handshakeOnly?: HandshakeOnly;
-  /** Certificate in use: null while there is none, undefined for plain HTTP. */
-  served(): Pick<LoadedCertificate, 'notBefore' | 'notAfter'> | null | undefined;
+  /** Certificate and key in use: null while there is none, undefined for plain HTTP. */
+  served(): (KeyPair & Pick<LoadedCertificate, 'notBeforeUs' | 'notAfterUs'>) | null | undefined;
   /**
    * Keeps the listener's certificate up to date from now on. `syncFiles` copies the files of a shared log; null without
    * one.
    */
-  follow(
-    listener: Pick<Listener, 'setKeyPair' | 'address'>,
-    shared: Shared,
-  ): { stop(): void | Promise<void> };
+  follow(listener: Pick<Listener, 'setKeyPair' | 'address'>, shared: Shared): Pick<Job, 'stop'>;
 }
 
 interface Shared {
@@ -41,97 +35,85 @@ interface Shared {
   syncFiles: FileSync | null;
 }
 
-/** Settings for tests. */
-export interface CertificateTuning {
-  certificateWatchMs?: number;
-}
-
-type Given = [
-  config: ServeConfig,
-  log: Logger,
-  io: Pick<Io, 'nowUs' | 'random'> & Partial<Pick<Io, 'fetch'>>,
-  tuning?: CertificateTuning,
-];
+type OwnIo = Pick<Io, 'nowUs' | 'random'> & Partial<Pick<Io, 'fetch'>>;
 
 /** Rejects with `configuration` if the existing files cannot be used. */
-export async function openServedCertificate(...given: Given): Promise<ServedCertificate> {
-  const [{ tls, dataDir, publicUrl }, log, { nowUs }, tuning] = given;
-  const intervalMs = tuning?.certificateWatchMs ?? watchIntervalMs;
+export async function openServedCertificate(
+  { tls, dataDir, publicUrl }: ServeConfig,
+  log: Logger,
+  io: OwnIo,
+  // Polling works with links, mounts and containers.
+  intervalMs = 10_000,
+): Promise<ServedCertificate> {
   if (tls.kind === 'off') {
-    const nothing = () => undefined;
-    return { keyPair: undefined, served: nothing, follow: () => ({ stop: nothing }) };
+    return { served: () => undefined, follow: () => ({ stop: async () => undefined }) };
   }
-  const own: { latestOwn: OwnCertificate | null } = { latestOwn: null };
-  const load = async () => {
-    if (tls.kind === 'files') return loadCertificateFiles(tls);
-    const { certificate, saved } = renewalStatus(dataDir, tls, own.latestOwn);
-    own.latestOwn = certificate;
-    // One of other settings is served only until there is one of these.
-    return certificate ?? saved;
-  };
   const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
-  const warn = (certificate: LoadedCertificate) => {
+  const load = () => (tls.kind === 'files' ? loadCertificateFiles(tls) : readCertificate(dataDir));
+  const warned = (certificate: LoadedCertificate | null) => {
+    const fault = certificate && certificateFault(certificate, { host, nowUs: io.nowUs() });
     // Served nevertheless: the catalogue decides.
-    for (const fault of certificateFaults(certificate, { host, nowUs: nowUs() })) {
-      log.warn({}, `certificate ${fault}; the catalogue will reject it`);
+    if (fault !== null) log.warn({}, `certificate ${fault}; the catalogue will reject it`);
+    return certificate;
+  };
+  let latest = warned(load());
+  let reported = '';
+  /** Keeps the certificate in use while a new one is invalid: two files may be read between their changes. */
+  const reload = (listener: Pick<Listener, 'setKeyPair'>) => {
+    try {
+      const loaded = load();
+      reported = '';
+      if (loaded === null || (loaded.cert === latest?.cert && loaded.key === latest.key)) return;
+      latest = warned(loaded);
+      listener.setKeyPair({ cert: loaded.cert, key: loaded.key });
+      log.info({ notAfter: formatDateUs(loaded.notAfterUs) }, 'reloaded certificate');
+    } catch (error) {
+      const reason = errorText(error);
+      const message = 'failed to reload certificate; the previous certificate stays in use';
+      if (reason !== reported) log.error({ reason }, message);
+      reported = reason;
     }
   };
-  let latest: LoadedCertificate | null = await load();
-  if (latest !== null) warn(latest);
-  const watch = (listener: Pick<Listener, 'setKeyPair'>) =>
-    watchCertificate({
-      ...{ load, current: latest, intervalMs },
-      onChange: (changed) => {
-        latest = changed;
-        listener.setKeyPair({ cert: changed.cert, key: changed.key });
-        log.info({ notAfter: changed.notAfter }, 'reloaded certificate');
-        warn(changed);
-      },
-      onProblem: (problem) => {
-        const reason = errorText(problem);
-        log.error(
-          { reason },
-          'failed to reload certificate; the previous certificate stays in use',
-        );
-      },
-    });
   return {
-    keyPair: latest,
     ...(tls.kind === 'acme' ? { handshakeOnly: alpnAnswers(dataDir) } : {}),
     served: () => latest,
     follow: (listener, shared) => {
-      const watching = watch(listener);
-      if (tls.kind === 'files') return watching;
-      const settings = { ...tls, dataDir, listen: listener.address, intervalMs };
-      const renewal = startRenewal(settings, shared, given, async (context) => {
-        // Loaded on demand: the ACME client takes 20 MB of memory.
-        const { renew } = await import('../../tls/acme.ts');
-        if (await renew(context, 'due', own.latestOwn)) await watching.check();
-      });
-      return { stop: () => renewal.stop().then(watching.stop) };
+      const timer = setInterval(reload, intervalMs, listener).unref();
+      const place = { dataDir, listen: listener.address, intervalMs };
+      const renewal =
+        tls.kind === 'acme'
+          ? startRenewal(tls, place, shared, { ...io, log, renewed: () => reload(listener) })
+          : null;
+      const stop = async () => {
+        clearInterval(timer);
+        await renewal?.stop();
+      };
+      return { stop };
     },
   };
 }
 
 /** With a shared log, the port for http-01 is always open: any receiver may be asked for the response of another one. */
 function startRenewal(
-  settings: AcmeConfig & Pick<AcmeContext, 'dataDir' | 'listen'> & { intervalMs: number },
+  settings: AcmeConfig,
+  { intervalMs, ...place }: Pick<AcmeContext, 'dataDir' | 'listen'> & { intervalMs: number },
   { acquireLock, syncFiles }: Shared,
-  [, log, { nowUs, random, fetch: ask = fetch }]: Given,
-  renewIfDue: (context: AcmeContext) => Promise<void>,
-) {
-  const { dataDir, listen, intervalMs } = settings;
+  { log, renewed, fetch: ask = fetch, ...io }: OwnIo & { log: Logger; renewed: () => void },
+): Pick<Job, 'stop'> {
   let listener: Listener | null = null;
   const run = async (signal: AbortSignal) => {
     if (syncFiles !== null && settings.challenge === 'http-01') {
-      listener ??= await startChallengeListener(dataDir, settings);
+      listener ??= await startChallengeListener(place.dataDir, settings);
     }
+    // Loaded on demand: the ACME client takes 20 MB of memory.
+    const { renew } = await import('../../tls/acme.ts');
     const shared = sharedRenewal(acquireLock, syncFiles, signal);
-    const own = { nowUs, random, fetch: ask, lockWaitMs: 0, signal };
-    await renewIfDue({ settings, dataDir, listen, ...shared, ...own });
+    if (await renew({ settings, ...place, ...shared, ...io, fetch: ask, signal }, 'due')) renewed();
   };
   const every = { firstMs: 0, intervalMs, retryMs: 6 * intervalMs, retryMsMax: 6 * 3_600_000 };
-  const failed = 'failed to order certificate';
-  const job = startJob({ every, run, failed }, { pause, random, log });
+  const job = startJob(
+    { every, run, failed: 'failed to order certificate' },
+    { ...io, pause, log },
+  );
   return { stop: () => job.stop().then(async () => listener?.close(0)) };
 }

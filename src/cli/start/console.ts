@@ -171,7 +171,6 @@ function certificateFault(
   const certificate = served();
   if (certificate === undefined) return null;
   if (certificate === null) return 'certificate';
-  const { notBefore, notAfter } = certificate;
-  const isValid = notBefore.getTime() * 1_000 <= nowUs && nowUs < notAfter.getTime() * 1_000;
-  return isValid ? null : 'certificate';
+  const { notBeforeUs, notAfterUs } = certificate;
+  return notBeforeUs <= nowUs && nowUs < notAfterUs ? null : 'certificate';
 }

@@ -19,11 +19,7 @@ import type { Io } from '../io.ts';
 import { openConfiguredStore } from '../open-store.ts';
 import { createFileSync, credentialsDigest, type FileSync } from '../shared-files.ts';
 import { type BackgroundJobs, createStatus } from '../status/gather-status.ts';
-import {
-  type CertificateTuning,
-  openServedCertificate,
-  type ServedCertificate,
-} from './certificate.ts';
+import { openServedCertificate, type ServedCertificate } from './certificate.ts';
 import { createReadiness, serveQueries } from './console.ts';
 import { startDeliveryMarks, startOutcomeSummary } from './marks.ts';
 import { watchProbes } from './watch-probes.ts';
@@ -32,7 +28,8 @@ import { watchProbes } from './watch-probes.ts';
 const graceMs = 10_000;
 
 /** Times that tests shorten. */
-export interface ServeTuning extends CertificateTuning {
+export interface ServeTuning {
+  certificateWatchMs?: number;
   limits?: Partial<ListenerLimits>;
 }
 
@@ -67,7 +64,7 @@ export async function serve(
   const closers = createClosers();
   const { nowUs, newId } = io;
   try {
-    const certificate = await openServedCertificate(config, log, io, tuning);
+    const certificate = await openServedCertificate(config, log, io, tuning.certificateWatchMs);
     const metrics = createMetrics(log);
     const store = await openConfiguredStore(config, io, { onCommit: metrics.noteCommit, log });
     closers.add(() => store.close());
@@ -112,7 +109,7 @@ export async function serve(
         url: listener && urlOf(listener, config.tls.kind !== 'off'),
         consoleUrl: queries.consoleUrl,
       },
-      ...{ store, products: queries.products, hasCertificate: certificate.keyPair !== null },
+      ...{ store, products: queries.products, hasCertificate: certificate.served() !== null },
       ...{ credentialsDigest: credentials.digest, notePulled },
       ...{ syncFiles, setBackgroundJobs },
       close: closers.closeAll,
@@ -127,12 +124,12 @@ export async function serve(
 async function openListener(
   { listen }: ServeConfig,
   fetch: ReturnType<typeof createReceiverApp>['fetch'],
-  { keyPair, handshakeOnly }: ServedCertificate,
+  { served, handshakeOnly }: ServedCertificate,
   { log, newId, tuning }: { log: Logger; newId: () => string; tuning: ServeTuning },
 ): Promise<Listener | null> {
   if (listen === null) return null;
   return startListener({
-    ...{ fetch, listen, listenVariable: 'EARSHOT_LISTEN', keyPair, handshakeOnly },
+    ...{ fetch, listen, listenVariable: 'EARSHOT_LISTEN', keyPair: served(), handshakeOnly },
     onBadRequest: malformedResponse(log, newId),
     answersHalfClosed: true,
     ...(tuning.limits === undefined ? {} : { limits: tuning.limits }),

@@ -5,8 +5,8 @@ import type { Intake } from '../../domain/ports.ts';
 import type { CertificateStatus } from '../../domain/status.ts';
 import { type DataPlace, diskSpace } from '../../store/engine/disk-limit.ts';
 import type { Store } from '../../store/store.ts';
-import { lastFailureText, renewalStatus } from '../../tls/acme-state.ts';
-import { type LoadedCertificate, loadCertificateFiles } from '../../tls/certificate.ts';
+import { renewalStatus } from '../../tls/acme-state.ts';
+import { loadCertificateFiles } from '../../tls/certificate.ts';
 import type { Probes } from '../../watch/situation.ts';
 
 export function watchProbes(
@@ -14,7 +14,9 @@ export function watchProbes(
   { checkWritable, node = null }: Pick<Intake, 'checkWritable'> & Partial<Pick<Store, 'node'>>,
 ): Probes & { certificate(): Promise<CertificateStatus | null> } {
   return {
-    certificate: () => certificateProbe(tls, place.dataDir),
+    // The files, not the served certificate: the receiver loads changed files within seconds. Null behind a proxy.
+    certificate: async () =>
+      tls.kind === 'off' ? null : readCertificateStatus(tls, place.dataDir).status,
     disk: async () => diskSpace(place),
     receivers: async () => {
       return node === null ? null : { ownId: node.id, nodes: await node.log.nodes() };
@@ -31,27 +33,15 @@ export function watchProbes(
   };
 }
 
-const noRenewal = { lastAttemptAtUs: null, lastSuccessAtUs: null, lastFailure: null };
-
-/** Checks the files, not the served certificate: the receiver loads changed files within seconds. Null behind a proxy. */
-async function certificateProbe(
-  tls: TlsConfig,
-  dataDir: string,
-): Promise<CertificateStatus | null> {
-  if (tls.kind === 'off') return null;
-  if (tls.kind === 'files') return { ...timesOf(await loadCertificateFiles(tls)), ...noRenewal };
-  const { saved, state } = renewalStatus(dataDir, tls);
-  const { lastAttemptAtUs, lastSuccessAtUs } = state;
-  return {
-    ...timesOf(saved),
-    lastAttemptAtUs,
-    lastSuccessAtUs,
-    lastFailure: lastFailureText(state),
-  };
-}
-
-function timesOf(certificate: LoadedCertificate | null) {
-  if (certificate === null) return { notAfterUs: null, lifetimeUs: null };
-  const notAfterUs = certificate.notAfter.getTime() * 1_000;
-  return { notAfterUs, lifetimeUs: notAfterUs - certificate.notBefore.getTime() * 1_000 };
+/** Reads the certificate, the attempts to renew it, and their part of the status. Null: not known, or none. */
+export function readCertificateStatus(tls: Exclude<TlsConfig, { kind: 'off' }>, dataDir: string) {
+  const own = tls.kind === 'acme' ? renewalStatus(dataDir, tls) : null;
+  const { saved = null, state = null, renewsAtUs = null } = own ?? {};
+  const certificate = tls.kind === 'files' ? loadCertificateFiles(tls) : saved;
+  const { notBeforeUs = null, notAfterUs = null } = certificate ?? {};
+  const { lastAttemptAtUs = null, lastSuccessAtUs = null } = state ?? {};
+  const lifetimeUs = notBeforeUs === null || notAfterUs === null ? null : notAfterUs - notBeforeUs;
+  const lastFailure = state?.lastFailure?.text ?? null;
+  const status = { notAfterUs, lifetimeUs, lastAttemptAtUs, lastSuccessAtUs, lastFailure };
+  return { certificate, state, renewsAtUs, status };
 }

@@ -43,8 +43,7 @@ export const manifestName = 'manifest.json';
 /** Increased with each change of the format; newer formats are refused. */
 export const backupFormat = 1;
 
-const keptPaths: readonly string[] = [databaseFileName, ...secretPaths];
-const keptPath = z.string().refine((path) => keptPaths.includes(path));
+const keptPath = z.enum([databaseFileName, ...secretPaths]);
 const count = z.int().nonnegative();
 const versionsSchema = z.object({ format: count, schemaVersion: count });
 
@@ -56,13 +55,10 @@ const manifestSchema = versionsSchema.extend({
   lastPosition: count,
   notifications: count,
   /** The other files; their paths are relative to the data directory. */
-  files: z
-    .array(z.strictObject({ path: keptPath, bytes: count, sha256: z.string() }))
-    .refine((files) => new Set(files.map(({ path }) => path)).size === files.length)
-    .refine((files) => files.some(({ path }) => path === databaseFileName)),
+  files: z.array(z.strictObject({ path: keptPath, bytes: count, sha256: z.string() })),
 });
 type Manifest = z.infer<typeof manifestSchema>;
-export type FileSum = Manifest['files'][number];
+export type FileSum = { path: string; bytes: number; sha256: string };
 
 /** Content of a database. */
 export type Content = Pick<Manifest, 'schemaVersion' | 'lastPosition' | 'notifications'>;
@@ -189,9 +185,9 @@ export async function sumOf(
 }
 
 export function contentOf(database: Database): Content {
-  const rows = database.prepare<[], number>('SELECT count(*) FROM notification').pluck().get() ?? 0;
-  const schemaVersion = fileVersion(database);
-  return { schemaVersion, lastPosition: lastPosition(database), notifications: rows };
+  const notifications = database.prepare('SELECT count(*) FROM notification').pluck().get();
+  const [schemaVersion, last] = [fileVersion(database), lastPosition(database)];
+  return { schemaVersion, lastPosition: last, notifications: Number(notifications) };
 }
 
 /**

@@ -54,20 +54,17 @@ export async function makeBackup(options: BackupOptions): Promise<Backup> {
   const { folder, nowUs, record } = options;
   const startedAtUs = nowUs();
   const file = join(folder, `earshot-${compactTime(startedAtUs)}`);
-  const unknown = { bytes: null, lastPosition: null };
+  const noteEnd = (bytes: number | null, lastPosition: number | null, error: string | null) =>
+    record({ file, startedAtUs, endedAtUs: nowUs(), bytes, lastPosition, error });
   try {
     const backup = await writeBackup(file, formatDateUs(startedAtUs), options);
-    const { bytes, lastPosition } = backup;
-    const endedAtUs = nowUs();
-    await record({ file, startedAtUs, endedAtUs, bytes, lastPosition, error: null });
+    await noteEnd(backup.bytes, backup.lastPosition, null);
     return backup;
   } catch (cause) {
     const error = diskError(cause, file);
     const code = isAppError(error) ? error.code : 'internal';
-    if (!['usage', 'conflict', 'cancelled'].includes(code)) {
-      const reason = code === 'internal' ? 'Internal error.' : errorText(error);
-      await record({ file, startedAtUs, endedAtUs: nowUs(), ...unknown, error: reason });
-    }
+    const reason = code === 'internal' ? 'Internal error.' : errorText(error);
+    if (!['usage', 'conflict', 'cancelled'].includes(code)) await noteEnd(null, null, reason);
     throw error;
   }
 }
@@ -81,7 +78,9 @@ async function writeBackup(path: string, madeAt: string, options: BackupOptions)
   try {
     prepare(place.dataDir, folder);
     if (existsSync(path)) throw new AppError('conflict', `${path} already exists.`);
-    createPart(part);
+    mkdirSync(part, { mode: 0o700 });
+    const open = `The file system of ${part} has no owner-only files. Specify another folder.`;
+    if ((statSync(part).mode & 0o077) !== 0) throw new AppError('configuration', open);
     await writeFiles(part, madeAt, options);
     // Until then, the signal truncates the database.
     if (signal?.aborted) throw cancelled();
@@ -113,13 +112,6 @@ function prepare(dataDir: string, folder: string): void {
   if (freeBytes >= neededBytes) return;
   const sizes = `${sizeText(freeBytes)} free, ${sizeText(neededBytes)} needed`;
   throw new AppError('unavailable', `${folder} has not enough free space: ${sizes}.`);
-}
-
-function createPart(part: string): void {
-  mkdirSync(part, { mode: 0o700 });
-  if ((statSync(part).mode & 0o077) === 0) return;
-  const message = `The file system of ${part} has no owner-only files. Specify another folder.`;
-  throw new AppError('configuration', message);
 }
 
 /** The manifest is written last, after all other files are on disk. */

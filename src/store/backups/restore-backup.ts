@@ -24,7 +24,6 @@ export interface RestoreOptions {
 export async function restoreBackup(backup: Backup, options: RestoreOptions): Promise<void> {
   const { dataDir, signal } = options;
   createDirectory(dataDir);
-  refuseInUse(dataDir);
   const release = await createAcquireLock(dataDir)('backup', { waitMs: 0 });
   const staging = join(dataDir, restoringFolderName);
   let isMoving = false;
@@ -79,11 +78,9 @@ export function oldContents(dataDir: string, { files }: Backup): string[] {
  * for a damaged file.
  */
 export function refuseInUse(dataDir: string): void {
-  const file = join(dataDir, databaseFileName);
-  if (statSync(file, { throwIfNoEntry: false }) === undefined) return;
   let database: Database | undefined;
   try {
-    database = new Sqlite(file, { fileMustExist: true, timeout: 0 });
+    database = new Sqlite(join(dataDir, databaseFileName), { fileMustExist: true, timeout: 0 });
     database.pragma('locking_mode = EXCLUSIVE');
     database.prepare('SELECT 1 FROM sqlite_schema').get();
   } catch (error) {

@@ -35,12 +35,12 @@ const kept = ['acme', 'acme/certificate.json', 'earshot.db', 'endpoint-credentia
 
 describe('a backup', () => {
   it('contains the log and the secrets, and nothing else, for its owner only', async () => {
-    const { store, dataDir, backUp } = await openFilled(40);
+    const { store, dataDir, backUp } = await openFilled(7);
     await store.accept(delivery('no notification at all'));
     writeFileSync(join(dataDir, 'acme', 'Notes.txt'), 'mine');
     writeFileSync(join(dataDir, 'products-4.db'), 'an index');
     const { path, bytes, ...made } = await backUp();
-    expect(made).toMatchObject({ notifications: 40, lastPosition: 40, schemaVersion });
+    expect(made).toMatchObject({ notifications: 7, lastPosition: 7, schemaVersion });
     expect(filesIn(path)).toEqual([...kept, 'manifest.json']);
     expect(JSON.parse(readFileSync(join(path, 'manifest.json'), 'utf8'))).toEqual(made);
     for (const name of ['.', ...filesIn(path)]) {
@@ -68,7 +68,7 @@ describe('a backup', () => {
   });
 
   it('of a damaged log is refused', async () => {
-    const { store, dataDir, out, backUp } = await openFilled(500, 2_048);
+    const { store, dataDir, out, backUp } = await openFilled(100, 8_192);
     await store.close();
     const database = join(dataDir, databaseFileName);
     // Whole pages in the middle of the file.
@@ -104,8 +104,12 @@ describe('a backup', () => {
 
   it('is removed when it is old, complete, and made by earshot', async () => {
     const { out, backUp } = await openFilled(1);
-    const made = [await backUp(), await backUp(), await backUp(), await backUp()];
-    const [first = '', damaged = '', third = '', last = ''] = made.map(({ path }) => path);
+    const { path: first } = await backUp();
+    const [damaged = '', third = '', last = ''] = [1, 2, 3].map((hour) => {
+      const path = first.replace(/T\d\d/, `T2${hour}`);
+      cpSync(first, path, { recursive: true });
+      return path;
+    });
     rmSync(join(damaged, 'manifest.json'));
     renameSync(first, join(out, 'mine'));
     expect(removeOldBackups(out, 1, last)).toEqual([third]);
@@ -129,6 +133,7 @@ const forge = (change: (manifest: Manifest) => unknown) => (path: string) => {
 /** Changes the database, and its sum. */
 const forgeDatabase = (sql: string) => (path: string) => {
   const database = new Sqlite(join(path, databaseFileName)).unsafeMode();
+  database.pragma('synchronous = OFF');
   database.exec(sql);
   database.close();
   forge(({ files }) => {
@@ -192,37 +197,34 @@ const harms: Record<string, (path: string) => void> = {
 };
 
 describe('restoring', () => {
-  it('refuses a backup with any change, and changes nothing', async () => {
+  it('refuses a backup with any change or of a newer version, and changes nothing', async () => {
     const { store, folder, dataDir, backUp } = await openFilled(5);
     const { path } = await backUp();
     await store.close();
     const log = readFileSync(join(dataDir, databaseFileName));
-    for (const [what, harm] of Object.entries(harms)) {
+    for (const [i, [what, harm]] of Object.entries(harms).entries()) {
       const harmed = join(folder, what, 'backup');
       cpSync(path, harmed, { recursive: true });
       harm(harmed);
       const before = filesIn(folder);
-      const restoring = async () => restore(harmed, dataDir);
-      await expect(restoring(), what).rejects.toMatchObject({ code: 'invalid' });
-      const checking = async () => checkBackup(readBackup(harmed));
-      await expect(checking(), what).rejects.toMatchObject({ code: 'invalid' });
+      // Both do the same checks; a restore takes longer, because it waits for the disk.
+      const refusing = async () =>
+        i % 6 === 0 ? restore(harmed, dataDir) : checkBackup(readBackup(harmed));
+      await expect(refusing(), what).rejects.toMatchObject({ code: 'invalid' });
       expect(filesIn(folder), what).toEqual(before);
       expect(readFileSync(join(dataDir, databaseFileName)).equals(log), what).toBe(true);
     }
     await restore(path, dataDir);
-  });
-
-  it.each(['format', 'schemaVersion'])('refuses a newer %s', async (field) => {
-    const { backUp } = await openFilled(1);
-    const { path } = await backUp();
-    forge((all) => Object.assign(all, { [field]: 999, more: 1 }))(path);
-    expect(() => readBackup(path)).toThrow(/newer version of earshot/);
+    for (const newer of [{ format: 999 }, { format: 1, schemaVersion: 999 }]) {
+      forge((all) => Object.assign(all, newer, { more: 1 }))(path);
+      expect(() => readBackup(path)).toThrow(/newer version of earshot/);
+    }
   });
 
   it('moves previous files aside and leaves unrelated files alone', async () => {
-    const { store, dataDir, backUp } = await openFilled(20);
+    const { store, dataDir, backUp } = await openFilled(5);
     const { path } = await backUp();
-    await fill(store, { from: 20, to: 30 });
+    await fill(store, { from: 5, to: 8 });
     await store.close();
     writeFileSync(join(dataDir, 'products-4.db'), 'an index');
     writeFileSync(join(dataDir, 'acme', 'order.json'), '{}');
@@ -232,16 +234,16 @@ describe('restoring', () => {
     const names = filesIn(dataDir).filter((name) => !name.startsWith('old/'));
     expect(names).toEqual([...kept, 'notes.txt', 'old'].toSorted());
     expect(filesIn(aside)).toEqual([...kept, 'acme/order.json', 'products-4.db'].toSorted());
-    expect(await contentsIn(aside)).toHaveLength(30);
-    expect(await contentsIn(dataDir)).toHaveLength(20);
+    expect(await contentsIn(aside)).toHaveLength(8);
+    expect(await contentsIn(dataDir)).toHaveLength(5);
   });
 
   it('is refused while another program has the log open, without disturbing that program', async () => {
-    const { store, dataDir, backUp } = await openFilled(20);
+    const { store, dataDir, backUp } = await openFilled(5);
     const { path } = await backUp();
     await expect(restore(path, dataDir)).rejects.toMatchObject({ code: 'conflict' });
-    await fill(store, { from: 20, to: 30 });
-    expect(await store.lastPosition()).toBe(30);
+    await fill(store, { from: 5, to: 8 });
+    expect(await store.lastPosition()).toBe(8);
     await store.close();
     // A read-only command counts as well.
     const reading = new Sqlite(join(dataDir, databaseFileName), { readonly: true });
@@ -251,11 +253,11 @@ describe('restoring', () => {
     // A log that is too damaged to open is not in use.
     writeFileSync(join(dataDir, databaseFileName), Buffer.alloc(50_000, 0x5a));
     await restore(path, dataDir);
-    expect(await contentsIn(dataDir)).toHaveLength(20);
+    expect(await contentsIn(dataDir)).toHaveLength(5);
   });
 
   it('leaves a directory, for its owner only, in which a receiver continues', async () => {
-    const { store, folder, backUp } = await openFilled(20);
+    const { store, folder, backUp } = await openFilled(5);
     const { path } = await backUp();
     await store.close();
     const fresh = join(folder, 'deep', 'fresh');
@@ -269,13 +271,13 @@ describe('restoring', () => {
     }
     const again = await openStore({ dataDir: fresh, nowUs: () => 0, mustExist: true });
     // The last old notification is a duplicate; the others are new.
-    await fill(again, { from: 19, to: 25 });
-    expect((await again.counts()).notifications).toBe(25);
+    await fill(again, { from: 4, to: 8 });
+    expect((await again.counts()).notifications).toBe(8);
     await again.close();
   });
 
   it('accepts a backup of an older earshot, which the next start migrates', async () => {
-    const { store, dataDir, folder, backUp } = await openFilled(20);
+    const { store, dataDir, folder, backUp } = await openFilled(5);
     await store.close();
     const old = new Sqlite(join(dataDir, databaseFileName));
     // The file as version 7 left it, without the changes of later migrations.
@@ -287,9 +289,9 @@ describe('restoring', () => {
     old.pragma('user_version = 7');
     old.close();
     const { path, ...made } = await backUp();
-    expect(made).toMatchObject({ schemaVersion: 7, notifications: 20 });
+    expect(made).toMatchObject({ schemaVersion: 7, notifications: 5 });
     await restore(path, join(folder, 'fresh'));
-    expect(await contentsIn(join(folder, 'fresh'))).toHaveLength(20);
+    expect(await contentsIn(join(folder, 'fresh'))).toHaveLength(5);
   });
 });
 

@@ -23,12 +23,11 @@ import {
 } from '../../../src/store/backups/backup-folder.ts';
 import { databaseFileName, schemaVersion } from '../../../src/store/engine/database.ts';
 import { createAcquireLock } from '../../../src/store/engine/locks.ts';
-import { migrations } from '../../../src/store/engine/migrations.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { acmeKeptFiles } from '../../../src/tls/acme-state.ts';
 import { delivery } from '../../helpers/deliveries.ts';
 import { openLocalStore } from '../local-store.ts';
-import { openFile } from '../sqlite-store.ts';
+import { openFile, openSqliteStore, writeVersion } from '../sqlite-store.ts';
 import { contentsIn, filesIn, fill, openFilled, restore, secrets } from './backup-context.ts';
 
 const kept = ['acme', 'acme/certificate.json', 'earshot.db', 'endpoint-credentials.json'];
@@ -277,21 +276,19 @@ describe('restoring', () => {
   });
 
   it('accepts a backup of an older earshot, which the next start migrates', async () => {
-    const { store, dataDir, folder, backUp } = await openFilled(5);
-    await store.close();
-    const old = new Sqlite(join(dataDir, databaseFileName));
-    // The file as version 7 left it, without the changes of later migrations.
-    const added = migrations.slice(7).join('');
-    for (const [, kind, name] of added.matchAll(/CREATE (TABLE|INDEX) (\w+)/g))
-      old.exec(`DROP ${kind} ${name}`);
-    for (const [, table, column] of added.matchAll(/ALTER TABLE (\w+) ADD COLUMN (\w+)/g))
-      old.exec(`ALTER TABLE ${table} DROP COLUMN ${column}`);
-    old.pragma('user_version = 7');
-    old.close();
-    const { path, ...made } = await backUp();
-    expect(made).toMatchObject({ schemaVersion: 7, notifications: 5 });
+    const { folder, backUp } = await openFilled(0);
+    const dataDir = writeVersion(7, (database) =>
+      database.exec(
+        "INSERT INTO registration VALUES ('s2', '[]', '', 'running', 'id', 0, '', 1, 1, 1, 1, 'command', '')",
+      ),
+    );
+    const { path, ...made } = await backUp({ place: { dataDir } });
+    expect(made).toMatchObject({ schemaVersion: 7, notifications: 0 });
     await restore(path, join(folder, 'fresh'));
-    expect(await contentsIn(join(folder, 'fresh'))).toHaveLength(5);
+    const { store } = await openSqliteStore({ dataDir: join(folder, 'fresh') });
+    expect(await store.administration.registrations()).toMatchObject([
+      { name: 's2', status: 'paused', changedByPerson: false, unfinished: false, reported: [] },
+    ]);
   });
 });
 

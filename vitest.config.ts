@@ -52,7 +52,7 @@ export default defineConfig({
     // Many tests mostly wait, so that four workers are faster on two cores.
     maxWorkers: 4,
     // Generous for a busy machine; a condition that holds is detected at once anyway.
-    testTimeout: 60_000,
+    testTimeout: process.env.TEST_THOROUGH === '1' ? 600_000 : 60_000,
     hookTimeout: 60_000,
     expect: { poll: { timeout: 30_000 } },
     setupFiles: ['test/helpers/patient-waits.ts'],

@@ -10,12 +10,10 @@ import { mqtt } from '../../src/sinks/mqtt.ts';
 import { openTarget } from '../../src/sinks/registry.ts';
 import type { OpenContext } from '../../src/sinks/target.ts';
 import { freePort } from '../helpers/free-ports.ts';
-import { query, useServer } from '../shared-log/shared-log-context.ts';
 import { startHook } from '../sinks/hook-server.ts';
 import { hasMosquitto, startMosquitto } from '../sinks/mosquitto.ts';
 import { mqttTarget } from '../sinks/mqtt-target.ts';
 import { hasNats, startNats } from '../sinks/nats-server.ts';
-import { createSpatialDatabase, hasPostgis } from '../sinks/postgres-database.ts';
 import { startBroker } from '../sinks/simulated-broker.ts';
 import { openSinkContext } from '../sinks/sink-context.ts';
 import { definition, messageUrls } from '../sinks/sink-definition.ts';
@@ -150,51 +148,5 @@ describe('docs/sinks.md', () => {
     await expect
       .poll(subscriber.printed)
       .toBe(`earshot/SENTINEL-2/created internal.earshot.product.created ${shown.productName}\n`);
-  });
-});
-
-describe.skipIf(!hasPostgis)('docs/sinks.md, PostgreSQL (needs postgresql-postgis)', () => {
-  const server = useServer({ fsync: 'off' });
-
-  it('has tables, a query and a mapping', async () => {
-    const url = await createSpatialDatabase(server());
-    const folder = createPageFolder([['postgres://earshot@127.0.0.1:5432/gis', url]]);
-    folder.writeConfig('postgres: {');
-    const { accept, store, start, isDone } = await openSinkContext();
-    const Footprint = "geography'SRID=4326;POLYGON ((9 46, 10 46, 10 47, 9 47, 9 46))'";
-    const Attributes = [{ Name: 'cloudCover', Value: 7.5, ValueType: 'Double' }];
-    const value = { ...shown.value, Footprint, Attributes, ModificationDate: shown.receivedAt };
-    await accept({ ProductId: shown.productId, value });
-    const [gis] = (await loadEachSink(folder.folder)).definitions;
-    if (gis?.target.kind !== 'postgres') throw new Error('docs/sinks.md has no PostgreSQL sink.');
-    start(gis);
-    await expect.poll(() => isDone('gis')).toBe(true);
-    const [tables = '', search = '', scenes = ''] = blocks(page, 'sql').filter(
-      (text) => !text.includes('INTO seen'),
-    );
-    const name = shown.productName;
-    expect(await query(url, search)).toMatchObject([{ product_name: name }]);
-
-    // The statements of the page create the same tables.
-    const columns = `SELECT table_name, column_name, udt_name FROM information_schema.columns
-      WHERE table_schema = 'public' AND table_name LIKE 'earshot%' ORDER BY 1, ordinal_position`;
-    const created = await query(url, columns);
-    expect(created.length).toBeGreaterThan(40);
-    await query(url, 'DROP TABLE earshot_products, earshot_notifications');
-    await query(url, tables);
-    const written = await query(url, columns);
-    expect(written.filter((one) => one.table_name !== 'earshot_products_removed')).toEqual(created);
-
-    await query(url, scenes);
-    const mapping = blocks(page, 'ts').find((text) => text.includes("products: 'scenes'")) ?? '';
-    folder.writeText(`export default { sinks: { own: { from: 'start', ${mapping} } } };`);
-    const { definitions, faulty } = await loadEachSink(folder.folder);
-    expect(faulty).toEqual([]);
-    start(...definitions);
-    await expect.poll(() => isDone('own')).toBe(true);
-    const mapped = 'SELECT id, ST_AsText(geom) AS geom, note FROM scenes';
-    const geom = 'MULTIPOLYGON(((9 46,10 46,10 47,9 47,9 46)))';
-    expect(await query(url, mapped)).toEqual([{ id: shown.productId, geom, note: null }]);
-    expect(await store.lastPosition()).toBe(1);
   });
 });

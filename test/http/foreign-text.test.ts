@@ -55,7 +55,7 @@ describe('a secret', () => {
   });
 
   it('is found in any text, whatever surrounds it', () => {
-    const any = fc.string({ unit: 'binary' });
+    const any = fc.uint16Array().map((units) => String.fromCharCode(...units));
     fc.assert(
       fc.property(any, any, fc.stringMatching(/^[!-~]{6,40}$/), (before, after, word) => {
         expect(plain(before + word + after, [word])).not.toContain(word);

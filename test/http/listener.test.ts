@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { type ConnectionOptions, type TLSSocket, connect as tlsConnect } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type KeyPair, type ListenerOptions, startListener } from '../../src/http/listener.ts';
+import { times } from '../helpers/thorough.ts';
 import { createKeyPair } from '../receiver/running-receiver.ts';
 
 const { keyPair: main, caPem } = await createKeyPair();
@@ -415,9 +416,9 @@ describe('a proof of a name', () => {
     expect(await answerTo(await handshake(port), lastGet)).toContain('here');
   });
 
-  it('leaves the listener unchanged, a thousand times', async () => {
+  it('leaves the listener unchanged, many times', async () => {
     const { port, requested } = await startProving();
-    for (let batch = 0; batch < 20; batch += 1) {
+    for (let batch = 0; batch < times(2, 20); batch += 1) {
       const sockets = await Promise.all(Array.from({ length: 50 }, () => handshake(port, proving)));
       for (const socket of sockets) socket.destroy();
     }

@@ -56,7 +56,7 @@ export function createDeliverer(options: DelivererOptions) {
       const url = new URL(address.endpoint);
       const isPlain = url.protocol === 'http:';
       const headers = headersOf(address, body, encoding);
-      const agent = isPlain ? agents.plain : agents.secure;
+      const agent = isPlain ? agents.plain : agents.secure();
       const request = (isPlain ? http : https).request(url, { method: 'POST', agent, headers });
       const abort = () => request.destroy(new Error('aborted: the sandbox was closed'));
       const timer = setTimeout(() => {
@@ -95,8 +95,7 @@ export function createDeliverer(options: DelivererOptions) {
     },
     /** Closes idle and open connections. */
     close: () => {
-      agents.plain.destroy();
-      agents.secure.destroy();
+      agents.close();
     },
   };
 }
@@ -114,19 +113,28 @@ function createAgents({ allowRemote, trustedCaPems = [] }: DelivererOptions) {
     maxFreeSockets: socketsMax,
     ...(allowRemote ? {} : { lookup: lookupLoopback }),
   };
+  const plain = new http.Agent(pool);
+  let secure: https.Agent | undefined;
+  return {
+    plain,
+    // Created once, at the first use: parsing over a hundred authorities costs more than a handshake.
+    secure: () => (secure ??= new https.Agent({ ...pool, ...trustIn(trustedCaPems) })),
+    close: () => {
+      plain.destroy();
+      secure?.destroy();
+    },
+  };
+}
+
+function trustIn(trustedCaPems: readonly string[]): https.AgentOptions {
   const authorities = ['default', 'system'] as const;
   const ca = new Set([...authorities.flatMap((type) => getCACertificates(type)), ...trustedCaPems]);
   return {
-    plain: new http.Agent(pool),
-    secure: new https.Agent({
-      ...pool,
-      // Created once: parsing over a hundred authorities per connection would cost more than the handshake.
-      secureContext: createSecureContext({ ca: [...ca] }),
-      checkServerIdentity: (host, certificate) =>
-        checkServerIdentity(host, certificate) ?? refuseSelfSigned(certificate),
-      // Explicit, because an environment variable could otherwise disable the checks.
-      rejectUnauthorized: true,
-    }),
+    secureContext: createSecureContext({ ca: [...ca] }),
+    checkServerIdentity: (host, certificate) =>
+      checkServerIdentity(host, certificate) ?? refuseSelfSigned(certificate),
+    // Explicit, because an environment variable could otherwise disable the checks.
+    rejectUnauthorized: true,
   };
 }
 

@@ -13,6 +13,7 @@ import type {
 } from '../../../src/domain/filter-tree.ts';
 import { boxesOf, toShape } from '../../../src/filter/geometry/shape.ts';
 import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
+import { times } from '../../helpers/thorough.ts';
 import { arbitraryFootprints, mapped, turnedBy } from './arbitrary-areas.ts';
 import { box, line, meet, multi, parallel, point, polygon, ring } from './places.ts';
 import { referenceIntersects } from './reference.ts';
@@ -30,7 +31,7 @@ describe('two geometries intersect', () => {
         fc.pre(isValid(a) && isValid(b));
         expect(meet(a, b)).toBe(referenceIntersects(a, b));
       }),
-      { numRuns: 800 },
+      { numRuns: times(200, 800) },
     );
   });
 
@@ -40,7 +41,7 @@ describe('two geometries intersect', () => {
       fc.property(arbitraryFootprints, arbitraryFootprints, degrees, (a, b, by) => {
         expect(meet(turnedBy(a, by), turnedBy(b, by))).toBe(meet(a, b));
       }),
-      { numRuns: 2000 },
+      { numRuns: times(400, 2_000) },
     );
   });
 
@@ -73,7 +74,7 @@ describe('two geometries intersect', () => {
     expect(meet(area, polygon(reversed))).toBe(true);
     expect(meet(area, polygon(box(11, -1, 12, 1)))).toBe(false);
     expect(meet(area, polygon(box(-1, -1, 1, 1)))).toBe(true);
-    for (let i = 0; i < 200; i += 1)
+    for (let i = 0; i < times(30, 200); i += 1)
       expect(meet(area, point(8 * Math.cos(i), 8 * Math.sin(i)))).toBe(true);
   });
 });
@@ -303,8 +304,8 @@ describe('the bounding boxes of a shape', () => {
           ).toBe(true);
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: times(400, 2_000) },
     );
-    expect(met).toBeGreaterThan(2000);
+    expect(met).toBeGreaterThan(times(400, 2_000));
   });
 });

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
 import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
+import { times } from '../../helpers/thorough.ts';
 import { arbitraryAreas, turnedBy } from './arbitrary-areas.ts';
 import { box, multi, polygon, ring } from './places.ts';
 import { isReferenceValid } from './reference.ts';
@@ -20,7 +21,7 @@ describe('a geometry is valid', () => {
       fc.property(arbitraryAreas, (geometry) => {
         expect(codesOf(geometry).length === 0).toBe(isReferenceValid(geometry));
       }),
-      { numRuns: 1200 },
+      { numRuns: times(300, 1_200) },
     );
   });
 
@@ -32,7 +33,7 @@ describe('a geometry is valid', () => {
         fc.pre(!hasEdgeOnAntimeridian(moved));
         expect(codesOf(moved).length === 0).toBe(codesOf(geometry).length === 0);
       }),
-      { numRuns: 2000 },
+      { numRuns: times(400, 2_000) },
     );
   });
 

@@ -65,7 +65,7 @@ it.each(cases)('compares %s like the shown value', (_name, mapped, first, litera
         });
       },
     ),
-    { numRuns: times(3_000, 30_000) },
+    { numRuns: times(500, 30_000) },
   );
-  expect(matched).toBeGreaterThan(500);
+  expect(matched).toBeGreaterThan(times(100, 500));
 });

@@ -11,6 +11,7 @@ import { openProductsForReading } from '../../../src/store/products/product-file
 import { countProducts } from '../../../src/store/products/product-queries.ts';
 import { windowsBelow } from '../../../src/store/products/search/candidates.ts';
 import { createKnownNames } from '../../../src/store/products/search/drivers.ts';
+import { times } from '../../helpers/thorough.ts';
 import {
   all,
   created,
@@ -60,8 +61,9 @@ describe('searching the index', () => {
       ...['eq 12', 'ge 12', "eq '12'", "ne '12'", 'eq 5', "eq '5'", "in ('5',5,'S2MSI1C')"],
       ...['eq 2026-05-01', "eq '2026-05-01'", "lt '2027-05-01'", 'eq true', "eq 'true'"],
     ];
+    const names = ['cloudCover', 'productType', 'orbitNumber', 'tileId'].slice(0, times(2, 4));
     let matched = 0;
-    for (const name of ['cloudCover', 'orbitNumber', 'productType', 'tileId'])
+    for (const name of names)
       for (const kind of kinds)
         for (const valueKind of kinds)
           for (const value of values) {
@@ -74,7 +76,7 @@ describe('searching the index', () => {
             );
             matched += expected.length;
           }
-    expect(matched).toBeGreaterThan(200);
+    expect(matched).toBeGreaterThan(times(100, 200));
   });
 
   it('finds the types of a group, in any number of conditions', async () => {
@@ -331,7 +333,7 @@ it('a count that takes too long is a minimum', async () => {
 describe('an aborted query', () => {
   it('ends, whether rows are read or counted, and the next query is answered', async () => {
     const { index, products } = await openProductContext();
-    const records = Array.from({ length: 5_000 }, (_, i) => ({ Id: `p${i}`, Name: `p${i}` }));
+    const records = Array.from({ length: 1_500 }, (_, i) => ({ Id: `p${i}`, Name: `p${i}` }));
     await index(...created(...records));
     // Only records can answer it, and none matches.
     const filter = parseFilter('OriginDate gt 2030-01-01').tree;
@@ -348,7 +350,7 @@ describe('an aborted query', () => {
 
 it('a query by id passes scans: it waits for a step of each, not for their end', async () => {
   const { index, find, products } = await openProductContext();
-  const records = Array.from({ length: 5_000 }, (_, i) => ({ Id: `p${i}`, Name: `p${i}` }));
+  const records = Array.from({ length: 1_500 }, (_, i) => ({ Id: `p${i}`, Name: `p${i}` }));
   await index(...created(...records));
   const filter = parseFilter('OriginDate gt 2030-01-01').tree;
   const ended: string[] = [];
@@ -357,7 +359,7 @@ it('a query by id passes scans: it waits for a step of each, not for their end',
     products.count({ entity: 'Products', filter }),
     products.facets({ entity: 'Products', filter }),
   ].map((scan: Promise<unknown>) => scan.then(() => ended.push('scan')));
-  const found = await find('Products', "Id eq 'p4000'");
+  const found = await find('Products', "Id eq 'p1000'");
   expect([found.length, ended]).toEqual([1, []]);
   await Promise.all(scans);
   expect(ended).toHaveLength(4);

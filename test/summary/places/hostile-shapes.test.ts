@@ -80,15 +80,12 @@ function hostileShapes(corners: number): Readonly<Record<string, Geometry>> {
 }
 
 const places = openPlaces();
-/** The minimum CPU time of three calls, because the machine may be busy. */
-function fastestMs(work: () => unknown): number {
-  const times = [1, 2, 3].map(() => {
-    const before = process.cpuUsage();
-    work();
-    const { user, system } = process.cpuUsage(before);
-    return (user + system) / 1000;
-  });
-  return Math.min(...times);
+/** CPU time of a call. */
+function cpuMs(work: () => unknown): number {
+  const before = process.cpuUsage();
+  work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
 }
 
 /**
@@ -115,7 +112,10 @@ describe('a footprint', () => {
   it.each(Object.keys(hostileShapes(100)))('of %s takes little time', (name) => {
     for (const corners of [100, 590, 2_500, 5_000]) {
       const shape = shapeOf(name, corners);
-      const took = fastestMs(() => places.placeOf(shape)) / fastestMs(millionSines);
+      let took = Number.POSITIVE_INFINITY;
+      // Up to three times, because the machine may be busy.
+      for (let tries = 0; tries < 3 && took >= millionsOfSinesMax; tries += 1)
+        took = Math.min(took, cpuMs(() => places.placeOf(shape)) / cpuMs(millionSines));
       expect(took, `${corners} corners`).toBeLessThan(millionsOfSinesMax);
     }
   });

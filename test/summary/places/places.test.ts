@@ -11,6 +11,7 @@ import {
   ring,
   polygon as shape,
 } from '../../filter/geometry/places.ts';
+import { times } from '../../helpers/thorough.ts';
 
 const places = openPlaces();
 
@@ -163,7 +164,7 @@ describe('a footprint lies', () => {
       expect(place.areaSquareKm).toBeLessThan(5.2e8);
     };
     fc.assert(fc.property(fc.array(position, { minLength: 1, maxLength: 12 }), check), {
-      numRuns: 500,
+      numRuns: times(100, 500),
     });
   });
 });

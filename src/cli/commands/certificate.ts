@@ -101,8 +101,9 @@ async function showCertificate(io: Io, { json }: { json?: true }): Promise<void>
     lastFailure,
     resumeLink: state?.lastFailure?.link ?? null,
   };
+  const known = Object.entries(shown).filter(([, value]) => value !== null);
   if (json) await printJson(io.stdout, shown);
-  else await printTable(io.stdout, columns, Object.entries(shown));
+  else await printTable(io.stdout, columns, known);
   if (certificate === null) {
     const advice = 'A running receiver orders it. To order it now: `earshot certificate renew`.';
     throw new AppError('not_found', 'There is no certificate yet.', { advice });

@@ -95,89 +95,73 @@ export function checkAddresses(options: {
 
 const isUnicast = (address: ipaddr.IPv4 | ipaddr.IPv6) => address.range() === 'unicast';
 
-/**
- * Probes without credentials. `withExtra` also trusts EARSHOT_PROBE_CA (null without it), and is used when `publicly`
- * refuses the certificate. Returns the probe that reaches the endpoint; null when none does.
- */
-export async function checkCertificate(options: {
-  endpoint: string;
-  publicly: ProbeEndpoint;
-  withExtra: ProbeEndpoint | null;
-  nowUs: () => number;
-}): Promise<{ findings: Finding[]; probe: ProbeEndpoint | null }> {
-  const { endpoint, publicly, withExtra, nowUs } = options;
-  const isRefused = ({ fault }: ProbeReport) => fault?.stage === 'certificate';
-  const first = await publicly(endpoint, null);
-  const probe = isRefused(first) && withExtra !== null ? withExtra : publicly;
-  const report = probe === publicly ? first : await probe(endpoint, null);
-  const { stage = 'answer', message = '', advice = '' } = report.fault ?? {};
-  if (stage === 'name' || stage === 'connection') {
-    const hairpin = `${advice} If the router does not allow connections to its own public address, test from another network.`;
-    return { findings: [found('port', 'fail', message, hairpin)], probe: null };
-  }
-  const open = 'The port accepts connections from this machine. A firewall may still block others.';
-  const findings = [found('port', 'pass', open)];
-  if (stage === 'certificate') {
-    return { findings: [...findings, found('certificate', 'fail', message, advice)], probe: null };
-  }
-  const trusted =
-    probe === publicly
-      ? found('certificate', 'pass', 'The certificate is publicly trusted and valid for the name.')
-      : found('certificate', 'warn', onlyWithExtra, 'Get a certificate of a public authority.');
-  return { findings: [...findings, trusted, ...checkTls(report, nowUs)], probe };
-}
-
-const onlyWithExtra =
-  'NOT PUBLICLY TRUSTED: the certificate is trusted only with EARSHOT_PROBE_CA. This is fine for a test, but the catalogue refuses it.';
-
 /** Share of the lifetime. Renewal is due with a third left; with less than this it has failed. */
 const shareLeftWarn = 1 / 6;
 
-function checkTls({ tls }: ProbeReport, nowUs: () => number): Finding[] {
-  if (tls === null) return [];
-  const { validFromDate, validToDate } = tls.certificate;
-  const leftMs = validToDate.getTime() - nowUs() / 1000;
-  const days = wholeDays(leftMs * 1_000);
-  const isLong = leftMs >= (validToDate.getTime() - validFromDate.getTime()) * shareLeftWarn;
-  const message = `${days} ${days === 1 ? 'day' : 'days'} left, until ${validToDate.toISOString().slice(0, 10)}.`;
-  const advice = isLong ? '' : 'Renew the certificate, and check why the automatic renewal failed.';
-  return [
-    found('certificate validity', isLong ? 'pass' : 'warn', message, advice),
-    // The probe supports no version older than 1.2.
-    found('TLS version', 'pass', `${tls.protocol}.`),
-  ];
-}
-
-type LoginOptions = { endpoint: string; probe: ProbeEndpoint };
-
-/** Sends GET with each accepted pair; the status must be 200. */
-export async function checkLogin(
-  { endpoint, probe }: LoginOptions,
-  pairs: readonly EndpointCredentials[],
-): Promise<Finding[]> {
-  const findings: Finding[] = [];
+/**
+ * Sends a GET without credentials, which must return 401, then one with each accepted pair, which must return 200.
+ * `withExtra` also trusts EARSHOT_PROBE_CA (null without it), and is used if `publicly` refuses the certificate.
+ */
+export async function checkEndpoint(options: {
+  endpoint: string;
+  publicly: ProbeEndpoint;
+  withExtra: ProbeEndpoint | null;
+  pairs: readonly EndpointCredentials[];
+  nowUs: () => number;
+}): Promise<Finding[]> {
+  const { endpoint, publicly, withExtra, pairs, nowUs } = options;
+  let probe = publicly;
+  let report = await probe(endpoint, null);
+  if (report.fault?.stage === 'certificate' && withExtra !== null) {
+    probe = withExtra;
+    report = await probe(endpoint, null);
+  }
+  const { fault } = report;
+  if (fault !== null && fault.stage !== 'answer') {
+    const isReached = fault.stage === 'certificate';
+    const advice = isReached ? fault.advice : `${fault.advice} ${hairpin}`;
+    return [found('endpoint', 'fail', fault.message, advice)];
+  }
+  const findings = [certificateFinding(report, probe === publicly, nowUs()), openFinding(report)];
   for (const [i, pair] of pairs.entries()) {
-    const { fault } = await probe(endpoint, pair);
+    const login = (await probe(endpoint, pair)).fault;
     // A number, as the user name is part of the credentials.
     const which = pairs.length === 1 ? '' : ` (pair ${i + 1} of ${pairs.length})`;
-    const { message = 'GET with the credentials returns 200.', advice } = fault ?? {};
-    findings.push(found('endpoint login', fault ? 'fail' : 'pass', message + which, advice));
+    const { message = 'GET with the credentials returns 200.', advice } = login ?? {};
+    findings.push(found('endpoint login', login ? 'fail' : 'pass', message + which, advice));
   }
   if (pairs.length > 1) {
-    const advice = 'To resume it: `earshot credentials rotate`.';
+    const message = 'A rotation of the credentials is incomplete.';
     findings.push(
-      found('rotation', 'warn', 'A rotation of the credentials is incomplete.', advice),
+      found('rotation', 'warn', message, 'To resume it: `earshot credentials rotate`.'),
     );
   }
   return findings;
 }
 
-/** Sends GET without credentials; the status must be 401, otherwise the endpoint may be open. */
-export async function checkLoginRequired({ endpoint, probe }: LoginOptions): Promise<Finding[]> {
+const hairpin =
+  'If the router does not allow connections to its own public address, test from another network.';
+
+function certificateFinding({ tls }: ProbeReport, isPublic: boolean, nowUs: number): Finding {
+  const { validFromDate, validToDate } = tls?.certificate ?? {};
+  const endUs = (validToDate?.getTime() ?? 0) * 1_000;
+  const lifetimeUs = endUs - (validFromDate?.getTime() ?? 0) * 1_000;
+  const left = `${tls?.protocol}, valid until ${validToDate?.toISOString().slice(0, 10)} (days left: ${wholeDays(endUs - nowUs)}).`;
+  if (!isPublic) {
+    const message = `NOT PUBLICLY TRUSTED: only with EARSHOT_PROBE_CA. This is fine for a test, but the catalogue refuses it. ${left}`;
+    return found('endpoint', 'warn', message, 'Get a certificate of a public authority.');
+  }
+  const message = `The endpoint answers, with a publicly trusted certificate: ${left}`;
+  if (endUs - nowUs >= lifetimeUs * shareLeftWarn) return found('endpoint', 'pass', message);
+  const advice = 'Renew the certificate, and check why the automatic renewal failed.';
+  return found('endpoint', 'warn', message, advice);
+}
+
+/** Without credentials, the status must be 401, otherwise the endpoint may be open. */
+function openFinding({ status, fault }: ProbeReport): Finding {
   const check = 'login required';
-  const { status, fault } = await probe(endpoint, null);
-  if (status === 401) return [found(check, 'pass', 'GET without credentials returns 401.')];
+  if (status === 401) return found(check, 'pass', 'GET without credentials returns 401.');
   const message = `GET without credentials must return 401. ${fault?.message ?? 'It returns 200: the endpoint is open to everyone.'}`;
   const advice = 'Check that earshot answers at this URL, and that no proxy adds credentials.';
-  return [found(check, 'fail', message, fault?.advice ?? advice)];
+  return found(check, 'fail', message, fault?.advice ?? advice);
 }

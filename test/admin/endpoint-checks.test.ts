@@ -2,9 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   checkAddresses,
-  checkCertificate,
-  checkLogin,
-  checkLoginRequired,
+  checkEndpoint,
   checkName,
   checkPublicUrl,
   resolveName,
@@ -89,64 +87,54 @@ describe('the addresses', () => {
 
 const endpointAt = (port: number) => `https://localhost:${port}/notifications/default`;
 
-describe('port and certificate', () => {
+describe('the endpoint', () => {
   const publicly = createEndpointProbe({ timeoutMs: 5_000 });
+  const nowUs = () => Date.now() * 1_000;
 
-  it('fail if nothing listens, without a finding about the certificate', async () => {
-    const options = { publicly, withExtra: null, nowUs: () => 0 };
-    const seen = await checkCertificate({ ...options, endpoint: endpointAt(await freePort()) });
-    expect(seen).toMatchObject({
-      probe: null,
-      findings: [{ check: 'port', state: 'fail', advice: expect.stringMatching(/earshot start/) }],
-    });
+  it('fails with the port if nothing listens', async () => {
+    const endpoint = endpointAt(await freePort());
+    const options = { endpoint, publicly, withExtra: null, pairs: [pair], nowUs };
+    expect(await checkEndpoint(options)).toMatchObject([
+      { check: 'endpoint', state: 'fail', advice: expect.stringMatching(/earshot start/) },
+    ]);
   });
 
   it.each([
-    ['pass', 5.5, /^5 days left, until 20\d\d-\d\d-\d\d\.$/],
-    ['warn', 1.5, /^1 day left/],
-  ])('%s with %d of 30 days left', async (state, days, words) => {
+    ['pass', 5.5, /TLSv1.3, valid until 20\d\d-\d\d-\d\d \(days left: 5\)\.$/],
+    ['warn', 1.5, /days left: 1/],
+  ])('%s with %d of 30 days left, and warns without public trust', async (state, days, words) => {
     const authority = await createCertificateAuthority({ now: Date.now });
     const port = await startEndpoint(await authority.issue({ hosts: ['localhost'] }));
     const trusting = createEndpointProbe({ extraCaPems: [authority.certificatePem] });
-    const nowUs = () => (Date.now() + (30 - days) * 86_400_000) * 1000;
-    const options = { endpoint: endpointAt(port), nowUs };
-    const rest = [
-      { check: 'certificate validity', state, message: expect.stringMatching(words) },
-      { check: 'TLS version', message: 'TLSv1.3.' },
-    ];
-    const open = { check: 'port', state: 'pass' };
-    const trusted = await checkCertificate({ ...options, publicly: trusting, withExtra: null });
-    expect(trusted.findings).toMatchObject([open, { state: 'pass' }, ...rest]);
-    expect(trusted.probe).toBe(trusting);
-    const extra = await checkCertificate({ ...options, publicly, withExtra: trusting });
-    const message = expect.stringContaining('NOT PUBLICLY');
-    expect(extra.findings).toMatchObject([open, { state: 'warn', message }, ...rest]);
-    expect(extra.probe).toBe(trusting);
-    const refused = await checkCertificate({ ...options, publicly, withExtra: publicly });
-    expect(refused.findings).toMatchObject([open, { check: 'certificate', state: 'fail' }]);
-    expect(refused.probe).toBeNull();
+    const later = () => (Date.now() + (30 - days) * 86_400_000) * 1000;
+    const options = { endpoint: endpointAt(port), pairs: [], nowUs: later };
+    const [trusted] = await checkEndpoint({ ...options, publicly: trusting, withExtra: null });
+    expect(trusted).toMatchObject({ state, message: expect.stringMatching(words) });
+    const [extra] = await checkEndpoint({ ...options, publicly, withExtra: trusting });
+    const message = expect.stringMatching(/NOT PUBLICLY.*days left:/);
+    expect(extra).toMatchObject({ state: 'warn', message });
+    const refused = await checkEndpoint({ ...options, publicly, withExtra: publicly });
+    expect(refused).toMatchObject([{ check: 'endpoint', state: 'fail' }]);
   });
-});
 
-describe('the login', () => {
-  async function open(listener = receiver) {
+  async function openTrusted(listener = receiver) {
     const { ca, certificate } = await createTrust();
     const endpoint = endpointAt(await startEndpoint(certificate, listener));
-    return { endpoint, probe: createEndpointProbe({ extraCaPems: [ca], timeoutMs: 5_000 }) };
+    const probe = createEndpointProbe({ extraCaPems: [ca], timeoutMs: 5_000 });
+    return { endpoint, publicly: probe, withExtra: null, nowUs };
   }
 
   it('is checked with each accepted pair', async () => {
-    const options = await open();
-    const pass = { check: 'endpoint login', state: 'pass' };
-    expect(await checkLogin(options, [pair])).toMatchObject([pass]);
     const wrong = { ...pair, password: 'not the secret' };
-    const findings = await checkLogin(options, [wrong, pair]);
+    const findings = await checkEndpoint({ ...(await openTrusted()), pairs: [wrong, pair] });
     expect(findings).toMatchObject([
-      { state: 'fail', message: expect.stringContaining('pair 1 of 2') },
-      { ...pass, message: expect.stringContaining('pair 2 of 2') },
+      { check: 'endpoint', state: 'pass' },
+      { check: 'login required', state: 'pass' },
+      { check: 'endpoint login', state: 'fail', message: expect.stringContaining('pair 1 of 2') },
+      { check: 'endpoint login', state: 'pass', message: expect.stringContaining('pair 2 of 2') },
       { check: 'rotation', state: 'warn' },
     ]);
-    expect(findings[0]?.advice).toContain('restart the receiver');
+    expect(findings[2]?.advice).toContain('restart the receiver');
     expect(JSON.stringify(findings)).not.toMatch(/secret|catalogue:/);
   });
 
@@ -154,9 +142,9 @@ describe('the login', () => {
     [401, 'pass', 'returns 401'],
     [200, 'fail', 'open to everyone'],
     [404, 'fail', 'must return 401'],
-  ])('is required: %i without credentials is a %s', async (status, state, words) => {
-    const [finding] = await checkLoginRequired(await open(answering(status)));
-    expect(finding).toMatchObject({ check: 'login required', state });
-    expect(finding?.message).toContain(words);
+  ])('requires a login: %i without credentials is a %s', async (status, state, words) => {
+    const options = { ...(await openTrusted(answering(status))), pairs: [] };
+    const message = expect.stringContaining(words);
+    expect((await checkEndpoint(options))[1]).toMatchObject({ state, message });
   });
 });

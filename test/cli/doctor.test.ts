@@ -56,9 +56,7 @@ describe('the doctor before anything is set up', () => {
       'skipped name',
       'skipped public address',
       'skipped certificate files',
-      'skipped certificate',
-      'skipped endpoint login',
-      'skipped login required',
+      'skipped endpoint',
       'skipped token',
       'skipped catalogue',
       'skipped subscriptions',
@@ -130,9 +128,7 @@ describe('the doctor before anything is set up', () => {
     expect(stateOf(findings, 'configuration')).toContain('fail');
     expect(stateOf(findings, 'public URL')).toEqual(['warn']);
     expect(stateOf(findings, 'public address')).toEqual(['fail']);
-    expect(stateOf(findings, 'port')).toEqual(['fail']);
-    expect(stateOf(findings, 'certificate')).toEqual([]);
-    expect(stateOf(findings, 'endpoint login')).toEqual(['skipped']);
+    expect(stateOf(findings, 'endpoint')).toEqual(['fail']);
   });
 
   it('prints aligned lines as results arrive, advice below them, and a summary on stderr', async () => {
@@ -140,7 +136,7 @@ describe('the doctor before anything is set up', () => {
     const workingDir = temporaryDirectory();
     const plain = await runCommand(['doctor'], { env, workingDir, fetch: noNetwork });
     expect(plain.code).toBe(1);
-    expect(plain.err).toMatch(/^earshot: [23] passed, [12] warnings?, 3 failed, 14 skipped\.\n$/);
+    expect(plain.err).toMatch(/^earshot: [23] passed, [12] warnings?, 3 failed, 12 skipped\.\n$/);
     const lines = plain.out.split('\n');
     expect(lines).toContain(
       'fail     public URL            EARSHOT_PUBLIC_URL is missing or invalid.',
@@ -190,12 +186,9 @@ describe('the doctor with a receiver and a catalogue', () => {
       'warn name',
       'warn public address',
       'pass certificate files',
-      'pass port',
-      'warn certificate',
-      'pass certificate validity',
-      'pass TLS version',
-      'pass endpoint login',
+      'warn endpoint',
       'pass login required',
+      'pass endpoint login',
       'pass token',
       'pass catalogue',
       'pass subscription default',
@@ -225,11 +218,10 @@ describe('the doctor with a receiver and a catalogue', () => {
     await receiver.close();
     const { code, findings } = await doctor();
     expect(code).toBe(1);
-    expect(findings.find(({ check }) => check === 'port')).toMatchObject({
+    expect(findings.find(({ check }) => check === 'endpoint')).toMatchObject({
       state: 'fail',
       advice: expect.stringContaining('earshot start'),
     });
-    expect(stateOf(findings, 'endpoint login')).toEqual(['skipped']);
     // Unrelated checks run as usual.
     expect(stateOf(findings, 'catalogue')).toEqual(['pass']);
     expect(stateOf(findings, 'subscriptions')).toEqual(['skipped']);
@@ -255,7 +247,7 @@ describe('the doctor with a receiver and a catalogue', () => {
     const { doctor } = await openDoctorContext();
     const { code, findings } = await doctor({ EARSHOT_PROBE_CA: '' });
     expect(code).toBe(1);
-    expect(stateOf(findings, 'certificate')).toEqual(['fail']);
+    expect(stateOf(findings, 'endpoint')).toEqual(['fail']);
     expect(stateOf(findings, 'public address')).toEqual(['fail']);
   });
 

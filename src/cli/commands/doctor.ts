@@ -46,16 +46,10 @@ const styles = { pass: 'green', warn: 'yellow', fail: 'red', skipped: 'dim' } as
 const stateWidth = Math.max(...findingStates.map((state) => state.length));
 
 /** Length of the longest check name, except subscription names. */
-const checkWidth = 'certificate validity'.length;
+const checkWidth = 'subscription default'.length;
 
 /** Checks that need a running receiver or a registered subscription. */
-const checksOfRunning = [
-  'certificate',
-  'endpoint login',
-  'login required',
-  'subscriptions',
-  'queues',
-];
+const checksOfRunning = ['endpoint', 'subscriptions', 'queues'];
 
 /**
  * Prints each finding as soon as it is known. `beforeStart` omits checks that need a running receiver; `hasEndpoint` is

@@ -5,9 +5,7 @@ import { delimiter, join, resolve } from 'node:path';
 import { checkClock } from '../../admin/account-checks.ts';
 import {
   checkAddresses,
-  checkCertificate,
-  checkLogin,
-  checkLoginRequired,
+  checkEndpoint,
   checkName,
   checkPublicUrl,
   resolveName,
@@ -46,9 +44,8 @@ export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
   const pairs = account?.endpoint.pairs ?? serve?.credentials.pairs;
   const proving = (probe: ProbeEndpoint) => provingProbe(probe, pairs?.at(-1), io);
   const withExtra = probeWithExtra && proving(probeWithExtra);
-  // Results that later steps use.
+  const publicly = proving(createEndpointProbe());
   let addresses: readonly string[] = [];
-  let probe = proving(createEndpointProbe());
   return [
     { name: 'public URL', needs: [], run: async () => checkPublicUrl(settings.publicUrl) },
     {
@@ -73,23 +70,13 @@ export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
     },
     ...certificateSteps(settings, io),
     {
-      name: 'certificate',
+      name: 'endpoint',
       needs: ['name'],
       run: async () => {
-        const seen = await checkCertificate({ endpoint, publicly: probe, withExtra, nowUs });
-        probe = seen.probe ?? probe;
-        return seen.findings;
+        const options = { endpoint, publicly, withExtra, pairs: pairs ?? [], nowUs };
+        const findings = await checkEndpoint(options);
+        return pairs?.length === 0 ? [...findings, noCredentials] : findings;
       },
-    },
-    {
-      name: 'endpoint login',
-      needs: [...needsOf(pairs), 'certificate'],
-      run: async () => (pairs?.length ? checkLogin({ endpoint, probe }, pairs) : [noCredentials]),
-    },
-    {
-      name: 'login required',
-      needs: ['certificate'],
-      run: () => checkLoginRequired({ endpoint, probe }),
     },
   ];
 }

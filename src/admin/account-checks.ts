@@ -1,6 +1,7 @@
 /** Checks of the catalogue account for `earshot doctor`: token, catalogue, limits, subscriptions, clock. */
 import type { AccessTokens, Account, DeliveryMark, Registration } from '../domain/account.ts';
 import { isAppError } from '../domain/app-error.ts';
+import { hourUs } from '../domain/completeness.ts';
 import { shortDateUs } from '../domain/dates.ts';
 import { type Finding, failedFinding } from '../domain/finding.ts';
 import type { PullQueue } from '../domain/pull-queue.ts';
@@ -147,11 +148,17 @@ function checkName(name: string): string {
 export async function checkQueue(
   { name, subscriptionId, pausedSeenAtUs }: Registration,
   queue: Pick<PullQueue, 'read'>,
+  nowUs: number,
 ): Promise<Finding> {
   const check = `queue ${name}`;
   try {
-    await queue.read({ id: subscriptionId ?? '', entriesMax: 1 });
-    return { check, state: 'pass', message: 'The queue can be read.' };
+    const [oldest] = (await queue.read({ id: subscriptionId ?? '', entriesMax: 1 })).entries;
+    const hours = Math.floor((nowUs - (oldest?.notificationUs ?? nowUs)) / hourUs);
+    if (hours < 24) return { check, state: 'pass', message: 'The queue can be read.' };
+    const message = `The queue can be read, but its oldest unread entry is ${hours} hours old.`;
+    const advice =
+      'Start the receiver: `earshot start`. After three days, the catalogue removes the records from the entries.';
+    return { check, state: 'warn', message, advice };
   } catch (error) {
     // The catalogue may refuse to read the queue of a paused subscription; a missing one is reported above.
     const isExpected = pausedSeenAtUs !== null && isAppError(error, 'invalid');

@@ -26,23 +26,13 @@ export interface AccountContext {
   /** Endpoint credentials that the catalogue is to use. */
   credentials: EndpointCredentials;
   probe: ProbeEndpoint;
-  queues: QueueAccess;
+  /** Reads the queue of a pull subscription to its end: each entry is stored, then acknowledged. Rejects as `PullQueue`. */
+  drain: (subscription: { name: string; id: string }) => Promise<void>;
   nowUs: () => number;
   random: () => number;
   newSecret: () => string;
   /** Delay before listing the account after a creation without an answer; shorter in tests. */
   listDelayMs?: number;
-}
-
-/** Access to the queues of pull subscriptions. Calls reject as `PullQueue` does. */
-export interface QueueAccess {
-  /** Resolves if the queue can be read. */
-  check(id: string): Promise<void>;
-  /**
-   * Reads the queue to its end: each entry is stored, then acknowledged. Resolves with the time before the last
-   * request, until which nothing is missing.
-   */
-  drain(subscription: { name: string; id: string }): Promise<number>;
 }
 
 /**

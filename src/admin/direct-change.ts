@@ -9,7 +9,7 @@ import type { CatalogueSubscription } from './subscription-client.ts';
 
 type Context = Pick<
   AccountContext,
-  'client' | 'administration' | 'publicUrl' | 'nowUs' | 'limits' | 'queues'
+  'client' | 'administration' | 'publicUrl' | 'nowUs' | 'limits' | 'drain'
 >;
 
 /** A managed subscription found in the account. */

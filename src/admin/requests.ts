@@ -100,10 +100,6 @@ async function remove(
   { name, desired, current, differs }: Difference,
   { context }: Sender,
 ): Promise<Done> {
-  // The new queue must be readable before the old one is lost.
-  if (current?.type === 'pull' && desired?.status === 'running') {
-    await context.queues.check(current.id);
-  }
   await drain(name, old, context);
   await context.client.delete(old.id);
   const { id } = old;
@@ -126,10 +122,10 @@ async function remove(
 export async function drain(
   name: string,
   { id, type, status }: CatalogueSubscription,
-  { queues }: Pick<AccountContext, 'queues'>,
+  { drain: read }: Pick<AccountContext, 'drain'>,
 ): Promise<void> {
   if (type !== 'pull') return;
-  await queues.drain({ name, id }).catch((error: unknown) => {
+  await read({ name, id }).catch((error: unknown) => {
     const isRefused = status !== 'running' && isAppError(error, 'invalid');
     if (!isRefused && !isAppError(error, 'not_found')) throw error;
   });

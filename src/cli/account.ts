@@ -1,6 +1,6 @@
 /** Opens the store and the catalogue account for commands that read or change subscriptions. */
 
-import type { AccountContext, QueueAccess } from '../admin/account-context.ts';
+import type { AccountContext } from '../admin/account-context.ts';
 import { createEndpointProbe, type ProbeEndpoint } from '../admin/endpoint-probe.ts';
 import { createAccessTokens } from '../admin/session.ts';
 import {
@@ -12,7 +12,6 @@ import { readCredentialsFile, writeCredentialsFile } from '../config/endpoint-cr
 import { AppError } from '../domain/app-error.ts';
 import type { QueueState } from '../domain/pull-queue.ts';
 import { createQueueReader, createTurns } from '../reconcile/pull-intake.ts';
-import { passingCodes, retried } from '../reconcile/queue-retries.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
 import type { Store } from '../store/store.ts';
 import { waitForLock } from './closers.ts';
@@ -41,7 +40,7 @@ export function createAccountContext(
   credentials: EndpointCredentials,
   store: Pick<Store, 'accept' | 'administration' | 'acquireLock'>,
   io: AccountIo,
-  onPage?: (state: QueueState) => void,
+  progress?: Progress,
 ): AccountContext {
   const { account, dataDir, catalogueUrl, publicUrl = null, limits, probeCa } = config;
   const { administration } = store;
@@ -57,49 +56,43 @@ export function createAccountContext(
     limits,
     credentials,
     probe: probeTrusting(probeCa, io),
-    queues: createQueueAccess(config, store, io, onPage),
+    drain: createDrain(config, store, io, progress),
     nowUs,
     random,
     newSecret,
   };
 }
 
-/** A subscription that was just created may be unknown for a moment. */
-const checkRetries = { failuresMax: 3, codes: [...passingCodes, 'not_found'] as const };
-
-/** Access to queues while the subscriptions are changed; a running receiver may read the same queue meanwhile. */
-function createQueueAccess(
+/** Returns the function that drains queues; a running receiver may read the same queue meanwhile. */
+function createDrain(
   config: CompleteAccountConfig,
   store: Pick<Store, 'accept' | 'administration' | 'acquireLock'>,
   io: AccountIo,
-  onPage?: (state: QueueState) => void,
-): QueueAccess {
+  progress: Progress | undefined,
+): AccountContext['drain'] {
   const { nowUs, random, signal } = io;
   const queue = openPullQueue(config, io);
   const takeTurn = createTurns(store.acquireLock);
-  const reject = (error: unknown): never => {
-    throw signal.aborted ? stopped() : error;
-  };
-  const common = { queue, intake: store, takeTurn, nowUs, random, pause };
-  return {
-    check: async (id) => {
-      const request = () => queue.read({ id, entriesMax: 1, signal });
-      await retried(request, { ...checkRetries, signal, pause, random }).catch(reject);
-    },
-    drain: async (subscription) => {
-      const { name } = subscription;
-      let isDelivered = false;
-      const onDelivered = () => {
-        isDelivered = true;
-      };
-      const reader = createQueueReader(subscription, { ...common, onDelivered, log: silent });
-      const emptiedAtUs = await reader.drain(signal, onPage).catch(reject);
-      const mark = { subscription: name, username: '', lastAtUs: nowUs() };
-      if (isDelivered) await store.administration.markDeliveries([mark]);
-      return emptiedAtUs;
-    },
+  const common = { queue, intake: store, takeTurn, nowUs, random, pause, log: silent };
+  return async (subscription) => {
+    let isDelivered = false;
+    const onDelivered = () => {
+      isDelivered = true;
+    };
+    const reader = createQueueReader(subscription, { ...common, onDelivered });
+    try {
+      await reader.drain(signal, (state) => progress?.show(drainText(state)));
+    } catch (error) {
+      throw signal.aborted ? stopped() : error;
+    } finally {
+      progress?.clear();
+    }
+    const mark = { subscription: subscription.name, username: '', lastAtUs: nowUs() };
+    if (isDelivered) await store.administration.markDeliveries([mark]);
   };
 }
+
+type Progress = ReturnType<typeof createProgressLine>;
 
 /** Access of a command to the account. */
 export interface AccountUse {
@@ -143,14 +136,7 @@ export async function openAccount(
       });
     }
     const progress = createProgressLine(io.stderr);
-    const context = createAccountContext(config, credentials ?? none, store, io, (state) =>
-      progress.show(drainText(state)),
-    );
-    const queues: QueueAccess = {
-      ...context.queues,
-      drain: (subscription) => context.queues.drain(subscription).finally(progress.clear),
-    };
-    const own = { ...context, queues };
+    const own = createAccountContext(config, credentials ?? none, store, io, progress);
     return {
       ...own,
       store,

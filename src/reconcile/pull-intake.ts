@@ -17,7 +17,7 @@ import {
   readEntriesMax,
 } from '../domain/pull-queue.ts';
 import { createPageSize } from './page-size.ts';
-import { passingCodes, retried, retryDelayMs } from './queue-retries.ts';
+import { retried, retryDelayMs } from './queue-retries.ts';
 
 export interface PullIntakeDeps {
   queue: PullQueue;
@@ -139,7 +139,7 @@ export function createQueueReader(
           beganAtUs = deps.nowUs();
           return step(signal);
         },
-        { failuresMax: drainFailuresMax, codes: passingCodes, signal, pause, random },
+        { failuresMax: drainFailuresMax, signal, pause, random },
       );
       onPage(state.current());
       // Nobody can read beyond a block.

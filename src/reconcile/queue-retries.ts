@@ -1,29 +1,28 @@
 /** Repeated requests to the queues of pull subscriptions. */
-import { AppError, type ErrorCode, isAppError } from '../domain/app-error.ts';
+import { AppError, isAppError } from '../domain/app-error.ts';
 
 /** Delay after a failure, doubled by each further one. A longer `Retry-After` wins, up to its own maximum. */
 const retryMs = { min: 2_000, max: 60_000, requestedMax: 3_600_000 };
 
 /** Failures that a command retries. `conflict`: another program reads a slow queue. */
-export const passingCodes = ['unavailable', 'too_many', 'conflict'] as const;
+const passingCodes = ['unavailable', 'too_many', 'conflict'] as const;
 
-/** Repeats a request to a queue after failures with these codes; gives up after `failuresMax` in sequence. */
+/** Repeats a request to a queue after passing failures; gives up after `failuresMax` in sequence. */
 export async function retried<Result>(
   request: () => Promise<Result>,
   options: {
     failuresMax: number;
-    codes: readonly ErrorCode[];
     signal: AbortSignal;
     pause(ms: number, signal: AbortSignal): Promise<void>;
     random(): number;
   },
 ): Promise<Result> {
-  const { failuresMax, codes, signal, pause, random } = options;
+  const { failuresMax, signal, pause, random } = options;
   for (let failures = 1; ; failures += 1) {
     try {
       return await request();
     } catch (error) {
-      const isPassing = codes.some((code) => isAppError(error, code));
+      const isPassing = passingCodes.some((code) => isAppError(error, code));
       if (!isPassing || failures >= failuresMax) throw error;
       await pause(retryDelayMs(failures, error, random), signal);
     }

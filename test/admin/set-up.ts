@@ -1,7 +1,7 @@
 /** An account, a store in memory, a clock, and calls that can be cut; maintenance rounds and reviews. */
 import Sqlite from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
-import type { AccountContext, QueueAccess } from '../../src/admin/account-context.ts';
+import type { AccountContext } from '../../src/admin/account-context.ts';
 import { applyDesired, readPlan } from '../../src/admin/apply.ts';
 import type { AccountLimits, Plan } from '../../src/admin/differences.ts';
 import {
@@ -112,12 +112,6 @@ export const usualLimits: AccountLimits = { runningMax: 2, totalMax: 10 };
 /** Time between the start of a call, its effect, and its end. */
 const callUs = 1_000;
 
-/** Push subscriptions have no queues. */
-const unusedQueues: QueueAccess = {
-  check: () => Promise.reject(new Error('A queue was checked.')),
-  drain: () => Promise.reject(new Error('A queue was drained.')),
-};
-
 export type AccountSetUp = Awaited<ReturnType<typeof openAccount>>;
 
 /** `administration` is the store of the registrations; in memory by default. */
@@ -154,7 +148,8 @@ export async function openAccount(
       random: () => 0,
       newSecret: () => secret,
       probe: async () => ({ fault: null, status: 200, tls: null }),
-      queues: unusedQueues,
+      // Push subscriptions have no queues.
+      drain: () => Promise.reject(new Error('A queue was drained.')),
       listDelayMs: 0,
     };
   };

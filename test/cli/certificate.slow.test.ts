@@ -71,7 +71,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', { timeout: 60_000 },
     const folder = join(env.EARSHOT_DATA_DIR, 'acme');
     expect(readdirSync(folder).toSorted()).toEqual(['certificate.json', 'state.json']);
     const moved = { EARSHOT_PUBLIC_URL: 'https://new.example.org' };
-    expect((await run('certificate show', moved)).out).toMatch(/^renewsAt +-$/m);
+    expect((await run('certificate show', moved)).out).not.toContain('renewsAt');
     await pebble.stop();
     expect(await run('certificate renew --force')).toMatchObject({ code: 1 });
     const failed = await finding('renewal');

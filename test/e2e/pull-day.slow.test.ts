@@ -1,5 +1,8 @@
 /** A day of pull subscriptions with the real program: without an endpoint, and stopped for most of the day. */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { sessionFileName } from '../../src/admin/session.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { printedJson } from '../cli/fake-io.ts';
 import { collect } from '../helpers/deliveries.ts';
@@ -64,6 +67,8 @@ it('stores a day of notifications once and in order, with the settings of the ac
 
   await sandbox.pass({ products: 400, durationMs: dayMs });
   expect(Math.min(...lengths())).toBeGreaterThan(100);
+  // By the clock of this machine, the tokens of the day before would still be valid.
+  rmSync(join(account.dataDir, sessionFileName));
   const second = account.start();
   await untilRead(account);
   expect(listeningPorts(second.pid)).toEqual([consolePort]);
@@ -80,8 +85,8 @@ it('stores a day of notifications once and in order, with the settings of the ac
     message: expect.stringContaining('because all subscriptions are pull'),
   });
   expect([found('queue default'), found('queue changes')]).toMatchObject([
-    { state: 'pass', message: expect.stringContaining('no unread entries') },
-    { state: 'pass', message: expect.stringContaining('no unread entries') },
+    { state: 'pass', message: expect.stringContaining('can be read') },
+    { state: 'pass', message: expect.stringContaining('can be read') },
   ]);
   await second.stop();
 

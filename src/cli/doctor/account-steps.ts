@@ -69,7 +69,8 @@ export function accountSteps(settings: DoctorSettings, io: Io): Step[] {
     {
       name: 'queues',
       needs: ['catalogue'],
-      run: async () => (entry === null ? [] : checkQueues(settings.dataDir, entry.queue)),
+      run: async () =>
+        entry === null ? [] : checkQueues(settings.dataDir, entry.queue, io.nowUs()),
     },
   ];
 }
@@ -85,10 +86,10 @@ const noAccount: Finding = {
 };
 
 /** Returns no finding without pull subscriptions. */
-async function checkQueues(dataDir: string, queue: PullQueue): Promise<Finding[]> {
+async function checkQueues(dataDir: string, queue: PullQueue, nowUs: number): Promise<Finding[]> {
   const { registrations } = await readLocalState(dataDir);
   const pull = registrations.filter((one) => one.type === 'pull' && one.subscriptionId !== null);
-  return Promise.all(pull.map((one) => checkQueue(one, queue)));
+  return Promise.all(pull.map((one) => checkQueue(one, queue, nowUs)));
 }
 
 function openClient(config: AccountConfig, account: Account, io: Io) {

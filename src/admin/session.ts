@@ -164,7 +164,7 @@ function createRenewal(options: LoginOptions, save: (session: Session) => Promis
     return answer.access_token;
   }
 
-  async function login(lastAtUs: number): Promise<string> {
+  async function login(lastAtUs: number, isRefused: boolean): Promise<string> {
     const windowOf = (us: number) => Math.floor(us / windowUs);
     // A timer may fire slightly early.
     while (totp !== undefined && windowOf(nowUs()) === windowOf(lastAtUs)) {
@@ -172,7 +172,7 @@ function createRenewal(options: LoginOptions, save: (session: Session) => Promis
     }
     const loginAtUs = nowUs();
     const code = totp === undefined ? {} : { totp: codeAt(totp, loginAtUs) };
-    const attempt = { loginAtUs, accessToken: null, refreshToken: null, isRefused: false };
+    const attempt = { loginAtUs, accessToken: null, refreshToken: null, isRefused };
     // Saved before the request, so that no program uses the code again.
     await save(attempt);
     return request('password', { username, password, ...code }, attempt);
@@ -180,16 +180,20 @@ function createRenewal(options: LoginOptions, save: (session: Session) => Promis
 
   return async (before: Session | null): Promise<string> => {
     const refreshToken = validValue(before?.refreshToken, nowUs());
+    let isEnded = false;
     if (before !== null && refreshToken !== null) {
       try {
         return await request('refresh_token', { refresh_token: refreshToken }, before);
       } catch (error) {
         if (!isAppError(error) || error.facts.isEnded !== true) throw error;
+        isEnded = true;
       }
     }
     const { loginAtUs = -1, isRefused = false } = before ?? {};
     const pauseUs = loginAtUs + loginPauseUs - nowUs();
-    if (!isRefused || pauseUs <= 0 || pauseUs > loginPauseUs) return login(loginAtUs);
+    const isPaused = isRefused && pauseUs > 0 && pauseUs <= loginPauseUs;
+    // A login replaces a session that the provider has ended early, but not twice in a row.
+    if (!isPaused || isEnded) return login(loginAtUs, isPaused);
     const message = 'The catalogue refuses the tokens of this account, even after a new login.';
     const advice = `Check EARSHOT_TOKEN_URL, EARSHOT_CLIENT_ID and EARSHOT_CATALOGUE_URL. The next login is possible in ${Math.ceil(pauseUs / 1e6)} seconds.`;
     throw new AppError('unauthorized', message, { advice, facts: { retryAfterMs: pauseUs / 1e3 } });

@@ -244,6 +244,23 @@ describe('a refused token', () => {
     }
   });
 
+  it('of a session that the provider ended causes a login at once, but not twice in a row', async () => {
+    const account = await startAccount();
+    const end = async () => {
+      const tokens = account.tokens();
+      const saved = savedBy(account);
+      saved.session.refreshToken.value = 'an-ended-session';
+      writeFileSync(fileOf(account), JSON.stringify(saved));
+      await tokens.refused(await tokens.get());
+    };
+    await account.tokens().get();
+    await end();
+    expect(await account.accepts(await account.tokens().get())).toBe(true);
+    await end();
+    expect((await failureOf(account.tokens().get())).code).toBe('unauthorized');
+    expect(account.grants()).toEqual({ logins: 2, refreshes: 1 });
+  });
+
   it('that another program has already replaced has no effect', async () => {
     const account = await startAccount();
     const [one, two] = [account.tokens(), account.tokens()];

@@ -1,10 +1,11 @@
 /** Carries out `earshot setup --sandbox`: a sandbox and a receiver on this machine, in a folder of their own. */
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
+import { sessionFileName } from '../../admin/session.ts';
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/text.ts';
@@ -60,6 +61,8 @@ export async function runTrial(
   const isPull =
     earlier === null ? flags.pull === true : earlier.settings.EARSHOT_PUBLIC_URL === undefined;
   const certificate = isPull ? null : await createTrialCertificate(folder, now);
+  // The new sandbox does not know the session of the earlier one.
+  rmSync(join(dataDir, sessionFileName), { force: true });
   const sandbox = await startSandbox({
     ...{ account, now, ratePerSecond: productsPerSecond, past },
     ...{ modifiedShare: 0.2, deletedShare: 0.1 },

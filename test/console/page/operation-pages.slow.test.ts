@@ -51,10 +51,9 @@ describe('/subscriptions', () => {
     expect(text).not.toContain('/notifications/andes');
   });
 
-  it('shows why a subscription is paused, its gap, its history, and how to resume it', async () => {
+  it('shows the gap of a paused subscription, its history, and how to resume it', async () => {
     const { text } = await pageAt('/subscriptions');
     const andes = text.slice(text.indexOf('andes paused on purpose'));
-    expect(andes).toContain('maintenance changes nothing: paused by a command');
     expect(andes).toContain('earshot subscriptions resume andes');
     expect(andes).toMatch(/Gaps .* open The subscription was paused\./);
     const changes = [andes.indexOf(' paused subscriptions'), andes.indexOf(' created register')];

@@ -41,7 +41,7 @@ async function registerPaused({ administration }: Store, now: number): Promise<v
   const filter = "Collection/Name eq 'SENTINEL-1' and contains(Name,'GRD')";
   await administration.commit({
     save: {
-      ...{ name: 'andes', type: 'push', events: ['created'], filter, status: 'running' },
+      ...{ name: 'andes', type: 'push', events: ['created'], filter, status: 'paused' },
       ...{
         subscriptionId: id,
         unfinished: false,
@@ -49,7 +49,7 @@ async function registerPaused({ administration }: Store, now: number): Promise<v
         origin: 'flags',
         credentialsDigest: null,
       },
-      ...{ changedByPerson: true, reported: [] },
+      ...{ changedByPerson: false, reported: [] },
       ...{ activityAtUs: now - 3 * dayUs, notifiedAtUs: now - 3 * dayUs },
       ...{ runningSeenAtUs: now - 3 * dayUs, pausedSeenAtUs: now - 2 * dayUs },
     },

@@ -80,6 +80,8 @@ export async function setStatus(
   const seen = known && observed(known, managed.get(name) ?? [], askedAtUs, context);
   // A gap before this change is recorded even if the program is interrupted after the request.
   if (seen !== undefined) await administration.commit(seen);
+  const isSame = known?.status === status && current.status === status;
+  if (isSame && !known.changedByPerson) return;
   if (status === 'paused') await drain(name, current, context);
   const beganAtUs = nowUs();
   if (current.status !== status) await client.edit(current.id, { status });

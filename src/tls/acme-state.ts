@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { AppError, errorCodeOf } from '../domain/app-error.ts';
 import { shortDateUs } from '../domain/dates.ts';
-import { type Finding, findingOf } from '../domain/finding.ts';
+import { type Finding, failedFinding } from '../domain/finding.ts';
 import { jsonOf } from '../domain/text.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
 import { checkKeyPair, type LoadedCertificate } from './certificate.ts';
@@ -152,16 +152,20 @@ export function renewalStatus(dataDir: string, { directoryUrl, host }: Issue) {
   return { saved, certificate, state, renewsAtUs };
 }
 
-/** Checks, for `earshot doctor`, that the last attempt succeeded. */
-export function checkRenewal(dataDir: string, issue: Issue): Promise<Finding[]> {
-  return findingOf('renewal', 'Check the folder acme in the data directory.', async () => {
+/** Checks, for `earshot doctor`, that the last attempt succeeded. A failure is a warning: the next attempt is automatic. */
+export function checkRenewal(dataDir: string, issue: Issue): Finding[] {
+  const check = 'renewal';
+  try {
     const { renewsAtUs, state } = renewalStatus(dataDir, issue);
     if (state.lastFailure !== null) {
-      const advice = 'To retry now: `earshot certificate renew`.';
       const message = `The last attempt failed. ${state.lastFailure.text}`;
-      throw new AppError('unavailable', message, { advice });
+      const advice = 'To retry now: `earshot certificate renew`.';
+      return [{ check, state: 'warn', message, advice }];
     }
-    if (renewsAtUs !== null) return `Next renewal: ${shortDateUs(renewsAtUs)} UTC.`;
-    return `There is no certificate for ${issue.host} yet. \`earshot start\` orders it.`;
-  });
+    const none = `There is no certificate for ${issue.host} yet. \`earshot start\` orders it.`;
+    const message = renewsAtUs === null ? none : `Next renewal: ${shortDateUs(renewsAtUs)} UTC.`;
+    return [{ check, state: 'pass', message }];
+  } catch (error) {
+    return [failedFinding(check, error, 'Check the folder acme in the data directory.')];
+  }
 }

@@ -105,7 +105,7 @@ function certificateSteps(settings: DoctorSettings, io: Io): Step[] {
   if (serve?.tls.kind === 'acme') {
     const { tls } = serve;
     const needs = ['data directory'];
-    return [{ name: 'renewal', needs, run: () => checkRenewal(dataDir, tls) }];
+    return [{ name: 'renewal', needs, run: async () => checkRenewal(dataDir, tls) }];
   }
   const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
   return [

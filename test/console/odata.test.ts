@@ -254,7 +254,7 @@ describe('the description of the service', () => {
 describe('links', () => {
   it('reach matches beyond the maximum of $skip', async () => {
     const context = await openConsole();
-    const [count, skipped] = [12_345, 9_000];
+    const count = 12_345;
     const day = (i: number) =>
       new Date(Date.UTC(2020, 0, 1) + (i % 500) * 86_400_000).toISOString();
     context.products.add(
@@ -262,16 +262,13 @@ describe('links', () => {
       ...Array.from({ length: count }, (_, i) => ({ Id: `id-${i}`, PublicationDate: day(i) })),
     );
     for (const orderby of ['', '&$orderby=PublicationDate%20desc']) {
-      const answers = await follow(
-        context,
-        `/odata/v1/Products?$top=1000&$skip=${skipped}${orderby}`,
-      );
-      expect(new Set(idsOf(answers)).size).toBe(count - skipped);
-      expect(idsOf(answers)).toHaveLength(count - skipped);
+      const answers = await follow(context, `/odata/v1/Products?$top=1000${orderby}`);
+      expect(new Set(idsOf(answers)).size).toBe(count);
+      expect(idsOf(answers)).toHaveLength(count);
       const links = answers.map(({ json }) => json['@odata.nextLink'] ?? '');
-      expect(links[0]).toContain('%24skip=10000');
-      expect(links[1]).toMatch(/%24skiptoken=[\w-]+$/);
-      expect(links[1]).not.toContain('%24skip=');
+      expect(links[9]).toContain('%24skip=10000');
+      expect(links[10]).toMatch(/%24skiptoken=[\w-]+$/);
+      expect(links[10]).not.toContain('%24skip=');
     }
   }, 20_000);
 

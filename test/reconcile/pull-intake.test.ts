@@ -182,7 +182,7 @@ describe('an answer that cannot be used', () => {
     await sandbox.publishNow(5);
     const mebibyte = 2 ** 20;
     const values = [
-      ['"x"', 'too-large', 2 * mebibyte],
+      ['"x"', 'too-large', 30 * mebibyte],
       [`"${'n'.repeat(2 * mebibyte)}"`, 'too-large', 0],
       [`${'['.repeat(200)}${']'.repeat(200)}`, 'too-deep', 0],
       ['{"":'.repeat(101).concat('1', '}'.repeat(101)), 'too-deep', 0],

@@ -19,15 +19,13 @@ const noticedDaysMax: Record<string, number> = {
 };
 
 /**
- * Maximum days until a complete loss of pushes is noticed, of the slowest of three runs. With fewer than three events a
- * day, only `silence` notices it.
+ * Maximum days until a complete loss of pushes is noticed, of the slowest of three runs. Kinds with fewer than three
+ * events a day are missing: the rule needs three in a day, so only `silence` notices it (decision 26).
  */
 const cutDaysMax: Record<string, number> = {
   everything: 0.5,
   country: 3,
   'small area': 9,
-  'every few days': Number.POSITIVE_INFINITY,
-  'by chance': Number.POSITIVE_INFINITY,
   'by day': 1.5,
   'with standstills': 3,
 };
@@ -42,20 +40,23 @@ describe('a subscription of the kind', () => {
 });
 
 describe('lost pushes of a subscription of the kind', () => {
-  it.each(subscriptionKinds)(
-    '$name raise no false alarm, and a total loss of three a day is noticed',
-    (kind) => {
-      const [usual] = usualLosses;
-      if (usual === undefined) throw new Error('There is none.');
-      const { falseAlarms, falls } = playLosses(kind, usual, 3, 2);
-      expect(falseAlarms).toBe(0);
-      const [, cut] = falls;
-      expect(cut).toMatchObject({ share: 1 });
-      expect((cut?.hours95 ?? Number.POSITIVE_INFINITY) / 24).toBeLessThanOrEqual(
-        cutDaysMax[kind.name] ?? 0,
-      );
-    },
-  );
+  const playUsual = (kind: (typeof subscriptionKinds)[number]) => {
+    const [usual] = usualLosses;
+    if (usual === undefined) throw new Error('There is none.');
+    return playLosses(kind, usual, 3, 2);
+  };
+
+  it.each(subscriptionKinds)('$name raise no false alarm', (kind) => {
+    expect(playUsual(kind).falseAlarms).toBe(0);
+  });
+
+  it.each(Object.entries(cutDaysMax))('%s: a total loss is noticed', (name, daysMax) => {
+    const kind = subscriptionKinds.find((one) => one.name === name);
+    if (kind === undefined) throw new Error(`There is no kind ${name}.`);
+    const [, cut] = playUsual(kind).falls;
+    expect(cut).toMatchObject({ share: 1 });
+    expect((cut?.hours95 ?? Number.POSITIVE_INFINITY) / 24).toBeLessThan(daysMax);
+  });
 
   it('bursts do not raise an alert each time', () => {
     const everything = subscriptionKinds.find(({ name }) => name === 'everything');

@@ -333,7 +333,7 @@ it('a count that takes too long is a minimum', async () => {
 describe('an aborted query', () => {
   it('ends, whether rows are read or counted, and the next query is answered', async () => {
     const { index, products } = await openProductContext();
-    const records = Array.from({ length: 1_500 }, (_, i) => ({ Id: `p${i}`, Name: `p${i}` }));
+    const records = Array.from({ length: 5_000 }, (_, i) => ({ Id: `p${i}`, Name: `p${i}` }));
     await index(...created(...records));
     // Only records can answer it, and none matches.
     const filter = parseFilter('OriginDate gt 2030-01-01').tree;
@@ -350,7 +350,7 @@ describe('an aborted query', () => {
 
 it('a query by id passes scans: it waits for a step of each, not for their end', async () => {
   const { index, find, products } = await openProductContext();
-  const records = Array.from({ length: 1_500 }, (_, i) => ({ Id: `p${i}`, Name: `p${i}` }));
+  const records = Array.from({ length: 5_000 }, (_, i) => ({ Id: `p${i}`, Name: `p${i}` }));
   await index(...created(...records));
   const filter = parseFilter('OriginDate gt 2030-01-01').tree;
   const ended: string[] = [];
@@ -359,7 +359,7 @@ it('a query by id passes scans: it waits for a step of each, not for their end',
     products.count({ entity: 'Products', filter }),
     products.facets({ entity: 'Products', filter }),
   ].map((scan: Promise<unknown>) => scan.then(() => ended.push('scan')));
-  const found = await find('Products', "Id eq 'p1000'");
+  const found = await find('Products', "Id eq 'p4000'");
   expect([found.length, ended]).toEqual([1, []]);
   await Promise.all(scans);
   expect(ended).toHaveLength(4);

@@ -168,10 +168,7 @@ function saveDefinition(
   ).run(name, Math.max(fromUs, newest.fromUs), events, filter);
 }
 
-/**
- * Returns the registered subscriptions; none without a readable file of this version. Reads on the calling thread, and
- * upgrades nothing.
- */
+/** Returns the registered subscriptions; none without a readable file. Reads on the calling thread, and writes nothing. */
 export function registeredSubscriptions(dataDir: string): Registration[] {
   const file = join(dataDir, databaseFileName);
   if (!existsSync(file)) return [];

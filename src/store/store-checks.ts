@@ -121,8 +121,7 @@ async function checkDatabase({ dataDir, nowUs, isNode }: StoreCheckOptions): Pro
     return [{ check, state: 'skipped', message }];
   }
   try {
-    // Reads first: this refuses a file of an older version. Opening it for writing would upgrade it
-    // while a receiver is still running.
+    // Reads first: opening the file for writing would create missing tables.
     const reader = openStoreReader(dataDir);
     await reader.lastPosition().finally(() => reader.close());
     if (isNode) {

@@ -7,7 +7,7 @@ import type { SubscriptionType } from '../../src/domain/subscription.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { environment } from '../config/environment.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { openSqliteStore, writeVersion } from '../store/sqlite-store.ts';
+import { openSqliteStore } from '../store/sqlite-store.ts';
 import { registration } from '../watch/watch-context.ts';
 
 interface Ways {
@@ -75,17 +75,6 @@ describe('a receiver needs an endpoint', () => {
     ['with a data directory that does not exist', { dataDir: '/nonexistent/earshot' }],
   ])('%s', async (_title, ways) => {
     expect(await needs(ways)).toBe(true);
-  });
-
-  it('with a database of an older version, which has push subscriptions only', async () => {
-    const dataDir = writeVersion(12, (database) =>
-      database.exec(
-        `INSERT INTO registration (name, events, filter, status, unfinished, activity_at_us, notified_at_us)
-           VALUES ('alps', '["created"]', '', 'running', 0, 1, 1)`,
-      ),
-    );
-    expect(await needs({ dataDir })).toBe(true);
-    expect(await needs({ dataDir, file: fileWith('pull') })).toBe(true);
   });
 });
 

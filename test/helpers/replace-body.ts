@@ -21,7 +21,9 @@ export function replaceBody(dataDir: string, bodyId: number, bytes: Uint8Array):
     const bodies = ids.map((id) => (id === bodyId ? bytes : storedBody(id)));
     database.transaction(() => {
       database.prepare('DELETE FROM body WHERE id = ?').run(pack.id);
-      const insert = database.prepare("INSERT INTO body VALUES (?, 'identity', ?, 1)");
+      const insert = database.prepare(
+        "INSERT INTO body (id, encoding, packed, bodies) VALUES (?, 'identity', ?, 1)",
+      );
       for (const [i, body] of bodies.entries()) insert.run(pack.id + i, body);
     })();
   } finally {

@@ -10,7 +10,6 @@ import {
 } from '../../src/domain/account.ts';
 import { queueState } from '../domain/sample-queue.ts';
 import { openLocalStore } from './local-store.ts';
-import { openSqliteStore, writeVersion } from './sqlite-store.ts';
 
 const atUs = 1_795_000_000_000_001;
 
@@ -166,35 +165,6 @@ describe('stored states of queues', () => {
     await administration.commit({ save: registration });
     expect(await administration.queues()).toEqual([known]);
     expect(await administration.registrations()).toEqual([registration]);
-  });
-});
-
-describe('a database of version 12', () => {
-  const write = () =>
-    writeVersion(12, (database) =>
-      database.exec(
-        `INSERT INTO registration (name, events, filter, status, unfinished, activity_at_us, notified_at_us)
-           VALUES ('alps', '["created"]', 'true', 'running', 0, 30, 31), ('andes', '["deleted"]', '', 'paused', 1, 40, 41)`,
-      ),
-    );
-
-  it('is upgraded: its subscriptions are push, and it has no queues', async () => {
-    const { store } = await openSqliteStore({ dataDir: write() });
-    expect(await store.administration.registrations()).toMatchObject([
-      { name: 'alps', type: 'push', events: ['created'], filter: 'true', activityAtUs: 30 },
-      { name: 'andes', type: 'push', events: ['deleted'], status: 'paused', unfinished: true },
-    ]);
-    expect(await store.administration.queues()).toEqual([]);
-  });
-
-  it('keeps a change from push to pull after the upgrade', async () => {
-    const { store, reopen } = await openSqliteStore({ dataDir: write() });
-    await store.administration.commit({ save: { ...registration, type: 'pull' } });
-    await store.administration.saveQueues([queueState()]);
-    const { administration } = await reopen();
-    const types = (await administration.registrations()).map(({ type }) => type);
-    expect(types).toEqual(['pull', 'push']);
-    expect(await administration.queues()).toEqual([queueState()]);
   });
 });
 

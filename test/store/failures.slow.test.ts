@@ -194,16 +194,6 @@ describe('a damaged or foreign file', () => {
     await expect(openingOf(dataDir)).rejects.toThrow('another program');
   });
 
-  it('is refused when a newer version wrote it', async () => {
-    const { store, dataDir } = await openSqliteStore();
-    await store.close();
-    openWithoutWait(dataDir).pragma('user_version = 99');
-    await expect(openingOf(dataDir)).rejects.toMatchObject({ code: 'configuration' });
-    await expect(openingOf(dataDir)).rejects.toThrow(
-      'written by a newer version of earshot (schema 99',
-    );
-  });
-
   it('is refused when the data directory cannot be created', async () => {
     const dataDir = join(temporaryDirectory(), 'file');
     writeFileSync(dataDir, '');

@@ -12,10 +12,10 @@ import {
 import { openStore, openStoreReader } from '../../src/store/store.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { openSqliteStore } from './sqlite-store.ts';
+import { openFile, openReader, openSqliteStore } from './sqlite-store.ts';
 
 describe('opening the store', () => {
-  it('migrates a fresh file once, also when it is opened again', async () => {
+  it('creates the tables of a fresh file, and keeps them when it is opened again', async () => {
     const { store, dataDir, reopen } = await openSqliteStore();
     await store.accept(delivery(notification(1)));
     const again = await reopen();
@@ -23,6 +23,22 @@ describe('opening the store', () => {
     const database = new Sqlite(join(dataDir, databaseFileName), { readonly: true });
     expect(database.pragma('user_version', { simple: true })).toBe(schemaVersion);
     database.close();
+  });
+
+  it.each(['writing', 'reading'])('for %s refuses a file of a newer version', async (purpose) => {
+    const { store, dataDir } = await openSqliteStore();
+    await store.close();
+    openFile(dataDir).pragma(`user_version = ${schemaVersion + 1}`);
+    const refused =
+      purpose === 'writing'
+        ? openStore({ dataDir, nowUs: () => 0 })
+        : openReader(dataDir).lastPosition();
+    await expect(refused).rejects.toMatchObject({
+      code: 'configuration',
+      text: expect.stringMatching(
+        /a newer version of earshot \(schema 2; this version supports up to 1\)/,
+      ),
+    });
   });
 
   it('lets several processes open one fresh file at the same moment', async () => {

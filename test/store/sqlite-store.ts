@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
-import { migrations } from '../../src/store/engine/migrations.ts';
 import { openStore, openStoreReader, type Store, type StoreReader } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
@@ -55,18 +54,4 @@ export function openFile(dataDir: string, options: Sqlite.Options = {}): Databas
   const database = new Sqlite(join(dataDir, databaseFileName), options);
   onTestFinished(() => void database.close());
   return database;
-}
-
-/** Writes a database as an older version of earshot created it, and returns its directory. */
-export function writeVersion(version: number, fill: (database: Database) => void): string {
-  const dataDir = temporaryDirectory();
-  const database = openFile(dataDir);
-  database.pragma('page_size = 16384');
-  database.pragma('auto_vacuum = INCREMENTAL');
-  database.exec(migrations.slice(0, version).join(''));
-  fill(database);
-  database.pragma(`application_id = ${0x65617273}`);
-  database.pragma(`user_version = ${version}`);
-  database.close();
-  return dataDir;
 }

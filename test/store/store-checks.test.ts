@@ -1,5 +1,12 @@
 /** Findings of the doctor about a data directory. */
-import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
@@ -7,7 +14,7 @@ import { createStoreChecks, type StoreCheckOptions } from '../../src/store/store
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runBoundByPermissions } from './bound-by-permissions.ts';
-import { openFile, openSqliteStore, writeVersion } from './sqlite-store.ts';
+import { openSqliteStore } from './sqlite-store.ts';
 
 const mebibyte = 2 ** 20;
 
@@ -163,13 +170,15 @@ describe('the database', () => {
     expect(finding?.advice).toMatch(/backup/);
   });
 
-  it('of an older version is left unchanged', async () => {
-    const dataDir = writeVersion(1, () => undefined);
+  it('that is empty stays empty', async () => {
+    const dataDir = temporaryDirectory();
+    const file = join(dataDir, databaseFileName);
+    writeFileSync(file, '', { mode: 0o600 });
     const [finding] = await checksOf(dataDir).database();
     expect(finding).toMatchObject({
       state: 'fail',
       advice: expect.stringContaining('earshot start'),
     });
-    expect(openFile(dataDir).pragma('user_version', { simple: true })).toBe(1);
+    expect(readFileSync(file)).toHaveLength(0);
   });
 });

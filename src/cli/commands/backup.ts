@@ -73,7 +73,7 @@ async function runBackup(io: Io & { version: string }, { json }: { json?: true }
 /** Records the backup for `earshot status`. A failure is only a warning: the backup itself is complete. */
 async function record(io: Io, run: BackupRun): Promise<void> {
   try {
-    // Opening for reading refuses a database of an older version, whose receiver may still run.
+    // Opening for writing would create missing tables.
     await withParts(io, ['reader'], ({ reader }) => reader.lastPosition());
     await withParts(io, ['store'], ({ store }) => store.backups.recordBackup(run));
   } catch (error) {

@@ -3,12 +3,7 @@ import { closeSync, fdatasyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../domain/app-error.ts';
-import {
-  databaseFileName,
-  fileVersion,
-  openForCopying,
-  schemaVersion,
-} from '../engine/database.ts';
+import { databaseFileName, openForCopying } from '../engine/database.ts';
 import { type DataPlace, requireFreeSpace } from '../engine/disk-limit.ts';
 import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
 import { endCopy } from '../shared/copied-rows.ts';
@@ -76,7 +71,7 @@ async function copySnapshot(context: Context, file: string): Promise<Content> {
  */
 function toCheckedFile(database: Database): void {
   database.pragma('journal_mode = DELETE');
-  if (fileVersion(database) === schemaVersion) endCopy(database);
+  endCopy(database);
   const structure = String(database.pragma('quick_check(1)', { simple: true }));
   if (structure !== 'ok') throw new Error(structure);
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import Sqlite, { type Database, type Options, type Statement } from 'better-sqlite3';
 import { AppError, errorCodeOf, isAppError } from '../../domain/app-error.ts';
 import { createOwnerOnly, makeDirectory } from '../../host/files.ts';
-import { migrations } from './migrations.ts';
+import { migrations } from './schema.ts';
 import { openingError, sqliteCode } from './sqlite-error.ts';
 
 /** File name in the data directory. */
@@ -82,27 +82,19 @@ function openForReading(dataDir: string): Database {
   return openFile(file, { readonly: true, timeout: busyTimeoutMs }, (database) => {
     // 4 MiB instead of the 16 MiB of better-sqlite3, for each thread. Most pages are read once, in order.
     database.pragma('cache_size = -4096');
-    refuseForeignFile(database);
-    if (fileVersion(database) < schemaVersion) {
-      throw new AppError('configuration', `${file} was written by an older version of earshot.`, {
-        advice: 'Run `earshot start` once to upgrade the file.',
-      });
-    }
+    requireSchema(database);
   });
 }
 
 /**
- * Opens an existing file to copy it; older schema versions are allowed. Writes nothing except the
- * checkpoint of the write-ahead log. Throws `configuration` when there is no file.
+ * Opens an existing file to copy it. Writes nothing except the checkpoint of the write-ahead log.
+ * Throws `configuration` when there is no file.
  */
 export function openForCopying(dataDir: string): Database {
   requireDatabase(dataDir);
   const file = join(dataDir, databaseFileName);
   return openFile(file, { timeout: busyTimeoutMs }, (database) => {
-    refuseForeignFile(database);
-    if (fileVersion(database) === 0) {
-      throw new AppError('configuration', `${file} is empty. Run \`earshot start\` once.`);
-    }
+    requireSchema(database);
     database.pragma('query_only = ON');
     // For the checkpoint, as in `openForWriting`.
     database.pragma('synchronous = FULL');
@@ -287,19 +279,19 @@ export const schemaVersion = migrations.length;
 const applicationId = 0x65617273;
 
 /**
- * Applies the missing migrations, one transaction each. A new file gets all in one transaction, which
- * syncs the disk once. The version is read again under the lock: when two programs start together,
- * only one applies them.
+ * Applies the missing migrations, one transaction each. The version is read again under the lock: when two programs
+ * start together, only one applies them.
  */
 export function migrate(database: Database): void {
-  const version = fileVersion(database);
-  const missing = migrations.slice(version).map((sql, i) => ({ number: version + i + 1, sql }));
-  for (const steps of version === 0 ? [missing] : missing.map((one) => [one])) {
-    database
-      .transaction(() => {
-        for (const step of steps) apply(database, step);
-      })
-      .immediate();
+  for (const [i, sql] of migrations.entries()) {
+    if (fileVersion(database) > i) continue;
+    const apply = database.transaction(() => {
+      if (fileVersion(database) > i) return;
+      database.exec(sql);
+      database.pragma(`application_id = ${applicationId}`);
+      database.pragma(`user_version = ${i + 1}`);
+    });
+    apply.immediate();
   }
 }
 
@@ -323,13 +315,6 @@ export function schemaOf(database: Database): Map<string, string | null> {
   return new Map(rows.map(([type, name, sql]) => [`${type} ${name}`, sql]));
 }
 
-function apply(database: Database, { number, sql }: { number: number; sql: string }): void {
-  if (fileVersion(database) >= number) return;
-  database.exec(sql);
-  database.pragma(`application_id = ${applicationId}`);
-  database.pragma(`user_version = ${number}`);
-}
-
 /** Throws `configuration` for a file of another program or of a newer earshot. Accepts an empty file. */
 export function refuseForeignFile(database: Database): void {
   // One transaction: another process may create the tables between two separate reads.
@@ -347,9 +332,22 @@ export function refuseForeignFile(database: Database): void {
     throw new AppError(
       'configuration',
       `${database.name} was written by a newer version of earshot (schema ${version}; this version supports up to ${schemaVersion}).`,
-      { advice: 'Install the newer version again, or restore a backup made before the upgrade.' },
+      { advice: 'Install the newer version, or restore a backup of this version.' },
     );
   }
+}
+
+/** Throws `configuration` also for an empty file. */
+function requireSchema(database: Database): void {
+  refuseForeignFile(database);
+  if (fileVersion(database) === schemaVersion) return;
+  throw new AppError(
+    'configuration',
+    `${database.name} does not have the tables of this version.`,
+    {
+      advice: 'Run `earshot start` once to create them.',
+    },
+  );
 }
 
 /** Returns the schema version of a file; 0 for an empty one. */

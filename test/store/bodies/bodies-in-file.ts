@@ -46,7 +46,9 @@ export async function openOldStore(
   await Promise.all(bodies.map((body) => opened.store.accept(delivery(body))));
   inFile(opened.dataDir, (database) => {
     database.exec('DELETE FROM body');
-    const insert = database.prepare("INSERT INTO body VALUES (?, 'identity', ?, 1)");
+    const insert = database.prepare(
+      "INSERT INTO body (id, encoding, packed, bodies) VALUES (?, 'identity', ?, 1)",
+    );
     database.transaction(() => {
       for (const [i, body] of bodies.entries()) insert.run(i + 1, body);
     })();

@@ -72,7 +72,7 @@ const bodies: Benchmark<typeof options> = {
   about: `Measures the cost and the savings of compressing the bodies of the log:
   speed  intake over HTTPS, with uncompressed and compressed bodies in turn
   disk   bytes of earshot.db per notification: stored at full speed, stored one at a time, and both
-         after \`earshot compact\`; for generated products, and for the real records in ../shared/fixtures
+         after compaction; for generated products, and for the real records in ../shared/fixtures
          if available`,
   options,
   closing: `Exit code: 0 done, 1 failed, or (--check) a target was missed; 2 invalid usage.

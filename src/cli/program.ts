@@ -42,7 +42,6 @@ export const groups = {
     backup: async () => (await import('./commands/backup.ts')).backupCommand,
     restore: async () => (await import('./commands/restore.ts')).restoreCommand,
     prune: async () => (await import('./commands/prune.ts')).pruneCommand,
-    compact: async () => (await import('./commands/compact.ts')).compactCommand,
     index: async () => (await import('./commands/index.ts')).indexCommand,
   },
   try: {

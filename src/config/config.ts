@@ -21,8 +21,6 @@ const sections = {
   index: ({ value }: Reader) => value('EARSHOT_INDEX'),
   /** Null when everything is kept. */
   keep: ({ value }: Reader) => value('EARSHOT_KEEP') ?? null,
-  /** True if the receiver compacts the log. */
-  compact: ({ value }: Reader) => value('EARSHOT_COMPACT'),
   sharedLog: readSharedLog,
   backup: ({ value }: Reader) => ({
     /** Null when the receiver makes no backups. */
@@ -167,7 +165,6 @@ export const startSections = [
   ...reconcileSections,
   ...watchSections,
   'keep',
-  'compact',
   'backup',
 ] as const;
 export type StartConfig = ServeConfig &

@@ -82,13 +82,6 @@ export const variables = {
       'Limits of the notification log: a maximum age (`365d`), a maximum size (`50GB`), or both, separated by a comma. Once a day, the receiver permanently deletes the oldest notifications that exceed a limit. By default, all notifications are kept.',
     example: '365d,50GB',
   },
-  EARSHOT_COMPACT: {
-    schema: values.onOrOff,
-    default: 'on',
-    description:
-      '`on`: the receiver compresses the log every hour, while no notification waits for storage. `off`: only `earshot compact` compresses the log.',
-    example: 'on',
-  },
   EARSHOT_BACKUP_DIR: {
     schema: values.directory,
     description:

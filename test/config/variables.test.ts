@@ -85,7 +85,6 @@ const examples = {
   EARSHOT_BACKUP_DIR: { good: { backups: resolve('backups') }, bad: [] },
   EARSHOT_BACKUP_EVERY: counts,
   EARSHOT_BACKUP_KEEP: counts,
-  EARSHOT_COMPACT: switches,
   EARSHOT_CONSOLE_LISTEN: {
     good: { '[::1]:8080': { host: '::1', port: 8080 }, off: null },
     bad: ['8080', 'Off', 'on', 'localhost'],

@@ -170,17 +170,17 @@ async function loadJobs() {
   };
 }
 
-/** Starts pruning, compacting and backups where the user has configured them. */
+/** Starts compacting, and the pruning and backups that the user has configured. */
 function startStorageJobs(
   { startPruning, startCompacting, startBackups }: typeof import('./storage-jobs.ts'),
   started: (name: string, job: Job) => void,
   deps: { parts: { store: Store; log: Logger }; settings: BackgroundConfig; io: Io },
 ): void {
   const { parts, settings, io } = deps;
-  const { keep, compact, backup } = settings;
+  const { keep, backup } = settings;
   const { folder } = backup;
   if (keep !== null) started('pruning', startPruning(parts, { ...settings, keep }, io));
-  if (compact) started('compacting', startCompacting(parts, settings, io));
+  started('compacting', startCompacting(parts, settings, io));
   if (folder === null) return;
   started('backups', startBackups(parts, { ...settings, ...backup, folder }, io));
 }

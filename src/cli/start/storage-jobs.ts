@@ -1,4 +1,4 @@
-/** Storage jobs of a receiver: backups, pruning, compaction. Locks exclude the commands of the same names. */
+/** Storage jobs of a receiver: backups, pruning, compaction. Locks exclude commands and other receivers. */
 import type { Config } from '../../config/config.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { type Job, type RoundTimes, startJob } from '../../domain/job.ts';
@@ -193,31 +193,30 @@ const restFactor = 4;
 /** Polling interval of the intake queue. */
 const busyPollMs = 1_000;
 
-/** Compacts the log once an hour, in short steps. A command that compacts takes over the rest of the round. */
+/** Compacts the log once an hour, in short steps. */
 export function startCompacting(
   { store, log }: { store: Pick<Store, 'queue'>; log: Logger },
   place: DataPlace,
   { random }: Pick<Io, 'random'>,
   times: Partial<RoundTimes> = {},
 ): Job {
-  const acquireLock = () => createAcquireLock(place.dataDir)('compact', { waitMs: 0 });
   const run = async (signal: AbortSignal) => {
-    let release = await acquireLock();
-    /** Releases the lock between steps, so that a waiting command gets it. */
     const rest = async (tookMs: number) => {
-      release();
       await pause(restFactor * tookMs, signal);
       while (store.queue().bytes > 0 && !signal.aborted) await pause(busyPollMs, signal);
-      release = await acquireLock();
     };
-    try {
-      const done = await compactLog({ ...place, duringIntake: true, freeShare, rest, signal });
-      if (done.unreadable > 0) log.error({ rows: done.unreadable }, 'unreadable bodies');
-      log.debug(done, 'compacted the log');
-    } finally {
-      release();
-    }
+    const done = await compactLog({ ...place, freeShare, rest, signal });
+    if (done.unreadable > 0) log.error({ rows: done.unreadable }, 'unreadable bodies');
+    log.debug(done, 'compacted the log');
   };
-  const failed = 'failed to compact the log; retrying later';
-  return startJob({ every: { ...compactTimes, ...times }, run, failed }, { pause, random, log });
+  return startJob(
+    {
+      every: { ...compactTimes, ...times },
+      failed: 'failed to compact the log; retrying later',
+      // Of this machine: with a shared log, each receiver compacts its own file.
+      acquireLock: () => createAcquireLock(place.dataDir)('compact', { waitMs: 0 }),
+      run,
+    },
+    { pause, random, log },
+  );
 }

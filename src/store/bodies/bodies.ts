@@ -149,7 +149,7 @@ interface OpenPack {
 
 /**
  * Creates a reader for one transaction, in which rows do not change: it reads each pack once. A reader for a whole
- * connection compares each pack: `earshot compact` or a restore may have assigned the id to another one.
+ * connection compares each pack: compaction or a restore may have assigned the id to another one.
  */
 export function createBodyReader(
   database: Database,
@@ -209,7 +209,7 @@ export interface BodyWriter {
  */
 const bodiesMax = 8;
 
-/** The fastest useful zstd level: `earshot compact` compresses further. */
+/** The fastest useful zstd level: compaction compresses further. */
 const level = 1;
 
 const nextFreeIdSql = 'SELECT coalesce((SELECT id + bodies FROM body ORDER BY id DESC LIMIT 1), 1)';

@@ -14,20 +14,16 @@ export interface Compacted extends Omit<CompactStep, 'isDone'> {
 }
 
 export interface CompactOptions extends DataPlace {
-  /** Rejects with `unavailable` while the free disk space is needed for intake. */
-  duringIntake?: boolean;
   /** Share of the file that may stay free for new data, 0 to 1. */
   freeShare: number;
   /** Called between two steps with the duration of the first. A rejection ends the run. */
   rest: (tookMs: number) => Promise<void>;
   signal: AbortSignal;
-  /** Called after each step with the totals so far. */
-  onStep?: ((compacted: Readonly<Compacted>) => void) | undefined;
 }
 
 /**
  * Compacts the log. Can be aborted with the signal; the next call then resumes. Rejects with `configuration` when
- * there is no log, `unavailable` when it is not writable.
+ * there is no log, `unavailable` when it is not writable or the free disk space is needed for intake.
  */
 export async function compactLog(options: CompactOptions): Promise<Compacted> {
   requireDatabase(options.dataDir);
@@ -38,26 +34,23 @@ export async function compactLog(options: CompactOptions): Promise<Compacted> {
 
 async function compactOn(
   compact: Remote<CompactOperations>,
-  { duringIntake = false, freeShare, rest, signal, onStep }: CompactOptions,
+  { freeShare, rest, signal }: CompactOptions,
 ): Promise<Compacted> {
-  const compacted = { bodies: 0, unreadable: 0, nextId: 0, lastId: 0, givenBackBytes: 0 };
+  const compacted = { bodies: 0, unreadable: 0, givenBackBytes: 0 };
   const repeat = async <Step>(doStep: () => Promise<Step>, isLast: (step: Step) => boolean) => {
     while (!signal.aborted) {
       const beganMs = performance.now();
       const step = await doStep();
       const tookMs = performance.now() - beganMs;
-      onStep?.(compacted);
       if (isLast(step)) return;
       await rest(tookMs);
     }
   };
   await repeat(
     async () => {
-      const step = await compact.step(duringIntake);
+      const step = await compact.step();
       compacted.bodies += step.bodies;
       compacted.unreadable += step.unreadable;
-      compacted.nextId = step.nextId;
-      compacted.lastId = step.lastId;
       return step;
     },
     ({ isDone }) => isDone,

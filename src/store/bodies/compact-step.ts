@@ -1,4 +1,4 @@
-/** Compacts a range of bodies per step: small packs and uncompressed bodies become full packs. */
+/** Compacts a range of bodies per step: the small packs of intake become full packs. */
 import type { Database } from 'better-sqlite3';
 import { isAppError } from '../../domain/app-error.ts';
 import { prepared } from '../engine/database.ts';
@@ -28,10 +28,6 @@ export interface CompactStep {
   bodies: number;
   /** Unreadable rows: they stay unchanged. */
   unreadable: number;
-  /** Id of the next body to compact: all bodies before it are done. */
-  nextId: number;
-  /** Id of the newest body; 0 when there is none. */
-  lastId: number;
   isDone: boolean;
 }
 
@@ -52,39 +48,35 @@ const emptyStep = { bodies: 0, unreadable: 0, isDone: false };
 export function createCompactStep(connection: WriterConnection): () => CompactStep {
   const packRow = createRowPacker(level);
   return () => {
-    const { rows, isEnd, ...ids } = connection.read(readRows);
+    const { rows, isEnd, nextId: savedId } = connection.read(readRows);
     const [first] = rows;
-    if (first === undefined) return { ...emptyStep, ...ids, isDone: true };
+    if (first === undefined) return { ...emptyStep, isDone: true };
     const range = readRange(rows, isEnd);
     const last = range.rows.at(-1);
     if (last === undefined) {
-      const nextId = idAfter(first);
-      connection.transact((database) => saveProgress(database, nextId));
-      return { ...emptyStep, ...ids, nextId, unreadable: 1 };
+      connection.transact((database) => saveProgress(database, idAfter(first)));
+      return { ...emptyStep, unreadable: 1 };
     }
     const packs = repack(range.bodies, packRow);
     const nextId = nextIdOf(range.next, last, packs);
     const isNew = !hasSameShape(range.rows, packs);
     const isDone = range.next === 'nothing';
-    if (!isNew && nextId === ids.nextId) return { ...emptyStep, ...ids, isDone };
+    if (!isNew && nextId === savedId) return { ...emptyStep, isDone };
     const isStale = connection.transact((database) => {
       if (isNew && !replace(database, range.rows, packs)) return true;
       saveProgress(database, nextId);
       return false;
     });
-    if (isStale) return { ...emptyStep, ...ids };
+    if (isStale) return emptyStep;
     const doneId = isDone ? idAfter(last) : nextId;
-    return { ...emptyStep, ...ids, bodies: isNew ? doneId - first.id : 0, nextId, isDone };
+    return { ...emptyStep, bodies: isNew ? doneId - first.id : 0, isDone };
   };
 }
 
-/** Reads rows from the first one that is not done. */
+/** Reads rows from the first one that is not done: that of the body `nextId`. */
 function readRows(database: Database) {
-  const one = (sql: string) => Number(prepared(database, sql).pluck().get());
-  const nextId = one('SELECT coalesce(max(next_body_id), 0) FROM compaction');
-  const lastId = one(
-    'SELECT coalesce((SELECT id + bodies - 1 FROM body ORDER BY id DESC LIMIT 1), 0)',
-  );
+  const progressSql = 'SELECT coalesce(max(next_body_id), 0) FROM compaction';
+  const nextId = Number(prepared(database, progressSql).pluck().get());
   const found = prepared<[number], StoredRow>(
     database,
     'SELECT id, encoding, bodies, packed AS bytes FROM body WHERE id >= ? ORDER BY id',
@@ -93,12 +85,12 @@ function readRows(database: Database) {
   let bodies = 0;
   let bytes = 0;
   for (const row of found.iterate(nextId)) {
-    if (bodies >= bodiesMax || bytes >= bytesMax) return { rows, isEnd: false, nextId, lastId };
+    if (bodies >= bodiesMax || bytes >= bytesMax) return { rows, isEnd: false, nextId };
     rows.push(row);
     bodies += row.bodies;
     bytes += row.bytes.length;
   }
-  return { rows, isEnd: true, nextId, lastId };
+  return { rows, isEnd: true, nextId };
 }
 
 /** Unpacks consecutive rows; `isEnd` when no rows follow. The range is empty when the first row is unreadable. */

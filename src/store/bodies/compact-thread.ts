@@ -12,9 +12,8 @@ interface Context {
 }
 
 const operations = {
-  step: ({ place, doStep }: Context, duringIntake: boolean): CompactStep => {
-    // `earshot compact` also runs on a nearly full disk: it frees more space than it uses.
-    if (duringIntake) requireFreeSpace(place, 'Compacting');
+  step: ({ place, doStep }: Context): CompactStep => {
+    requireFreeSpace(place, 'Compacting');
     return doStep();
   },
   releaseFreePages: ({ connection }: Context, freeShare: number) =>

@@ -183,7 +183,7 @@ function removeEntry(database: Database, { id, bodyId }: Entry): void {
   removeBodies(database, bodyId, bodyId);
 }
 
-/** Rewinds `earshot compact`, which must not skip reused ids: the ids of removed newest bodies are given again. */
+/** Rewinds compaction, which must not skip reused ids: the ids of removed newest bodies are given again. */
 function rewindCompaction(database: Database): void {
   prepared(
     database,

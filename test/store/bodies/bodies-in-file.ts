@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import type { NotificationLog } from '../../../src/domain/ports.ts';
+import { insertBodies, packBodies } from '../../../src/store/bodies/bodies.ts';
 import { databaseFileName } from '../../../src/store/engine/database.ts';
 import { delivery } from '../../helpers/deliveries.ts';
 import { type OpenedStore, openSqliteStore } from '../sqlite-store.ts';
@@ -34,11 +35,8 @@ export function keptRows(dataDir: string): KeptRow[] {
   );
 }
 
-/**
- * Creates a store with these bodies at positions from 1 on, each in its own unpacked row, as an
- * older version wrote them.
- */
-export async function openOldStore(
+/** Creates a store with these bodies at positions from 1 on, each in a pack of its own, as if they had come one by one. */
+export async function openSinglesStore(
   bodies: readonly Buffer[],
   options: { dataDir?: string } = {},
 ): Promise<OpenedStore> {
@@ -46,12 +44,8 @@ export async function openOldStore(
   await Promise.all(bodies.map((body) => opened.store.accept(delivery(body))));
   inFile(opened.dataDir, (database) => {
     database.exec('DELETE FROM body');
-    const insert = database.prepare(
-      "INSERT INTO body (id, encoding, packed, bodies) VALUES (?, 'identity', ?, 1)",
-    );
-    database.transaction(() => {
-      for (const [i, body] of bodies.entries()) insert.run(i + 1, body);
-    })();
+    const rows = bodies.flatMap((body) => packBodies([body], 1));
+    database.transaction(() => insertBodies(database, 1, rows))();
   });
   return opened;
 }

@@ -88,18 +88,6 @@ export function yesOption(): Option {
   return new Option('--yes', 'do not ask for confirmation');
 }
 
-/** Accepts an earlier flag name without listing it in the help. The action gets the value under the current name. */
-export function addHiddenAlias<Value>(
-  command: Command,
-  flags: string,
-  { of, parse }: { of: string; parse: (text: string) => Value },
-): Command {
-  const alias = new Option(flags).argParser(parse).hideHelp();
-  return command.addOption(alias).on(`option:${alias.name()}`, () => {
-    command.setOptionValueWithSource(of, command.getOptionValue(alias.attributeName()), 'cli');
-  });
-}
-
 /**
  * Adds the flags of every command: `--data-dir`, and `-o, --output` if there is `--json`. Rejects an option that is
  * given twice with different values.

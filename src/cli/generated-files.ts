@@ -140,7 +140,7 @@ export function meaningOf({ description }: Option): string {
 function flagRows(program: Command): string[] {
   const rows = new Map<string, { flags: string; meaning: string; commands: string[] }>();
   for (const command of withChildren(program).slice(1)) {
-    for (const option of command.options.filter(({ hidden }) => !hidden)) {
+    for (const option of command.options) {
       const { flags } = option;
       const row = rows.get(option.name()) ?? { flags, meaning: meaningOf(option), commands: [] };
       row.commands.push(fullName(command).replace('earshot ', ''));

@@ -23,8 +23,6 @@ export interface ConditionFlags {
   cloudBelow?: FilterTree;
   bbox?: BoundingBox;
   area?: string;
-  /** Earlier name of `area`. */
-  intersects?: string;
   name?: FilterTree[];
 }
 
@@ -95,7 +93,6 @@ export function addConditionFlags(command: Command): Command {
       boundingBox,
     )
     .option('--area <file>', 'GeoJSON file with the area')
-    .addOption(new Option('--intersects <file>').hideHelp().conflicts('area'))
     .option('--name <pattern>', 'product name (* matches any text)', parseNamePattern);
 }
 
@@ -186,11 +183,9 @@ export function conditionsOf(
   flags: ConditionFlags,
   io: Pick<Io, 'readFile' | 'stderr' | 'env'>,
 ): FilterTree | null {
-  const { collection, type, platform, tile, cloudBelow, bbox, name = [] } = flags;
-  const { area: file = flags.intersects } = flags;
-  const flag = flags.area === undefined ? '--intersects' : '--area';
+  const { collection, type, platform, tile, cloudBelow, bbox, area: file, name = [] } = flags;
   const box = bbox === undefined ? undefined : intersectsBox(bbox, io);
-  const area = file === undefined ? undefined : readAreaFile(flag, file, io);
+  const area = file === undefined ? undefined : readAreaFile(file, io);
   const terms = [collection, type, platform, tile, cloudBelow, box, area, ...name];
   return allOf(terms.filter((term) => term !== undefined));
 }
@@ -239,17 +234,13 @@ function group(node: 'and' | 'or', terms: readonly FilterTree[]): FilterTree | n
  * Returns the condition that a footprint intersects the area. Throws `usage` if the file is unreadable, is not
  * GeoJSON, or has an invalid geometry.
  */
-export function readAreaFile(
-  flag: string,
-  path: string,
-  { readFile }: Pick<Io, 'readFile'>,
-): FilterTree {
+export function readAreaFile(path: string, { readFile }: Pick<Io, 'readFile'>): FilterTree {
   const attempt = <Value>(prefix: string, work: () => Value): Value => {
     try {
       return work();
     } catch (cause) {
       if (!(cause instanceof AppError)) throw cause;
-      throw cause.with({ code: 'usage', message: `${flag}: ${prefix}${cause.message}`, cause });
+      throw cause.with({ code: 'usage', message: `--area: ${prefix}${cause.message}`, cause });
     }
   };
   // Errors of readGeoJsonFile already name the file.

@@ -118,7 +118,7 @@ export interface SubscriptionFlags extends ConditionFlags {
 
 const conditionNames = [
   ...(['filter', 'collection', 'type', 'platform', 'tile', 'cloudBelow'] as const),
-  ...(['bbox', 'area', 'intersects', 'name'] as const),
+  ...(['bbox', 'area', 'name'] as const),
 ];
 
 /** Returns the flags that select products. */

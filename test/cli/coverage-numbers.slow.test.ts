@@ -138,7 +138,7 @@ describe('before the first comparison', () => {
 
   it('the same applies after a command compared only the time before the subscription', async () => {
     const context = await openFirstDay(nowUs - hourUs / 6);
-    const { out, err } = await expectEnd(context.run('reconcile --from 24h'), 0);
+    const { out, err } = await expectEnd(context.run('reconcile --since 24h'), 0);
     const own = sumOf(printedCounts(out, 'alps'));
     expect(own.expected).toBeGreaterThan(0);
     expect(own.expected).toBeLessThan(10);
@@ -193,11 +193,11 @@ describe('the first hours', () => {
       expect(first.recovered).toBeGreaterThan(0);
       expect(first.missing).toBe(0);
       // A window that ends when the subscription begins, one that contains that moment, and a count only.
-      await context.run('reconcile --from 24h --to 2026-05-02T10:40Z');
+      await context.run('reconcile --since 24h --until 2026-05-02T10:40Z');
       expect(await firstHourOf(context)).toEqual(first);
-      await context.run('reconcile --from 24h');
+      await context.run('reconcile --since 24h');
       expect(await firstHourOf(context)).toEqual(first);
-      await context.run('reconcile --from 24h --check');
+      await context.run('reconcile --since 24h --check');
       expect(await firstHourOf(context)).toEqual(first);
       // Compare again a day later.
       expect(await compareAutomatically(context, nowUs + 25 * hourUs)).toBe('all');
@@ -233,7 +233,7 @@ describe('the first hours', () => {
     slow,
     async () => {
       const context = await openFirstDay();
-      const window = ['--from', '2026-05-02T10:00Z', '--to', '2026-05-02T12:00Z'];
+      const window = ['--since', '2026-05-02T10:00Z', '--until', '2026-05-02T12:00Z'];
       const checked = await expectEnd(context.run(['reconcile', ...window, '--check']), 3);
       const before = sumOf(printedCounts(checked.out, 'alps'));
       expect(before.missing).toBeGreaterThan(3);
@@ -241,7 +241,7 @@ describe('the first hours', () => {
       expectSameNumbers(await views(context), before);
 
       // Recover half of the missing events first.
-      const half = ['--from', '2026-05-02T11:00Z', '--to', '2026-05-02T12:00Z'];
+      const half = ['--since', '2026-05-02T11:00Z', '--until', '2026-05-02T12:00Z'];
       const some = await context.run(['reconcile', ...half, '--json']);
       const recovered = JSON.parse(some.out).fetched;
       expect(recovered).toBeGreaterThan(0);

@@ -117,7 +117,7 @@ describe('query products', () => {
     const feature = { type: 'Feature', properties: {}, geometry };
     for (const value of [geometry, feature, { type: 'FeatureCollection', features: [feature] }]) {
       writeFileSync(file, JSON.stringify(value));
-      expect(await chosen(['--intersects', file])).toBe('2');
+      expect(await chosen(['--area', file])).toBe('2');
     }
   });
 
@@ -296,7 +296,7 @@ describe('usage errors', () => {
     ['--bbox 0,0,1e-320,1', /too small/],
     ['--bbox ,,,', /west,south,east,north/],
     [
-      '--intersects nowhere.geojson',
+      '--area nowhere.geojson',
       /: nowhere\.geojson cannot be read as GeoJSON: there is no such file/,
     ],
     ['--name S2?_*', /does not support "\?"\. Use \* for any text: 'S2\*_\*'/],
@@ -381,6 +381,6 @@ describe('usage errors', () => {
   ])('a file with %s is refused with the reason', async (_title, text, message) => {
     const file = join(temporaryDirectory(), 'area.geojson');
     writeFileSync(file, text);
-    await expectRefusal(context.earshot(['query', 'products', '--intersects', file]), message);
+    await expectRefusal(context.earshot(['query', 'products', '--area', file]), message);
   });
 });

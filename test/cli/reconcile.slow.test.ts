@@ -125,8 +125,7 @@ describe('earshot reconcile', () => {
 
   it('prints the window, the effort and the counts with --json, with the documented fields', async () => {
     const context = await openPartlyPushed();
-    // The deprecated names of these flags, which still work.
-    const { out, err } = await context.run('reconcile --from 3d --to 1h -o json');
+    const { out, err } = await context.run('reconcile --since 3d --until 1h -o json');
     expect(err).toBe('');
     const document = JSON.parse(out);
     expect(document).toEqual({

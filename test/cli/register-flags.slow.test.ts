@@ -132,7 +132,6 @@ describe('register with product flags', () => {
 
   it.each<[string[], RegExp]>([
     [['--area', 'nowhere.geojson'], /--area: nowhere\.geojson cannot be read as GeoJSON/],
-    [['--area', 'a.geojson', '--intersects', 'b.geojson'], /cannot be used with option '--area/],
     [['--cloud-below', 'much'], /number greater than 0 and at most 100/],
     [['--sensed', '7d'], /unknown option '--sensed'/],
     [['--subscription', 'My Alps'], /lower-case letters, digits and dashes/],

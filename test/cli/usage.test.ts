@@ -138,7 +138,7 @@ describe('usage errors', () => {
     ['query products --explain -o csv', /--explain supports only table and json output/],
     ['query --data-dir', /'--data-dir <folder>' argument missing/],
     ['query --data-dir=', /Use the path of a folder/],
-    ['reconcile --from yesterday', /90m, 24h, 7d or a date such as/],
+    ['reconcile --since yesterday', /90m, 24h, 7d or a date such as/],
     ['tail --from yesterday', /'yesterday' is invalid[\s\S]*Use "start", "now" or a position/],
     ['tail --reader Downloads', /lower-case letters, digits/],
     ['tail --reader ../x', /lower-case letters, digits/],
@@ -279,8 +279,7 @@ it('a short form stands for one option in all commands', () => {
 });
 
 it('a time range uses only --since and --until', () => {
-  const visible = options.filter(({ option }) => !option.hidden);
-  const times = visible.filter(({ option }) => /<time>/.test(option.flags));
+  const times = options.filter(({ option }) => /<time>/.test(option.flags));
   const named = times.map(({ name, option }) => `${name} ${option.long}`);
   // The duration of a simulated past and the permitted delay of a product: durations, not ends of a range.
   const lengths = ['earshot sandbox --late-max', 'earshot sandbox --past'];
@@ -314,7 +313,7 @@ it('every command that does something has at least three examples in its help', 
 
 it('a flag has one meaning, in every command that has it', () => {
   const meanings = new Map<string, Set<string>>();
-  for (const { option } of options.filter((one) => !one.option.hidden)) {
+  for (const { option } of options) {
     const known = meanings.get(option.name()) ?? new Set();
     meanings.set(option.name(), known.add(meaningOf(option)));
   }

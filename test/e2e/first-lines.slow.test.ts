@@ -30,7 +30,7 @@ function run(argv: readonly string[], env: Record<string, string> = {}) {
 it.skipIf(process.platform === 'win32')(
   'reconcile restarts in the same process with settings for less memory, and keeps its exit code',
   () => {
-    const { status, starts } = run(['reconcile', '--from', 'nope']);
+    const { status, starts } = run(['reconcile', '--since', 'nope']);
     expect(status).toBe(2);
     const [first, second, ...more] = starts;
     expect(first?.execArgv).toEqual(['--max-semi-space-size=16']);

@@ -16,7 +16,6 @@ import type { Store } from '../../store/store.ts';
 import { type Closers, createClosers, waitForLock } from '../closers.ts';
 import { defineCommand, withParts } from '../command.ts';
 import {
-  addHiddenAlias,
   addSpan,
   dryRunOption,
   jsonOption,
@@ -41,7 +40,7 @@ export const reconcileCommand = defineCommand('reconcile', {
   description: 'Compare the log with the catalogue and fetch missing notifications.',
   flags: (command, io) => {
     const time = readTimeArgument(io);
-    addSpan(command, time, 'time of the event', '24h')
+    return addSpan(command, time, 'time of the event', '24h')
       .option('--subscription <name>', 'subscription name (repeatable; default: all)', collect)
       .addOption(dryRunOption())
       .option(
@@ -49,8 +48,6 @@ export const reconcileCommand = defineCommand('reconcile', {
         'exit with code 3 if there is a problem (events are missing; --check fetches nothing)',
       )
       .addOption(jsonOption());
-    addHiddenAlias(command, '--from <time>', { of: 'since', parse: time });
-    return addHiddenAlias(command, '--to <time>', { of: 'until', parse: time });
   },
   help: `The command queries the catalogue with the filter and the kinds of event of each registered
 subscription. Missing events are added to the log with the source "reconcile". You can repeat the
@@ -249,9 +246,8 @@ async function begunRun(
   atUs: number,
 ): Promise<ReconcileRun & { isResumed: boolean }> {
   const key = {
-    // Earlier names of the flags, so that runs of earlier versions are found.
-    from: since?.text,
-    to: until?.text,
+    since: since?.text,
+    until: until?.text,
     subscription: subscription.toSorted(),
     check: check === true,
   };

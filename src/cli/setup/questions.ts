@@ -349,7 +349,7 @@ async function askArea(
           Object.assign(flags, { bbox: readFlag('bbox', text) });
           return;
         }
-        readAreaFile('--area', text, io);
+        readAreaFile(text, io);
         flags.area = text;
       },
     },

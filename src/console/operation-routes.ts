@@ -151,10 +151,7 @@ const alertFields = z.object({
   resolvedAt: timeField.nullable().describe('Null for an active alert.'),
   channels: z
     .array(z.enum(alertChannels))
-    .nullable()
-    .describe(
-      'Channels through which the alert was or will be sent; null for an alert of an old version.',
-    ),
+    .describe('Channels through which the alert was or will be sent.'),
 });
 
 const alertQuery = z.strictObject({

@@ -50,8 +50,8 @@ export interface Alert extends AlertFinding {
 
 /** An alert as listed. */
 export interface ListedAlert extends Alert {
-  /** Channels through which it was or will be sent; null for an alert of an old version that did not record them. */
-  channels: AlertChannel[] | null;
+  /** Channels through which it was or will be sent. */
+  channels: AlertChannel[];
 }
 
 export interface AlertQuery {

@@ -41,7 +41,7 @@ export const alertReads = {
       ? 'alert WHERE true'
       : 'alert INDEXED BY alert_lasting WHERE alert.resolved_at_us IS NULL';
     const { beforeId = endless, sinceUs = -endless, untilUs = endless } = bounds;
-    return prepared<[object], StoredAlert & { channels: string | null }>(
+    return prepared<[object], StoredAlert & { channels: string }>(
       database,
       `SELECT ${alertColumns}, alert.channels FROM ${source}
          AND alert.id < @beforeId AND alert.raised_at_us < @untilUs
@@ -52,7 +52,7 @@ export const alertReads = {
       .all({ beforeId, sinceUs, untilUs, limit })
       .map(({ channels, ...row }) => ({
         ...alertIn(row),
-        channels: channels === null ? null : (JSON.parse(channels) as AlertChannel[]),
+        channels: JSON.parse(channels) as AlertChannel[],
       }));
   },
 
@@ -158,8 +158,8 @@ function activeAlert(database: Database, { kind, subject }: Subject): Alert | nu
 function raise(database: Database, finding: AlertFinding, atUs: number): Alert {
   return written(
     database,
-    `INSERT INTO alert (kind, subject, severity, cause, evidence, next_step, raised_at_us)
-     VALUES (@kind, @subject, @severity, @cause, @evidence, @nextStep, @atUs)`,
+    `INSERT INTO alert (kind, subject, severity, cause, evidence, next_step, raised_at_us, channels)
+     VALUES (@kind, @subject, @severity, @cause, @evidence, @nextStep, @atUs, '[]')`,
     { ...finding, evidence: JSON.stringify(finding.evidence), atUs },
   );
 }
@@ -200,7 +200,7 @@ function queueDeliveries(
     prepared<[object], string>(
       database,
       `UPDATE alert SET channels = (SELECT json_group_array(value) FROM
-         (SELECT value FROM json_each(coalesce(channels, '[]')) UNION SELECT value FROM json_each(@channels)))
+         (SELECT value FROM json_each(channels) UNION SELECT value FROM json_each(@channels)))
        WHERE id = @id RETURNING channels`,
     )
       .pluck()

@@ -178,7 +178,6 @@ function channelsOf(
   unsent: readonly Unsent[],
   nowUs: number,
 ): Html {
-  if (channels === null) return html`not recorded`;
   if (channels.length === 0) return html`nobody: no channel was configured`;
   const sent = nowUs - raisedAtUs < givenUpShownUs ? 'accepted' : 'nothing to be sent';
   return html`${channels.map((channel, i) => {

@@ -183,7 +183,7 @@ export const migrations: readonly string[] = [
       next_step TEXT NOT NULL,
       raised_at_us INTEGER NOT NULL,
       resolved_at_us INTEGER,
-      channels TEXT
+      channels TEXT NOT NULL
     ) STRICT;
     -- At most one active alert per kind and subject.
     CREATE UNIQUE INDEX alert_lasting ON alert (kind, subject) WHERE resolved_at_us IS NULL;

@@ -1,7 +1,6 @@
 /** Indexes the log in batches and removes pruned notifications. Each transaction also moves the cursor. */
 import type { Database } from 'better-sqlite3';
 import { isAppError } from '../../domain/app-error.ts';
-import { isTooDeep } from '../../domain/notification.ts';
 import { type ProductRecord, recordIn } from '../../filter/product-record.ts';
 import { type BodyReader, createBodyReader } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
@@ -169,8 +168,7 @@ function recordOf(reading: LogReading, { bodyId, bodyIndex }: LogRow): ProductRe
     const body = readBody(reading.bodies, bodyId);
     if (body === undefined) return null;
     const document = parsedBody(body);
-    // A body that is nested too deep is not damaged: its product is indexed by id and name.
-    if (document === undefined && !isTooDeep(body)) throw new Error(`Body ${bodyId} is not JSON.`);
+    if (document === undefined) throw new Error(`Body ${bodyId} is not JSON.`);
     reading.last = { bodyId, document };
   }
   return recordIn(reading.last.document, bodyIndex);

@@ -1,20 +1,16 @@
 /** Reads the record from the body of a notification, and completes it with values of the index. */
 
 import { formatDateUs, readDateUs } from '../../domain/dates.ts';
-import { isTooDeep } from '../../domain/notification.ts';
 import { jsonOf } from '../../domain/text.ts';
 import { type ProductRecord, recordIn } from '../../filter/product-record.ts';
 
 const lenientUtf8 = new TextDecoder('utf-8');
 
-/**
- * Returns the parsed body; undefined if it is not JSON, or nested too deep. Versions before the limit on nesting stored
- * such bodies. Their products are shown with values of the index, so that one record never fails a page.
- */
+/** Returns the parsed body; undefined if it is not JSON, so that one damaged record never fails a page. */
 export function parsedBody(body: Uint8Array): unknown {
   try {
     // The decoder removes a byte order mark.
-    return isTooDeep(body) ? undefined : JSON.parse(lenientUtf8.decode(body));
+    return JSON.parse(lenientUtf8.decode(body));
   } catch {
     return undefined;
   }
@@ -39,10 +35,10 @@ const sentBodyBytesMax = 65_536;
 
 const openingBrace = 0x7b;
 
-/** Returns the record at an index of a body, to be sent; null if `parsedBody` refuses the body. */
+/** Returns the record at an index of a body, to be sent; null for a body that is not JSON. */
 export function sentRecord(body: Uint8Array, index: number): SentRecord {
   if (body[0] === openingBrace && body.length <= sentBodyBytesMax) {
-    return isTooDeep(body) ? null : { body: lenientUtf8.decode(body) };
+    return { body: lenientUtf8.decode(body) };
   }
   const record = recordIn(bodyDocument(body), index);
   return record === null ? null : { record: JSON.stringify(record) };

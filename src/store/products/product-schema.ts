@@ -2,8 +2,8 @@
 
 import { type Column, derivedDefinitions } from '../../filter/product-columns.ts';
 
-/** Increased with each change of the tables or of derived values; the index is then rebuilt. */
-export const productSchemaVersion = 7;
+/** Increased with each change of the tables or of derived values. An index of another version is rebuilt. */
+export const productSchemaVersion = 1;
 
 const sqlTypes = {
   text: 'TEXT',

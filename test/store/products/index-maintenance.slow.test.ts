@@ -13,6 +13,7 @@ import { createReaderConnection } from '../../../src/store/engine/database.ts';
 import { batchRowsMax, indexBatch } from '../../../src/store/products/index-batches.ts';
 import { catchUpIndex, rebuildIndex } from '../../../src/store/products/index-maintenance.ts';
 import { openProductFile } from '../../../src/store/products/product-file.ts';
+import { productSchemaVersion } from '../../../src/store/products/product-schema.ts';
 import { openStoredProducts } from '../../../src/store/products/products.ts';
 import { deliveryOf, samples } from '../../cli/product-samples.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
@@ -265,15 +266,15 @@ describe('the index', () => {
     expect(await context.products.indexState()).toMatchObject({ skipped: 1 });
   });
 
-  it('of an older version is rebuilt in a background job of the receiver, which logs it and keeps running', async () => {
+  it('of another version is rebuilt in a background job of the receiver, which logs it and keeps running', async () => {
     const context = await openProductContext();
     const { dataDir, products } = context;
     await context.index(...created({ Id: 'first' }));
-    const old = new Sqlite(join(dataDir, 'products-1.db'));
-    // The tables of the first version.
-    old.exec('DROP TABLE product_event; ALTER TABLE progress RENAME COLUMN mark TO dedupe_key');
-    old.pragma('user_version = 1');
-    old.close();
+    const other = new Sqlite(join(dataDir, 'products-1.db'));
+    // Another version has other tables.
+    other.exec('DROP TABLE product_event; ALTER TABLE progress RENAME COLUMN mark TO dedupe_key');
+    other.pragma(`user_version = ${productSchemaVersion + 1}`);
+    other.close();
     const count = 3_000;
     const items = Array.from({ length: count }, (_, i) => ({
       AckId: `many-${i}`,

@@ -396,4 +396,46 @@ export const migrations: readonly string[] = [
      'runningSeenAtUs', running_seen_at_us, 'pausedSeenAtUs', paused_seen_at_us,
      'changedByPerson', json(iif(held_by = 'person', 'true', 'false')), 'reported', json('[]')) FROM old_registration;
    DROP TABLE old_registration;`,
+  /*
+   * Summaries: one row per subject with its job and its text, and the requests that count against the budget.
+   *
+   * `due_at_us` is null when the job is done. `revision` changes whenever the subject is requested again. `scope`,
+   * `facts` and `refusal` are JSON. `request` is the hash of the request that the text of a model answers. The partial
+   * indexes have the few open jobs, and the texts that a model was asked for.
+   */
+  `
+    DROP TABLE summary_text;
+    DROP TABLE summary_job;
+    DROP TABLE summary_request;
+    CREATE TABLE summary (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      kind TEXT NOT NULL,
+      subject TEXT NOT NULL,
+      revision INTEGER NOT NULL,
+      product_id TEXT,
+      product_name TEXT,
+      subscription TEXT,
+      scope TEXT,
+      position INTEGER NOT NULL,
+      requested_at_us INTEGER NOT NULL,
+      due_at_us INTEGER,
+      reason TEXT,
+      text TEXT,
+      facts TEXT,
+      model TEXT,
+      request BLOB,
+      refusal TEXT,
+      created_at_us INTEGER,
+      UNIQUE (kind, subject)
+    ) STRICT;
+    CREATE INDEX summary_due ON summary (kind, due_at_us) WHERE due_at_us IS NOT NULL;
+    CREATE INDEX summary_asked ON summary (created_at_us)
+      WHERE model IS NOT NULL OR refusal IS NOT NULL;
+    CREATE TABLE summary_request (
+      id INTEGER PRIMARY KEY AUTOINCREMENT,
+      at_us INTEGER NOT NULL,
+      tokens INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX summary_request_at_us ON summary_request (at_us, tokens);
+  `,
 ];

@@ -72,10 +72,6 @@ const query = z.strictObject({
   state: z.enum(summaryStates).optional(),
   productId: z.string().optional(),
   subscription: z.string().optional(),
-  byModel: z
-    .enum(['true', 'false'])
-    .optional()
-    .describe('`true`: only texts of a model. `false`: only texts from the template.'),
   since: dateParameter
     .optional()
     .describe('Start of the time range, by time of the request, inclusive, ISO 8601.'),
@@ -95,10 +91,9 @@ export function summariesRoute(summaries: Pick<SummaryReader, 'find'>): ApiRoute
     description: 'Pages of summaries, the newest first, with the reason for a missing text.',
     query,
     answer: z.object({ summaries: z.array(summaryFields), next: nextField }),
-    respond: async ({ byModel, since, until, before, limit, ...same }, url, signal) => {
+    respond: async ({ since, until, before, limit, ...same }, url, signal) => {
       const found = summaries.find({
         ...same,
-        byModel: byModel === undefined ? undefined : byModel === 'true',
         sinceUs: since,
         untilUs: until,
         beforeId: before,

@@ -89,8 +89,6 @@ export interface SummaryQuery {
   ids?: readonly number[] | undefined;
   productId?: string | undefined;
   subscription?: string | undefined;
-  /** Only texts of a model (true), or of the template (false). */
-  byModel?: boolean | undefined;
   /** Time of the request: since (inclusive), until (exclusive). */
   sinceUs?: number | undefined;
   untilUs?: number | undefined;

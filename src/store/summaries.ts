@@ -55,10 +55,6 @@ export const summaryReads = {
       ['id IN (SELECT value FROM json_each(?))', query.ids && JSON.stringify(query.ids)],
       ["kind = 'product' AND subject = ?", query.productId?.toLowerCase()],
       ['subscription = ?', query.subscription],
-      [
-        'text IS NOT NULL AND (model IS NOT NULL) = ?',
-        query.byModel === undefined ? undefined : Number(query.byModel),
-      ],
       ['requested_at_us >= ?', query.sinceUs],
       ['requested_at_us < ?', query.untilUs],
       ['id < ?', query.beforeId],
@@ -103,8 +99,8 @@ export const summaryReads = {
          ORDER BY due_at_us, id LIMIT @rowsMax`,
       ).all({ nowUs, digestsUntilUs, ids: JSON.stringify(ids ?? null), rowsMax });
     // Digests come first: there are few, and products may wait for hours.
-    const isOver = "json_extract(scope, '$.untilUs') <= @digestsUntilUs";
-    const digests = jobs(`kind = 'digest' AND ${isOver}`, limit);
+    const hasEnded = "json_extract(scope, '$.untilUs') <= @digestsUntilUs";
+    const digests = jobs(`kind = 'digest' AND ${hasEnded}`, limit);
     return [...digests, ...jobs("kind = 'product'", limit - digests.length)].map(
       ({ scope, ...job }) => ({ ...job, scope: scopeIn(scope) }),
     );

@@ -31,7 +31,7 @@ const placesMax = 2_000;
 /** Number of products after which the intake gets a turn. */
 const restEvery = 32;
 
-/** A notification that arrives later than this after its publication is late. */
+/** Delay after the publication from which a product counts as late. */
 const lateUs = 3_600_000_000;
 
 /** Reads the products of a period; null if there are none. Rejects with the signal's reason. */

@@ -120,7 +120,7 @@ describe('the facts of a period', () => {
     ...{ publicationUs: us('2026-05-02T17:00:00Z'), receivedAtUs: us('2026-05-02T19:30:00Z') },
   });
 
-  it('count the products, and name the clearest and the latest scene, and what was late or missing', async () => {
+  it('count the products, and name the clearest and the latest scene, and late or missing products', async () => {
     const { facts, queries } = await digestOf([cloudy, clear, radar], 2);
     expect(facts).toEqual({
       count: '3',

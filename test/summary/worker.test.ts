@@ -88,7 +88,7 @@ async function openContext(changes: Partial<SummaryContext> = {}) {
       );
       indexed.set(Id, found);
     },
-    forget: (number: number) => void indexed.delete(`product-${number}`),
+    removeProduct: (number: number) => void indexed.delete(`product-${number}`),
     collect: async (rule: SummaryRule = plainSummaryRule('each')) => {
       while ((await collectJobs(context, createRules(new Map(), rule))).hasMore);
     },
@@ -207,10 +207,10 @@ it('gives up the model after seven days', async () => {
 });
 
 it('removes the job of a product that is not in the index', async () => {
-  const { receive, collect, work, rows, forget } = await openContext();
+  const { receive, collect, work, rows, removeProduct } = await openContext();
   await receive(1);
   await collect();
-  forget(1);
+  removeProduct(1);
   expect(await work()).toEqual(['withdrawn']);
   expect(await rows()).toEqual([]);
 });

@@ -30,7 +30,6 @@ interface QuerySummariesFlags extends OutputFlags<OutputForm> {
   state?: SummaryState;
   productId?: string;
   subscription?: string;
-  template?: true;
   since?: number;
   until?: number;
   before?: number;
@@ -44,8 +43,7 @@ export const querySummariesCommand = defineCommand('summaries', {
       .addOption(new Option('--kind <kind>', 'kind of summary').choices(summaryKinds))
       .addOption(new Option('--state <state>', 'state of the summary').choices(summaryStates))
       .option('--product-id <id>', 'id of the product')
-      .option('--subscription <name>', 'subscription name (default: all)')
-      .option('--template', 'only texts from the template');
+      .option('--subscription <name>', 'subscription name (default: all)');
     addSpan(command, readTime(io), 'when the summary was requested')
       .option('--before <id>', 'only rows before this row (lower ids)', wholeNumber(1))
       .addOption(limitOption({ note: `${summaryRowsDefault} in tables, otherwise unlimited` }));
@@ -83,7 +81,6 @@ async function querySummaries(
   const query = {
     ...{ kind, state, productId, subscription, limit },
     ...{ sinceUs: flags.since, untilUs: flags.until, beforeId: flags.before },
-    byModel: flags.template ? false : undefined,
   };
   const { count, last } = await writeRows(io.stdout, form, io.reader.summaries.find(query), {
     table: async (rows) => {

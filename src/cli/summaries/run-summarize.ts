@@ -34,7 +34,7 @@ import {
 } from '../../summary/worker.ts';
 import { withParts } from '../command.ts';
 import { readFilter } from '../filter-text.ts';
-import { type Io, pause } from '../io.ts';
+import type { Io } from '../io.ts';
 import { createLogger } from '../logger.ts';
 import { counted, createProgressLine, writeForeign, writeOut } from '../output.ts';
 import { withCurrentIndex } from '../product-index.ts';
@@ -185,9 +185,6 @@ async function showRequests(
 
 const printableLines = (text: string) => text.split('\n').map(printable).join('\n');
 
-/** Longest pause that the command waits for, if the service sets one. */
-const serviceWaitMaxMs = 120_000;
-
 async function write(
   requested: readonly NewSummaryJob[] | undefined,
   areOff: boolean,
@@ -227,7 +224,7 @@ async function writeAll(
 ): Promise<Blocked | null> {
   const writer = new SummaryWriter(context, signal);
   const { summaries, nowUs } = context;
-  let [waitedMs, count] = [0, 0];
+  let count = 0;
   while (count < total && !signal.aborted) {
     const release = await context.acquireLock('summaries', { waitMs: lockWaitMs, signal });
     const due = { nowUs: nowUs(), digestsUntilUs: nowUs(), limit: 1, ids };
@@ -244,11 +241,7 @@ async function writeAll(
     } finally {
       release();
     }
-    if (end.end !== 'blocked') continue;
-    const waitMs = Math.max(end.retryAfterMs ?? Number.POSITIVE_INFINITY, 1_000);
-    waitedMs += waitMs;
-    if (waitedMs > serviceWaitMaxMs) return end;
-    await pause(waitMs, signal);
+    if (end.end === 'blocked') return end;
   }
   return null;
 }

@@ -1,12 +1,7 @@
 /** The page `/summaries`: texts about products and periods, with their facts, and the state of the queue. */
-import {
-  type SummaryQuery,
-  type SummaryRow,
-  subjectName,
-  summaryKinds,
-} from '../../domain/summaries.ts';
+import { type SummaryRow, subjectName } from '../../domain/summaries.ts';
 import { collect } from '../notifications-route.ts';
-import { choice, periodChoice, stateForm } from './layout.ts';
+import { periodChoice, stateForm } from './layout.ts';
 import {
   age,
   badge,
@@ -24,60 +19,25 @@ import { productLink } from './page-state.ts';
 
 const rowsMax = 50;
 
-/** Values of the filter by state, with their conditions. */
-const stateFilters = {
-  model: { text: 'by the model', query: { byModel: true } },
-  template: { text: 'from the template', query: { byModel: false } },
-  waiting: { text: 'waiting', query: { state: 'waiting' } },
-} as const satisfies Record<string, { text: string; query: SummaryQuery }>;
-
-type StateFilter = keyof typeof stateFilters;
-
 export const summariesPage: PageRoute = {
   path: '/summaries',
   back: '7d',
   list: async ({ summaries }, request) => {
     const { url, signal, status, state } = request;
-    // Unknown values count as no filter.
-    const chosen = (Object.keys(stateFilters) as StateFilter[]).find(
-      (one) => one === url.searchParams.get('state'),
-    );
-    const kind = summaryKinds.find((one) => one === url.searchParams.get('kind'));
     const { sinceUs, untilUs, subscription } = state;
-    const rows = await collect(
-      summaries.find({
-        ...(chosen === undefined ? {} : stateFilters[chosen].query),
-        ...{ kind, subscription, sinceUs, untilUs },
-        ...{ beforeId: beforeId(url), limit: rowsMax + 1 },
-      }),
-      signal,
-    );
+    const page = { beforeId: beforeId(url), limit: rowsMax + 1 };
+    const rows = await collect(summaries.find({ subscription, sinceUs, untilUs, ...page }), signal);
     const { summaries: queue } = status;
     const isOff = queue?.mode === 'off' && queue.waiting + rows.length === 0;
     return {
       title: 'Summaries',
       refresh: true,
-      controls: controls(request, chosen, kind),
+      controls: stateForm('/summaries', periodChoice(state, '7d'), { subscription }),
       body: html`${partState(status, 'summaries')}
 ${isOff ? offPanel() : listPanel(rows, request)}`,
     };
   },
 };
-
-function controls(
-  { state }: PageRequest,
-  chosen: StateFilter | undefined,
-  kind: string | undefined,
-): Html {
-  const states = Object.entries(stateFilters).map(([value, { text }]) => [value, text] as const);
-  const kinds = summaryKinds.map((one) => [one, one] as const);
-  return stateForm(
-    '/summaries',
-    html`${choice('state', 'state', [['', 'all'], ...states], chosen)}
-${choice('kind', 'kind', [['', 'all'], ...kinds], kind)}${periodChoice(state, '7d')}`,
-    { subscription: state.subscription },
-  );
-}
 
 function offPanel(): Html {
   return panel(
@@ -103,7 +63,7 @@ function listPanel(read: readonly SummaryRow[], { url, nowUs }: PageRequest): Ht
       title,
       emptyState(
         'No summary of this period matches.',
-        html`Choose a longer period or another state. To write summaries of the last day: ${withCommands('`earshot summarize --each --since 24h`')}`,
+        html`Choose a longer period. To write summaries of the last day: ${withCommands('`earshot summarize --each --since 24h`')}`,
       ),
     );
   }
@@ -132,7 +92,7 @@ ${summaryBody(row)}
 <p class="note">${when}${subscription ? ` · ${subscription}` : ''} · id ${id}</p></li>`;
 }
 
-/** Returns the text with the facts beside it, and the reason why it waits or is not from the model. */
+/** Returns the text with its facts, and the reason why it waits or is not from the model. */
 export function summaryBody({ text, reason }: SummaryRow): Html {
   const facts = Object.entries(text?.facts ?? {});
   return html`${text === null ? '' : html`<p class="summary-text">${text.text}</p>`}

@@ -123,7 +123,7 @@ async function requestedJobs(
   const scope = { subscription: subscription ?? null, filter: flags.filter?.trim() || null };
   const current = windowAt(digest, atUs);
   const jobs: NewSummaryJob[] = [];
-  let window = windowAt(digest, since ?? windowAt(digest, untilUs - 1).fromUs - 1);
+  let window = windowAt(digest, since ?? windowAt(digest, untilUs).fromUs - 1);
   for (
     ;
     window.untilUs <= Math.min(untilUs, current.fromUs);

@@ -357,6 +357,7 @@ describe('the configuration of summaries', () => {
     expect(readSummary({})).toEqual({
       rule: 'off',
       inference: null,
+      budget: { requestsPerDay: 500, tokensPerDay: 500_000 },
     });
   });
 

@@ -55,7 +55,8 @@ command and the receiver together. At a limit, the command ends and the other su
 --json prints one object per line with the fields of \`earshot query summaries\`. With --dry-run, the
 fields are kind, productId, productName, tokens and request. tokens is an estimate.
 
-Exit codes: 0 done or stopped at a limit, 1 the service did not answer, 2 wrong usage or configuration.
+Exit codes: 0 done or stopped at a limit, 1 the service did not answer, 2 wrong usage or
+configuration.
 
 Examples:
   $ earshot summarize                                    write the summaries that the rules request

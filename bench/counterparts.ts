@@ -18,7 +18,7 @@ const slowMs = 1_000;
 /** Hosted models need a few seconds for a short text. */
 const modelDelayMs = 1_000;
 /** Contains no claim to check, so it is stored unchanged. */
-const modelText = 'This product has arrived.';
+const modelText = 'A product of {mission} has arrived.';
 
 function serveHttps(app: Hono): void {
   const serverOptions = {

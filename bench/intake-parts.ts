@@ -179,15 +179,14 @@ export async function measureSummaries(setting: BenchSetting): Promise<MeasuredP
       EARSHOT_INFERENCE_API_KEY: 'bench-key-of-no-service',
       EARSHOT_INFERENCE_MODEL: 'bench/model',
       // Effectively unlimited.
-      EARSHOT_SUMMARY_REQUESTS_PER_HOUR: '100000000',
       EARSHOT_SUMMARY_REQUESTS_PER_DAY: '100000000',
       EARSHOT_SUMMARY_TOKENS_PER_DAY: '999999999',
     },
   };
   const measured = await measureInTurn(setting, 'summaries', offAndOn, (state, dataFolder) =>
     measureCounted(busy, dataFolder, environments[state], {
-      requested: 'SELECT count(*) FROM summary_job',
-      written: 'SELECT count(*) FROM summary_text',
+      requested: 'SELECT count(*) FROM summary',
+      written: 'SELECT count(*) FROM summary WHERE model IS NOT NULL',
     }),
   );
   const rounds = measured.map(({ off, on }) => ({

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sinkReader, sinkWaitingMax } from '../src/domain/sinks.ts';
 import { summaryReader } from '../src/domain/summaries.ts';
-import { waitingMax as summariesWaitingMax } from '../src/summary/worker/collect-jobs.ts';
+import { waitingMax as summariesWaitingMax } from '../src/summary/jobs.ts';
 import {
   alignTable,
   figure,
@@ -223,7 +223,7 @@ function readQueues(dataFolder: string): Queues {
       sinkPosition: value(cursor, sinkReader('slow')),
       sinkWaiting: value("SELECT count(*) FROM sink_item WHERE state = 'waiting'"),
       summaryPosition: value(cursor, summaryReader),
-      summariesWaiting: value("SELECT count(*) FROM summary_job WHERE state = 'waiting'"),
+      summariesWaiting: value('SELECT count(*) FROM summary WHERE due_at_us IS NOT NULL'),
     };
   });
 }

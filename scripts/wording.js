@@ -57,13 +57,7 @@ const glossary = [
  * @type {[string, string, string][]}
  */
 const permitted = [
-  ['src/summary/check/name-doubts.ts', 'beside', 'list of English words'],
-  ['src/summary/check/name-doubts.ts', 'owed', 'list of English words'],
-  ['src/summary/check/unsafe-answer.ts', 'forget', 'pattern for prompt injections'],
-  ['src/summary/facts/place-phrases.ts', 'heard', 'Heard Island'],
-  ['src/summary/places/regions.ts', 'heard', 'Heard Island'],
-  ['src/summary/prompt.ts', 'judge, verdict', 'the prompt is part of stored keys'],
-  ['test/summary/hostile/', 'tell, told', 'a prompt injection'],
+  ['src/places/regions.ts', 'heard', 'Heard Island'],
   ['docs/decisions/0050', 'tell, told', 'the JSON field told'],
   ['docs/decisions/0050', 'wanted', 'the JSON field wanted'],
   ['src/cli/commands/coverage.ts', 'tell, told', 'the JSON field told'],

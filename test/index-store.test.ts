@@ -13,7 +13,7 @@ import { openStore as openStoreAt } from '../src/store/store.ts';
 import { collect, delivery, notification } from './helpers/deliveries.ts';
 import { openTestStore, pair } from './helpers/mounted-receiver.ts';
 import { temporaryDirectory } from './helpers/temporary-directory.ts';
-import { key, modelText, productJob } from './store/summary-jobs.ts';
+import { atUs, doneWith, productJob } from './store/summary-jobs.ts';
 
 describe('openStore', () => {
   it('creates the folder, and reads stored notifications after reopening', async () => {
@@ -44,14 +44,12 @@ describe('openStore', () => {
   it('reads the summaries that a worker has written', async () => {
     const dataDir = temporaryDirectory();
     const own = await openStoreAt({ dataDir, nowUs: () => 1_000 });
-    const { ids } = await own.summaries.enqueue({ jobs: [productJob(1)], waitingMax: 9, atUs: 1 });
-    const [job] = await own.summaries.due({ nowUs: Number.MAX_SAFE_INTEGER, limit: 1, ids });
-    if (job === undefined) throw new Error('no job');
-    const result = { outcome: 'text', key: key(1), text: modelText('A product.') } as const;
-    await own.summaries.settle({ job, request: null, result, nowUs: 5 });
+    const { ids } = await own.summaries.enqueue({ jobs: [productJob(1)], waitingMax: 9, atUs });
+    const job = { id: ids[0] ?? 0, revision: 1 };
+    await own.summaries.settle({ job, result: doneWith('A product.') });
     await own.close();
     const store = await openStore({ dataDir });
-    const productId = job.productId ?? '';
+    const productId = 'product-1';
     const texts = await store.summaries.textsOf([productId, 'another']);
     expect([...texts]).toMatchObject([[productId, { text: 'A product.' }]]);
     expect(await collect(store.summaries.find({ kind: 'digest' }))).toEqual([]);

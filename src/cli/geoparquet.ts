@@ -94,7 +94,7 @@ function integerOf(value: number | null): bigint | null {
   return value !== null && Number.isSafeInteger(value) ? BigInt(value) : null;
 }
 
-type TextField = 'summary' | 'summaryModel' | 'summaryVerified';
+type TextField = 'summary' | 'summaryModel';
 
 /** The columns of CSV with their types. */
 const columns: Readonly<
@@ -129,7 +129,6 @@ const columns: Readonly<
   },
   summary: { element: elements.text, value: ({ summary }) => summary?.text },
   summaryModel: { element: elements.text, value: ({ summary }) => summary?.model },
-  summaryVerified: { element: elements.boolean, value: ({ summary }) => summary?.verified },
 };
 
 /** The order of a bounding box column (GeoParquet 1.1, bounding box columns). */

@@ -7,7 +7,7 @@ import {
 } from '../domain/json-rows.ts';
 import { type ProductCells, toMinute } from '../domain/product-cells.ts';
 import type { ProductOrder } from '../domain/product-order.ts';
-import type { FoundProduct, Products } from '../domain/products.ts';
+import type { FoundProduct } from '../domain/products.ts';
 import { batches } from '../domain/streams.ts';
 import { toTextJson } from '../domain/summaries.ts';
 import { byteText, printable } from '../domain/text.ts';
@@ -57,11 +57,11 @@ export function writeProducts(
     json: ({ record, summary }) => (summary === undefined ? record : { ...record, summary }),
     fields: productFieldNames({ texts }),
     values: (product) => {
-      const { text, model, verified } = product.summary ?? {};
+      const { text, model } = product.summary ?? {};
       return {
         ...toProductJson(product.row),
         ...toProductLinks(product.row, catalogueUrl),
-        ...{ summary: text, summaryModel: model, summaryVerified: verified },
+        ...{ summary: text, summaryModel: model },
       };
     },
     feature: (product) => {
@@ -96,7 +96,7 @@ export function writeProducts(
 
 /** Field names for columns of table and CSV. */
 export function productFieldNames({ texts = false }: { texts?: boolean }): string[] {
-  const textFields = texts ? ['summary', 'summaryModel', 'summaryVerified'] : [];
+  const textFields = texts ? ['summary', 'summaryModel'] : [];
   return [...productFields, ...productLinkFields, ...textFields];
 }
 
@@ -126,8 +126,7 @@ async function writeTexts(output: Output, products: AsyncIterable<ShownProduct>)
         ? [sensed, name, row.productType, cloud, byteText(row.sizeBytes) ?? '-']
         : [toMinute(row.deletionUs), name, row.deletionCause];
     const line = cells.filter((cell) => cell !== null && cell !== '-').join('  ');
-    const doubt = summary?.verified === false ? ' (not verified)' : '';
-    const text = wrapText(`${printable(summary?.text ?? '')}${doubt}`, '  ', output);
+    const text = wrapText(printable(summary?.text ?? ''), '  ', output);
     await writeOut(output, `${printable(line)}\n${text.join('\n')}\n\n`);
   }
 }
@@ -184,22 +183,18 @@ const lookupBatchSize = 64;
 /** Adds the summary of each product, in the same order. */
 export async function* withTexts(
   found: AsyncIterable<FoundProduct>,
-  products: Products,
   { dataDir, nowUs }: { dataDir: string; nowUs: () => number },
 ): AsyncGenerator<ShownProduct> {
-  const { lazyPlaces } = await import('../summary/places/places.ts');
-  const { prepareProduct } = await import('../summary/worker/prepare.ts');
+  const { lazyPlaces } = await import('../places/places.ts');
+  const { textFromFacts } = await import('../summary/product-facts.ts');
   const store = openStoreReader(dataDir);
   const places = lazyPlaces();
-  const textOfFacts = async (product: FoundProduct) => {
-    const { template: text } = await prepareProduct(product, { products, places });
-    return { text, model: null, verified: true, doubts: [], createdAtUs: nowUs() };
-  };
   try {
     for await (const batch of batches(found, lookupBatchSize)) {
       const written = await store.summaries.textsOf(batch.map(({ row }) => row.productId));
       for (const product of batch) {
-        const text = written.get(product.row.productId) ?? (await textOfFacts(product));
+        const text =
+          written.get(product.row.productId) ?? textFromFacts(product, places(), nowUs());
         yield { ...product, summary: toTextJson(text) };
       }
     }

@@ -344,7 +344,6 @@ function readSummary(reader: Reader) {
   const rule = value('EARSHOT_SUMMARY');
   const inference = readInference(reader);
   const budget = {
-    requestsPerHour: value('EARSHOT_SUMMARY_REQUESTS_PER_HOUR'),
     requestsPerDay: value('EARSHOT_SUMMARY_REQUESTS_PER_DAY'),
     tokensPerDay: value('EARSHOT_SUMMARY_TOKENS_PER_DAY'),
   };

@@ -22,15 +22,12 @@ import {
   type SummaryRule,
   summaryRuleKinds,
 } from '../domain/summaries.ts';
-import { nearestName, printable } from '../domain/text.ts';
+import { nearestName } from '../domain/text.ts';
 import { clientIdOf } from '../sinks/mqtt.ts';
 import { type SinkInput, sinkFields, sinkSchema } from './sink-settings.ts';
 import { filterSchema } from './values.ts';
 
 export const subscriptionsFileName = 'earshot.config.ts';
-
-/** Maximum number of areas; each has its own text in every window. */
-const areasMax = 100;
 
 /** Returns the message for a value that is not an object; other issues have their own. */
 function inText(advice: string) {
@@ -45,49 +42,25 @@ const eachSchema = z.strictObject(
   { error: inText("use 'each', or { each: { filter: … } }") },
 );
 
-const areaName = z
-  .string()
-  .refine(
-    (name) => name.length <= 60 && name.trim() !== '' && printable(name) === name,
-    'an area needs a name of 1 to 60 printable characters',
-  );
-
-const digestSchema = z
-  .strictObject(
-    {
-      /** `day` by default. */
-      window: z.enum(digestWindows).default('day'),
-      /** `all`: a digest of all products (default). `collection`: one per collection. */
-      per: z.enum(['all', 'collection']).optional(),
-      /** A digest per area: a name of your choice and a filter. */
-      areas: z
-        .record(areaName, filterSchema)
-        .refine((areas) => Object.keys(areas).length > 0, 'add an area, or omit this field')
-        .refine(
-          (areas) => Object.keys(areas).length <= areasMax,
-          `at most ${areasMax} areas are allowed`,
-        )
-        .optional(),
-    },
-    { error: inText("use 'digest', or { digest: { window: … } }") },
-  )
-  .refine(
-    ({ per, areas }) => per === undefined || areas === undefined,
-    "'per' and 'areas' cannot be combined: remove one of the two fields",
-  );
+const digestSchema = z.strictObject(
+  {
+    /** `day` by default. */
+    window: z.enum(digestWindows).default('day'),
+    /** Filter of products; by default every product. */
+    filter: filterSchema.default(''),
+  },
+  { error: inText("use 'digest', or { digest: { window: … } }") },
+);
 
 const ruleSchemas = {
   kind: z.enum(summaryRuleKinds).transform(plainSummaryRule),
   each: z.strictObject({
     /** A text per product. */
-    each: eachSchema.transform(({ filter }): SummaryRule => ({ kind: 'each', filter })),
+    each: eachSchema.transform((rule): SummaryRule => ({ ...plainSummaryRule('each'), ...rule })),
   }),
   digest: z.strictObject({
-    /** A text per UTC window: an hour, a day, or a week starting on Monday. */
-    digest: digestSchema.transform(({ window, per = 'all', areas = {} }): SummaryRule => {
-      const list = Object.entries(areas).map(([name, filter]) => ({ name, filter }));
-      return { kind: 'digest', window, per, areas: list };
-    }),
+    /** A text per period in UTC: an hour, a day, or a week starting on Monday. */
+    digest: digestSchema.transform((rule): SummaryRule => ({ kind: 'digest', ...rule })),
   }),
 };
 

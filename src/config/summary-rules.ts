@@ -26,12 +26,9 @@ export function ruleFilterFindings(
   rules: ReadonlyMap<string, SummaryRule>,
 ): readonly PlacedFinding[] {
   return filterFindings(
-    [...rules].flatMap(([name, rule]) => {
-      const at = `subscriptions.${name}.summary`;
-      if (rule.kind === 'off') return [];
-      if (rule.kind === 'each') return [[`${at}.each.filter`, rule.filter]];
-      return rule.areas.map((area) => [`${at}.digest.areas.${area.name}`, area.filter]);
-    }),
+    [...rules].flatMap(([name, { kind, filter }]) =>
+      kind === 'off' ? [] : [[`subscriptions.${name}.summary.${kind}.filter`, filter] as const],
+    ),
   );
 }
 

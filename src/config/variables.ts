@@ -351,17 +351,11 @@ export const variables = {
       'Language model, as `<vendor>/<model_name>`. The model must be available to the project of the API key.',
     example: 'openai/gpt-oss-120b',
   },
-  EARSHOT_SUMMARY_REQUESTS_PER_HOUR: {
-    schema: values.amount,
-    default: '60',
-    description:
-      'Maximum number of requests to the inference service in any 60 minutes. Additional requests wait.',
-    example: '60',
-  },
   EARSHOT_SUMMARY_REQUESTS_PER_DAY: {
     schema: values.amount,
     default: '500',
-    description: 'Maximum number of requests to the inference service in any 24 hours.',
+    description:
+      'Maximum number of requests to the inference service in any 24 hours. Additional summaries wait.',
     example: '500',
   },
   EARSHOT_SUMMARY_TOKENS_PER_DAY: {

@@ -247,14 +247,14 @@ function csvAnswer(
     headers: Record<string, string>;
   },
 ): Response {
-  const textColumns = ['summary', 'summaryModel', 'summaryVerified'];
+  const textColumns = ['summary', 'summaryModel'];
   const columns = [...csvColumns, ...productLinkFields, ...(texts === null ? [] : textColumns)];
   const rows = found.map((one) => {
-    const { text, model, verified } = texts?.get(one.row.productId) ?? {};
+    const { text, model } = texts?.get(one.row.productId) ?? {};
     const values: Readonly<Record<string, unknown>> = {
       ...toProductJson(one.row),
       ...toProductLinks(one.row, catalogueUrl),
-      ...{ summary: text, summaryModel: model, summaryVerified: verified },
+      ...{ summary: text, summaryModel: model },
     };
     return columns.map((column) => values[column]);
   });

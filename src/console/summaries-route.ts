@@ -21,15 +21,17 @@ import { collect } from './notifications-route.ts';
 const modelField = z
   .string()
   .nullable()
-  .describe('Language model; null if earshot generated the text without a model.');
+  .describe('Language model; null if the text is from the template.');
 
-const verifiedMeaning = 'True if the facts (the data that the model gets) confirm all statements.';
+const factsField = z
+  .record(z.string(), z.string())
+  .describe('Values by name, also those that the text does not contain.');
 
 /** Summary of a product. Texts are plain: escape them in markup. */
 export const textField = z.object({
   text: z.string().describe('Plain text.'),
   model: modelField,
-  verified: z.boolean().describe(verifiedMeaning),
+  facts: factsField,
   createdAt: timeField,
 });
 
@@ -40,34 +42,28 @@ const summaryFields = z.object({
   productName: z.string().nullable(),
   text: z.string().nullable().describe('Plain text; null before the first attempt.'),
   model: modelField,
-  verified: z.boolean().nullable().describe(verifiedMeaning),
+  facts: factsField.nullable(),
   createdAt: timeField.nullable(),
-  error: z
+  reason: z
     .string()
     .nullable()
-    .describe('Reason why the language model has written no text; null without a reason.'),
-  id: z.int(),
-  state: z
-    .enum(summaryStates)
     .describe(
-      '`asking`: the request to the model is in progress. `dropped`: removed from the queue.',
+      'Why the summary waits, or why the text is from the template; null without a reason.',
     ),
+  id: z.int(),
+  state: z.enum(summaryStates),
   subscription: z
     .string()
     .nullable()
     .describe('Name of the subscription that requested the summary.'),
-  doubts: z.array(z.string()).describe('Statements of the text that the facts do not confirm.'),
-  attempts: z.int(),
   requestedAt: timeField,
   nextTryAt: timeField.nullable(),
   receivedFrom: timeField
     .nullable()
-    .describe('Start of the time span of a digest, by time of receipt, inclusive.'),
+    .describe('Start of the period of a digest, by time of the first receipt, inclusive.'),
   receivedUntil: timeField
     .nullable()
-    .describe('End of the time span of a digest, by time of receipt, exclusive.'),
-  collection: z.string().nullable(),
-  area: z.string().nullable(),
+    .describe('End of the period of a digest, by time of the first receipt, exclusive.'),
   filter: z.string().nullable().describe('Filter expression of a digest.'),
 });
 
@@ -76,10 +72,6 @@ const query = z.strictObject({
   state: z.enum(summaryStates).optional(),
   productId: z.string().optional(),
   subscription: z.string().optional(),
-  verified: z
-    .enum(['true', 'false'])
-    .optional()
-    .describe('`false`: only texts with statements that the facts do not confirm.'),
   since: dateParameter
     .optional()
     .describe('Start of the time range, by time of the request, inclusive, ISO 8601.'),
@@ -99,10 +91,9 @@ export function summariesRoute(summaries: Pick<SummaryReader, 'find'>): ApiRoute
     description: 'Pages of summaries, the newest first, with the reason for a missing text.',
     query,
     answer: z.object({ summaries: z.array(summaryFields), next: nextField }),
-    respond: async ({ verified, since, until, before, limit, ...same }, url, signal) => {
+    respond: async ({ since, until, before, limit, ...same }, url, signal) => {
       const found = summaries.find({
         ...same,
-        verified: verified === undefined ? undefined : verified === 'true',
         sinceUs: since,
         untilUs: until,
         beforeId: before,

@@ -37,9 +37,9 @@ export interface PruneBlocker {
   position: number;
   /**
    * `cursor` and `index` are positions of readers, which advance as they read. The others are pending data: waiting
-   * items of a sink, its dead letters, a replay, or unfinished summary jobs.
+   * items of a sink, its dead letters, or a replay.
    */
-  kind: 'cursor' | 'index' | 'waiting' | 'dead-letters' | 'replay' | 'summary-jobs';
+  kind: 'cursor' | 'index' | 'waiting' | 'dead-letters' | 'replay';
   /** Bare name of the reader or sink. */
   key: string;
   /** Time since which it has been at this position; null when not known. */
@@ -94,16 +94,10 @@ export interface PruningReader {
 }
 
 /**
- * Phases of pruning, in this order: notifications with their bodies; quarantine entries; jobs and texts of summaries
- * of removed notifications; return of free space to the file system.
+ * Phases of pruning, in this order: notifications with their bodies; quarantine entries; summaries of removed
+ * notifications; return of free space to the file system.
  */
-export const prunePhases = [
-  'notifications',
-  'quarantine',
-  'summary-jobs',
-  'summary-texts',
-  'space',
-] as const;
+export const prunePhases = ['notifications', 'quarantine', 'summaries', 'space'] as const;
 export type PrunePhase = (typeof prunePhases)[number];
 
 /** Result of one short transaction. */

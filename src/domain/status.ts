@@ -185,11 +185,14 @@ const summaries = z.object({
   /** Combined mode of all subscriptions: `each` if any has it. */
   mode: z.enum(summaryRuleKinds),
   waiting: count,
-  failed: count,
   requests: count.describe('Number of requests to the inference service in the last 24 hours.'),
   tokens: count.describe('Number of tokens in the last 24 hours.'),
   /** May be in the past. */
-  nextDueAtUs: momentUs,
+  dueAtUs: momentUs,
+  refusedAnswer: z
+    .object({ model: z.string(), refused: z.string(), answer: z.string() })
+    .nullable()
+    .describe('Last answer of a model that does not follow the required form; null if it does.'),
 });
 
 const run = z.object({

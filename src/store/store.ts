@@ -95,7 +95,7 @@ const repeatedReads: ReadonlySet<string> = new Set([
   'sinks.counts',
   'sinks.nextDueAtUs',
   'sinks.replays',
-  'summaries.nextDueAtUs',
+  'summaries.waiting',
   'alerts.openDeliveries',
   'pruning.pruneHorizon',
 ] satisfies OperationName<Reads>[]);
@@ -128,9 +128,7 @@ export function readPorts(reads: Remote<Reads>): Omit<StoreReader, 'close'> {
       ),
     administration: pick(account, ['registrations', 'history', 'gaps', 'deliveryMarks', 'queues']),
     summaries: {
-      ...pick(summaries, ['textsOf', 'nextDueAtUs', 'known']),
-      due: async (query) => ((await summaries.nextDueAtUs()) === null ? [] : summaries.due(query)),
-      ...pick(summaries, ['spending', 'counts', 'backlog']),
+      ...pick(summaries, ['textsOf', 'due', 'waiting', 'spending', 'refusedAnswer']),
       find: (query) =>
         pages(query.limit, (rowsMax, last) =>
           summaries.page({ ...query, beforeId: last?.id ?? query.beforeId }, rowsMax),
@@ -270,9 +268,7 @@ export function changePorts(
     },
     summaries: {
       ...reader.summaries,
-      ...pick(summaries, ['enqueue', 'claim', 'settle']),
-      retry: (options) => changeAll(() => summaries.retrySome(options)),
-      drop: (options) => changeAll(() => summaries.dropSome(options)),
+      ...pick(summaries, ['enqueue', 'beginRequest', 'endRequest', 'settle']),
     },
     completeness: {
       ...reader.completeness,

@@ -1,210 +1,248 @@
-/** Queries of summaries: texts, due jobs, and spent tokens. */
+/** Summaries in the database: texts, jobs, and sent requests. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
-import {
-  type DigestScope,
-  type Summaries,
-  type SummaryJob,
-  type SummaryQuery,
-  type SummaryRow,
-  type SummarySpending,
-  type SummaryState,
-  type SummaryText,
-  summaryWaitMaxUs,
+import type {
+  DigestScope,
+  NewSummaryJob,
+  RefusedAnswer,
+  Summaries,
+  SummaryJob,
+  SummaryQuery,
+  SummaryRow,
+  SummarySpending,
+  SummaryText,
 } from '../domain/summaries.ts';
 import { prepared } from './engine/database.ts';
 
 type Options<Name extends keyof Summaries> = Parameters<Summaries[Name]>[0];
 
-/** A stored text, or the template of a job. `doubts` is JSON, written only by this module. */
+type Stored<Row> = Omit<Row, 'scope'> & { scope: string | null };
+
+type StoredRow = Stored<Omit<SummaryRow, 'state' | 'text'>> & StoredText;
+
 interface StoredText {
   text: string | null;
+  facts: string | null;
   model: string | null;
-  verified: number | null;
-  doubts: string | null;
   createdAtUs: number | null;
 }
 
-type StoredRow = Omit<SummaryRow, 'scope' | 'text'> & StoredText & { scope: string | null };
+const textColumns = 'text, facts, model, created_at_us AS createdAtUs';
 
-type StoredJob = Omit<SummaryJob, 'scope' | 'doubted'> & {
-  scope: string | null;
-  doubted: string | null;
-};
+const subjectColumns = `id, kind, subject, product_id AS productId, product_name AS productName, subscription,
+  scope, requested_at_us AS requestedAtUs, due_at_us AS dueAtUs`;
 
-/** Columns for a query with the table aliases `text` and `job`. */
-const storedTextColumns = `coalesce(text.text, job.template) AS text, text.model,
-  text.verified, text.doubts, coalesce(text.created_at_us, job.template_at_us) AS createdAtUs`;
+const dayUs = 86_400_000_000;
 
-/** Names the index: by default, SQLite uses one with more rows to read. */
-const jobsOfProducts = 'summary_job AS job INDEXED BY summary_job_product_id';
-
-/** Names the index: by default, SQLite uses the one on `state` and sorts all waiting jobs. */
-const openJobs = `summary_job INDEXED BY summary_job_due WHERE state IN ('waiting', 'asking')`;
-
-/** Open jobs whose due time is too far ahead, because the clock was set back. */
-const futureJobIds = `
-  SELECT id FROM ${openJobs} AND kind = 'product' AND due_at_us > @nowUs + ${summaryWaitMaxUs.product}
-  UNION SELECT id FROM ${openJobs} AND kind = 'digest' AND due_at_us > @nowUs + ${summaryWaitMaxUs.digest}
-  UNION SELECT id FROM summary_job INDEXED BY summary_job_state
-    WHERE state = 'asking' AND due_at_us > @nowUs + ${summaryWaitMaxUs.asking}`;
-
-/** Digests come first: there are few, and a backlog of products may be hours long. */
-const dueJobs = [
-  `${openJobs} AND kind = 'digest' AND due_at_us <= @nowUs`,
-  `${openJobs} AND kind = 'product' AND due_at_us <= @nowUs`,
-  `summary_job WHERE id IN (${futureJobIds})`,
-];
+/** No job waits longer: a job due later was dated by a clock that ran ahead, and is due now. */
+const waitUsMax = 8 * dayUs;
 
 const productIdsMax = 1_000;
-export const hourUs = 3_600_000_000;
-export const dayUs = 24 * hourUs;
+
+/** Number of refused answers, one after the other, from which the model counts as unable to follow the form. */
+const refusalsMin = 3;
+
+/** Requests are kept longer than a budget needs, so that people can check the spending. */
+const requestRetentionUs = 31 * dayUs;
 
 export const summaryReads = {
   /** Returns a page of rows, newest first; fewer than `rowsMax` mean the end. */
   page(database: Database, query: SummaryQuery, rowsMax: number): SummaryRow[] {
-    const { where, values } = conditions(query);
-    const source = query.productId === undefined ? 'summary_job AS job' : jobsOfProducts;
+    const conditions: [string, unknown][] = [
+      // `+` disables the index: with it, SQLite would sort all matches for each page.
+      ['+kind = ?', query.kind],
+      ["iif(due_at_us IS NULL, 'done', 'waiting') = ?", query.state],
+      ['id IN (SELECT value FROM json_each(?))', query.ids && JSON.stringify(query.ids)],
+      ["kind = 'product' AND subject = ?", query.productId?.toLowerCase()],
+      ['subscription = ?', query.subscription],
+      ['requested_at_us >= ?', query.sinceUs],
+      ['requested_at_us < ?', query.untilUs],
+      ['id < ?', query.beforeId],
+    ];
+    const used = conditions.filter(([, value]) => value !== undefined);
+    const where = ['true', ...used.map(([text]) => text)].join(' AND ');
     return prepared<unknown[], StoredRow>(
       database,
-      `SELECT job.id, job.kind, job.product_id AS productId, job.product_name AS productName,
-         job.subscription, job.scope, job.state, job.attempts,
-         job.requested_at_us AS requestedAtUs,
-         iif(job.state IN ('waiting', 'asking'), job.due_at_us, NULL) AS nextAttemptAtUs, job.error,
-         ${storedTextColumns}
-       FROM ${source} LEFT JOIN summary_text AS text ON text.key = job.text_key
-       WHERE ${where} ORDER BY job.id DESC LIMIT ?`,
+      `SELECT ${subjectColumns}, reason, ${textColumns} FROM summary
+       WHERE ${where} ORDER BY id DESC LIMIT ?`,
     )
-      .all(...values, rowsMax)
-      .map(({ text, model, verified, doubts, createdAtUs, scope, ...row }) => ({
+      .all(...used.map(([, value]) => value), rowsMax)
+      .map(({ text, facts, model, createdAtUs, scope, ...row }) => ({
         ...row,
+        state: row.dueAtUs === null ? 'done' : 'waiting',
         scope: scopeIn(scope),
-        text: textIn({ text, model, verified, doubts, createdAtUs }),
+        text: textIn({ text, facts, model, createdAtUs }),
       }));
   },
 
   textsOf(database: Database, productIds: readonly string[]): Map<string, SummaryText> {
     if (productIds.length > productIdsMax) {
-      throw new AppError(
-        'invalid',
-        `Texts of at most ${productIdsMax} products can be requested at once.`,
-      );
+      throw new AppError('invalid', `At most ${productIdsMax} products can be requested at once.`);
     }
     const rows = prepared<[string], StoredText & { productId: string }>(
       database,
-      `SELECT job.product_id AS productId, ${storedTextColumns}
-       FROM ${jobsOfProducts} LEFT JOIN summary_text AS text ON text.key = job.text_key
-       WHERE job.kind = 'product' AND job.product_id IN (SELECT value FROM json_each(?))
-       ORDER BY coalesce(text.created_at_us, job.template_at_us), job.id`,
+      `SELECT id.value AS productId, ${textColumns} FROM json_each(?) AS id
+       JOIN summary ON kind = 'product' AND subject = lower(id.value)`,
     ).all(JSON.stringify(productIds));
-    const texts = new Map<string, SummaryText>();
-    for (const row of rows) {
-      const text = textIn(row);
-      if (text !== null) texts.set(row.productId, text);
-    }
-    return texts;
+    const texts = rows.map((row) => [row.productId, textIn(row)] as const);
+    return new Map(texts.filter((one): one is [string, SummaryText] => one[1] !== null));
   },
 
-  due(database: Database, { nowUs, limit, ids }: Options<'due'>): SummaryJob[] {
-    const among = ids === undefined ? '' : 'AND id IN (SELECT value FROM json_each(@ids))';
-    const found: StoredJob[] = [];
-    for (const source of dueJobs) {
-      const rows = prepared<[object], StoredJob>(
+  due(database: Database, { nowUs, digestsUntilUs, limit, ids }: Options<'due'>): SummaryJob[] {
+    const named = ids === undefined ? '' : 'AND id IN (SELECT value FROM json_each(@ids))';
+    const jobs = (kind: string, rowsMax: number) =>
+      prepared<[object], Stored<SummaryJob>>(
         database,
-        `SELECT id, kind, subject, revision, product_id AS productId, product_name AS productName,
-           subscription, position, scope, attempts, doubted, due_at_us AS dueAtUs,
-           requested_at_us AS requestedAtUs
-         FROM ${source} ${among} ORDER BY due_at_us, id LIMIT @left`,
-      ).all({ nowUs, ids: JSON.stringify(ids ?? null), left: limit - found.length });
-      found.push(...rows);
-    }
-    return found.map(({ scope, doubted, ...job }) => ({
-      ...job,
-      scope: scopeIn(scope),
-      doubted: doubted === null ? null : (JSON.parse(doubted) as string[]),
-    }));
+        `SELECT ${subjectColumns}, revision, position, request FROM summary
+         WHERE due_at_us IS NOT NULL AND ${kind} ${named}
+           AND (due_at_us <= @nowUs OR due_at_us > @nowUs + ${waitUsMax})
+         ORDER BY due_at_us, id LIMIT @rowsMax`,
+      ).all({ nowUs, digestsUntilUs, ids: JSON.stringify(ids ?? null), rowsMax });
+    // Digests come first: there are few, and products may wait for hours.
+    const hasEnded = "json_extract(scope, '$.untilUs') <= @digestsUntilUs";
+    const digests = jobs(`kind = 'digest' AND ${hasEnded}`, limit);
+    return [...digests, ...jobs("kind = 'product'", limit - digests.length)].map(
+      ({ scope, ...job }) => ({ ...job, scope: scopeIn(scope) }),
+    );
   },
 
-  nextDueAtUs(database: Database): number | null {
-    const row = prepared<[], { atUs: number | null }>(
+  waiting(database: Database): { waiting: number; dueAtUs: number | null } {
+    const row = prepared<[], { waiting: number; dueAtUs: number | null }>(
       database,
-      `SELECT min(due_at_us) AS atUs FROM ${openJobs}`,
+      `SELECT count(*) AS waiting, min(due_at_us) AS dueAtUs FROM summary WHERE due_at_us IS NOT NULL`,
     ).get();
-    return row?.atUs ?? null;
+    return row ?? { waiting: 0, dueAtUs: null };
   },
 
-  known(database: Database, key: Uint8Array): SummaryText | null {
-    const row = prepared<[Uint8Array], StoredText>(
-      database,
-      `SELECT ${storedTextColumns} FROM summary_text AS text
-       LEFT JOIN (SELECT NULL AS template, NULL AS template_at_us) AS job WHERE text.key = ?`,
-    ).get(key);
-    return row === undefined ? null : textIn(row);
-  },
-
-  /** Counts requests with a future time as current: the clock was set back since. */
   spending(database: Database, nowUs: number): SummarySpending {
     const row = prepared<[number, number], SummarySpending>(
       database,
-      `SELECT count(*) FILTER (WHERE asked_at_us > ?) AS requestsLastHour,
-         count(*) AS requestsLastDay, coalesce(sum(tokens), 0) AS tokensLastDay
-       FROM summary_request WHERE asked_at_us > ?`,
-    ).get(nowUs - hourUs, nowUs - dayUs);
-    return row ?? { requestsLastHour: 0, requestsLastDay: 0, tokensLastDay: 0 };
+      `SELECT count(*) AS requests, coalesce(sum(tokens), 0) AS tokens, min(at_us) AS sinceUs
+       FROM summary_request WHERE at_us > ? AND at_us <= ?`,
+    ).get(nowUs - dayUs, nowUs);
+    return row ?? { requests: 0, tokens: 0, sinceUs: null };
   },
 
-  counts(database: Database): Record<SummaryState, number> {
-    const rows = prepared<[], { state: SummaryState; count: number }>(
+  refusedAnswer(database: Database): RefusedAnswer | null {
+    const refusals = prepared<[], string | null>(
       database,
-      'SELECT state, count(*) AS count FROM summary_job GROUP BY state',
-    ).all();
-    const none = { waiting: 0, asking: 0, done: 0, failed: 0, dropped: 0 };
-    return { ...none, ...Object.fromEntries(rows.map(({ state, count }) => [state, count])) };
-  },
-
-  backlog(database: Database): { waiting: number; failed: number } {
-    const count = (where: string) =>
-      Number(prepared(database, `SELECT count(*) FROM summary_job WHERE ${where}`).pluck().get());
-    return { waiting: count("state IN ('waiting', 'asking')"), failed: count("state = 'failed'") };
+      `SELECT refusal FROM summary WHERE model IS NOT NULL OR refusal IS NOT NULL
+       ORDER BY created_at_us DESC LIMIT ${refusalsMin}`,
+    )
+      .pluck()
+      .all();
+    const [last] = refusals;
+    const areAll = refusals.length === refusalsMin && refusals.every((one) => one !== null);
+    return areAll && last ? (JSON.parse(last) as RefusedAnswer) : null;
   },
 };
 
-/** Returns the text of a row; null when there is none. */
-function textIn(row: StoredText): SummaryText | null {
-  const { text, model, verified, doubts, createdAtUs } = row;
+function textIn({ text, facts, model, createdAtUs }: StoredText): SummaryText | null {
   if (text === null || createdAtUs === null) return null;
-  return {
-    text,
-    model,
-    verified: verified !== 0,
-    // A template has no doubts.
-    doubts: doubts === null ? [] : (JSON.parse(doubts) as string[]),
-    createdAtUs,
-  };
+  return { text, facts: JSON.parse(facts ?? '{}') as SummaryText['facts'], model, createdAtUs };
 }
 
 function scopeIn(text: string | null): DigestScope | null {
   return text === null ? null : (JSON.parse(text) as DigestScope);
 }
 
-function conditions(query: SummaryQuery) {
-  const verified = query.verified === undefined ? undefined : Number(query.verified);
-  const parts: [string, unknown][] = [
-    // `+` disables the index on kind: with it, SQLite would sort all matches for each page.
-    ['+job.kind = ?', query.kind],
-    ['job.state = ?', query.state],
-    ['job.product_id = ?', query.productId],
-    ['job.subscription = ?', query.subscription],
-    // A template is verified. Without any text this is NULL and matches neither.
-    ['coalesce(text.verified, job.template IS NOT NULL OR NULL) = ?', verified],
-    ['job.requested_at_us >= ?', query.sinceUs],
-    ['job.requested_at_us < ?', query.untilUs],
-    ['instr(job.error, ?) = 1', query.error],
-    ['job.id < ?', query.beforeId],
-  ];
-  const used = parts.filter(([, value]) => value !== undefined);
-  return {
-    where: used.length === 0 ? 'true' : used.map(([text]) => text).join(' AND '),
-    values: used.map(([, value]) => value),
-  };
+export const summaryWrites = {
+  enqueue(
+    database: Database,
+    { jobs, cursor, waitingMax, atUs }: Options<'enqueue'>,
+  ): { ids: number[]; dropped: number } {
+    const ids = jobs.map((job) => upsertJob(database, job, atUs));
+    if (cursor !== undefined) {
+      prepared(database, 'INSERT OR REPLACE INTO reader_cursor VALUES (?, ?, ?)').run(
+        cursor.reader,
+        cursor.position,
+        atUs,
+      );
+    }
+    const reason = `More than ${waitingMax} summaries were waiting.`;
+    const { changes: dropped } = prepared(
+      database,
+      `UPDATE summary SET due_at_us = NULL, reason = ? WHERE id IN
+         (SELECT id FROM summary WHERE due_at_us IS NOT NULL AND kind = 'product'
+          ORDER BY due_at_us DESC, id DESC LIMIT -1 OFFSET ?)`,
+    ).run(reason, waitingMax);
+    return { ids, dropped };
+  },
+
+  beginRequest(database: Database, { atUs, tokens }: Options<'beginRequest'>): number {
+    prepared(database, 'DELETE FROM summary_request WHERE at_us < ?').run(
+      atUs - requestRetentionUs,
+    );
+    return Number(
+      prepared(database, 'INSERT INTO summary_request (at_us, tokens) VALUES (?, ?)').run(
+        atUs,
+        tokens,
+      ).lastInsertRowid,
+    );
+  },
+
+  endRequest(database: Database, { id, tokens }: Options<'endRequest'>): void {
+    prepared(database, 'UPDATE summary_request SET tokens = ? WHERE id = ?').run(tokens, id);
+  },
+
+  settle(database: Database, { job, result }: Options<'settle'>): void {
+    const isSame = 'id = @id AND revision = @revision';
+    if (result.outcome === 'withdrawn') {
+      prepared(database, `DELETE FROM summary WHERE ${isSame}`).run(job);
+    } else if (result.outcome === 'same') {
+      prepared(database, `UPDATE summary SET due_at_us = NULL, reason = NULL WHERE ${isSame}`).run(
+        job,
+      );
+    } else if (result.outcome === 'postponed') {
+      const { dueAtUs, reason, text } = result;
+      // A template with newer facts replaces an older text.
+      if (text !== null) saveText(database, job, { text, request: null, refusal: null });
+      prepared(
+        database,
+        `UPDATE summary SET due_at_us = @dueAtUs, reason = @reason WHERE ${isSame}`,
+      ).run({ ...job, dueAtUs, reason });
+    } else {
+      saveText(database, job, result);
+      prepared(
+        database,
+        `UPDATE summary SET due_at_us = NULL, reason = @reason WHERE ${isSame}`,
+      ).run({ ...job, reason: result.reason });
+    }
+  },
+};
+
+function upsertJob(database: Database, job: NewSummaryJob, atUs: number): number {
+  const upsert = prepared(
+    database,
+    `INSERT INTO summary (kind, subject, revision, product_id, product_name, subscription, scope,
+       position, requested_at_us, due_at_us)
+     VALUES (@kind, @subject, 1, @productId, @productName, @subscription, @scope,
+       @position, @atUs, @dueAtUs)
+     ON CONFLICT (kind, subject) DO UPDATE SET revision = revision + 1,
+       product_id = excluded.product_id, product_name = excluded.product_name,
+       subscription = excluded.subscription, scope = excluded.scope, position = excluded.position,
+       requested_at_us = excluded.requested_at_us, due_at_us = excluded.due_at_us, reason = NULL
+     RETURNING id`,
+  ).pluck();
+  const scope = job.scope === null ? null : JSON.stringify(job.scope);
+  return Number(upsert.get({ ...job, scope, atUs }));
+}
+
+function saveText(
+  database: Database,
+  job: Pick<SummaryJob, 'id' | 'revision'>,
+  result: { text: SummaryText; request: Uint8Array | null; refusal: RefusedAnswer | null },
+): void {
+  const { text, request, refusal } = result;
+  prepared(
+    database,
+    `UPDATE summary SET text = @text, facts = @facts, model = @model, request = @request,
+       refusal = @refusal, created_at_us = @createdAtUs WHERE id = @id AND revision = @revision`,
+  ).run({
+    ...job,
+    ...text,
+    facts: JSON.stringify(text.facts),
+    request,
+    refusal: refusal === null ? null : JSON.stringify(refusal),
+  });
 }

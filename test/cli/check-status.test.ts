@@ -163,10 +163,10 @@ describe('a healthy part', () => {
     ],
     ['sinks', {}, 'archive: queue empty'],
     ['sinks', { sinks: [changed(archive, { waiting: 1_000 })] }, 'archive: 1,000 queued'],
-    ['summaries', {}, '3 waiting, 2 failed; 1,204 requests and 1,530,020 tokens in 24 h'],
+    ['summaries', {}, '3 waiting; 1,204 requests and 1,530,020 tokens in 24 h'],
     [
       'summaries',
-      { summaries: changed(well.summaries, { nextDueAtUs: nowUs - 3 * hourUs, failed: 0 }) },
+      { summaries: changed(well.summaries, { dueAtUs: nowUs - 3 * hourUs }) },
       '3 waiting, overdue for 3 h; 1,204 requests',
     ],
     ['disk', {}, '41 GiB of 80 GiB free'],
@@ -336,6 +336,15 @@ describe('a faulty part', () => {
         /archive has refused 2 notifications permanently\. \(and 1 more\)/,
         /sinks dead/,
       ] as const),
+    ],
+    [
+      ...(['summaries', 'warning'] as const),
+      {
+        summaries: changed(well.summaries, {
+          refusedAnswer: { model: 'a/b', refused: 'it is empty', answer: 'x'.repeat(300) },
+        }),
+      },
+      ...([/answers of a\/b are refused: it is empty\. Last answer: "x{200}"/, /MODEL/] as const),
     ],
     [
       ...(['disk', 'warning'] as const),

@@ -1,22 +1,20 @@
 /** `earshot doctor`: from an empty machine to a working subscription. */
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runSteps, type Step } from '../../src/cli/doctor/steps.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import type { Finding } from '../../src/domain/finding.ts';
-import {
-  demoProject,
-  type InferenceSettingsInput,
-  otherProject,
-} from '../../src/sandbox/live-settings.ts';
-import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import { otherProject } from '../../src/sandbox/live-settings.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { doneWith } from '../store/summary-jobs.ts';
 import { registration } from '../watch/watch-context.ts';
 import { account, asPerson, endpointPair } from './account-context.ts';
 import { openDoctorContext, type PrintedFinding } from './doctor-context.ts';
 import { runCommand } from './fake-io.ts';
+import { model, startInference } from './summary-context.ts';
+import { putSummaries } from './summary-samples.ts';
 
 const noNetwork: typeof fetch = () => Promise.reject(new Error('no network'));
 
@@ -61,7 +59,7 @@ describe('the doctor before anything is set up', () => {
       'skipped catalogue',
       'skipped subscriptions',
       'skipped queues',
-      'skipped inference key',
+      'skipped inference service',
       'skipped sinks',
       'warn alerts',
     ]);
@@ -192,7 +190,7 @@ describe('the doctor with a receiver and a catalogue', () => {
       'pass token',
       'pass catalogue',
       'pass subscription default',
-      'skipped inference key',
+      'skipped inference service',
       'skipped sinks',
       'warn alerts',
     ]);
@@ -382,24 +380,13 @@ async function findingsOf(
   return findings.filter(({ check }) => checks.includes(check));
 }
 
-const inference = ['inference key', 'inference model'];
-
-async function settingsAt(knobs: InferenceSettingsInput = {}) {
-  const sandbox = await startSandbox({ now: Date.now, inference: knobs });
-  onTestFinished(() => sandbox.close());
-  const env = {
-    EARSHOT_INFERENCE_URL: sandbox.inferenceUrl,
-    EARSHOT_INFERENCE_API_KEY: demoProject.key,
-    EARSHOT_INFERENCE_MODEL: demoProject.models[0],
-  };
-  return { env, sandbox };
-}
+const inference = ['inference service', 'summaries'];
 
 describe('the doctor without a configured model', () => {
   it('skips the checks of the model, because summaries are optional', async () => {
     expect(await findingsOf(inference, {})).toEqual([
       {
-        check: 'inference key',
+        check: 'inference service',
         state: 'skipped',
         message: 'No model is configured, and no rule requests summaries.',
         advice: null,
@@ -409,9 +396,9 @@ describe('the doctor without a configured model', () => {
 
   it('reports what texts are generated from when a rule requests them', async () => {
     const warned = {
-      check: 'inference key',
+      check: 'inference service',
       state: 'warn',
-      message: expect.stringContaining('generated from the facts alone'),
+      message: expect.stringContaining('The texts come from the template.'),
       advice: expect.stringMatching(/EARSHOT_INFERENCE_API_KEY.*EARSHOT_INFERENCE_MODEL/),
     };
     expect(await findingsOf(inference, { EARSHOT_SUMMARY: 'digest' })).toEqual([warned]);
@@ -449,39 +436,38 @@ describe('the doctor with a password of the private listener', () => {
 });
 
 describe('the doctor with a configured model', () => {
-  it('accepts a correct key and model, without requesting a text', async () => {
-    const { env, sandbox } = await settingsAt();
-    expect(await findingsOf(inference, env)).toMatchObject([
-      { check: 'inference key', state: 'pass', advice: null },
-      { check: 'inference model', state: 'pass', advice: null },
-    ]);
-    expect(sandbox.inference.totals().outcomes).toEqual({ listed: 1 });
+  it.each([true, false])(
+    'accepts a key and model (the service lists models: %s)',
+    async (modelsListed) => {
+      const { env, inference: service } = await startInference({ modelsListed });
+      expect(await findingsOf(inference, env)).toMatchObject([{ state: 'pass', advice: null }]);
+      const { outcomes } = service.totals();
+      expect(outcomes).toMatchObject(modelsListed ? { listed: 1 } : { answered: 1 });
+    },
+  );
+
+  it.each([
+    [{ EARSHOT_INFERENCE_API_KEY: 'mistyped' }, /refuses the key .*EARSHOT_INFERENCE_API_KEY/],
+    [{ EARSHOT_INFERENCE_API_KEY: otherProject.key }, new RegExp(otherProject.models[0])],
+    [{ EARSHOT_INFERENCE_URL: 'http://127.0.0.1:9' }, /127\.0\.0\.1:9/],
+  ])('reports the fault of %j', async (changes, words) => {
+    const { env } = await startInference();
+    const [found, ...others] = await findingsOf(inference, { ...env, ...changes });
+    expect(found?.state).toBe('fail');
+    expect(`${found?.message} ${found?.advice}`).toMatch(words);
+    expect(found?.message).not.toContain('mistyped');
+    expect(others).toEqual([]);
   });
 
-  it('reports a wrong key, a model of another project, and an unreachable service', async () => {
-    const { env } = await settingsAt();
-    const wrong = await findingsOf(inference, { ...env, EARSHOT_INFERENCE_API_KEY: 'mistyped' });
-    expect(wrong).toMatchObject([
-      { state: 'fail', advice: expect.stringContaining('EARSHOT_INFERENCE_API_KEY') },
-      { state: 'skipped' },
-    ]);
-    expect(JSON.stringify(wrong)).not.toContain('mistyped');
-    const other = { ...env, EARSHOT_INFERENCE_API_KEY: otherProject.key };
-    expect(await findingsOf(inference, other)).toMatchObject([
-      { state: 'pass' },
-      { state: 'fail', advice: expect.stringContaining(otherProject.models[0]) },
-    ]);
-    const away = { ...env, EARSHOT_INFERENCE_URL: 'http://127.0.0.1:9' };
-    expect(await findingsOf(inference, away)).toMatchObject([
-      { state: 'fail', message: expect.stringContaining('127.0.0.1:9') },
-      { state: 'skipped' },
-    ]);
-  });
-
-  it('requests one word from a service that lists no models', async () => {
-    const { env, sandbox } = await settingsAt({ modelsListed: false });
-    expect(await findingsOf(inference, env)).toMatchObject([{ state: 'pass' }, { state: 'pass' }]);
-    expect(sandbox.inference.totals()).toMatchObject({ distinct: 1, repeated: 0 });
+  it('warns of a model whose answers are refused', async () => {
+    const { env } = await startInference();
+    const folder = temporaryDirectory();
+    const refusal = { model, refused: 'it is empty', answer: '' };
+    const result = doneWith('A text.', { model: null }, { refusal });
+    await putSummaries(join(folder, 'data'), Array(3).fill({ result }));
+    const [, found] = await findingsOf(inference, env, folder);
+    expect(found).toMatchObject({ check: 'summaries', state: 'warn' });
+    expect(found?.message).toContain('are refused: it is empty.');
   });
 });
 

@@ -12,7 +12,7 @@ import { queueState } from '../domain/sample-queue.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { pruneBefore } from '../store/pruning/prune-to.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
-import { claim, enqueued, productJob } from '../store/summary-jobs.ts';
+import { doneWith, productJob } from '../store/summary-jobs.ts';
 import { beginUs, covered, dayUs, registration } from '../watch/watch-context.ts';
 
 const nowUs = beginUs + 10 * dayUs + hourUs / 4;
@@ -214,13 +214,12 @@ describe('the facts of a store', () => {
   it('describe summaries without counting the finished ones', async () => {
     const { store, sources } = await openSources();
     const jobs = [1, 2, 3].map((n) => productJob(n, { dueAtUs: nowUs + n - 2 }));
-    const [first, second] = await enqueued(store.summaries, jobs, { atUs: nowUs });
-    if (first === undefined || second === undefined) throw new Error('There are no jobs.');
-    const result = { outcome: 'failed' as const, error: 'no', template: null };
-    await store.summaries.settle({ job: first, request: null, result, nowUs });
-    await claim(store.summaries, second, { nowUs, tokens: 100 });
+    const { ids } = await store.summaries.enqueue({ jobs, waitingMax: 9, atUs: nowUs });
+    const result = doneWith('A text.');
+    await store.summaries.settle({ job: { id: ids[0] ?? 0, revision: 1 }, result });
+    await store.summaries.beginRequest({ atUs: nowUs, tokens: 100 });
     expect((await gatherStatus(sources)).summaries).toEqual({
-      ...{ mode: 'off', waiting: 2, failed: 1, nextDueAtUs: nowUs + 1, requests: 1, tokens: 100 },
+      ...{ mode: 'off', waiting: 2, dueAtUs: nowUs, requests: 1, tokens: 100, refusedAnswer: null },
     });
   });
 

@@ -15,7 +15,7 @@ import { extentOf, toGeoJson } from '../../src/filter/geometry/geojson.ts';
 import { positionsOf } from '../../src/filter/geometry/ring.ts';
 import { arbitraryFootprints } from '../filter/geometry/arbitrary-areas.ts';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
-import { foundProduct } from '../summary/facts/found-product.ts';
+import { foundProduct } from '../summary/found-product.ts';
 import { expectRefusal, printed, printedJson, version } from './fake-io.ts';
 import { createProductContext, deliveryOf, guid, type Sample } from './product-samples.ts';
 
@@ -215,10 +215,10 @@ describe('a file', () => {
 
   it('has deleted products, summaries, another order and a limit on request', async () => {
     const gone = await context.earshot([...file, '--deleted', '--summaries']);
-    const sql = 'SELECT deletionCause, summary, summaryModel, summaryVerified FROM FILE';
+    const sql = 'SELECT deletionCause, summary, summaryModel FROM FILE';
     const [row, ...others] = await query(gone.outBytes, sql);
     expect(others).toEqual([]);
-    expect(row).toMatchObject({ deletionCause: 'Duplicated product', summaryVerified: true });
+    expect(row).toMatchObject({ deletionCause: 'Duplicated product', summaryModel: null });
     expect(row?.summary).toMatch(/\w+/);
     const newest = await context.earshot([...file, '--orderby', 'received desc', '--limit', '2']);
     const ids = await query(newest.outBytes, 'SELECT productId FROM FILE');

@@ -73,6 +73,22 @@ function sentinel(number: string, serial: string, productType: string, tileId?: 
   };
 }
 
+/** A product of Sentinel-2; the facts of up to 400 numbers differ. */
+export function numberedSample(number: number): Sample {
+  const [row = '', column = ''] = [number % 20, Math.floor(number / 20) % 20].map((i) =>
+    String.fromCharCode(65 + i),
+  );
+  return {
+    id: guid(String(number)),
+    name: `S2B_MSIL2A_20260502T100031_N0511_R022_T32T${row}${column}_20260502T103000.SAFE`,
+    sensed: '2026-05-02T10:00:31Z',
+    published: '2026-05-02T11:00:00Z',
+    area: box(11, 45),
+    cloud: number % 100,
+    attributes: sentinel('2', 'B', 'S2MSI2A', `32T${row}${column}`),
+  };
+}
+
 /** The record of a sample, in the catalogue's format. */
 export function recordOf(sample: Sample): Record<string, unknown> {
   const { id, name, sensed, published, area, cloud, attributes = {}, fields = {} } = sample;

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeProducts } from '../../src/cli/product-output.ts';
 import type { ProductForm } from '../../src/cli/row-forms.ts';
 import type { FoundProduct } from '../../src/domain/products.ts';
-import { foundProduct } from '../summary/facts/found-product.ts';
+import { foundProduct } from '../summary/found-product.ts';
 import { expectRefusal, printed, printedJson } from './fake-io.ts';
 import {
   createProductContext,

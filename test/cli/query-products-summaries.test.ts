@@ -1,22 +1,23 @@
 /** `earshot query products --summaries`: a summary with each product, in every format. */
 import { afterAll, describe, expect, it } from 'vitest';
 import { withTexts } from '../../src/cli/product-output.ts';
-import type { FoundProduct, Products } from '../../src/domain/products.ts';
+import type { FoundProduct } from '../../src/domain/products.ts';
 import { collect } from '../helpers/deliveries.ts';
-import { foundProduct } from '../summary/facts/found-product.ts';
+import { doneWith } from '../store/summary-jobs.ts';
+import { foundProduct } from '../summary/found-product.ts';
 import { nowUs, printedJson } from './fake-io.ts';
 import { createContext } from './filled-store.ts';
 import { createProductContext, guid, recordOf, samples } from './product-samples.ts';
 import { hostile, putSummaries, steering } from './summary-samples.ts';
 
-// These tests only read. Product 3 has no summary, 4 only one from the facts, 5 is deleted.
+// These tests only read. Product 3 has no text, 4 one of the template, 5 is deleted.
 const context = await createProductContext(afterAll);
 await putSummaries(context.dataDir, [
-  { text: { text: 'Written by a model.' } },
-  { text: { text: hostile, verified: false, doubts: ['1+1'] } },
-  { waits: true },
-  { outcome: { outcome: 'failed', error: 'The answer is empty.', template: 'Made before.' } },
-  { text: { text: 'It was deleted.' } },
+  { result: doneWith('Written by a model.') },
+  { result: doneWith(hostile) },
+  {},
+  { result: doneWith('Made before.', { model: null }) },
+  { result: doneWith('It was deleted.') },
 ]);
 
 const query = (words: readonly string[], isTTY = false) =>
@@ -31,13 +32,13 @@ const gone = (...words: string[]) =>
 const written = {
   text: 'Written by a model.',
   model: 'a/b',
-  verified: true,
-  createdAt: '2026-05-02T07:00:00.000000Z',
+  facts: { mission: 'Sentinel-2A' },
+  createdAt: '2026-11-18T11:06:40.000001Z',
 };
 const ofFacts = {
-  text: expect.stringMatching(/^This Sentinel-1A product holds .*North Pacific Ocean/),
+  text: expect.stringMatching(/^Sentinel-1A: /),
   model: null,
-  verified: true,
+  facts: expect.objectContaining({ mission: 'Sentinel-1A' }),
   createdAt: '2026-05-02T12:00:00.000000Z',
 };
 
@@ -45,7 +46,7 @@ describe('the summary of a product', () => {
   it('is in each record as json and ndjson: the stored one, otherwise one made of the facts', async () => {
     const rows = await printedJson(query(['--json']));
     expect(rows[0]).toEqual({ ...recordOf(samples[0] ?? expect.fail()), summary: written });
-    expect(rows[1].summary).toMatchObject({ text: hostile, verified: false });
+    expect(rows[1].summary).toMatchObject({ text: hostile });
     expect(rows[2].summary).toEqual(ofFacts);
     expect(rows[3].summary).toMatchObject({ text: 'Made before.', model: null });
     const lines = (await query(['--output', 'ndjson'])).out.trimEnd().split('\n');
@@ -54,14 +55,14 @@ describe('the summary of a product', () => {
     expect(deleted).toMatchObject({ Id: guid('5'), summary: { text: 'It was deleted.' } });
   });
 
-  it('is three more columns as csv, without formulas', async () => {
+  it('is two more columns as csv, without formulas', async () => {
     const { out } = await query(['--output', 'csv']);
     const [header, first, second] = out.split('\n');
-    expect(header).toMatch(/,s3Path,downloadUrl,summary,summaryModel,summaryVerified$/);
-    expect(first).toMatch(/,Written by a model\.,a\/b,true$/);
+    expect(header).toMatch(/,s3Path,downloadUrl,summary,summaryModel$/);
+    expect(first).toMatch(/,Written by a model\.,a\/b$/);
     expect(second).toContain(`,"'=1+1 `);
-    expect(out).toMatch(/,Made before\.,,true\n$/);
-    expect((await gone('--output', 'csv')).out).toMatch(/,It was deleted\.,a\/b,true\n$/);
+    expect(out).toMatch(/,Made before\.,\n$/);
+    expect((await gone('--output', 'csv')).out).toMatch(/,It was deleted\.,a\/b\n$/);
     expect((await query(['--name', 'x', '--output', 'csv'])).out).toBe(`${header}\n`);
   });
 
@@ -81,8 +82,7 @@ describe('the summary of a product', () => {
     expect(out).toContain(
       `2026-05-01 10:30  ${samples[0]?.name}  S2MSI2A  12.5 %  1.2 GB\n  Written by a model.\n\n`,
     );
-    expect(out).toMatch(/\n {2}This Sentinel-1A product holds /);
-    expect(out).toContain(' (not verified)\n');
+    expect(out).toMatch(/\n {2}Sentinel-1A: /);
     expect(err).toMatch(/^3 rows\. Next page: --after \S+\n$/);
     expect((await gone()).out).toBe(
       `2026-05-02 06:00  ${samples[4]?.name}  Duplicated product\n  It was deleted.\n\n`,
@@ -104,12 +104,12 @@ describe('the summary of a product', () => {
 
 const count = 150;
 
-/** Products 1 to 3 have summaries; none has other versions. */
+/** Products 1 to 3 have summaries. */
 async function openStream() {
   const { dataDir } = createContext();
   await putSummaries(
     dataDir,
-    [1, 2, 3].map((number) => ({ text: { text: `Text ${number}.` } })),
+    [1, 2, 3].map((number) => ({ result: doneWith(`Text ${number}.`) })),
   );
   const state = { read: 0 };
   const found = async function* (): AsyncGenerator<FoundProduct> {
@@ -119,8 +119,7 @@ async function openStream() {
       yield foundProduct({ productId: guid(`${number === count ? 2 : number}`), position: number });
     }
   };
-  const products = {} as Products;
-  return { state, shown: withTexts(found(), products, { dataDir, nowUs: () => nowUs }) };
+  return { state, shown: withTexts(found(), { dataDir, nowUs: () => nowUs }) };
 }
 
 it('gives every product its own summary, in order', async () => {

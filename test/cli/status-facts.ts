@@ -74,8 +74,8 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
       },
     ],
     summaries: {
-      ...{ mode: 'each', waiting: 3, failed: 2, nextDueAtUs: nowUs + hourUs },
-      ...{ requests: 1_204, tokens: 1_530_020 },
+      ...{ mode: 'each', waiting: 3, dueAtUs: nowUs + hourUs },
+      ...{ requests: 1_204, tokens: 1_530_020, refusedAnswer: null },
     },
     sinks: [
       {

@@ -1,4 +1,4 @@
-/** A data directory with products, and the sandbox's inference service to write about them. */
+/** The sandbox's inference service, and a data directory with products to write about. */
 import { onTestFinished } from 'vitest';
 import { demoProject, type InferenceSettingsInput } from '../../src/sandbox/live-settings.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
@@ -8,39 +8,31 @@ import { createProductContext } from './product-samples.ts';
 
 export const model = demoProject.models[0];
 
-/** Creates a context without rules and with a model, unless `env` changes that. */
-export async function createSummaryContext(inference: InferenceSettingsInput = {}) {
-  const context = await createProductContext();
-  const sandbox = await startSandbox({ now: Date.now, inference });
+/** Starts the service. `env` selects it, without a budget that a test could reach. */
+export async function startInference(settings: InferenceSettingsInput = {}) {
+  const sandbox = await startSandbox({ count: 0, now: Date.now, inference: settings });
   onTestFinished(() => sandbox.close());
+  const env = {
+    EARSHOT_INFERENCE_URL: sandbox.inferenceUrl,
+    EARSHOT_INFERENCE_API_KEY: demoProject.key,
+    EARSHOT_INFERENCE_MODEL: model,
+    EARSHOT_SUMMARY_REQUESTS_PER_DAY: '100000',
+    EARSHOT_SUMMARY_TOKENS_PER_DAY: '999999999',
+  };
+  return { inference: sandbox.inference, env };
+}
+
+/** Creates a context without rules and with a model, unless `env` changes that. */
+export async function createSummaryContext(settings: InferenceSettingsInput = {}) {
+  const context = await createProductContext();
+  const { inference, env: modelEnv } = await startInference(settings);
   // A folder without earshot.config.ts until a test writes one.
   const workingDir = temporaryDirectory();
-  const sent: string[] = [];
-  const options = ({ env = {}, ...more }: FakeIoOptions): FakeIoOptions => ({
-    workingDir,
-    fetch: async (input, init) => {
-      const body = input instanceof Request ? await input.clone().text() : '';
-      if (body !== '') sent.push(body);
-      return fetch(input, init);
-    },
-    ...more,
-    env: {
-      EARSHOT_INFERENCE_URL: sandbox.inferenceUrl,
-      EARSHOT_INFERENCE_API_KEY: demoProject.key,
-      EARSHOT_INFERENCE_MODEL: model,
-      ...env,
-    },
-  });
+  const startSummarize = (words: readonly string[], { env, ...more }: FakeIoOptions = {}) =>
+    context.start(['summarize', ...words], { workingDir, ...more, env: { ...modelEnv, ...env } });
   return {
-    ...context,
-    sandbox,
-    workingDir,
-    /** The bodies of the sent requests, in order. */
-    sent,
-    summarize: (words: readonly string[], more: FakeIoOptions = {}) =>
-      context.earshot(['summarize', ...words], options(more)),
-    startWithModel: (words: readonly string[], more: FakeIoOptions = {}) =>
-      context.start(words, options(more)),
+    ...{ ...context, inference, workingDir, startSummarize },
+    summarize: (...args: Parameters<typeof startSummarize>) => startSummarize(...args).ended,
     /** The rows of `query summaries`, newest first. */
     summaries: (...words: string[]) => context.rows(['query', 'summaries', ...words]),
   };

@@ -1,5 +1,6 @@
 /** Summaries stored directly, with texts that no service would send, to test how they are shown. */
-import type { NewSummaryJob, SummaryOutcome, SummaryText } from '../../src/domain/summaries.ts';
+import type { NewSummaryJob, SummaryOutcome } from '../../src/domain/summaries.ts';
+import { productJob } from '../store/summary-jobs.ts';
 import { nowUs } from './fake-io.ts';
 import { hourUs, withStore } from './filled-store.ts';
 import { guid } from './product-samples.ts';
@@ -10,43 +11,22 @@ export const hostile = '=1+1 \u001b[2J\u009b31m\u202e<b>&"quoted", \nnext\u2028l
 /** Characters that must not reach a terminal. */
 export const steering = /[\p{Cc}\u202e\u2028](?<!\n)/u;
 
-/** The state of a summary about a product. */
 export interface SampleSummary {
   job?: Partial<NewSummaryJob>;
-  text?: Partial<SummaryText>;
-  outcome?: SummaryOutcome;
-  /** Stays queued when both are missing. */
-  waits?: true;
+  /** Queued without one. */
+  result?: SummaryOutcome;
 }
 
 /** Enqueues each summary, an hour apart from 07:00 on, and settles it. */
 export function putSummaries(dataDir: string, all: readonly SampleSummary[]): Promise<void> {
   return withStore(dataDir, async ({ summaries }) => {
-    for (const [i, { job, text, outcome, waits }] of all.entries()) {
-      const atUs = nowUs - (5 - i) * hourUs;
-      const queued = { ...jobOf(guid(`${i + 1}`), atUs), ...job };
+    for (const [i, { job, result }] of all.entries()) {
+      const [productId, atUs] = [guid(`${i + 1}`), nowUs - (5 - i) * hourUs];
+      const named = { subject: productId, productId, productName: `name of ${i + 1}` };
+      const queued = productJob(1, { ...named, subscription: 'sea-ice', dueAtUs: atUs, ...job });
       const { ids } = await summaries.enqueue({ jobs: [queued], waitingMax: 100, atUs });
-      if (waits) continue;
-      const written = { ...plainText, createdAtUs: atUs, ...text };
-      const key = Buffer.alloc(32, i + 1);
-      const result = outcome ?? { outcome: 'text', key, text: written };
-      const settled = { id: ids[0] ?? 0, revision: 1 };
-      await summaries.settle({ job: settled, request: null, result, nowUs: atUs });
+      const id = ids[0] ?? 0;
+      if (result !== undefined) await summaries.settle({ job: { id, revision: 1 }, result });
     }
   });
-}
-
-const plainText = { text: 'A plain text.', model: 'a/b', verified: true, doubts: [] } as const;
-
-function jobOf(productId: string, dueAtUs: number): NewSummaryJob {
-  return {
-    kind: 'product',
-    subject: productId,
-    productId,
-    productName: `name of ${productId.slice(-1)}`,
-    subscription: 'sea-ice',
-    position: 1,
-    scope: null,
-    dueAtUs,
-  };
 }

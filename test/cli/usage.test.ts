@@ -144,7 +144,7 @@ describe('usage errors', () => {
     ['tail --reader ../x', /lower-case letters, digits/],
     ['tail --output table', /Allowed choices are lines, json, ndjson/],
     ['query summaries --kind all', /Allowed choices are product, digest/],
-    ['query summaries --state open', /choices are waiting, asking, done, failed, dropped/],
+    ['query summaries --state open', /choices are waiting, done\./],
     ['query summaries --output geojson', /Allowed choices are table, json, ndjson, csv/],
     ['query summaries --since friday', /90m, 24h, 7d or a date such as/],
     ['query summaries --before x', /whole number, 1 or more/],

@@ -357,7 +357,7 @@ describe('the configuration of summaries', () => {
     expect(readSummary({})).toEqual({
       rule: 'off',
       inference: null,
-      budget: { requestsPerHour: 60, requestsPerDay: 500, tokensPerDay: 500_000 },
+      budget: { requestsPerDay: 500, tokensPerDay: 500_000 },
     });
   });
 
@@ -381,11 +381,10 @@ describe('the configuration of summaries', () => {
 
   it('accepts another budget, and none', () => {
     const env = {
-      EARSHOT_SUMMARY_REQUESTS_PER_HOUR: '0',
-      EARSHOT_SUMMARY_REQUESTS_PER_DAY: '7',
+      EARSHOT_SUMMARY_REQUESTS_PER_DAY: '0',
       EARSHOT_SUMMARY_TOKENS_PER_DAY: '1000000',
     };
-    const budget = { requestsPerHour: 0, requestsPerDay: 7, tokensPerDay: 1_000_000 };
+    const budget = { requestsPerDay: 0, tokensPerDay: 1_000_000 };
     expect(readSummary(env).budget).toEqual(budget);
   });
 

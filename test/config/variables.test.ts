@@ -218,7 +218,6 @@ const examples = {
       `a/${'b'.repeat(200)}`,
     ],
   },
-  EARSHOT_SUMMARY_REQUESTS_PER_HOUR: amounts,
   EARSHOT_SUMMARY_REQUESTS_PER_DAY: amounts,
   EARSHOT_SUMMARY_TOKENS_PER_DAY: amounts,
   EARSHOT_RECONCILE: switches,

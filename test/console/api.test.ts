@@ -302,47 +302,32 @@ async function openWith(summaries: typeof summaryRows) {
   return context;
 }
 
+/** The text of a row in memory, as JSON. */
+const shownText = {
+  ...{ text: 'A text.', model: 'a/b', facts: {} },
+  createdAt: '2026-05-01T00:00:00.000000Z',
+};
+
 const idsIn = ({ json }: Answer) => json.summaries.map(({ id }: { id: number }) => id);
 
 describe('/api/summaries', () => {
   it('returns the fields of the command line’s rows, in the same order and form', async () => {
-    const doubtful = { text: 'Of 7 bands.', model: 'a/b', verified: false, doubts: ['7'] };
     const context = await openWith([
-      summaryRow(1, { text: { ...doubtful, createdAtUs: startUs + 1 }, productName: 'S2A' }),
-      summaryRow(2, { state: 'waiting', text: null, error: 'Why.', nextAttemptAtUs: startUs }),
+      summaryRow(1, { productName: 'S2A' }),
+      summaryRow(2, { state: 'waiting', text: null, reason: 'Why.', dueAtUs: startUs }),
     ]);
     const { json } = await context.get('/api/summaries');
     expect(json.next).toBe(null);
     expect(Object.keys(json.summaries[0])).toEqual(summaryFields);
     expect(json.summaries[0]).toMatchObject({
-      text: null,
-      model: null,
-      verified: null,
-      createdAt: null,
-      error: 'Why.',
+      ...{ text: null, model: null, facts: null, createdAt: null, reason: 'Why.' },
       nextTryAt: '2026-05-01T00:00:00.000000Z',
     });
     expect(json.summaries[1]).toEqual({
-      kind: 'product',
-      productId: 'product-1',
-      productName: 'S2A',
-      text: 'Of 7 bands.',
-      model: 'a/b',
-      verified: false,
-      createdAt: '2026-05-01T00:00:00.000001Z',
-      error: null,
-      id: 1,
-      state: 'done',
-      subscription: 'alps',
-      doubts: ['7'],
-      attempts: 0,
+      ...{ kind: 'product', productId: 'product-1', productName: 'S2A', ...shownText },
+      ...{ reason: null, id: 1, state: 'done', subscription: 'alps' },
       requestedAt: '2026-05-01T00:00:00.000000Z',
-      nextTryAt: null,
-      receivedFrom: null,
-      receivedUntil: null,
-      collection: null,
-      area: null,
-      filter: null,
+      ...{ nextTryAt: null, receivedFrom: null, receivedUntil: null, filter: null },
     });
   });
 
@@ -357,9 +342,8 @@ describe('/api/summaries', () => {
 
   it.each([
     ['kind=digest', [21]],
-    ['state=failed', [22]],
-    ['verified=false', [23]],
-    ['verified=true&limit=2', [25, 24]],
+    ['state=waiting', [22]],
+    ['limit=2', [25, 24]],
     ['productId=product-7', [7]],
     ['subscription=sea', [24]],
     ['since=2026-05-01T03:00:00Z&until=2026-05-01T05:00:00Z', [5, 4]],
@@ -367,11 +351,9 @@ describe('/api/summaries', () => {
     ['before=3', [2, 1]],
     ['before=1', []],
   ])('with %s gives %j', async (search, ids) => {
-    const text = { text: 't', model: 'm', verified: false, doubts: [], createdAtUs: 0 };
     const changed: Record<number, Parameters<typeof summaryRow>[1]> = {
       21: { kind: 'digest' },
-      22: { state: 'failed' },
-      23: { text },
+      22: { state: 'waiting' },
       24: { subscription: 'sea' },
     };
     const context = await openWith(summaryRows.map((row) => ({ ...row, ...changed[row.id] })));
@@ -380,10 +362,12 @@ describe('/api/summaries', () => {
 
   it('returns texts unchanged, as JSON that no browser renders as a page', async () => {
     const text = '<script>alert(1)</script>\u001b[2J\u202e';
-    const kept = { text, model: 'a/b', verified: true, doubts: [], createdAtUs: 0 };
-    const context = await openWith([summaryRow(1, { text: kept, error: text, productName: text })]);
+    const kept = { text, model: 'a/b', facts: {}, createdAtUs: 0 };
+    const context = await openWith([
+      summaryRow(1, { text: kept, reason: text, productName: text }),
+    ]);
     const { json, headers } = await context.get('/api/summaries');
-    expect(json.summaries[0]).toMatchObject({ text, error: text, productName: text });
+    expect(json.summaries[0]).toMatchObject({ text, reason: text, productName: text });
     expect(headers['content-type']).toBe('application/json');
     expect(headers['x-content-type-options']).toBe('nosniff');
   });
@@ -425,16 +409,10 @@ describe('/api/products?summary=true', () => {
       summaryRow(2, { productId: products[1]?.Id ?? '', state: 'waiting', text: null }),
     ];
     const { json } = await context.get('/api/products?summary=true&direction=asc');
-    const text = {
-      text: 'A text.',
-      model: 'a/b',
-      verified: true,
-      createdAt: '2026-05-01T00:00:00.000000Z',
-    };
     const summaries = json.products.map(({ summary }: { summary: unknown }) => summary);
-    expect(summaries).toEqual([text, null, null]);
+    expect(summaries).toEqual([shownText, null, null]);
     const gone = await context.get('/api/products?summary=true&deleted=true');
-    expect(gone.json.products).toMatchObject([{ productId: products[0]?.Id, summary: text }]);
+    expect(gone.json.products).toMatchObject([{ productId: products[0]?.Id, summary: shownText }]);
   });
 });
 
@@ -572,7 +550,6 @@ describe('an invalid parameter', () => {
     'summaries?limit=1001',
     'summaries?kind=area',
     'summaries?state=open',
-    'summaries?verified=1',
     'summaries?since=yesterday',
     'summaries?until=25',
     'summaries?before=x',

@@ -428,22 +428,22 @@ export interface MemorySummaries extends SummaryReader {
   rows: SummaryRow[];
 }
 
-/** Returns a product with a verified text of a model, requested on 1 May 2026. */
+/** Returns a product with a text of a model, requested on 1 May 2026. */
 export function summaryRow(id: number, changes: Partial<SummaryRow> = {}): SummaryRow {
   const atUs = Date.UTC(2026, 4, 1) * 1000;
   return {
     id,
     kind: 'product',
+    subject: `product-${id}`,
     productId: `product-${id}`,
     productName: null,
     subscription: 'alps',
     scope: null,
     state: 'done',
-    text: { text: 'A text.', model: 'a/b', verified: true, doubts: [], createdAtUs: atUs },
-    attempts: 0,
+    text: { text: 'A text.', model: 'a/b', facts: {}, createdAtUs: atUs },
     requestedAtUs: atUs,
-    nextAttemptAtUs: null,
-    error: null,
+    dueAtUs: null,
+    reason: null,
     ...changes,
   };
 }
@@ -453,7 +453,7 @@ export function createMemorySummaries(): MemorySummaries {
   const memory: MemorySummaries = {
     rows: [],
     async *find(query) {
-      const { kind, state, productId, subscription, verified, error, beforeId, limit } = query;
+      const { kind, state, productId, subscription, beforeId, limit } = query;
       const { sinceUs = 0, untilUs = Number.POSITIVE_INFINITY } = query;
       const matches = memory.rows.filter(
         (row) =>
@@ -461,8 +461,6 @@ export function createMemorySummaries(): MemorySummaries {
           (state === undefined || row.state === state) &&
           (productId === undefined || row.productId === productId) &&
           (subscription === undefined || row.subscription === subscription) &&
-          (verified === undefined || row.text?.verified === verified) &&
-          (error === undefined || row.error?.startsWith(error)) &&
           (beforeId === undefined || row.id < beforeId) &&
           row.requestedAtUs >= sinceUs &&
           row.requestedAtUs < untilUs,
@@ -476,11 +474,9 @@ export function createMemorySummaries(): MemorySummaries {
         ),
       ),
     due: neverCalled,
-    nextDueAtUs: neverCalled,
-    known: neverCalled,
+    waiting: neverCalled,
     spending: neverCalled,
-    counts: neverCalled,
-    backlog: neverCalled,
+    refusedAnswer: neverCalled,
   };
   return memory;
 }

@@ -279,8 +279,7 @@ earshot_reader_behind_notifications{reader="product index",kind="index"} 1000
 earshot_reader_behind_notifications{reader="sink orders",kind="sink"} 0
 earshot_reader_behind_seconds{reader="product index",kind="index"} 600
 earshot_reader_behind_seconds{reader="sink orders",kind="sink"} 0
-earshot_summaries{state="waiting"} 11
-earshot_summaries{state="failed"} 13
+earshot_summaries_waiting 11
 earshot_inference_requests_last_day 12
 earshot_inference_tokens_last_day 14
 earshot_sink_items{sink="orders",state="waiting"} 15

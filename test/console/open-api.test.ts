@@ -69,11 +69,11 @@ async function openWithAll() {
   context.products.add('Products', { ...products[0], ...mixed }, ...products.slice(1));
   context.products.add('DeletedProducts', ...deleted);
   context.products.state.lastPosition += 1;
-  const scope = { fromUs: 1, untilUs: 2, subscription: null, collection: 'c', filter: null };
+  const scope = { fromUs: 1, untilUs: 2, subscription: null, filter: 'true' };
   context.summaries.rows = [
     summaryRow(1, { productId: products[4]?.Id ?? null, productName: 'n' }),
-    summaryRow(2, { state: 'waiting', text: null, error: 'Why.', nextAttemptAtUs: 3 }),
-    summaryRow(3, { kind: 'digest', productId: null, scope: { ...scope, area: 'a' } }),
+    summaryRow(2, { state: 'waiting', text: null, reason: 'Why.', dueAtUs: 3 }),
+    summaryRow(3, { kind: 'digest', productId: null, scope }),
   ];
   return context;
 }
@@ -107,8 +107,7 @@ const samples: Record<string, [good: string, bad: string | null]> = {
   count: ['true', 'yes'],
   summary: ['true', 'yes'],
   kind: ['digest', 'area'],
-  state: ['failed', 'lost'],
-  verified: ['false', 'no'],
+  state: ['waiting', 'lost'],
   all: ['true', '1'],
   released: ['true', '1'],
   id: ['1', 'x'],

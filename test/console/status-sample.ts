@@ -88,9 +88,9 @@ export function sampleStatus(moved = false): Status {
     summaries: {
       mode: 'each',
       waiting: 11 + step,
-      nextDueAtUs: null,
+      dueAtUs: null,
+      refusedAnswer: moved ? { model: 'a/b', refused: 'it is empty', answer: '' } : null,
       requests: 12 + step,
-      failed: 13 + step,
       tokens: 14 + step,
     },
     sinks: [

@@ -9,7 +9,8 @@ import { expect } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openStore } from '../../src/store/store.ts';
-import { recordOf } from '../cli/product-samples.ts';
+import { numberedSample, recordOf } from '../cli/product-samples.ts';
+import { startInference } from '../cli/summary-context.ts';
 import { notification } from '../helpers/deliveries.ts';
 import type { Answer } from '../helpers/send-request.ts';
 import {
@@ -18,7 +19,6 @@ import {
   type SpawnedReceiver,
 } from '../helpers/spawned-receiver.ts';
 import { startHook } from '../sinks/hook-server.ts';
-import { openSandbox, productOf } from '../summary/worker/set-up.ts';
 import { mountSmallDisk } from './disk-small.ts';
 
 const senders = 8;
@@ -39,8 +39,8 @@ export async function openDiskContext(mebibytes: number) {
   const config = `export default ${JSON.stringify({ sinks })};\n`;
   writeFileSync(join(disk.folder, 'earshot.config.ts'), config);
   await beginSummaries(dataDir);
-  const { inference, inferenceUrl } = await openSandbox();
-  const env = summaryEnvironment(inferenceUrl);
+  const { inference, env: modelEnv } = await startInference();
+  const env = { ...modelEnv, EARSHOT_RECONCILE: 'off', EARSHOT_SUMMARY: 'each' };
   const catalogue: Catalogue = { created: 0, answered: [], unexpected: [] };
   const start = async (more: Record<string, string> = {}): Promise<Loaded> => {
     const receiver = await context.start({ ...env, ...more });
@@ -131,7 +131,7 @@ export async function fillWithProducts(dataDir: string, count: number): Promise<
 
 /** Body about a product that can be summarized, with incompressible padding. */
 export function bodyOf(number: number, paddingBytes = 18_000): string {
-  const sample = productOf(number);
+  const sample = numberedSample(number);
   const fields = { ProductId: sample.id, ProductName: sample.name, value: recordOf(sample) };
   const padding = randomBytes(paddingBytes).toString('base64');
   return JSON.stringify(notification(number, { ...fields, padding }));
@@ -175,14 +175,3 @@ async function beginSummaries(dataDir: string): Promise<void> {
   await store.moveCursor('summaries', 0, 0);
   await store.close();
 }
-
-const summaryEnvironment = (inferenceUrl: string) => ({
-  EARSHOT_RECONCILE: 'off',
-  EARSHOT_SUMMARY: 'each',
-  EARSHOT_INFERENCE_URL: inferenceUrl,
-  EARSHOT_INFERENCE_API_KEY: 'sandbox-key',
-  EARSHOT_INFERENCE_MODEL: 'openai/gpt-oss-120b',
-  EARSHOT_SUMMARY_REQUESTS_PER_HOUR: '100000',
-  EARSHOT_SUMMARY_REQUESTS_PER_DAY: '100000',
-  EARSHOT_SUMMARY_TOKENS_PER_DAY: '999999999',
-});

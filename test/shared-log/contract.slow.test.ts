@@ -20,8 +20,6 @@ describe.runIf(hasPostgres)('the store with a shared log', async () => {
   await import('../store/alerts.test.ts');
   await import('../store/sink-model.test.ts');
   await import('../store/summaries.test.ts');
-  await import('../store/summary-jobs.test.ts');
-  await import('../store/summary-outcomes.test.ts');
 });
 
 /** A store whose reads include its own deliveries: a node applies them after they were stored. */

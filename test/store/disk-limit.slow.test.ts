@@ -94,10 +94,7 @@ describe('without free space', () => {
     await expect(sinks.addReplay(replay)).rejects.toMatchObject(refused);
     const jobs = { jobs: [], waitingMax: 1, atUs };
     await expect(summaries.enqueue(jobs)).rejects.toMatchObject(refused);
-    const budget = { requestsPerHour: 1, requestsPerDay: 1, tokensPerDay: 1 };
-    const claim = { job: { id: 1, revision: 1 }, model: 'm', tokens: 1, budget };
-    const leased = { ...claim, nowUs: atUs, leaseUntilUs: atUs };
-    await expect(summaries.claim(leased)).rejects.toMatchObject(refused);
+    await expect(summaries.beginRequest({ atUs, tokens: 1 })).rejects.toMatchObject(refused);
     const events = { events: [], knownUpTo: 0, atUs };
     await expect(completeness.recover(events)).rejects.toMatchObject(refused);
     await expect(retry(1, atUs)).rejects.toMatchObject(refused);

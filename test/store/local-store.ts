@@ -33,8 +33,7 @@ import {
 import type { Reads } from '../../src/store/query-thread.ts';
 import { sinkReads, sinkWrites } from '../../src/store/sinks.ts';
 import { changePorts, readPorts } from '../../src/store/store.ts';
-import { summaryReads } from '../../src/store/summaries.ts';
-import { summaryWrites } from '../../src/store/summary-jobs.ts';
+import { summaryReads, summaryWrites } from '../../src/store/summaries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 /** Operation groups of the query thread. */

@@ -1,17 +1,15 @@
 /** Several programs on one data directory, and changes that arrive together with notifications. */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { finding, settle } from './alert-findings.ts';
 import { missing, atUs as recoveredUs, subscription } from './catalogue-events.ts';
 import { atUs, dead, dueProducts, queued, replayOf } from './sink-items.ts';
 import { openFile, openReader, openSqliteStore, openTwo } from './sqlite-store.ts';
-import { claim, enqueued, hourUs, key, modelText, productJob } from './summary-jobs.ts';
+import { doneWith, hourUs, productJob } from './summary-jobs.ts';
 
 const gap = {
   ...{ subscription, events: ['created'], filter: '', fromUs: 5, reason: 'It was paused.' },
@@ -64,9 +62,6 @@ describe('changes that arrive with notifications', () => {
   it('fail without affecting them', async () => {
     const { store } = await openSqliteStore();
     const { sinks, summaries, alerts } = store;
-    const [job] = await enqueued(summaries, [productJob(1)]);
-    if (job === undefined) throw new Error('no job');
-    const unknown = { outcome: 'known', key: key(9) } as const;
     // More than fits in one transaction.
     const receipts = numbers(900).map((n) => store.accept(delivery(notification(n))));
     await setImmediate();
@@ -74,7 +69,7 @@ describe('changes that arrive with notifications', () => {
       sinks.enqueue({ ...read, atUs: Number.NaN }),
       settle(alerts, [finding()], { atUs: Number.NaN }),
       sinks.enqueue({ ...read, after: 9, upTo: 1 }),
-      summaries.settle({ job, request: null, result: unknown, nowUs: atUs }),
+      summaries.beginRequest({ atUs: Number.NaN, tokens: 1 }),
     ];
     const kept = sinks.enqueue({ ...read, upTo: 5 });
     const requested = summaries.enqueue({ jobs: [productJob(2)], waitingMax: 9, atUs });
@@ -88,7 +83,7 @@ describe('changes that arrive with notifications', () => {
     }
     expect(await collect(store.find({}))).toHaveLength(900);
     expect(await alerts.alerts({ all: true, limit: 9 })).toEqual([]);
-    expect(await summaries.counts()).toMatchObject({ waiting: 2 });
+    expect(await summaries.waiting()).toMatchObject({ waiting: 1 });
   });
 
   it('of every kind do not block notifications', async () => {
@@ -100,8 +95,8 @@ describe('changes that arrive with notifications', () => {
         const [item] = await queued(store, [`p-${n}`], { sink: `sink-${n}` });
         if (item !== undefined)
           await store.sinks.settle([{ id: item.id, outcome: 'acknowledged' }]);
-        const [job] = await enqueued(store.summaries, [productJob(n)]);
-        if (job !== undefined) await claim(store.summaries, job);
+        await store.summaries.enqueue({ jobs: [productJob(n)], waitingMax: 100, atUs });
+        await store.summaries.beginRequest({ atUs, tokens: 1 });
         await store.administration.commit({ openGap: { ...gap, subscription: `alps-${n}` } });
         await store.administration.markDeliveries([{ ...mark, lastAtUs: n }]);
         return (await receipt).outcome;
@@ -110,7 +105,8 @@ describe('changes that arrive with notifications', () => {
     expect(outcomes).toEqual(outcomes.map(() => 'stored'));
     expect(await store.counts()).toMatchObject({ notifications: 100 });
     expect(await store.cursor('sink:sink-99')).toBe(1);
-    expect(await store.summaries.counts()).toMatchObject({ asking: 100 });
+    expect(await store.summaries.waiting()).toMatchObject({ waiting: 100 });
+    expect(await store.summaries.spending(atUs)).toMatchObject({ requests: 100 });
     expect(await store.administration.gaps()).toHaveLength(100);
     expect(await store.administration.deliveryMarks()).toMatchObject([{ lastAtUs: 99 }]);
   });
@@ -167,51 +163,6 @@ describe('two programs that do the same at once', () => {
     expect(refused).toMatchObject(refused.map(() => ({ code: 'conflict' })));
     expect(await store.sinks.replays({ all: true })).toHaveLength(1);
   });
-
-  it('claim each summary once, within one budget', async () => {
-    const { both } = await openTwo();
-    const [{ summaries }, { summaries: others }] = both;
-    const jobs = await enqueued(
-      summaries,
-      numbers(30).map((n) => productJob(n)),
-    );
-    const outcomes = await Promise.all(
-      jobs.flatMap((job) =>
-        both.map(async (one) => {
-          const { outcome } = await claim(one.summaries, job, { requestsPerHour: 10 });
-          return `${job.id} ${outcome}`;
-        }),
-      ),
-    );
-    const claimed = outcomes.filter((one) => one.endsWith('claimed'));
-    expect(claimed).toHaveLength(10);
-    expect(new Set(claimed).size).toBe(10);
-    expect(await others.spending(atUs)).toMatchObject({ requestsLastHour: 10 });
-    expect(await summaries.counts()).toMatchObject({ asking: 10, waiting: 20 });
-  });
-});
-
-it('a summary is requested again after a kill of the program that requested it, and counts twice', async () => {
-  const { store, dataDir } = await openSqliteStore();
-  const { summaries } = store;
-  const [job] = await enqueued(summaries, [productJob(1)]);
-  if (job === undefined) throw new Error('no job');
-  const file = join(import.meta.dirname, 'summary-claim-child.ts');
-  const child = spawn(process.execPath, [file, dataDir, String(job.id)], { stdio: 'pipe' });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const [answer] = await once(child.stdout, 'data');
-  child.kill('SIGKILL');
-  await once(child, 'exit');
-  expect(String(answer)).toBe('claimed\n');
-  expect(await claim(summaries, job)).toEqual({ outcome: 'superseded' });
-  const afterLease = { nowUs: atUs + 60_000_000 };
-  const due = await summaries.due({ ...afterLease, limit: 9 });
-  expect(due).toMatchObject([{ id: job.id, revision: job.revision }]);
-  const refused = { outcome: 'budget', limit: 'requestsPerHour', freeAtUs: atUs + hourUs };
-  expect(await claim(summaries, job, { ...afterLease, requestsPerHour: 1 })).toEqual(refused);
-  expect(await claim(summaries, job, { ...afterLease, requestsPerHour: 2 })).toMatchObject({
-    outcome: 'claimed',
-  });
 });
 
 describe('a reader', () => {
@@ -222,12 +173,12 @@ describe('a reader', () => {
     await store.administration.commit({ openGap: gap });
     expect(await reader.administration.gaps()).toMatchObject([gap]);
     const cursor = { reader: 'summaries', position: 5 };
+    const due = { nowUs: atUs, digestsUntilUs: atUs, limit: 1 };
     await store.summaries.enqueue({ jobs: [productJob(1)], cursor, waitingMax: 9, atUs });
-    const [job] = await reader.summaries.due({ nowUs: atUs, limit: 1 });
+    const [job] = await reader.summaries.due(due);
     if (job === undefined) throw new Error('no job');
-    const result = { outcome: 'text', key: key(1), text: modelText('A text.') } as const;
-    await store.summaries.settle({ job, request: null, result, nowUs: atUs });
-    expect(await reader.summaries.known(key(1))).toEqual(result.text);
+    const result = doneWith('A text.');
+    await store.summaries.settle({ job, result });
     expect(await reader.cursor('summaries')).toBe(5);
     const texts = new Map([['product-1', result.text]]);
     expect(await reader.summaries.textsOf(['product-1'])).toEqual(texts);
@@ -245,12 +196,13 @@ describe('a reader', () => {
     if (second === undefined) throw new Error('not queued');
     await store.sinks.settle([dead(second)]);
     await store.sinks.addReplay(replayOf(9));
-    await enqueued(store.summaries, [productJob(1), productJob(2)]);
+    const jobs = [productJob(1), productJob(2)];
+    await store.summaries.enqueue({ jobs, waitingMax: 9, atUs });
     await store.close();
     const { administration, alerts, completeness, sinks, summaries } = openReader(dataDir);
     const tables = [
       ...['gap', 'alert', 'alert_delivery', 'uptime', 'notification'],
-      ...['sink_item', 'sink_replay', 'summary_job'],
+      ...['sink_item', 'sink_replay', 'summary'],
     ];
     const removal = tables.map((table) => `DELETE FROM ${table}`).join('; ');
     openFile(dataDir).exec(`BEGIN IMMEDIATE; ${removal}`);
@@ -274,11 +226,11 @@ describe('a reader', () => {
     expect(await collect(sinks.items({ state: 'dead' }))).toHaveLength(1);
     expect(await sinks.counts()).toMatchObject([{ waiting: 1, dead: 1 }]);
     expect(await sinks.replays({ all: false })).toHaveLength(1);
-    expect(await summaries.counts()).toMatchObject({ waiting: 2 });
-    expect(await summaries.due({ nowUs: atUs, limit: 9 })).toHaveLength(2);
-    expect(await summaries.nextDueAtUs()).toBe(atUs);
-    expect(await summaries.spending(atUs)).toMatchObject({ requestsLastDay: 0 });
-    expect(await summaries.known(key(1))).toBeNull();
+    expect(await summaries.waiting()).toEqual({ waiting: 2, dueAtUs: atUs });
+    const due = { nowUs: atUs, digestsUntilUs: atUs, limit: 9 };
+    expect(await summaries.due(due)).toHaveLength(2);
+    expect(await summaries.spending(atUs)).toMatchObject({ requests: 0 });
+    expect(await summaries.refusedAnswer()).toBeNull();
     expect(await collect(summaries.find({ limit: 1 }))).toHaveLength(1);
   });
 });

@@ -221,17 +221,14 @@ const entriesText = (count: number) =>
   count === 0 ? [] : [counted(count, 'quarantined body', 'quarantined bodies')];
 
 function prunedText({ pruned, givenBackBytes }: Removed, size: LogSize): string {
-  const summaries = summariesIn(pruned);
   const parts = [
     counted(pruned.notifications, 'notification'),
     ...entriesText(pruned.quarantine),
-    ...(summaries > 0 ? [counted(summaries, 'summary entry', 'summary entries')] : []),
+    ...(pruned.summaries > 0 ? [counted(pruned.summaries, 'summary', 'summaries')] : []),
   ];
   const file = sizeText(size.usedBytes + size.freeBytes);
   return `Deleted ${parts.join(', ')}. earshot.db: ${file}, ${sizeText(givenBackBytes)} less.\n`;
 }
-
-const summariesIn = (pruned: Pruned) => pruned['summary-jobs'] + pruned['summary-texts'];
 
 interface Removed {
   pruned: Pruned;
@@ -256,7 +253,7 @@ function toPruneJson(found: Prunable, removed: Removed | null) {
     removed: removed && {
       notifications: removed.pruned.notifications,
       quarantined: removed.pruned.quarantine,
-      summaries: summariesIn(removed.pruned),
+      summaries: removed.pruned.summaries,
       givenBackBytes: removed.givenBackBytes,
     },
   };
@@ -311,8 +308,6 @@ const blockerAdvice: Record<PruneBlocker['kind'], (key: string) => string> = {
     `To list the dead letters: \`earshot sinks dead ${key}\`. To drop them: \`earshot sinks drop ${key} --all\`.`,
   replay: (key) =>
     `The receiver continues the replay. To drop it: \`earshot sinks drop ${key} --waiting\`.`,
-  'summary-jobs': () =>
-    'To write the summaries: `earshot summarize`. To drop the summaries: `earshot summarize --drop all`.',
 };
 
 function advanceText(key: string): string {

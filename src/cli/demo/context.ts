@@ -94,7 +94,7 @@ export async function openDemoContext(
     const settingsFile = join(folder, 'settings');
     const header = 'Settings of a running demo: set -a; . <this file>; set +a';
     await writeOwnerOnly(settingsFile, mergeEnvFile(null, settings, { header }));
-    const summaries = await startDemoSummaries(io, receiver, sandbox, dataDir);
+    const summaries = await startDemoSummaries(io, receiver, sandbox);
     closers.add(() => summaries.stop());
     watchReceiver(io, receiver, { dataDir, files }, closers);
     const config: CompleteAccountConfig = {

@@ -1,19 +1,19 @@
 /** Summaries of the demo: a worker next to the receiver, and the count of its summaries. */
 import { AppError } from '../../domain/app-error.ts';
-import { plainSummaryRule, type SummaryReader } from '../../domain/summaries.ts';
+import { plainSummaryRule } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
 import { demoProject } from '../../sandbox/live-settings.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
-import { collectJobs, compileRules } from '../../summary/worker/collect-jobs.ts';
-import { type SummaryWorker, startSummaryWorker } from '../../summary/worker/run-summaries.ts';
+import { collectJobs, createRules } from '../../summary/jobs.ts';
+import { type SummaryWorker, startSummaryWorker } from '../../summary/worker.ts';
 import { type Io, pause } from '../io.ts';
 import { createLogger } from '../logger.ts';
 import { painter, shorten, widthOf, wrapText } from '../output.ts';
 import type { RunningReceiver } from '../start/serve.ts';
-import { openSummaryContext } from '../summaries/summary-context.ts';
+import { openSummaryContext } from '../summaries/open-summaries.ts';
 
 /** Budget of the demo. When it is used up, summaries wait, as with a real service. */
-const budget = { requestsPerHour: 250, requestsPerDay: 250, tokensPerDay: 1_000_000 };
+const budget = { requestsPerDay: 250, tokensPerDay: 1_000_000 };
 
 /** Maximum wait for the summaries after the last notification. */
 const timeoutMs = 12_000;
@@ -25,69 +25,53 @@ export async function startDemoSummaries(
   io: Io,
   { store, products }: Pick<RunningReceiver, 'store' | 'products'>,
   { inferenceUrl: url }: Pick<Sandbox, 'inferenceUrl'>,
-  dataDir: string,
 ): Promise<SummaryWorker> {
   const { key: apiKey, models } = demoProject;
   const [model] = models;
   if (model === undefined) throw new AppError('internal', 'The sandbox has no model.');
   const rule = 'each' as const;
-  const config = { rule, inference: { url, apiKey, model }, budget, dataDir };
+  const config = { inference: { url, apiKey, model }, budget };
   const log = createLogger(io, 'warn');
   const context = openSummaryContext(config, { store, products, log }, io);
-  const ruleOf = compileRules(new Map(), plainSummaryRule(rule));
+  const ruleOf = createRules(new Map(), plainSummaryRule(rule));
   // Sets the cursor at the start of the empty log.
   await collectJobs(context, ruleOf);
   return startSummaryWorker(context, ruleOf, { pollMs });
 }
 
 /**
- * Waits for the summaries, and compares them with the answers of the sandbox. Ends early if the signal is
- * aborted. `summaries`: number written by the model; `rest`: number and reason of those left, null for none;
- * `mismatches`: differences, one sentence each.
+ * Waits for the summaries, and compares them with the answers of the sandbox. Ends early if the signal is aborted.
+ * `summaries`: number written by the model; `rest`: number of those left, null for none; `mismatches`: differences, one
+ * sentence each.
  */
 export async function countSummaries(
-  io: Pick<Io, 'nowUs' | 'signal'>,
+  { nowUs, signal }: Pick<Io, 'nowUs' | 'signal'>,
   { store, products }: Pick<RunningReceiver, 'store' | 'products'>,
   { inference }: Pick<Sandbox, 'inference'>,
 ) {
   const { indexedPosition } = await products.indexState();
-  const { waiting, asking, isSpent } = await settled(io, store, indexedPosition);
+  let left = 0;
+  for (let waitedMs = 0; ; waitedMs += pollMs) {
+    ({ waiting: left } = await store.summaries.waiting());
+    const isRead = ((await store.cursor('summaries')) ?? 0) >= indexedPosition;
+    const { requests } = await store.summaries.spending(nowUs());
+    const isDone = isRead && (left === 0 || requests >= budget.requestsPerDay);
+    if (isDone || waitedMs >= timeoutMs || signal.aborted) break;
+    await pause(pollMs, signal);
+  }
   const mismatches: string[] = [];
   let summaries = 0;
-  for await (const { productName, productId, state, text, error } of store.summaries.find({})) {
-    const subject = printable(productName ?? productId ?? '');
+  for await (const { productName, text, state, reason } of store.summaries.find({})) {
     if (text?.model != null) summaries += 1;
-    if (state === 'failed' || state === 'dropped') mismatches.push(`${subject}: ${error}`);
-    if (text?.verified === false) mismatches.push(`${subject}: the summary is not verified`);
+    else if (state === 'done') mismatches.push(`${printable(productName ?? '')}: ${reason}`);
   }
   const { distinct, repeated } = inference.totals();
   // A request in flight may be in one of the two counts only.
-  if (distinct !== summaries && asking === 0) {
+  if (distinct !== summaries && left === 0) {
     mismatches.push(`${distinct} requests answered, ${summaries} summaries stored`);
   }
   if (repeated > 0) mismatches.push(`${repeated} requests sent twice`);
-  const why = isSpent
-    ? `the budget of ${budget.requestsPerHour} requests per hour is used up`
-    : 'the time limit was reached';
-  const left = waiting + asking;
-  return { summaries, rest: left === 0 ? null : `${left} summaries waiting: ${why}.`, mismatches };
-}
-
-/** Resolves with the remaining counts when all is written, the budget is used up, or the time limit is reached. */
-async function settled(
-  { nowUs, signal }: Pick<Io, 'nowUs' | 'signal'>,
-  store: Pick<RunningReceiver['store'], 'cursor'> & { summaries: SummaryReader },
-  position: number,
-): Promise<{ waiting: number; asking: number; isSpent: boolean }> {
-  for (let waitedMs = 0; ; waitedMs += pollMs) {
-    const { waiting, asking } = await store.summaries.counts();
-    const { requestsLastHour } = await store.summaries.spending(nowUs());
-    const isSpent = requestsLastHour >= budget.requestsPerHour;
-    const isRead = ((await store.cursor('summaries')) ?? 0) >= position;
-    const isDone = isRead && asking === 0 && (waiting === 0 || isSpent);
-    if (isDone || waitedMs >= timeoutMs || signal.aborted) return { waiting, asking, isSpent };
-    await pause(pollMs, signal);
-  }
+  return { summaries, rest: left === 0 ? null : `${left} summaries waiting.`, mismatches };
 }
 
 /** Prints the newest summaries, if there are any, below a heading. */

@@ -16,12 +16,13 @@ import { credentialsFileName } from '../../config/endpoint-credentials.ts';
 import { checkSecretFiles } from '../../config/secret-file-checks.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { defaultSubscriptionName, endpointOf } from '../../domain/subscription.ts';
-import { areAllOff, plainSummaryRule } from '../../domain/summaries.ts';
+import { areAllOff, plainSummaryRule, type RefusedAnswer } from '../../domain/summaries.ts';
 import { reachHost } from '../../http/bounded-fetch.ts';
 import { probeProof } from '../../http/probe-proof.ts';
+import { openStoreReader } from '../../store/store.ts';
 import { createStoreChecks } from '../../store/store-checks.ts';
-import { createChatClient } from '../../summary/chat/chat-client.ts';
-import { checkInference } from '../../summary/inference-checks.ts';
+import { createChatClient } from '../../summary/chat-client.ts';
+import { checkInference } from '../../summary/check-inference.ts';
 import { acmeFolderName, acmeKeptFiles, checkRenewal } from '../../tls/acme-state.ts';
 import { checkCertificateFiles } from '../../tls/certificate.ts';
 import type { Io } from '../io.ts';
@@ -129,17 +130,17 @@ const behindProxy: Finding = {
 /** Timeout of one answer; short, because a person waits for it. */
 const timeoutMs = 30_000;
 
-/** Step `inference key`, which also reports the check `inference model`. */
-export function inferenceSteps({ summary, summaryRules }: DoctorSettings, io: Io): Step[] {
+export function inferenceSteps({ summary, summaryRules, dataDir }: DoctorSettings, io: Io): Step[] {
   return [
     {
-      name: 'inference key',
+      name: 'inference service',
       needs: needsOf(summary && summaryRules),
       run: async () => {
         if (summary?.inference) {
           const { url: baseUrl, apiKey, model } = summary.inference;
           const client = createChatClient({ baseUrl, apiKey, fetch: io.fetch, timeoutMs });
-          return checkInference({ client, model, signal: io.signal });
+          const refusedAnswer = await refusedAnswerIn(dataDir);
+          return checkInference({ client, model, refusedAnswer, signal: io.signal });
         }
         const defaultRule = plainSummaryRule(summary?.rule ?? 'off');
         return [withoutModel(!areAllOff([defaultRule, ...(summaryRules?.values() ?? [])]))];
@@ -148,9 +149,21 @@ export function inferenceSteps({ summary, summaryRules }: DoctorSettings, io: Io
   ];
 }
 
-/** A missing model is not a failure: summaries are then generated from the facts. */
+/** Null without a store. Another check reports a store that cannot be read. */
+async function refusedAnswerIn(dataDir: string): Promise<RefusedAnswer | null> {
+  const store = openStoreReader(dataDir);
+  try {
+    return await store.summaries.refusedAnswer();
+  } catch {
+    return null;
+  } finally {
+    await store.close();
+  }
+}
+
+/** A missing model is not a failure: summaries then come from the template. */
 function withoutModel(hasRules: boolean): Finding {
-  const check = 'inference key';
+  const check = 'inference service';
   const advice =
     'For summaries by a language model, set EARSHOT_INFERENCE_API_KEY (a key of your project) and EARSHOT_INFERENCE_MODEL (a model of that project).';
   if (!hasRules) {
@@ -161,7 +174,7 @@ function withoutModel(hasRules: boolean): Finding {
     };
   }
   const message =
-    'Summaries are requested, but no model is configured. The summaries are generated from the facts alone.';
+    'Summaries are requested, but no model is configured. The texts come from the template.';
   return { check, state: 'warn', message, advice };
 }
 

@@ -160,7 +160,7 @@ function logPruned(
   const fields = {
     notifications,
     quarantined,
-    summaries: pruned['summary-jobs'] + pruned['summary-texts'],
+    summaries: pruned.summaries,
     since: after.firstReceivedAtUs === null ? null : formatDateUs(after.firstReceivedAtUs),
     bytes: after.usedBytes,
     givenBackBytes: before.usedBytes + before.freeBytes - after.usedBytes - after.freeBytes,

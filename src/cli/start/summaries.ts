@@ -5,7 +5,7 @@ import { loadSummaryRules, ruleFilterFindings } from '../../config/summary-rules
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
 import { areAllOff, plainSummaryRule, type SummaryRule } from '../../domain/summaries.ts';
-import type { SummaryWorker } from '../../summary/worker/run-summaries.ts';
+import type { SummaryWorker } from '../../summary/worker.ts';
 import type { Io } from '../io.ts';
 import type { RunningReceiver } from './serve.ts';
 
@@ -70,18 +70,16 @@ async function workerFor(
       { advice: 'Set EARSHOT_INDEX to on.' },
     );
   }
-  const [{ compileRules }, { startSummaryWorker }, { openSummaryContext }] = await Promise.all([
-    import('../../summary/worker/collect-jobs.ts'),
-    import('../../summary/worker/run-summaries.ts'),
-    import('../summaries/summary-context.ts'),
+  const [{ createRules }, { startSummaryWorker }, { openSummaryContext }] = await Promise.all([
+    import('../../summary/jobs.ts'),
+    import('../../summary/worker.ts'),
+    import('../summaries/open-summaries.ts'),
   ]);
-  const ruleOf = compileRules(rules, defaultRule);
+  const ruleOf = createRules(rules, defaultRule);
   const model = config.inference?.model ?? null;
   log.info(
     { model, ...config.budget },
-    model === null
-      ? 'no model configured; summaries are generated from the facts alone'
-      : 'summaries enabled',
+    model === null ? 'no model configured; summaries come from the template' : 'summaries enabled',
   );
   const context = openSummaryContext(config, { store, products, log }, io);
   return startSummaryWorker(context, ruleOf);

@@ -1,4 +1,5 @@
 /** Evaluates the status of a receiver, part by part, from the facts and the active alerts. */
+
 import type { AlertKind } from '../../domain/alerts.ts';
 import { isDue, notComparedText, sumCoverage } from '../../domain/coverage.ts';
 import { shortDateUs } from '../../domain/dates.ts';
@@ -13,6 +14,7 @@ import {
   statusLevels,
   statusParts,
 } from '../../domain/status.ts';
+import { refusalText } from '../../domain/summaries.ts';
 import { sizeText } from '../../domain/text.ts';
 import { backupRow, certificateRow, diskRow } from '../../watch/check-machine.ts';
 import { checkDeadLetters, checkDelivery } from '../../watch/check-sinks.ts';
@@ -171,17 +173,16 @@ const evaluateSummaries: Evaluate = ({ summaries, atUs, rejectedConfig = null })
   if (summaries === null || (summaries.mode === 'off' && summaries.waiting === 0)) {
     return unused('off');
   }
-  const { waiting, nextDueAtUs, failed, requests, tokens } = summaries;
+  const { waiting, dueAtUs, requests, tokens, refusedAnswer } = summaries;
+  if (refusedAnswer !== null) {
+    const { cause, nextStep } = refusalText(refusedAnswer);
+    return warning(cause, nextStep);
+  }
   const since =
-    nextDueAtUs === null || nextDueAtUs >= atUs
-      ? ''
-      : `, overdue for ${lengthText(atUs - nextDueAtUs)}`;
-  const counts = [
-    waiting === 0 ? 'none waiting' : `${whole(waiting)} waiting${since}`,
-    ...(failed === 0 ? [] : [`${whole(failed)} failed`]),
-  ];
+    dueAtUs === null || dueAtUs >= atUs ? '' : `, overdue for ${lengthText(atUs - dueAtUs)}`;
+  const count = waiting === 0 ? 'none waiting' : `${whole(waiting)} waiting${since}`;
   const usage = `${counted(requests, 'request')} and ${counted(tokens, 'token')} in 24 h`;
-  return well(`${counts.join(', ')}; ${usage}`);
+  return well(`${count}; ${usage}`);
 };
 
 const evaluateDisk: Evaluate = (facts) => {

@@ -292,12 +292,12 @@ async function summaryFacts(
   mode: SummaryRuleKind,
   nowUs: number,
 ): Promise<SummaryStatus> {
-  const [backlog, nextDueAtUs, { requestsLastDay, tokensLastDay }] = await Promise.all([
-    summaries.backlog(),
-    summaries.nextDueAtUs(),
+  const [waiting, { requests, tokens }, refusedAnswer] = await Promise.all([
+    summaries.waiting(),
     summaries.spending(nowUs),
+    summaries.refusedAnswer(),
   ]);
-  return { mode, ...backlog, nextDueAtUs, requests: requestsLastDay, tokens: tokensLastDay };
+  return { mode, ...waiting, requests, tokens, refusedAnswer };
 }
 
 /** Returns null if the newest one was recovered: delivery marks have the times of earlier pushes. */

@@ -1,236 +1,290 @@
-/** Runs `earshot summarize`: due summaries, or those that the flags request. */
-import { type Config, dataSections, loadConfig } from '../../config/config.ts';
+/** Runs `earshot summarize`: the summaries that the rules or the flags request. */
+import { dataSections, loadConfig } from '../../config/config.ts';
 import { loadSummaryRules } from '../../config/summary-rules.ts';
+import { AppError } from '../../domain/app-error.ts';
+import { shortDateUs } from '../../domain/dates.ts';
+import type { FilterTree } from '../../domain/filter-tree.ts';
+import type { Products } from '../../domain/products.ts';
 import {
   areAllOff,
+  type DigestWindow,
   type NewSummaryJob,
   plainSummaryRule,
-  type SummaryReader,
-  summaryKinds,
+  type SummaryRule,
+  subjectName,
+  toSummaryJson,
 } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
-import { systemPrompt } from '../../summary/prompt.ts';
-import { compileRules, type RuleOf, waitingMax } from '../../summary/worker/collect-jobs.ts';
-import { type WorkEnd, workDue } from '../../summary/worker/run-summaries.ts';
-import { createServicePause, type SummaryContext } from '../../summary/worker/summary-context.ts';
+import { chatRequest, estimateTokens } from '../../summary/answer.ts';
+import {
+  collectJobs,
+  createRules,
+  digestJob,
+  productJob,
+  waitingMax,
+  windowAt,
+} from '../../summary/jobs.ts';
+import {
+  type Blocked,
+  factsOf,
+  type JobEnd,
+  lockWaitMs,
+  type SummaryContext,
+  SummaryWriter,
+} from '../../summary/worker.ts';
 import { withParts } from '../command.ts';
-import { type Io, pause } from '../io.ts';
+import { readFilter } from '../filter-text.ts';
+import type { Io } from '../io.ts';
 import { createLogger } from '../logger.ts';
-import { createProgressLine, writeOut } from '../output.ts';
+import { counted, createProgressLine, writeForeign, writeOut } from '../output.ts';
 import { withCurrentIndex } from '../product-index.ts';
-import { collectAll, dueAfterCollecting, type JobFlags, requestedJobs } from './jobs.ts';
-import { neverNotified, rowById } from './rows.ts';
-import { openSummaryContext } from './summary-context.ts';
-import { createWorkReport, showRequests, type WorkReport } from './work-report.ts';
+import { openSummaryContext, summaryText } from './open-summaries.ts';
 
-export interface SummarizeFlags extends JobFlags {
+export interface SummarizeFlags {
+  each?: true;
+  digest?: DigestWindow;
+  since?: number;
+  until?: number;
+  filter?: string;
+  subscription?: string;
+  limit?: number;
   dryRun?: true;
-  retry?: number[] | 'all';
-  drop?: number[] | 'all';
-  printPrompt?: true;
   json?: true;
 }
 
-/** Polling interval for jobs of another program. */
-const othersPollMs = 200;
-
-/** Maximum wait for a service that requests a pause. */
-const serviceWaitMaxMs = 120_000;
-
-/** Minimum wait, doubled after each attempt without an answer: every attempt uses part of the budget. */
-const serviceWaitMinMs = { first: 1_000, max: 16_000 };
-
 export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
-  if (flags.printPrompt) return writeOut(io.stdout, promptText());
-  if (flags.drop !== undefined) return dropWaiting(flags.drop, io);
-  const find = hasRequest(flags) ? requestedJobs(flags, io) : null;
+  const tree = flags.filter === undefined ? null : readFilter(flags.filter, 'Products', io);
   const { summary, ...place } = loadConfig(io, ['summary', ...dataSections]);
-  const config = { ...summary, ...place };
-  const rules = await readRules(config, io);
+  const rules = await loadSummaryRules(io.workingDir);
+  const fallback = plainSummaryRule(summary.rule);
   const log = createLogger(io, 'error');
-  await withCurrentIndex(config, io, (products) =>
+  await withCurrentIndex(place, io, (products) =>
     withParts(io, ['store'], async ({ store }) => {
-      const context = openSummaryContext(config, { store, products, log }, io);
-      const unknown = await neverNotified(flags.subscription, store, io);
-      if (unknown !== null) return void io.stderr.write(`${printable(unknown)}\n`);
-      const { signal } = io;
-      const print = (message: string) => void io.stderr.write(`${message}\n`);
-      const requested = await find?.({ store, products, nowUs: io.nowUs(), signal, print });
-      if (flags.dryRun) {
-        const jobs = requested ?? (await dueAfterCollecting(context, rules.of, signal));
-        const nothing = requested === undefined ? nothingDue(rules) : nothingFound;
-        if (jobs.length === 0) return print(nothing);
-        return await showRequests(jobs.slice(0, flags.limit), context, io, flags);
-      }
-      const task = await taskOf(flags, requested, rules, { context, io });
-      await work(task, context, io, flags);
+      const context = openSummaryContext(summary, { store, products, log }, io);
+      const isByFlags = flags.each !== undefined || flags.digest !== undefined;
+      const requested = isByFlags ? await requestedJobs(flags, tree, context, io) : undefined;
+      if (requested === undefined) await collectAll(context, rules, fallback, io);
+      const areOff = areAllOff([fallback, ...rules.values()]);
+      if (flags.dryRun)
+        return showRequests(requested ?? (await dueJobs(context)), context, io, flags);
+      await write(requested, areOff, context, io, flags);
     }),
   );
 }
 
-function hasRequest({ each, digest }: SummarizeFlags): boolean {
-  return each !== undefined || digest !== undefined;
-}
-
-async function taskOf(
-  { retry }: SummarizeFlags,
-  requested: NewSummaryJob[] | undefined,
-  rules: Rules,
-  { context, io }: { context: SummaryContext; io: Io },
-): Promise<Task> {
-  if (retry !== undefined) return retryTask(retry, context, io);
-  if (requested !== undefined) {
-    const atUs = context.nowUs();
-    const { ids } = await context.summaries.enqueue({ jobs: requested, waitingMax, atUs });
-    return { ids, nothing: nothingFound };
+/** Creates the jobs of the rules up to the end of the log, as a receiver does. */
+async function collectAll(
+  context: SummaryContext,
+  rules: ReadonlyMap<string, SummaryRule>,
+  fallback: SummaryRule,
+  { signal }: Pick<Io, 'signal'>,
+): Promise<void> {
+  const ruleOf = createRules(rules, fallback);
+  const release = await context.acquireLock('summaries', { waitMs: lockWaitMs, signal });
+  try {
+    while (!signal.aborted && (await collectJobs(context, ruleOf)).hasMore);
+  } finally {
+    release();
   }
-  await collectAll(context, rules.of, io.signal);
-  return { ids: undefined, nothing: nothingDue(rules) };
 }
 
-async function work(
-  { ids, nothing }: Task,
+const dueJobs = ({ summaries, nowUs }: SummaryContext) =>
+  summaries.due({ nowUs: nowUs(), digestsUntilUs: nowUs(), limit: waitingMax });
+
+const dayUs = 86_400_000_000;
+
+/** Returns the jobs that the flags request, the newest first. Rejects with `usage` for too many. */
+async function requestedJobs(
+  flags: SummarizeFlags,
+  tree: FilterTree | null,
+  { products, nowUs }: SummaryContext & { products: Pick<Products, 'find'> },
+  io: Pick<Io, 'stderr' | 'signal'>,
+): Promise<NewSummaryJob[]> {
+  const { since, until, subscription, digest } = flags;
+  const atUs = nowUs();
+  const untilUs = Math.min(until ?? atUs, atUs);
+  if (since !== undefined && since >= untilUs) {
+    throw new AppError('usage', '--since must be earlier than --until and earlier than now.');
+  }
+  const select = async (received: { fromUs?: number; untilUs?: number }, limit: number) => {
+    const jobs: NewSummaryJob[] = [];
+    const query = { entity: 'Products', filter: tree, received, limit, records: false } as const;
+    const named = subscription === undefined ? query : { ...query, subscription };
+    for await (const { row } of products.find(named, io.signal)) {
+      jobs.push(productJob({ ...row, subscription: subscription ?? null }, atUs));
+    }
+    return jobs;
+  };
+  if (digest === undefined) {
+    const isByFilter = tree !== null && since === undefined && until === undefined;
+    const received = isByFilter ? {} : { fromUs: since ?? untilUs - dayUs, untilUs };
+    return atMost(await select(received, flags.limit ?? waitingMax + 1));
+  }
+  const scope = { subscription: subscription ?? null, filter: flags.filter?.trim() || null };
+  const current = windowAt(digest, atUs);
+  const jobs: NewSummaryJob[] = [];
+  let window = windowAt(digest, since ?? windowAt(digest, untilUs).fromUs - 1);
+  for (
+    ;
+    window.untilUs <= Math.min(untilUs, current.fromUs);
+    window = windowAt(digest, window.untilUs)
+  ) {
+    jobs.unshift(digestJob({ ...window, ...scope }, 0));
+    atMost(jobs);
+  }
+  const first = jobs.at(-1)?.scope?.fromUs ?? current.fromUs;
+  const hasProducts = (await select({ fromUs: first, untilUs: current.fromUs }, 1)).length > 0;
+  if (!hasProducts && current.fromUs < untilUs) {
+    io.stderr.write(
+      `No complete ${digest} has products. The digest covers ${shortDateUs(current.fromUs)} UTC until now.\n`,
+    );
+    return [{ ...digestJob({ ...current, ...scope, untilUs }, 0), dueAtUs: atUs }];
+  }
+  return jobs.slice(0, flags.limit);
+}
+
+/** Above this number the first ones would be dropped. */
+function atMost(jobs: NewSummaryJob[]): NewSummaryJob[] {
+  if (jobs.length <= waitingMax) return jobs;
+  throw new AppError('usage', `More than ${waitingMax} summaries cannot wait.`, {
+    advice: 'Select fewer with --limit, --filter or a later --since, or use --digest.',
+  });
+}
+
+/** Prints the requests with their estimated tokens. */
+async function showRequests(
+  jobs: readonly NewSummaryJob[],
   context: SummaryContext,
   io: Io,
-  { limit, json }: SummarizeFlags,
+  { json, limit }: SummarizeFlags,
 ): Promise<void> {
-  const named = ids?.slice(0, limit);
-  const report = createWorkReport(io, context, { ids: named, json: json === true, nothing });
-  const pause = createServicePause(context, { isAttended: true });
-  const asking = { context, pause, signal: io.signal };
-  const serviceWait = createServiceWait(io);
-  const run = async (): Promise<WorkEnd> => {
-    for (;;) {
-      const left = limit === undefined ? undefined : limit - report.finished();
-      const only = named === undefined ? { limit: left } : { ids: named };
-      const before = report.finished();
-      const end = await workDue(asking, { ...only, onEnd: report.onEnd });
-      if (report.finished() > before) serviceWait.reset();
-      if (end.end !== 'service' || !(await serviceWait.waitFor(end))) return end;
+  let [tokens, requests] = [0, 0];
+  for (const job of jobs.slice(0, limit)) {
+    const facts = await factsOf(job, context, io.signal);
+    if (facts === null) continue;
+    const request = chatRequest(job.kind, facts, context.model?.name ?? 'no model');
+    const { kind, productId, productName } = job;
+    const estimate = estimateTokens(request);
+    [tokens, requests] = [tokens + estimate, requests + 1];
+    if (json) {
+      const row = { kind, productId, productName, tokens: estimate, request };
+      await writeForeign(io.stdout, `${JSON.stringify(row)}\n`);
+      continue;
     }
-  };
-  const end = await (named === undefined ? run() : untilAllEnded(named, run, { report, io }));
-  await report.close(end);
-}
-
-/** Repeats the work until each job has ended, in this program or another one. */
-async function untilAllEnded(
-  ids: readonly number[],
-  run: () => Promise<WorkEnd>,
-  { report, io }: { report: WorkReport; io: Pick<Io, 'signal'> },
-): Promise<WorkEnd> {
-  for (;;) {
-    const end = await run();
-    if (end.end !== 'nothing due' || (await report.addOthers(ids)) === 0) return end;
-    await pause(othersPollMs, io.signal);
+    // The instructions are the same for all.
+    const shown = request.messages.slice(requests === 1 ? 0 : 1).map(({ content }) => content);
+    await writeOut(
+      io.stdout,
+      `${subjectName(job)}\n\n${shown.map(printableLines).join('\n\n')}\n\n`,
+    );
   }
-}
-
-type ServiceEnd = Extract<WorkEnd, { end: 'service' }>;
-
-/**
- * Waits for a service that requests a short pause (429 or 503 with `Retry-After`). Pauses without an answer in between
- * count as one wait. `waitFor` resolves with false if the wait would be too long, or without `Retry-After`.
- */
-function createServiceWait({ stderr, signal, nowUs }: Pick<Io, 'stderr' | 'signal' | 'nowUs'>) {
-  let [waitedMs, waits] = [0, 0];
-  const progress = createProgressLine(stderr);
-  return {
-    reset: () => {
-      [waitedMs, waits] = [0, 0];
-    },
-    waitFor: async ({ untilUs, isRetryAfter }: ServiceEnd): Promise<boolean> => {
-      const leastMs = Math.min(serviceWaitMinMs.max, serviceWaitMinMs.first * 2 ** waits);
-      const waitMs = Math.max(leastMs, Math.ceil((untilUs - nowUs()) / 1_000));
-      if (!isRetryAfter || waitedMs + waitMs > serviceWaitMaxMs) return false;
-      waitedMs += waitMs;
-      waits += 1;
-      const text = (ms: number) =>
-        `The inference service requested a pause: continuing in ${Math.ceil(ms / 1_000)} s`;
-      if (stderr.isTTY !== true) stderr.write(`${text(waitMs)}.\n`);
-      for (let leftMs = waitMs; leftMs > 0 && !signal.aborted; leftMs -= 1_000) {
-        progress.show(`${text(leftMs)} `);
-        await pause(Math.min(leftMs, 1_000), signal);
-      }
-      progress.clear();
-      return !signal.aborted;
-    },
-  };
-}
-
-interface Task {
-  /** Ids of the jobs; undefined for all due jobs. */
-  ids: number[] | undefined;
-  /** Message if there are none. */
-  nothing: string;
-}
-
-interface Rules {
-  of: RuleOf;
-  /** True if no rule requests summaries. */
-  areOff: boolean;
-}
-
-/** Reads the rules. Rejects with `configuration` for an invalid file. */
-async function readRules(
-  { rule }: Config['summary'],
-  { workingDir }: Pick<Io, 'workingDir'>,
-): Promise<Rules> {
-  const bySubscription = await loadSummaryRules(workingDir);
-  const defaultRule = plainSummaryRule(rule);
-  const areOff = areAllOff([defaultRule, ...bySubscription.values()]);
-  return { of: compileRules(bySubscription, defaultRule), areOff };
-}
-
-/** Message if no product matches the flags. */
-const nothingFound = 'Nothing to summarize: no matching product was received in this time range.';
-
-/** Message if the rules request nothing now. */
-function nothingDue({ areOff }: Rules): string {
-  return areOff
-    ? 'No rule requests summaries. Set EARSHOT_SUMMARY, or `summary` in earshot.config.ts. To summarize without a rule: `earshot summarize --each --since 24h`'
-    : 'There are no summaries to write now. For products received before the rules were set: `earshot summarize --each --since 24h`';
-}
-
-/** Retries failed and dropped summaries, and unverified ones named by id. */
-async function retryTask(
-  selected: number[] | 'all',
-  { summaries, nowUs }: SummaryContext,
-  { stderr }: Pick<Io, 'stderr'>,
-): Promise<Task> {
-  const count = await summaries.retry({ ids: selected, nowUs: nowUs() });
-  if (count > 0) stderr.write(`${count} to be retried.\n`);
-  const nothing =
-    'Nothing to retry. "all" selects failed and dropped summaries. Ids can also select unverified summaries. To list failed summaries: `earshot query summaries --state failed`';
-  if (selected === 'all') return { ids: count === 0 ? [] : undefined, nothing };
-  const due = await summaries.due({ nowUs: nowUs(), limit: selected.length, ids: selected });
-  const ids = due.map(({ id }) => id);
-  const others = selected.filter((id) => !ids.includes(id)).slice(0, othersMax);
-  for (const id of others) stderr.write(`${await whyNot(id, summaries)}\n`);
-  return { ids, nothing };
-}
-
-/** Maximum number of messages about ids that cannot be retried. */
-const othersMax = 20;
-
-async function whyNot(id: number, summaries: Pick<SummaryReader, 'find'>): Promise<string> {
-  const row = await rowById(id, summaries);
-  if (row === null) return `There is no summary #${id}.`;
-  const { state, text } = row;
-  return `Summary #${id} is ${state}${text?.verified && state === 'done' ? ' and verified' : ''}.`;
-}
-
-/** Needs neither a model nor the product index. */
-async function dropWaiting(ids: readonly number[] | 'all', io: Io): Promise<void> {
-  const count = await withParts(io, ['store'], ({ store }) => store.summaries.drop({ ids }));
   io.stderr.write(
-    count > 0
-      ? `${count} dropped.\n`
-      : 'Nothing to drop. Only waiting summaries can be dropped: `earshot query summaries --state waiting` shows them.\n',
+    `${counted(requests, 'request')}, about ${counted(tokens, 'token')}. Nothing was sent.\n`,
   );
 }
 
-/** Returns the fixed prompt of each kind of request. The facts are sent in a separate message. */
-function promptText(): string {
-  return summaryKinds.map((kind) => `# ${kind}\n${systemPrompt(kind)}\n`).join('\n');
+const printableLines = (text: string) => text.split('\n').map(printable).join('\n');
+
+async function write(
+  requested: readonly NewSummaryJob[] | undefined,
+  areOff: boolean,
+  context: SummaryContext,
+  io: Io,
+  { limit = Number.POSITIVE_INFINITY, json }: SummarizeFlags,
+): Promise<void> {
+  const { summaries, nowUs } = context;
+  const enqueued =
+    requested && (await summaries.enqueue({ jobs: requested, waitingMax, atUs: nowUs() }));
+  const ids = enqueued?.ids;
+  const total = Math.min(ids?.length ?? (await dueJobs(context)).length, limit);
+  const ends: JobEnd[] = [];
+  const progress = createProgressLine(io.stderr);
+  const show = async (id: number) => {
+    if (io.stdout.isTTY !== true) progress.show(`${ends.length} of ${total} summaries`);
+    for await (const row of summaries.find({ ids: [id] })) {
+      await (json
+        ? writeForeign(io.stdout, `${JSON.stringify(toSummaryJson(row))}\n`)
+        : writeOut(io.stdout, summaryText(row, io, io.stdout)));
+    }
+  };
+  const blocked = await writeAll(context, io, { ids, total }, async (id, end) => {
+    ends.push(end);
+    if (end.end !== 'withdrawn') await show(id);
+  });
+  progress.done();
+  report({ ends, total, blocked, areOff: areOff && ids === undefined }, context, io);
 }
+
+/** Writes due jobs one after the other. Resolves with the reason why the rest waits; null for none. */
+async function writeAll(
+  context: SummaryContext,
+  { signal }: Pick<Io, 'signal'>,
+  { ids, total }: { ids: readonly number[] | undefined; total: number },
+  onEnd: (id: number, end: JobEnd) => Promise<void>,
+): Promise<Blocked | null> {
+  const writer = new SummaryWriter(context, signal);
+  const { summaries, nowUs } = context;
+  let count = 0;
+  while (count < total && !signal.aborted) {
+    const release = await context.acquireLock('summaries', { waitMs: lockWaitMs, signal });
+    const due = { nowUs: nowUs(), digestsUntilUs: nowUs(), limit: 1, ids };
+    let end: JobEnd;
+    try {
+      const [job] = await summaries.due(due);
+      // Another program, such as the receiver, wrote or postponed the rest.
+      if (job === undefined) return null;
+      end = await writer.write(job);
+      if (end.end !== 'blocked') {
+        count += 1;
+        await onEnd(job.id, end);
+      }
+    } finally {
+      release();
+    }
+    if (end.end === 'blocked') return end;
+  }
+  return null;
+}
+
+interface Report {
+  ends: readonly JobEnd[];
+  total: number;
+  blocked: Blocked | null;
+  areOff: boolean;
+}
+
+/** Prints the totals. Throws `cancelled` if the user stopped it, and `unavailable` if the service did not answer. */
+function report({ ends, total, blocked, areOff }: Report, { model }: SummaryContext, io: Io): void {
+  const names = {
+    written: 'written',
+    template: 'from the template',
+    same: 'already present',
+    withdrawn: 'without products',
+  };
+  const counts = Object.entries(names).flatMap(([name, text]) => {
+    const count = ends.filter(({ end }) => end === name).length;
+    return count === 0 ? [] : [`${count} ${text}`];
+  });
+  const left = total - ends.length;
+  const texts = [
+    counts.length === 0 ? '' : `${counts.join(', ')}.`,
+    total > 0 ? '' : areOff ? nothing.areOff : nothing.found,
+    left > 0 ? `${left} waiting. ${blocked?.reason ?? ''}` : '',
+    model === null && ends.length > 0
+      ? 'No model is configured: set EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL.'
+      : '',
+  ];
+  const text = texts
+    .filter((one) => one !== '')
+    .join(' ')
+    .trim();
+  if (io.signal.aborted) throw new AppError('cancelled', `Stopped. ${text}`.trim());
+  if (blocked?.by === 'service') throw new AppError('unavailable', text);
+  io.stderr.write(`${printable(text)}\n`);
+}
+
+const nothing = {
+  areOff:
+    'No rule requests summaries. Set EARSHOT_SUMMARY, or `summary` in earshot.config.ts. To summarize without a rule: `earshot summarize --each --since 24h`',
+  found: 'There is nothing to summarize. For other products: `earshot summarize --each --since 7d`',
+};

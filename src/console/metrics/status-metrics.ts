@@ -139,13 +139,9 @@ export const readerMetrics: readonly StatusMetric[] = [
 
 export const summaryMetrics: readonly StatusMetric[] = [
   gaugesIn('summaries')(
-    'earshot_summaries',
-    'Number of waiting summaries, and of permanently failed summaries.',
-    ({ summaries }) => [
-      [{ state: 'waiting' }, summaries?.waiting],
-      [{ state: 'failed' }, summaries?.failed],
-    ],
-    { state: 'waiting, failed' },
+    'earshot_summaries_waiting',
+    'Number of waiting summaries.',
+    ({ summaries }) => summaries?.waiting,
   ),
   gaugesIn('requests')(
     'earshot_inference_requests_last_day',

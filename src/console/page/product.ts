@@ -13,7 +13,6 @@ import { partOf } from '../../filter/product-record.ts';
 import { eventTones, shellText, spanText } from './browser/texts.ts';
 import type { PageContent } from './layout.ts';
 import {
-  age,
   badge,
   command,
   copyButton,
@@ -30,6 +29,7 @@ import {
 import type { PageParts, PageRequest } from './page-route.ts';
 import { linkTo } from './page-state.ts';
 import { footprintPanel } from './product-footprint.ts';
+import { summaryBadge, summaryBody } from './summaries.ts';
 
 const notificationsMax = 200;
 
@@ -211,18 +211,7 @@ function summaryPanel(row: SummaryRow | undefined, productId: string, nowUs: num
     const next = html`To write one:${command(text)}`;
     return panel('Summary', emptyState('No summary of this product was requested.', next));
   }
-  const { text, state, error } = row;
-  const reason = error === null ? '' : html`<p class="note">${error}</p>`;
-  if (text === null)
-    return panel('Summary', html`<p>There is no text yet.</p>${reason}`, badge('note', state));
-  const doubts = text.doubts.map((one) => html`<li>${one}</li>`);
-  return panel(
-    'Summary',
-    html`<p>${text.text}</p>
-${doubts.length === 0 ? '' : html`<p class="note">The facts do not confirm:</p><ul>${doubts}</ul>`}${reason}`,
-    html`${text.verified ? badge('good', 'verified') : badge('warn', 'not verified')}
-${text.model ?? 'without a model'}, ${age(text.createdAtUs, nowUs)}`,
-  );
+  return panel('Summary', summaryBody(row), summaryBadge(row, nowUs));
 }
 
 interface SinkLine {

@@ -275,6 +275,8 @@ const phrases: readonly {
  * a neutral sentence if there are no facts. Deterministic.
  */
 export function answerText(userText: string): string {
+  const [, name] = /^\{([a-z_]+)\}: /m.exec(userText) ?? [];
+  if (name !== undefined) return `The main fact is {${name}}.`;
   const facts = labelledFacts(userText)
     .map(({ label, text }) => ({ label: label.toLowerCase(), text: text.replace(/[.\s]+$/, '') }))
     .filter(({ text }) => text !== '' && text.length <= factCharactersMax);

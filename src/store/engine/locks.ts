@@ -21,7 +21,7 @@ export const busyMessages: Record<LockName, string> = {
   certificate:
     'Another earshot program is getting a certificate. Wait until it has finished, then run this command again.',
   index: 'Another earshot program is rebuilding the product index. Wait until it has finished.',
-  summaries: 'Another earshot program is queueing summaries. Wait until it has finished.',
+  summaries: 'Another earshot program is writing summaries. Wait until it has finished.',
   reconcile:
     'Another earshot program is comparing the log with the catalogue. Wait until it has finished, then run this command again.',
   pull: 'Another earshot program is reading the queue of a pull subscription.',

@@ -285,20 +285,11 @@ export const migrations: readonly string[] = [
     ) STRICT;
     CREATE TABLE copied_change (position INTEGER PRIMARY KEY) STRICT;
 
-    -- Summaries. The key of a text is the SHA-256 of its request. \`doubts\`, \`doubted\` and \`scope\` are JSON,
-    -- \`verified\` and \`settled\` 0 or 1.
+    -- Summaries: one row per subject with its job and its text. \`due_at_us\` is null when the job is done.
+    -- \`revision\` changes whenever the subject is requested again. \`scope\`, \`facts\` and \`refusal\` are JSON.
+    -- \`request\` is the hash of the request that the text of a model answers.
 
-    CREATE TABLE summary_text (
-      key BLOB PRIMARY KEY CHECK (length(key) = 32),
-      text TEXT NOT NULL,
-      model TEXT,
-      verified INTEGER NOT NULL,
-      doubts TEXT NOT NULL,
-      created_at_us INTEGER NOT NULL
-    ) STRICT;
-    -- Ids are never reused, so that a delayed answer cannot match another job. \`due_at_us\` is the next attempt of a
-    -- waiting job and the end of the lease of an asking one: after that time, any program may claim it.
-    CREATE TABLE summary_job (
+    CREATE TABLE summary (
       id INTEGER PRIMARY KEY AUTOINCREMENT,
       kind TEXT NOT NULL,
       subject TEXT NOT NULL,
@@ -306,37 +297,29 @@ export const migrations: readonly string[] = [
       product_id TEXT,
       product_name TEXT,
       subscription TEXT,
-      position INTEGER,
       scope TEXT,
-      state TEXT NOT NULL,
-      attempts INTEGER NOT NULL,
-      doubted TEXT,
-      due_at_us INTEGER NOT NULL,
-      request_id INTEGER,
-      error TEXT,
-      template TEXT,
-      template_at_us INTEGER,
-      text_key BLOB,
+      position INTEGER NOT NULL,
       requested_at_us INTEGER NOT NULL,
+      due_at_us INTEGER,
+      reason TEXT,
+      text TEXT,
+      facts TEXT,
+      model TEXT,
+      request BLOB,
+      refusal TEXT,
+      created_at_us INTEGER,
       UNIQUE (kind, subject)
     ) STRICT;
-    -- The partial indexes contain only the few open jobs.
-    CREATE INDEX summary_job_due ON summary_job (kind, due_at_us) WHERE state IN ('waiting', 'asking');
-    CREATE INDEX summary_job_waiting_product ON summary_job (requested_at_us)
-      WHERE state = 'waiting' AND kind = 'product';
-    CREATE INDEX summary_job_product_id ON summary_job (product_id) WHERE product_id IS NOT NULL;
-    CREATE INDEX summary_job_state ON summary_job (state);
-    CREATE INDEX summary_job_text_key ON summary_job (text_key) WHERE text_key IS NOT NULL;
-    -- Stays after its job was removed, because its tokens count against the budget.
+    -- The few open jobs, and the texts that a model was asked for.
+    CREATE INDEX summary_due ON summary (kind, due_at_us) WHERE due_at_us IS NOT NULL;
+    CREATE INDEX summary_asked ON summary (created_at_us) WHERE model IS NOT NULL OR refusal IS NOT NULL;
+    -- Requests count against the budget, also of a job that was removed.
     CREATE TABLE summary_request (
       id INTEGER PRIMARY KEY AUTOINCREMENT,
-      job_id INTEGER NOT NULL,
-      asked_at_us INTEGER NOT NULL,
-      model TEXT NOT NULL,
-      tokens INTEGER NOT NULL,
-      settled INTEGER NOT NULL
+      at_us INTEGER NOT NULL,
+      tokens INTEGER NOT NULL
     ) STRICT;
     -- With the tokens, so that adding up a budget does not read the table.
-    CREATE INDEX summary_request_asked ON summary_request (asked_at_us, tokens);
+    CREATE INDEX summary_request_at_us ON summary_request (at_us, tokens);
   `,
 ];

@@ -15,7 +15,7 @@ import {
   usualStepMs,
 } from '../pruning/prune-writer.ts';
 import { sinkWrites } from '../sinks.ts';
-import { summaryWrites } from '../summary-jobs.ts';
+import { summaryWrites } from '../summaries.ts';
 import { logWrites } from './queries.ts';
 
 /**

@@ -71,7 +71,7 @@ const spaceNeeding = new Set<string>([
   'coverage.recover',
   'coverage.recordUptime',
   'summaries.enqueue',
-  'summaries.claim',
+  'summaries.beginRequest',
   'sinks.enqueue',
   'sinks.addReplay',
 ] satisfies OperationName<typeof changes>[]);

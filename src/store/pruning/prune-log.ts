@@ -40,8 +40,7 @@ export async function pruneLog(request: PruneRequest, context: PruneContext): Pr
   const pruned: Pruned = {
     notifications: 0,
     quarantine: 0,
-    'summary-jobs': 0,
-    'summary-texts': 0,
+    summaries: 0,
     space: 0,
   };
   for (const phase of prunePhases) {

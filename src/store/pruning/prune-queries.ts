@@ -81,7 +81,6 @@ export function sharedBlockers(database: Database): PruneBlocker[] {
     ...replays(database),
     ...sinkItems(database, 'waiting', 'waiting', 'queue of'),
     ...sinkItems(database, 'dead', 'dead-letters', 'dead letters of'),
-    ...summaryJobs(database),
   ];
 }
 
@@ -127,31 +126,6 @@ function sinkItems(
   return prepared<[], BlockerRow>(database, sql)
     .all()
     .map((row) => ({ ...row, kind, name: `${label} sink ${row.key}` }));
-}
-
-const openJobs = `summary_job INDEXED BY summary_job_due WHERE state IN ('waiting', 'asking')`;
-const digestFromUs = "min(json_extract(scope, '$.fromUs'))";
-
-/** Finds the first notification of open jobs. For digests it is approximate; `keptForDigestsUs` is exact. */
-function summaryJobs(database: Database): PruneBlocker[] {
-  const sql = `SELECT * FROM (
-      SELECT 'waiting summaries' AS key, min(position) - 1 AS position,
-        min(requested_at_us) AS sinceUs FROM ${openJobs} AND kind = 'product'
-      UNION ALL
-      SELECT 'waiting digests', (SELECT position FROM notification
-          WHERE received_at_us >= digest.from_us ORDER BY received_at_us LIMIT 1) - 1, since_us
-      FROM (SELECT ${digestFromUs} AS from_us, min(requested_at_us) AS since_us
-        FROM ${openJobs} AND kind = 'digest') AS digest)
-    WHERE position IS NOT NULL`;
-  return prepared<[], BlockerRow>(database, sql)
-    .all()
-    .map((row) => ({ ...row, kind: 'summary-jobs', name: row.key }));
-}
-
-/** Returns the time of receipt from which open digests need notifications; null without open digests. */
-export function keptForDigestsUs(database: Database): number | null {
-  const sql = `SELECT ${digestFromUs} FROM ${openJobs} AND kind = 'digest'`;
-  return prepared<[], number | null>(database, sql).pluck().get() ?? null;
 }
 
 /** Returns nothing if there is no index of this version: a new one is built from the current log. */
@@ -213,11 +187,7 @@ export function prunable(database: Database, request: PruneRequest): Prunable {
   const requestedUs = Math.max(sinceUs, sizeLimitUs());
   const blockedFrom =
     'SELECT received_at_us FROM notification WHERE position >= ? ORDER BY position LIMIT 1';
-  const untilUs = Math.min(
-    requestedUs,
-    query(blockedFrom, firstBlocked) ?? 0,
-    keptForDigestsUs(database) ?? Number.POSITIVE_INFINITY,
-  );
+  const untilUs = Math.min(requestedUs, query(blockedFrom, firstBlocked) ?? 0);
   const count = query('SELECT count(*) FROM notification WHERE received_at_us < ?', untilUs) ?? 0;
   // The first notification that would stay without blockers.
   const firstKept =

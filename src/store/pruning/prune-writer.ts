@@ -5,7 +5,6 @@ import { prepared } from '../engine/database.ts';
 import { pageBytes, sharedBlockers } from './prune-queries.ts';
 import {
   createSelection,
-  oldRows,
   type PruneUnit,
   type StepOptions,
   sharedUnitRows,
@@ -64,10 +63,8 @@ function removeUnit(database: Database, unit: PruneUnit): number {
       return removeNotifications(database, unit);
     case 'quarantine':
       return removeEntries(database, unit.ids);
-    case 'summary-jobs':
-      return removeOldRows(database, unit.phase, unit.ids);
-    case 'summary-texts':
-      return removeOldRows(database, unit.phase, unit.keys);
+    case 'summaries':
+      return removeSummaries(database, unit.ids);
   }
 }
 
@@ -192,17 +189,12 @@ function rewindCompaction(database: Database): void {
   ).run();
 }
 
-function removeOldRows(
-  database: Database,
-  phase: keyof typeof oldRows,
-  keys: readonly (number | Uint8Array)[],
-): number {
-  const { table, key, isOld } = oldRows[phase];
-  const remove = prepared<[number | Uint8Array]>(
+function removeSummaries(database: Database, ids: readonly number[]): number {
+  const remove = prepared<[number]>(
     database,
-    `DELETE FROM ${table} WHERE ${key} = ? AND ${isOld}`,
+    `DELETE FROM summary WHERE id = ? AND position <= (SELECT position FROM prune_horizon)`,
   );
-  return keys.reduce<number>((removed, one) => removed + remove.run(one).changes, 0);
+  return ids.reduce((removed, id) => removed + remove.run(id).changes, 0);
 }
 
 /** Pages moved between two checks of the time. */

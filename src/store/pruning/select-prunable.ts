@@ -4,7 +4,6 @@ import type { PruneHorizon, PruneRequest, Pruning } from '../../domain/pruning.t
 import { prepared } from '../engine/database.ts';
 import { lastPosition } from '../log/queries.ts';
 import {
-  keptForDigestsUs,
   keptSinceUs,
   pageBytes,
   pruneBlockers,
@@ -15,8 +14,7 @@ import {
 /** Rows that are removed together. */
 export type PruneUnit =
   | ({ phase: 'notifications' } & PruneHorizon)
-  | { phase: 'quarantine' | 'summary-jobs'; ids: number[] }
-  | { phase: 'summary-texts'; keys: Uint8Array[] };
+  | { phase: 'quarantine' | 'summaries'; ids: number[] };
 
 /** A unit (null for no rows in a part of a table), and `after` of the one that follows. */
 export interface Selected {
@@ -29,10 +27,10 @@ export type StepOptions = Parameters<Pruning['pruneStep']>[0];
 /** Rows of a unit, by phase: those of a shared log are larger, because each is an entry. */
 type UnitRows = Record<PruneUnit['phase'], number>;
 export const unitRows: UnitRows = {
-  ...{ notifications: 64, quarantine: 1, 'summary-jobs': 200, 'summary-texts': 200 },
+  ...{ notifications: 64, quarantine: 1, summaries: 200 },
 };
 export const sharedUnitRows: UnitRows = {
-  ...{ notifications: 1_000, quarantine: 100, 'summary-jobs': 2_000, 'summary-texts': 2_000 },
+  ...{ notifications: 1_000, quarantine: 100, summaries: 2_000 },
 };
 
 /** Returns the next rows of a phase to remove in a shared log; null when the phase is complete. */
@@ -51,9 +49,8 @@ export function createSelection(
       return selectOldest(database, request, rows[phase]);
     case 'quarantine':
       return selectQuarantined(database, request, rows[phase]);
-    case 'summary-jobs':
-    case 'summary-texts':
-      return (after) => selectOldRows(database, { phase, after, rowsMax: rows[phase] });
+    case 'summaries':
+      return (after) => selectOldSummaries(database, after, rows[phase]);
     case 'space':
       return () => null;
   }
@@ -67,7 +64,6 @@ function selectOldest(
 ): () => Selected | null {
   const upTo = prunableUpTo(database);
   const sinceUs = keptSinceUs(request) ?? Number.NEGATIVE_INFINITY;
-  const neededSinceUs = keptForDigestsUs(database) ?? Number.POSITIVE_INFINITY;
   const bytesMax = (request.keep.bytes ?? Number.POSITIVE_INFINITY) + quarantineBytes(database);
   const oldest = prepared<[number, number], { position: number; receivedAtUs: number }>(
     database,
@@ -77,10 +73,7 @@ function selectOldest(
   return () => {
     const rows = oldest.all(upTo, rowsMax);
     const isTooLarge = pageBytes(database).usedBytes > bytesMax;
-    const end = rows.findIndex(
-      ({ receivedAtUs }) =>
-        receivedAtUs >= neededSinceUs || !(isTooLarge || receivedAtUs < sinceUs),
-    );
+    const end = rows.findIndex(({ receivedAtUs }) => !(isTooLarge || receivedAtUs < sinceUs));
     const selected = end === -1 ? rows : rows.slice(0, end);
     const last = selected.at(-1);
     if (last === undefined) return null;
@@ -131,44 +124,23 @@ function selectQuarantined(
   };
 }
 
-/** Old rows of the summaries. Digests stay: they are few, and describe removed notifications. */
-export const oldRows = {
-  'summary-jobs': {
-    ...{ table: 'summary_job', key: 'id' },
-    isOld: `kind = 'product' AND state IN ('done', 'failed', 'dropped')
-      AND position <= (SELECT position FROM prune_horizon)`,
-  },
-  // Texts without a job: the job was removed, or the summary was written again.
-  'summary-texts': {
-    ...{ table: 'summary_text', key: 'key' },
-    isOld: `created_at_us < (SELECT received_before_us FROM prune_horizon)
-      AND NOT EXISTS (SELECT 1 FROM summary_job WHERE text_key = summary_text.key)`,
-  },
-};
-
-/** Scans a part of a table in the order of its rows, because it has no index on age. */
-function selectOldRows(
-  database: Database,
-  { phase, after, rowsMax }: { phase: keyof typeof oldRows; after: number; rowsMax: number },
-): Selected | null {
-  const { table, key, isOld } = oldRows[phase];
+/**
+ * Selects the summaries of removed notifications, in a part of the table, because it has no index on the position.
+ * Digests stay: they are few, and describe removed notifications.
+ */
+function selectOldSummaries(database: Database, after: number, rowsMax: number): Selected | null {
   const last = prepared<[number, number], number | null>(
     database,
-    `SELECT max(rowid) FROM
-       (SELECT rowid FROM ${table} WHERE rowid > ? ORDER BY rowid LIMIT ?)`,
+    'SELECT max(id) FROM (SELECT id FROM summary WHERE id > ? ORDER BY id LIMIT ?)',
   ).pluck();
   const next = last.get(after, rowsMax) ?? null;
   if (next === null) return null;
-  const found = prepared<[number, number]>(
+  const ids = prepared<[number, number], number>(
     database,
-    `SELECT ${key} FROM ${table} WHERE rowid > ? AND rowid <= ? AND ${isOld}`,
+    `SELECT id FROM summary WHERE id > ? AND id <= ? AND kind = 'product'
+       AND position <= (SELECT position FROM prune_horizon)`,
   )
     .pluck()
     .all(after, next);
-  if (found.length === 0) return { unit: null, next };
-  const unit =
-    phase === 'summary-jobs'
-      ? { phase, ids: found as number[] }
-      : { phase, keys: found as Uint8Array[] };
-  return { unit, next };
+  return { unit: ids.length === 0 ? null : { phase: 'summaries', ids }, next };
 }

@@ -36,8 +36,6 @@ const withoutLease: ReadonlySet<string> = new Set([
   'sinks.retrySome',
   'sinks.dropSome',
   'sinks.addReplay',
-  'summaries.retrySome',
-  'summaries.dropSome',
   'pruning.removeReader',
 ]);
 

@@ -48,17 +48,15 @@ async function openProduct(options: Parameters<typeof openConsole>[0] = {}) {
 const textOf = (page: string) => page.replaceAll(/<[^>]+>/g, ' ').replaceAll(/\s+/g, ' ');
 
 describe('the page of a product', () => {
-  it('shows the summary, the model, and statements that the facts do not confirm', async () => {
+  it('shows the summary with its facts and the model', async () => {
     const context = await openProduct();
-    const text = {
-      ...{ text: 'A calm <b>scene</b>.', model: 'a/b', verified: false, createdAtUs: 0 },
-      doubts: ['calm'],
-    };
+    const facts = { mission: 'Sentinel-<b>' };
+    const text = { text: 'A calm <b>scene</b>.', model: 'a/b', facts, createdAtUs: 0 };
     context.summaries.rows = [summaryRow(1, { productId: id, text })];
     const page = (await context.get(`/products/${id}`)).text;
     expect(page).toContain('A calm &lt;b&gt;scene&lt;/b&gt;.');
-    expect(textOf(page)).toMatch(/not verified a\/b/);
-    expect(textOf(page)).toMatch(/The facts do not confirm: calm/);
+    expect(page).toContain('<dt>mission</dt><dd>Sentinel-&lt;b&gt;</dd>');
+    expect(textOf(page)).toContain('Summary a/b A calm');
   });
 
   it('shows the command that writes a summary, if there is none', async () => {

@@ -4,6 +4,7 @@ import { hourUs } from '../../../src/domain/completeness.ts';
 import { sinkReader } from '../../../src/domain/sinks.ts';
 import type { NewSummaryJob, SummaryOutcome } from '../../../src/domain/summaries.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { doneWith } from '../../store/summary-jobs.ts';
 
 const dayUs = 24 * hourUs;
 
@@ -101,39 +102,30 @@ async function deliverToSinks(store: Store, now: number): Promise<void> {
 async function summarize(store: Store, now: number): Promise<void> {
   const { summaries } = store;
   const rows = await Array.fromAsync(store.find({ limit: 5 }));
-  const scope = {
-    ...{ fromUs: now - dayUs, untilUs: now, subscription: 'alps' },
-    ...{ collection: 'SENTINEL-2', filter: null, area: null },
-  };
-  const digest: NewSummaryJob = {
-    ...{ kind: 'digest', subject: 'digest', productId: null, productName: null },
-    ...{ subscription: 'alps', scope, position: null, dueAtUs: now - hourUs },
-  };
-  const jobs = rows.map(
+  const requested = { scope: null, dueAtUs: now - hourUs };
+  const products = rows.map(
     ({ productId, productName, subscription, position }): NewSummaryJob => ({
       ...{ kind: 'product', subject: productId.toLowerCase(), productId, productName },
-      ...{ subscription, scope: null, position, dueAtUs: now - hourUs },
+      ...{ ...requested, subscription, position },
     }),
   );
-  await summaries.enqueue({ jobs: [...jobs, digest], waitingMax: 100, atUs: now - hourUs });
-  const text = (words: string, doubts: string[] = [], model: string | null = 'openai/gpt-oss') => ({
-    ...{ text: words, model, verified: doubts.length === 0, doubts },
-    createdAtUs: now - hourUs / 2,
-  });
-  const written = (key: number, of: ReturnType<typeof text>): SummaryOutcome => ({
-    ...{ outcome: 'text', key: new Uint8Array(32).fill(key), text: of },
-  });
+  const digest: NewSummaryJob = {
+    ...{ ...requested, kind: 'digest', subject: 'digest', productId: null, productName: null },
+    scope: { fromUs: now - dayUs, untilUs: now, subscription: 'alps', filter: null },
+    ...{ subscription: 'alps', position: 1 },
+  };
+  const jobs = [digest, ...products];
+  const { ids } = await summaries.enqueue({ jobs, waitingMax: 100, atUs: now - hourUs });
+  const by = { model: 'openai/gpt-oss', createdAtUs: now - hourUs / 2 };
   const results: SummaryOutcome[] = [
-    written(1, text('187 products of Sentinel-2 arrived; 12 of them are free of clouds.')),
-    written(2, text('A Sentinel-2 scene with few clouds, published 40 minutes after sensing.')),
-    written(3, text(hostileSummary, ['12 %'])),
-    { outcome: 'failed', error: 'The model refused the request: 400.', template: null },
-    { outcome: 'dropped', error: 'It waited for more than 7 days.', template: null },
+    doneWith('187 products of Sentinel-2 arrived.', by),
+    doneWith('A Sentinel-2 scene with few clouds.', by),
+    doneWith(hostileSummary, by),
+    doneWith('Sentinel-2A.', { ...by, model: null }, { reason: 'The answer was refused.' }),
+    { outcome: 'postponed', dueAtUs: now + hourUs, reason: 'Not reached.', text: null },
   ];
-  const due = await summaries.due({ nowUs: now, limit: 10 });
   for (const [i, result] of results.entries()) {
-    const job = due[i];
-    if (job !== undefined) await summaries.settle({ job, request: null, result, nowUs: now });
+    await summaries.settle({ job: { id: ids[i] ?? 0, revision: 1 }, result });
   }
 }
 

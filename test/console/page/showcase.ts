@@ -5,10 +5,11 @@
 import type { BackgroundJobs } from '../../../src/cli/status/gather-status.ts';
 import { hourUs } from '../../../src/domain/completeness.ts';
 import { sinkReader } from '../../../src/domain/sinks.ts';
-import type { NewSummaryJob, SummaryOutcome } from '../../../src/domain/summaries.ts';
+import type { NewSummaryJob } from '../../../src/domain/summaries.ts';
 import { createRandom, type Random } from '../../../src/sandbox/clock.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { missingFinding } from '../../../src/watch/check-events.ts';
+import { doneWith } from '../../store/summary-jobs.ts';
 import {
   type Generator,
   type History,
@@ -300,11 +301,8 @@ async function summarize(store: Store): Promise<void> {
   const dueAtUs = showcaseNowUs - hourUs;
   const digest: NewSummaryJob = {
     ...{ kind: 'digest', subject: 'digest', productId: null, productName: null },
-    ...{ subscription: 'land', position: null, dueAtUs },
-    scope: {
-      ...{ fromUs: todayUs - dayUs, untilUs: todayUs, subscription: 'land' },
-      ...{ collection: 'SENTINEL-2', filter: null, area: null },
-    },
+    ...{ subscription: 'land', position: 1, dueAtUs },
+    scope: { fromUs: todayUs - dayUs, untilUs: todayUs, subscription: 'land', filter: null },
   };
   const products = rows.slice(0, 4).map(
     ({ productId, productName, subscription, position }): NewSummaryJob => ({
@@ -312,22 +310,18 @@ async function summarize(store: Store): Promise<void> {
       ...{ subscription, scope: null, position, dueAtUs },
     }),
   );
-  await summaries.enqueue({ jobs: [...products, digest], waitingMax: 100, atUs: dueAtUs });
-  for (const [i, job] of (await summaries.due({ nowUs: showcaseNowUs, limit: 10 })).entries()) {
-    const result = resultOf(i, job.kind);
-    await summaries.settle({ job, request: null, result, nowUs: showcaseNowUs - 20 * minuteUs });
+  const jobs = [...products, digest];
+  const { ids } = await summaries.enqueue({ jobs, waitingMax: 100, atUs: dueAtUs });
+  const by = { model: 'openai/gpt-oss-120b', createdAtUs: showcaseNowUs - 20 * minuteUs };
+  for (const [i, { kind }] of jobs.entries()) {
+    const job = { id: ids[i] ?? 0, revision: 1 };
+    await summaries.settle({ job, result: doneWith(showcaseTexts[kind], by) });
   }
 }
 
-function resultOf(i: number, kind: NewSummaryJob['kind']): SummaryOutcome {
-  const words =
-    kind === 'digest'
-      ? 'Sentinel-2 published most of its products between 06 and 18 UTC. The level-2A scenes over central Europe were mostly cloudy; those over the western Mediterranean were nearly free of clouds.'
-      : 'A level-2A scene of Sentinel-2, sensed in the late morning and published within the same day.';
-  const doubts = i === 2 ? ['within the same day'] : [];
-  const text = {
-    ...{ text: words, model: 'openai/gpt-oss-120b', verified: doubts.length === 0, doubts },
-    createdAtUs: showcaseNowUs - 20 * minuteUs,
-  };
-  return { outcome: 'text', key: new Uint8Array(32).fill(i + 1), text };
-}
+const showcaseTexts = {
+  digest:
+    '53 products received for land, 17 June 2026: Sentinel-2 (53). The clearest scene is Sentinel-2A over northern Italy, 17 June 2026 10:20 UTC, 3 % cloud.',
+  product:
+    'A level-2A scene of Sentinel-2A over northern Italy, sensed 18 June 2026 10:20 UTC, and published 3 h after sensing.',
+};

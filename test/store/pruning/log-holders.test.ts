@@ -1,6 +1,5 @@
 /** Pruning removes nothing that a reader of the log still needs. */
 import { expect, it } from 'vitest';
-import type { NewSummaryJob } from '../../../src/domain/summaries.ts';
 import { catchUpIndex } from '../../../src/store/products/index-maintenance.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { delivery, notification } from '../../helpers/deliveries.ts';
@@ -22,33 +21,6 @@ async function openFilled() {
   return opened;
 }
 
-const productJob = (position: number): NewSummaryJob => ({
-  kind: 'product',
-  subject: `product-${position}`,
-  productId: `product-${position}`,
-  productName: null,
-  subscription: null,
-  position,
-  scope: null,
-  dueAtUs: 0,
-});
-const digestJob = (fromUs: number): NewSummaryJob => ({
-  ...productJob(0),
-  kind: 'digest',
-  subject: 'a digest',
-  productId: null,
-  position: null,
-  scope: {
-    fromUs,
-    untilUs: at(count),
-    subscription: null,
-    collection: null,
-    filter: null,
-    area: null,
-  },
-});
-const enqueue = ({ summaries }: Store, job: NewSummaryJob) =>
-  summaries.enqueue({ jobs: [job], waitingMax: 100, atUs: at(count) });
 const queue = ({ sinks }: Store, position: number) =>
   sinks.enqueue({
     sink: 'orders',
@@ -108,16 +80,6 @@ const holders: [
     (store) => replayAll(store, 8),
     (store) => store.sinks.drop({ sink: 'orders', state: 'waiting', ids: 'all', nowUs: at(count) }),
   ],
-  [
-    'waiting summaries',
-    (store) => enqueue(store, productJob(9)),
-    (store) => store.summaries.drop({ ids: 'all' }),
-  ],
-  [
-    'waiting digests',
-    (store) => enqueue(store, digestJob(at(9) - 1)),
-    (store) => store.summaries.drop({ ids: 'all' }),
-  ],
 ];
 
 it.each(holders)('pruning stops before what is needed by %s', async (name, hold, free) => {
@@ -164,15 +126,4 @@ it('pruning stops before a replay that is requested while it runs', async () => 
   expect(await pruneStep({ phase, request: first, after: 0 })).toMatchObject({ removed: 4 });
   await replayAll(store, 8);
   expect(await pruneStep({ phase, request: everything, after: 0 })).toMatchObject({ removed: 3 });
-});
-
-it('pruning stops before the notifications of a waiting digest, even if they are out of order', async () => {
-  const { store } = await openSqliteStore();
-  for (const [i, second] of [1, 2, 16, 3, 4, 5, 15, 20].entries()) {
-    await store.accept(delivery(notification(i), { receivedAtUs: at(second) }));
-  }
-  await enqueue(store, digestJob(at(14)));
-  expect(await prune(store, pruneRequest({ bytes: 1 }, { nowUs: at(count + 1) }))).toMatchObject({
-    notifications: 2,
-  });
 });

@@ -61,6 +61,7 @@ const permitted = [
   ['src/summary/check/name-doubts.ts', 'owed', 'list of English words'],
   ['src/summary/check/unsafe-answer.ts', 'forget', 'pattern for prompt injections'],
   ['src/summary/facts/place-phrases.ts', 'heard', 'Heard Island'],
+  ['src/places/names.json', 'heard', 'Heard Island'],
   ['src/summary/places/regions.ts', 'heard', 'Heard Island'],
   ['src/summary/prompt.ts', 'judge, verdict', 'the prompt is part of stored keys'],
   ['test/summary/hostile/', 'tell, told', 'a prompt injection'],

@@ -68,6 +68,8 @@ describe('the tarball', () => {
     expect(page).toContain('dist/console/page/browser/base.css');
     const others = dist.filter((path) => !page.includes(path));
     expect(others.filter((path) => !/\.(js|d\.ts)$/.test(path))).toEqual([
+      'dist/places/names.json',
+      'dist/places/seas.json',
       'dist/store/bodies/dictionary-1.json',
       'dist/summary/places/cities.json',
       'dist/summary/places/seas.json',

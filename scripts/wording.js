@@ -57,7 +57,7 @@ const glossary = [
  * @type {[string, string, string][]}
  */
 const permitted = [
-  ['src/places/regions.ts', 'heard', 'Heard Island'],
+  ['src/places/names.json', 'heard', 'Heard Island'],
   ['docs/decisions/0050', 'tell, told', 'the JSON field told'],
   ['docs/decisions/0050', 'wanted', 'the JSON field wanted'],
   ['src/cli/commands/coverage.ts', 'tell, told', 'the JSON field told'],

@@ -20,11 +20,14 @@ const allowed: Record<string, readonly string[]> = {
   filter: ['domain'],
   host: ['domain'],
   http: ['domain', 'filter'],
+  places: ['domain', 'filter'],
   ...Object.fromEntries(parts.map((part) => [part, shared])),
+  console: [...shared, 'places'],
+  summary: [...shared, 'places'],
   // Each kind of sink has its settings in its own file.
   config: [...shared, 'sinks'],
   sandbox: ['filter'],
-  cli: [...shared, ...parts, 'sandbox'],
+  cli: [...shared, ...parts, 'places', 'sandbox'],
   'index.ts': [...shared, ...parts],
 };
 
@@ -51,7 +54,15 @@ const errorTextReaders: Record<string, string> = {
 /** Libraries that cost tens of milliseconds or megabytes, and may only be loaded on demand. */
 const largeLibraries = {
   receiver: [
-    ...['acme-client', '@peculiar/x509', 'openid-client', 'which-polygon', 'pg', 'mqtt'],
+    ...[
+      'acme-client',
+      '@peculiar/x509',
+      'openid-client',
+      'topojson-client',
+      'which-polygon',
+      'pg',
+      'mqtt',
+    ],
     'hyparquet-writer',
   ],
   command: [

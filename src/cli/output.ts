@@ -17,7 +17,9 @@ export interface Column<Row> {
   optionalRank?: number;
   /** If there is no width for this optional column, all columns with a short form use it. */
   preferred?: true;
-  short?: Pick<Column<Row>, 'title' | 'value'>;
+  short?: Pick<Column<Row>, 'title' | 'value' | 'cutTo'>;
+  /** Minimum width of an optional column, which is cut if there is not enough width. */
+  cutTo?: number;
   /** Returns true for rows that need this optional column. One such row makes the column required. */
   requiredBy?: (row: Row) => boolean;
   /** If the column is not printed, such rows show it in place of the columns from this title on. */
@@ -127,8 +129,10 @@ function fittedLayout<Row>(
   }
   const chosen = new Set(required);
   for (const one of measured.toSorted((a, b) => (a.rank ?? 0) - (b.rank ?? 0))) {
-    if (chosen.has(one) || total + gap.length + one.width > available) continue;
+    const left = available - total - gap.length;
+    if (chosen.has(one) || Math.min(one.width, one.column.cutTo ?? one.width) > left) continue;
     chosen.add(one);
+    one.width = Math.min(one.width, left);
     total += gap.length + one.width;
   }
   const shown = measured.filter((one) => chosen.has(one));
@@ -175,7 +179,9 @@ function formatLine<Row>(
 ): string {
   const padded = cells.map((cell, i) => {
     const [column, width = 0] = [columns[i], widths[i]];
-    const text = column?.whole ? cell : shorten(cell, column?.flexible ? width : fixedWidthMax);
+    const text = column?.whole
+      ? cell
+      : shorten(cell, column?.flexible || column?.cutTo ? width : fixedWidthMax);
     return column?.align === 'right' ? text.padStart(width) : text.padEnd(width);
   });
   return `${[...padded, ...rest].join(gap).trimEnd()}\n`;

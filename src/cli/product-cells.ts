@@ -7,14 +7,14 @@ import {
   productCells,
   toMinute,
 } from '../domain/product-cells.ts';
-import { centreOf } from '../filter/geometry/shape.ts';
 import type { ProductRecord } from '../filter/product-record.ts';
 import { productView } from '../filter/product-view.ts';
+import { placeOf } from '../places/places.ts';
 import type { Column } from './output.ts';
 
 /** Describes a product by its facts, its name, and the footprint in its record. */
 export function cellsOfRecord(facts: ProductFacts, record: ProductRecord | null): ProductCells {
-  return productCells(facts, record === null ? null : centreOf(productView(record).geometry()));
+  return productCells(facts, record === null ? null : placeOf(productView(record).geometry()));
 }
 
 /** A table row with the cells of its product. */
@@ -47,7 +47,7 @@ export const productColumns = {
     value: ({ cells }) => cells.place ?? '-',
     optionalRank: 2,
     preferred: true,
-    short: shortColumn('place', 'place'),
+    short: { ...shortColumn('place', 'place'), cutTo: 8 },
   },
   /** Replaces the other cells of a product that they do not identify. */
   name: {

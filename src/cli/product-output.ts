@@ -5,7 +5,7 @@ import {
   toProductJson,
   toProductLinks,
 } from '../domain/json-rows.ts';
-import { type ProductCells, toMinute } from '../domain/product-cells.ts';
+import { type ProductCells, productCells, toMinute } from '../domain/product-cells.ts';
 import type { ProductOrder } from '../domain/product-order.ts';
 import type { FoundProduct } from '../domain/products.ts';
 import { batches } from '../domain/streams.ts';
@@ -118,8 +118,8 @@ async function writeTable(
 
 /** Writes each product with its summary below. */
 async function writeTexts(output: Output, products: AsyncIterable<ShownProduct>): Promise<void> {
-  for await (const { row, record, summary } of products) {
-    const { sensed, cloud } = cellsOfRecord(row, record);
+  for await (const { row, summary } of products) {
+    const { sensed, cloud } = productCells(row, null);
     const name = row.productName ?? row.productId;
     const cells =
       row.deletionUs === null

@@ -7,6 +7,7 @@ import { timeField } from '../domain/json-rows.ts';
 import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
 import { type ProductCells, productCells } from '../domain/product-cells.ts';
 import type { EventPage, IndexedEvent, Products } from '../domain/products.ts';
+import { placeOf } from '../places/places.ts';
 
 export interface LiveSources {
   products: Products;
@@ -110,7 +111,7 @@ export async function readFrame(
   const rows = arrived === 0 ? [] : await Array.fromAsync(notifications.find(query));
   const known = (await indexed(productsMax)).events.map(({ position, ...event }) => ({
     position,
-    cells: withoutShort(productCells(event.product, event.centre)),
+    cells: withoutShort(productCells(event.product, placeOf(event.footprint))),
   }));
   const cells = new Map(known.map((one) => [one.position, one.cells]));
   const listed = rows.map((row) => ({
@@ -212,7 +213,10 @@ async function newestLoggedRows(
     .events({ ...span, subscription, events, filter: null, limit }, signal)
     .catch(unlessUnavailable);
   const cells = new Map(
-    (page?.events ?? []).map((one) => [one.position, productCells(one.product, one.centre)]),
+    (page?.events ?? []).map((one) => [
+      one.position,
+      productCells(one.product, placeOf(one.footprint)),
+    ]),
   );
   return rows.map((row) => {
     const known = cells.get(row.position);
@@ -224,14 +228,14 @@ async function newestLoggedRows(
 }
 
 function indexedRow(one: IndexedEvent): LiveRow {
-  const { position, event, subscription, receivedAtUs, notificationUs, product, centre } = one;
+  const { position, event, subscription, receivedAtUs, notificationUs, product, footprint } = one;
   return {
     ...{ position, event, subscription },
     productId: product.productId,
     productName: product.productName,
     notificationDate: notificationUs === null ? null : formatDateUs(notificationUs),
     receivedAt: formatDateUs(receivedAtUs),
-    cells: withoutShort(productCells(product, centre)),
+    cells: withoutShort(productCells(product, placeOf(footprint))),
   };
 }
 

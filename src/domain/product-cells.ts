@@ -1,6 +1,5 @@
 /** Short texts about a product for lists: mission, type, sensing time, tile or orbit, cloud cover, place. */
 import { shortDateUs } from './dates.ts';
-import type { Position } from './filter-tree.ts';
 import { parseProductName } from './naming/conventions.ts';
 import type { ProductRow } from './products.ts';
 import { printable } from './text.ts';
@@ -29,14 +28,14 @@ export interface ProductCells {
   /** `32TQM R108`, `60000 R022`; path and row of Landsat as `190/027`. */
   tile: string | null;
   cloud: string | null;
-  /** Centre of the footprint. */
+  /** `northern Italy`, `North Sea off Denmark`. */
   place: string | null;
-  /** Short forms for a narrow terminal: the day, the tile or orbit, the place in whole degrees. */
+  /** Short forms for a narrow terminal: the day, the tile or orbit, the place without directions. */
   short: Record<'sensed' | 'tile' | 'cloud' | 'place', string | null>;
 }
 
-/** Describes a product by its facts, its name, and the centre of its footprint. */
-export function productCells(facts: ProductFacts, centre: Position | null): ProductCells {
+/** Describes a product by its facts, its name, and the place of its footprint. */
+export function productCells(facts: ProductFacts, place: string | null): ProductCells {
   const named = parseProductName(facts.productName ?? '');
   const { tile, orbitNumber, relativeOrbitNumber, cloudCoverPercent } = facts;
   const [, path, row] = /^path (\d+), row (\d+)$/.exec(named?.tile ?? '') ?? [];
@@ -51,12 +50,12 @@ export function productCells(facts: ProductFacts, centre: Position | null): Prod
     sensed,
     tile: parts.length === 0 ? null : parts.join(' '),
     cloud: cloud === null ? null : `${cloud} %`,
-    place: centre === null ? null : showPlace(centre, 1, '°'),
+    place,
     short: {
       sensed: sensed?.slice(0, 'YYYY-MM-DD'.length) ?? null,
       tile: square ?? relative ?? (orbitNumber === null ? null : String(orbitNumber)),
       cloud: cloud === null ? null : `${cloud}%`,
-      place: centre === null ? null : showPlace(centre, 0, ''),
+      place: place === null ? null : shortPlace(place),
     },
   };
 }
@@ -98,9 +97,15 @@ function percentBelow(percent: number): string {
   return Number(rounded) > percent ? (Number(rounded) - 0.1).toFixed(1) : rounded;
 }
 
-/** `46.2°N 7.1°E`, or `46N 7E`. */
-function showPlace([longitude, latitude]: Position, digits: number, unit: string): string {
-  const degrees = (value: number, positive: string, negative: string) =>
-    `${Math.abs(value).toFixed(digits)}${unit}${value < 0 ? negative : positive}`;
-  return `${degrees(latitude, 'N', 'S')} ${degrees(longitude, 'E', 'W')}`;
+/** Maximum length of a place on a narrow terminal. */
+const shortPlaceMax = 16;
+
+/** `Italy`, `N Atlantic`: removes the direction, which is in lower case, and the country at the coast. */
+function shortPlace(place: string): string {
+  const short = place
+    .replace(/^[a-z-]+ /, '')
+    .replace(/ off .*$/, '')
+    .replace(/^([NS])\w+ (Atlantic|Pacific) Ocean/, '$1 $2');
+  if (short.length <= shortPlaceMax) return short;
+  return `${short.slice(0, shortPlaceMax - 1).replace(/,? (?:and?|a)?$/, '')}…`;
 }

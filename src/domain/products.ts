@@ -6,7 +6,7 @@
  * 1970, UTC.
  */
 import { z } from 'zod';
-import type { AnyGeometry, Box, Entity, FilterTree, Position } from './filter-tree.ts';
+import type { AnyGeometry, Box, Entity, FilterTree } from './filter-tree.ts';
 import type { OrderTerm, ProductKey } from './product-order.ts';
 
 /** A row of the index. Null: not in the record. */
@@ -196,8 +196,8 @@ export interface IndexedEvent {
   receivedAtUs: number;
   source: string;
   product: ProductRow;
-  /** Centre of the footprint; null without one. */
-  centre: Position | null;
+  /** GeoJSON, simplified for maps; null without one. */
+  footprint: AnyGeometry | null;
 }
 
 export interface EventPage {

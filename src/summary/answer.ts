@@ -24,7 +24,7 @@ const separateMark = /(?<=^|[ ("“‘])#(?=$| |['’]s |[.,;:!?)"”’]+(?: |$
 
 const set = (words: string): ReadonlySet<string> => new Set(words.trim().split(/\s+/));
 
-/** Words that may be capitalised, at the start of a sentence. Any other capitalised word may be a name. */
+/** Words that may begin a sentence, where they are capitalised. Any other word there may be a name. */
 const firstWords = set(`
   a an the this that these those it its in on over at with without no not most some all both each from of for and but
   here there taken acquired captured sensed published received covering showing clear cloudy partly mostly nearly almost
@@ -98,9 +98,12 @@ function hasJoinedNumbers(sentence: string, facts: Facts): boolean {
 function doubtfulWord(marked: string, placeNames: readonly string[]): string | null {
   for (const { 0: word, index } of marked.matchAll(/[A-Za-z]+/g)) {
     const lower = word.toLowerCase();
-    const isFirst = /(?:^|[.!?:] )["“‘(]?$/.test(marked.slice(0, index));
-    const isCapitalised = isFirst && word === `${lower[0]?.toUpperCase()}${lower.slice(1)}`;
-    if (word !== lower && !(isCapitalised && firstWords.has(lower))) {
+    const isFirst = /(?:^|[.!?] )["“‘(]?$/.test(marked.slice(0, index));
+    if (isFirst && !firstWords.has(lower)) {
+      return `it begins a sentence with "${lower.slice(0, 30)}", which may be a name`;
+    }
+    const first = `${word.slice(0, 1)}${lower.slice(1)}`;
+    if (word !== lower && !(isFirst && word === first)) {
       return 'it has a capitalised word outside of braces, which may be a name';
     }
     if (factWords.has(lower))

@@ -149,8 +149,8 @@ export const modelAdvice =
 function refusalOf(answer: Answer, fault: Fault, model: string | null): AppError {
   const { status, headers } = answer;
   const known = { status, retryAfterMs: retryAfterMs(headers) };
-  const message = messageOf(answer);
-  const quote = message === '' ? '' : ` Response: "${fault.clean(message)}".`;
+  const said = messageOf(answer);
+  const quote = said === '' ? '' : ` Response: "${fault.clean(said)}".`;
   if (status < 400) {
     const what = `redirects (${status}). earshot does not follow redirects, to protect the key.`;
     return fault('settings', what, 'Check EARSHOT_INFERENCE_URL.', known);
@@ -161,8 +161,7 @@ function refusalOf(answer: Answer, fault: Fault, model: string | null): AppError
       'Check EARSHOT_INFERENCE_API_KEY, and that the model belongs to the project of the key.';
     return fault('settings', `refuses the key (${status}).`, advice, known);
   }
-  const isModel =
-    model !== null && /\bmodel\b/i.test(message) && !/token|length|long/i.test(message);
+  const isModel = model !== null && /\bmodel\b/i.test(said) && !/token|length|long/i.test(said);
   if ([404, 405, 410].includes(status) || ([400, 422].includes(status) && isModel)) {
     const advice = `${modelAdvice} Check that EARSHOT_INFERENCE_URL is the URL before /openai/v1.`;
     return fault(

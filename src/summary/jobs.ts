@@ -1,18 +1,42 @@
 /** Creates summary jobs: by the rules, from new notifications of the log. */
 
+import type { AcquireLock } from '../domain/account.ts';
 import type { FilterTree } from '../domain/filter-tree.ts';
-import type { NotificationRow } from '../domain/ports.ts';
+import type { Cursors, Logger, NotificationLog, NotificationRow } from '../domain/ports.ts';
 import type { FoundProduct, Products } from '../domain/products.ts';
 import {
   type DigestScope,
   type DigestWindow,
   type NewSummaryJob,
+  type Summaries,
+  type SummaryBudget,
   type SummaryRule,
   summaryReader,
 } from '../domain/summaries.ts';
 import { requireFilter } from '../filter/check.ts';
+import type { Places } from '../places/places.ts';
+import type { ChatClient } from './chat-client.ts';
 import { dayUs } from './phrases.ts';
-import type { SummaryContext } from './worker.ts';
+
+export interface SummaryModel {
+  /** `<vendor>/<model_name>`. */
+  name: string;
+  client: ChatClient;
+}
+
+export interface SummaryContext {
+  notifications: Pick<NotificationLog, 'find' | 'lastPosition'> & Pick<Cursors, 'cursor'>;
+  products: Pick<Products, 'find' | 'indexedPosition'>;
+  summaries: Summaries;
+  places: () => Places;
+  /** Null if none is configured: the texts come from the template. */
+  model: SummaryModel | null;
+  budget: SummaryBudget;
+  acquireLock: AcquireLock;
+  nowUs: () => number;
+  random: () => number;
+  log: Logger;
+}
 
 /** Maximum number of rows in one round, a transaction of a few milliseconds. */
 const rowsMax = 50;

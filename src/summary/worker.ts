@@ -1,22 +1,16 @@
 /** Writes summaries: from the facts of a subject to a text, one request at a time. */
 import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AcquireLock } from '../domain/account.ts';
 import { errorText, isAppError } from '../domain/app-error.ts';
 import { formatDateUs } from '../domain/dates.ts';
 import { jittered } from '../domain/job.ts';
-import type { Cursors, Logger, NotificationLog } from '../domain/ports.ts';
-import type { Products } from '../domain/products.ts';
 import {
   type NewSummaryJob,
   type RefusedAnswer,
-  type Summaries,
-  type SummaryBudget,
   type SummaryJob,
   type SummaryOutcome,
   summaryReader,
 } from '../domain/summaries.ts';
-import type { Places } from '../places/places.ts';
 import {
   type CheckedAnswer,
   chatRequest,
@@ -25,36 +19,18 @@ import {
   type Facts,
   repeatedRequest,
 } from './answer.ts';
-import {
-  type ChatClient,
-  type ChatRequest,
-  type InferenceFacts,
-  inferenceFacts,
-} from './chat-client.ts';
+import { type ChatRequest, type InferenceFacts, inferenceFacts } from './chat-client.ts';
 import { digestFacts, digestTemplate } from './digest.ts';
-import { collectJobs, productsById, type RuleOf, summaryWithinUs } from './jobs.ts';
+import {
+  collectJobs,
+  productsById,
+  type RuleOf,
+  type SummaryContext,
+  type SummaryModel,
+  summaryWithinUs,
+} from './jobs.ts';
 import { dayUs } from './phrases.ts';
 import { productFacts, productTemplate } from './product-facts.ts';
-
-export interface SummaryModel {
-  /** `<vendor>/<model_name>`. */
-  name: string;
-  client: ChatClient;
-}
-
-export interface SummaryContext {
-  notifications: Pick<NotificationLog, 'find' | 'lastPosition'> & Pick<Cursors, 'cursor'>;
-  products: Pick<Products, 'find' | 'indexedPosition'>;
-  summaries: Summaries;
-  places: () => Places;
-  /** Null if none is configured: the texts come from the template. */
-  model: SummaryModel | null;
-  budget: SummaryBudget;
-  acquireLock: AcquireLock;
-  nowUs: () => number;
-  random: () => number;
-  log: Logger;
-}
 
 /** Result of a job. `reason`: why the text is not from the model. */
 export type JobEnd =

@@ -160,19 +160,19 @@ describe('the table', () => {
       deliveryOf({ ...sample, id: 'product-2' }),
     ]);
     const { out } = await context.earshot('query', { isTTY: true, columns: 80 });
-    const short = '05-02 11:00Z  created  S2A  S2MSI2A  2026-05-01  31UFR  19.9%  52N 6E';
+    const short = '05-02 11:00Z  created  S2A  S2MSI2A  2026-05-01  31UFR  19.9%  Netherlands…';
     // The second record has no time; the one in its name is used.
     expect(out.split('\n')).toEqual([
-      'position  received      event    sat  type     sensed      tile   cloud  place',
-      `       2  ${short}`,
-      `       1  ${short}`,
+      'received      event    sat  type     sensed      tile   cloud  place',
+      short,
+      short,
       '',
     ]);
     const line = '2026-05-02 11:00:00  created  S2A  S2MSI2A  2026-05-01 10:30  31UFR R108  19.9 %';
-    const medium = (await context.earshot('query', { isTTY: true, columns: 100 })).out;
-    expect(medium).toContain(`${line}  51.5°N 5.5°E`);
+    const medium = (await context.earshot('query', { isTTY: true, columns: 120 })).out;
+    expect(medium).toContain(`${line}  Netherlands and Belgium`);
     const wide = (await context.earshot('query --wide', { isTTY: true, columns: 80 })).out;
-    expect(wide).toContain(`  51.5°N 5.5°E  ${sentinel2}  sea-ice`);
+    expect(wide).toContain(`  Netherlands and Belgium  ${sentinel2}  sea-ice`);
   });
 
   it('has the columns of --columns, with the same names as csv', async ({ context }) => {

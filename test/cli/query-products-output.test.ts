@@ -300,7 +300,7 @@ describe('tables of real names', async () => {
         if (command.includes('--deleted')) continue;
         expect(out).toMatch(
           command[0] === 'tail'
-            ? / \d+(\.\d°)?[NS] \d+(\.\d°)?[EW](?:\n| +S2A_)/
+            ? /^[\d: -]+ created +S2A +S2MSI\S+ +\S+.* [A-Z][\w ]+…?(?:\n| +S2A_)/m
             : /^.* cloud +place/,
         );
         for (const [, shown] of named) {
@@ -335,11 +335,11 @@ describe('the table', () => {
     const { out } = await context.earshot([...oldest, '--limit', '4']);
     const names = samples.map(({ name }) => name);
     expect(out.split('\n')).toEqual([
-      'received (UTC)    sensed (UTC)      sat  type        tile/orbit   cloud  place             size  name',
-      `2026-05-02 11:00  2026-05-01 10:30  S2A  S2MSI2A     31UFR R108  12.5 %  51.5°N 5.5°E    1.2 GB  ${names[0]}`,
-      `2026-05-02 11:00  2026-04-30 10:30  S2B  S2MSI1C     32TQM R108  80.0 %  45.5°N 11.5°E   1.2 GB  ${names[1]}`,
-      `2026-05-02 11:00  2026-05-02 05:00  S1A  IW_GRDH_1S  60000            -  10.5°N 179.5°W  1.2 GB  ${names[2]}`,
-      `2026-05-02 11:00  -                 -    -           -                -  -               1.2 GB  ${names[3]}`,
+      'received (UTC)    sensed (UTC)      sat  type        tile/orbit   cloud  place                      size  name',
+      `2026-05-02 11:00  2026-05-01 10:30  S2A  S2MSI2A     31UFR R108  12.5 %  Netherlands and Belgium  1.2 GB  ${names[0]}`,
+      `2026-05-02 11:00  2026-04-30 10:30  S2B  S2MSI1C     32TQM R108  80.0 %  northern Italy           1.2 GB  ${names[1]}`,
+      `2026-05-02 11:00  2026-05-02 05:00  S1A  IW_GRDH_1S  60000            -  North Pacific Ocean      1.2 GB  ${names[2]}`,
+      `2026-05-02 11:00  -                 -    -           -                -  -                        1.2 GB  ${names[3]}`,
       '',
     ]);
   });

@@ -148,19 +148,19 @@ describe('the lines of tail', () => {
   ];
   const all = ['tail', '--from', 'start', '--no-follow'];
   const known = [
-    '2026-05-02 11:00:00  created   S2A  S2MSI2A         31UFR R108  19.9 %  10.5°N 180.0°E',
-    '2026-05-02 11:00:00  created   S1A  IW_GRDH_1S-COG  60000               10.5°N 180.0°E',
+    '2026-05-02 11:00:00  created   S2A  S2MSI2A         31UFR R108  19.9 %  North Pacific Ocean',
+    '2026-05-02 11:00:00  created   S1A  IW_GRDH_1S-COG  60000               North Pacific Ocean',
     '2026-05-02 11:00:00  created   unknown',
   ];
 
   it.each([
-    [100, known],
+    [106, known],
     [
       80,
       [
-        '2026-05-02 11:00:00  created   S2A  S2MSI2A         31UFR R108  19.9%  11N 180E',
-        '2026-05-02 11:00:00  created   S1A  IW_GRDH_1S-COG  60000              11N 180E',
-        '2026-05-02 11:00:00  created   unknown',
+        '05-02 11:00:00  created   S2A  S2MSI2A         31UFR    19.9%  N Pacific',
+        '05-02 11:00:00  created   S1A  IW_GRDH_1S-COG  60000           N Pacific',
+        '05-02 11:00:00  created   unknown',
       ],
     ],
   ])('have aligned cloud cover and place within %i columns', async (columns, lines) => {
@@ -175,10 +175,10 @@ describe('the lines of tail', () => {
 
   it('have the full name on a wide terminal, in a pipe and with --wide', async () => {
     const context = await filledContext(products);
-    const [first, second] = known.map((line) => line.padEnd(86));
+    const [first, second] = known.map((line) => line.padEnd(106));
     const lines = [`${first}  ${name}`, `${second}  ${radar}`, known[2], ''];
     const ways = [
-      { isTTY: true, columns: 170 },
+      { isTTY: true, columns: 190 },
       { isTTY: false, columns: 80 },
     ];
     for (const way of ways)

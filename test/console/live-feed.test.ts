@@ -325,7 +325,7 @@ function indexedEvent(position: number): IndexedEvent {
     receivedAtUs,
     source,
     product,
-    centre: null,
+    footprint: null,
   };
 }
 

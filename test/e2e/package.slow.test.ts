@@ -68,9 +68,9 @@ describe('the tarball', () => {
     expect(page).toContain('dist/console/page/browser/base.css');
     const others = dist.filter((path) => !page.includes(path));
     expect(others.filter((path) => !/\.(js|d\.ts)$/.test(path))).toEqual([
+      'dist/places/names.json',
+      'dist/places/seas.json',
       'dist/store/bodies/dictionary-1.json',
-      'dist/summary/places/cities.json',
-      'dist/summary/places/seas.json',
     ]);
     expect(dist).not.toContain('dist/left-over.js');
     for (const name of ['index.js', 'index.d.ts', 'cli/run.js', 'store/log/writer-thread.js']) {

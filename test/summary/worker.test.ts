@@ -8,12 +8,9 @@ import { requireFilter } from '../../src/filter/check.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
 import { productView } from '../../src/filter/product-view.ts';
 import type { ChatClient } from '../../src/summary/chat-client.ts';
+import type { SummaryContext } from '../../src/summary/jobs.ts';
 import { collectJobs, createRules } from '../../src/summary/jobs.ts';
-import {
-  type SummaryContext,
-  SummaryWriter,
-  startSummaryWorker,
-} from '../../src/summary/worker.ts';
+import { SummaryWriter, startSummaryWorker } from '../../src/summary/worker.ts';
 import { delivery } from '../cli/filled-store.ts';
 import { recordingLog } from '../cli/recording-log.ts';
 import { collect } from '../helpers/deliveries.ts';
@@ -134,7 +131,7 @@ it('asks a second time with the reason, and then takes the template', async () =
   await receive(1);
   await receive(2);
   await collect();
-  answers.push('Seen over Paris by {mission}.', 'A view by {mission}.', '12 clouds', '13 clouds');
+  answers.push('A view of Paris by {mission}.', 'A view by {mission}.', '12 clouds', '13 clouds');
   expect(await work()).toEqual(['written', 'template']);
   expect(sent[1]).toContain('refused, because it has a capitalised word outside of braces');
   const [second, first] = await rows();

@@ -203,22 +203,24 @@ function lineWriter(
 }
 
 /** Fixed column widths from the satellite on: streamed lines cannot be measured before. */
-const cellWidths = [3, 14, 10, 6, 14] as const;
+const cellWidths = [3, 14, 10, 6, 34] as const;
 /** Column widths on a narrow terminal. */
-const narrowWidths = [3, 14, 10, 5, 8] as const;
+const narrowWidths = [3, 14, 7, 5, 16] as const;
 const beginWidth = 29;
 const fullWidth = cellWidths.reduce((sum, width) => sum + 2 + width, beginWidth);
 
 /** Formats a row, without the last columns if the terminal is too narrow. */
 function lineOf(row: NotificationRow, cells: ProductCells, width: number): string {
-  const time = shortDateUs(row.receivedAtUs, 'second');
+  const isNarrow = width < fullWidth;
+  const time = shortDateUs(row.receivedAtUs, 'second').slice(isNarrow ? 'YYYY-'.length : 0);
   const begin = `${time}  ${shorten(printable(row.event), 12).padEnd(8)}`;
   const name = printable(row.productName ?? row.productId);
-  const { mission, type, tile } = cells;
   if (!isIdentified(cells))
     return `${begin}  ${shorten(name, Math.max(12, width - begin.length - 2))}`;
-  const [widths, { cloud, place }] =
-    width < fullWidth ? [narrowWidths, cells.short] : [cellWidths, cells];
+  const { mission, type } = cells;
+  const [widths, { tile, cloud, place }] = isNarrow
+    ? [narrowWidths, cells.short]
+    : [cellWidths, cells];
   const columns = [mission, type, tile, cloud?.padStart(widths[3]), place].map((cell, i) =>
     shorten(printable(cell ?? ''), widths[i] ?? 0).padEnd(widths[i] ?? 0),
   );

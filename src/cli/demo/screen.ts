@@ -22,7 +22,7 @@ const summariesAfter = 16;
 const pollMs = 150;
 
 /** Start of the last column of a notification. */
-const productColumn = 52;
+const productColumn = 54;
 
 /** Prints the first lines of the screen. */
 export function showIntro(io: Io, isPull: boolean): void {
@@ -46,7 +46,7 @@ export async function showArrivals(
   const atStop = faults ? 'recovers lost notifications and ends the demo' : 'ends the demo';
   io.stdout.write(`Ctrl-C ${atStop}.
 
-${paint('dim', '    #  of events  event     place             delay  product')}
+${paint('dim', '    #  of events  event     place               delay  product')}
 `);
   const finished = new AbortController();
   const publishing = demo.sandbox.finished.finally(() => finished.abort());
@@ -123,7 +123,7 @@ async function arrival(
       row.event in colour ? colour[row.event as keyof typeof colour] : 'green',
       row.event.padEnd(8),
     ),
-    paint('cyan', (cells.place ?? 'no footprint').padEnd(14)),
+    paint('cyan', (cells.short.place ?? 'no footprint').padEnd(16)),
     paint('dim', `${Math.max(0, Math.round(delayMs))} ms`.padStart(6)),
     productText(row, cells, widthOf(io.stdout) - productColumn),
   ].join('  ');

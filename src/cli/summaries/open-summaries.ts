@@ -8,7 +8,7 @@ import { printable } from '../../domain/text.ts';
 import { lazyPlaces } from '../../places/places.ts';
 import type { Store } from '../../store/store.ts';
 import { createChatClient } from '../../summary/chat-client.ts';
-import type { SummaryContext } from '../../summary/worker.ts';
+import type { SummaryContext } from '../../summary/jobs.ts';
 import type { Io, Output } from '../io.ts';
 import { painter, wrapText } from '../output.ts';
 

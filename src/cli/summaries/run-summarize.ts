@@ -16,6 +16,7 @@ import {
 } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
 import { chatRequest, estimateTokens } from '../../summary/answer.ts';
+import type { SummaryContext } from '../../summary/jobs.ts';
 import {
   collectJobs,
   createRules,
@@ -29,7 +30,6 @@ import {
   factsOf,
   type JobEnd,
   lockWaitMs,
-  type SummaryContext,
   SummaryWriter,
 } from '../../summary/worker.ts';
 import { withParts } from '../command.ts';

@@ -9,8 +9,8 @@ import { intersects } from '../../filter/builder.ts';
 import { checkFilter } from '../../filter/check.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { closedRing } from '../../filter/geometry/ring.ts';
-import { centreOf } from '../../filter/geometry/shape.ts';
 import { printFilter } from '../../filter/print.ts';
+import { placeOf } from '../../places/places.ts';
 import { footprintLimits, receivedProducts } from '../footprints-route.ts';
 import { choice, filterErrors, filterField, periodChoice, stateForm } from './layout.ts';
 import { age, emptyState, type Html, html, panel, type TableColumn, table } from './markup.ts';
@@ -204,13 +204,13 @@ function listPanel(listed: readonly FoundProduct[], { state, nowUs }: PageReques
 }
 
 function columnsAt(nowUs: number): TableColumn<FoundProduct>[] {
-  const cells = ({ row, footprint }: FoundProduct) => productCells(row, centreOf(footprint));
+  const cells = ({ row }: FoundProduct) => productCells(row, null);
   return [
     { title: 'received', value: ({ row }) => age(row.receivedAtUs, nowUs) },
     { title: 'collection', value: ({ row }) => row.collection, class: 'tight' },
     { title: 'type', value: (one) => cells(one).type },
     { title: 'tile/orbit', value: (one) => cells(one).tile, class: 'tight' },
-    { title: 'place', value: (one) => cells(one).place, class: 'tight' },
+    { title: 'place', value: ({ footprint }) => placeOf(footprint), class: 'tight' },
     { title: 'sensed (UTC)', value: (one) => cells(one).sensed, class: 'tight' },
     { title: 'cloud', value: (one) => cells(one).cloud, isNumber: true },
     {

@@ -6,6 +6,7 @@ import type { FoundProduct, ProductRow } from '../../domain/products.ts';
 import { intersects } from '../../filter/builder.ts';
 import { boxesOf, centreOf, toShape } from '../../filter/geometry/shape.ts';
 import { printFilter } from '../../filter/print.ts';
+import { placeOf } from '../../places/places.ts';
 import { emptyState, facts, type Html, html, panel } from './markup.ts';
 import type { PageRequest } from './page-route.ts';
 import { isoMinute, linkTo, productLink } from './page-state.ts';
@@ -26,7 +27,13 @@ export function footprintPanel(
   const [box] = boxesOf(toShape(footprint));
   const area = box === undefined ? null : areaText(box);
   const links = neighbourLinks(row, footprint, nowUs);
-  return panel('Footprint', html`${map}${facts([['box', area]])}${links}`);
+  return panel(
+    'Footprint',
+    html`${map}${facts([
+      ['place', placeOf(footprint)],
+      ['box', area],
+    ])}${links}`,
+  );
 }
 
 function areaText({ west, south, east, north }: ReturnType<typeof boxesOf>[number]): string {

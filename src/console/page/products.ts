@@ -16,7 +16,7 @@ import type {
 } from '../../domain/products.ts';
 import { byteText } from '../../domain/text.ts';
 import { describeFilter } from '../../filter/describe.ts';
-import { centreOf } from '../../filter/geometry/shape.ts';
+import { placeOf } from '../../places/places.ts';
 import { lagHeader, readProductPage } from '../products-route.ts';
 import { facetsPanel, filterPanel } from './filter-panel.ts';
 import {
@@ -168,7 +168,7 @@ function resultTable(found: readonly FoundProduct[], search: ProductSearch, nowU
 }
 
 function columnsOf({ entity, order }: ProductSearch, nowUs: number): TableColumn<FoundProduct>[] {
-  const cells = ({ row, footprint }: FoundProduct) => productCells(row, centreOf(footprint));
+  const cells = ({ row }: FoundProduct) => productCells(row, null);
   const deletion: TableColumn<FoundProduct>[] = [
     { title: 'deleted', value: ({ row }) => age(row.deletionUs, nowUs) },
     { title: 'cause', value: ({ row }) => row.deletionCause },
@@ -197,7 +197,7 @@ function columnsOf({ entity, order }: ProductSearch, nowUs: number): TableColumn
     { title: 'product', value: (one) => productName(one, cells(one)), class: 'tight' },
     { title: 'tile/orbit', value: (one) => cells(one).tile, class: 'tight' },
     { title: 'sensed (UTC)', value: (one) => cells(one).sensed, class: 'tight' },
-    { title: 'place', value: (one) => cells(one).place, class: 'tight' },
+    { title: 'place', value: ({ footprint }) => placeOf(footprint), class: 'tight' },
     { title: 'cloud', value: (one) => cells(one).cloud, isNumber: true },
     { title: 'size', value: ({ row }) => byteText(row.sizeBytes), isNumber: true },
     ...(entity === 'Products' ? [{ title: 'online', value: onlineText }] : []),

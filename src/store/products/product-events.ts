@@ -7,7 +7,7 @@ import {
   type IndexedEvent,
   type Products,
 } from '../../domain/products.ts';
-import { centreOf } from '../../filter/geometry/shape.ts';
+import { toDisplayGeometry } from '../../filter/geometry/display.ts';
 import { prepared } from '../engine/database.ts';
 import {
   examinedMax,
@@ -91,11 +91,12 @@ function toIndexedEvent(selectedEvent: SelectedEvent): IndexedEvent {
     source,
     ...product
   } = selectedEvent;
+  const footprint = geometryOf(product);
   return {
     ...{ position: eventPosition, event, subscription, notificationUs, source },
     receivedAtUs: eventReceivedUs,
     product: toProductRow(product),
-    centre: centreOf(geometryOf(product)),
+    footprint: footprint && toDisplayGeometry(footprint),
   };
 }
 

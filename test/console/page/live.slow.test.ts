@@ -195,7 +195,7 @@ describe('the list with a $filter', () => {
       );
       const next = position > afterPosition + 1 ? position : null;
       const product = { ...row, ...unknown, productName: `match-${position}` };
-      const event = { ...row, position, notificationUs: null, product, centre: null };
+      const event = { ...row, position, notificationUs: null, product, footprint: null };
       return { events: [event], next } as never;
     };
     return { asked, products: { ...createMemoryProducts(), events } };

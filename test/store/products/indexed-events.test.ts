@@ -78,7 +78,7 @@ describe('the indexed notifications', () => {
     ]);
   });
 
-  it('have the centre of the footprint', async () => {
+  it('have the footprint as GeoJSON', async () => {
     const context = await openProductContext();
     const square = 'POLYGON ((10 40, 12 40, 12 44, 10 44, 10 40))';
     await context.index(
@@ -88,7 +88,17 @@ describe('the indexed notifications', () => {
       ),
     );
     const { events } = await context.products.events({ filter: null, limit: 10 });
-    expect(events.map(({ centre }) => centre)).toEqual([null, [11, 42]]);
+    const corners = [
+      [10, 40],
+      [12, 40],
+      [12, 44],
+      [10, 44],
+      [10, 40],
+    ];
+    expect(events.map(({ footprint }) => footprint)).toEqual([
+      null,
+      { type: 'Polygon', coordinates: [corners] },
+    ]);
   });
 
   it('are limited by each condition, and complete over pages of any size', async () => {

@@ -241,39 +241,6 @@ describe('a filter', () => {
     expect(sandbox.holdings()).toEqual({ products: 5, deletedProducts: 0, events: 5 });
   });
 
-  it('is evaluated for each event with the record of that event', async () => {
-    const { subscribe, publishAll, sentTo, control } = await startDelivering();
-    const FilterParam =
-      "Attributes/OData.CSC.DoubleAttribute/any(att:att/Name eq 'cloudCover' and att/OData.CSC.DoubleAttribute/Value gt 50)";
-    /** Evaluates the condition with the attributes in the body. */
-    const isCloudy = (sent: ReceivedRequest) => {
-      const attributes: { Name: string; Value: unknown }[] = jsonOf(sent).value.Attributes;
-      return attributes.some(({ Name, Value }) => Name === 'cloudCover' && Number(Value) > 50);
-    };
-    await subscribe('everything', { SubscriptionEvent: allEvents });
-    await subscribe('cloudy', { SubscriptionEvent: allEvents, FilterParam });
-    await publishAll(60);
-    const before = { products: 60, deletedProducts: 0, events: 60 };
-    expect((await control('GET', '/holdings')).json).toEqual(before);
-    // Some products become cloudy, and some become clear.
-    for (const event of ['modified', 'modified', 'deleted']) await publishAll(60, event);
-    const keyOf = (sent: ReceivedRequest) => {
-      const { SubscriptionEvent: event, ProductId, value } = jsonOf(sent);
-      return `${event} ${ProductId} ${value.ModificationDate}`;
-    };
-    const expected = sentTo('everything').filter(isCloudy);
-    expect(sentTo('everything')).toHaveLength(240);
-    expect(sentTo('cloudy').map(keyOf).sort()).toEqual(expected.map(keyOf).sort());
-    const cloudy = Map.groupBy(sentTo('cloudy').map(jsonOf), (one) => one.SubscriptionEvent);
-    expect([...cloudy.keys()].sort()).toEqual(['created', 'deleted', 'modified']);
-    const idsOf = (event: string) => new Set(cloudy.get(event)?.map(({ ProductId }) => ProductId));
-    const [first, last] = [idsOf('created'), idsOf('deleted')];
-    expect([...first].filter((id) => !last.has(id)).length).toBeGreaterThan(0);
-    expect([...last].filter((id) => !first.has(id)).length).toBeGreaterThan(0);
-    const after = { products: 0, deletedProducts: 60, events: 240 };
-    expect((await control('GET', '/holdings')).json).toEqual(after);
-  });
-
   it('of deletions can use their cause and date', async () => {
     const { subscribe, publishAll, sentTo } = await startDelivering();
     const SubscriptionEvent = ['deleted'];
@@ -359,30 +326,6 @@ describe('publishing by rate', () => {
 });
 
 describe('a seed', () => {
-  it.each([
-    ['alone', []],
-    ['with another subscription', [{ endpoint: 'https://localhost:1/' }]],
-  ])(
-    'determines the notifications of the first subscription, %s, across versions',
-    async (_, others) => {
-      const faults = { lost: 0.3, ackIdAbsent: 0.3 };
-      const { sandbox, subscribe, publishAll } = await startDelivering({ seed: 7, faults });
-      const id = await subscribe('one');
-      for (const other of others) sandbox.addSubscription(other);
-      await publishAll(30);
-      const entries = sandbox.entries().filter(({ subscriptionId }) => subscriptionId === id);
-      expect(id).toBe('aefe8309-fbda-4cf3-9b9a-31bc09e2f694');
-      const outcomes = entries.map(({ outcome }) => outcome[0]).join('');
-      expect(outcomes).toBe('llddlddddlddddddddlddlddllddld');
-      const ackIds = entries.map(({ ackId }) => (ackId === null ? '-' : 'a')).join('');
-      expect(ackIds).toBe('aaaaa--aaa-aaa-aaa-a-aaaaa-aaa');
-      expect(entries.at(-1)).toMatchObject({
-        productName: 'S2B_MSIL2A_20260501T085506_N0511_R007_T37VEL_20260501T114743.SAFE',
-        notificationDate: '2026-05-01T12:00:00.0004Z',
-      });
-    },
-  );
-
   it('gives another subscription different faults', async () => {
     const { subscribe, publishAll, sandbox } = await startDelivering({ faults: { lost: 0.5 } });
     const ids = [await subscribe('one'), await subscribe('other')];

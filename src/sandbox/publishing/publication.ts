@@ -171,7 +171,7 @@ function applyChange(
   if (change === 'created') return product.latest;
   product.changedMs = Math.max(atMs - product.delayMs, product.changedMs + 1);
   if (change === 'deleted') return source.deleted(product.latest, product.changedMs);
-  product.latest = source[change](product.latest, product.changedMs);
+  product.latest = source.modified(product.latest, product.changedMs);
   return product.latest;
 }
 

@@ -1,11 +1,11 @@
 /** Stores many records in little memory: the newest unpacked, older ones compressed in blocks. */
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { type ProductView, productView } from '../../filter/product-view.ts';
-import type { CatalogueProduct, DeletedProduct } from '../products/record.ts';
+import type { CatalogueProduct } from '../products/record.ts';
 
 /** A record and its filter view. Reading a packed record takes about 40 µs. */
 export interface StoredProduct {
-  readonly record: CatalogueProduct | DeletedProduct;
+  readonly record: CatalogueProduct;
   readonly view: ProductView;
 }
 

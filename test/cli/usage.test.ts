@@ -282,8 +282,8 @@ it('a time range uses only --since and --until', () => {
   const visible = options.filter(({ option }) => !option.hidden);
   const times = visible.filter(({ option }) => /<time>/.test(option.flags));
   const named = times.map(({ name, option }) => `${name} ${option.long}`);
-  // The duration of a simulated past and the permitted delay of a product: durations, not ends of a range.
-  const lengths = ['earshot sandbox --late-max', 'earshot sandbox --past'];
+  // The duration of a simulated past is not the end of a range.
+  const lengths = ['earshot sandbox --past'];
   expect(named.filter((one) => !/ --(since|until)$/.test(one)).toSorted()).toEqual(lengths);
   const since = new Set(withFlag('--since').map(({ name }) => name));
   const until = new Set(withFlag('--until').map(({ name }) => name));

@@ -188,7 +188,7 @@ describe('an answer', () => {
 
   it('with repeated inventions is kept as unverified with its doubts, and not requested again', async () => {
     const worker = await withJobs(1);
-    worker.sandbox.inference.change({ faults: { inventedPlace: 1 } });
+    worker.sandbox.inference.change({ faults: { inventedName: 1 } });
     // By id, as a command requests it.
     const due = await worker.summaries.due({ nowUs: startUs, limit: 9 });
     await worker.work({ ids: due.map(({ id }) => id) });

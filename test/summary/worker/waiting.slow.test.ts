@@ -132,7 +132,7 @@ describe('the budget', () => {
     const one = await withJobs(12, { budget });
     const { clock, sandbox } = one;
     const other = await one.another();
-    sandbox.inference.change({ next: { markup: 3 } });
+    sandbox.inference.change({ next: { inventedName: 3 } });
     await Promise.all([one.work(), other.work()]);
     expect(sandbox.inference.totals()).toMatchObject({ requests: 8, distinct: 5, repeated: 0 });
     clock.us = startUs + dayUs - 1;

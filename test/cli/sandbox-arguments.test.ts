@@ -37,7 +37,6 @@ describe('the sandbox', () => {
     ['--seed x', /whole number/],
     ['--trust /nonexistent/ca.pem', /--trust: \/nonexistent\/ca\.pem/],
     ['--trust /etc/passwd', /trustedCaPems.0: not a PEM certificate/],
-    ['--past 3', /Use a duration/],
     ['--control 8090', /host:port/],
     ['--control 0.0.0.0:0', /must not listen on 0\.0\.0\.0/],
     ['--service 8091', /host:port/],
@@ -52,19 +51,6 @@ describe('the sandbox', () => {
     expect(err).toMatch(message);
     expect(err).not.toContain('fault of the program');
     expect(err).not.toContain(password);
-  });
-
-  it.each([
-    ['a file that is not there', () => '/nonexistent/records.jsonl'],
-    ['a file without records', () => writeFile('\n')],
-    ['a line that is no JSON', () => writeFile('nonsense\n')],
-  ])('--records with %s exits 2 and names the file', async (_title, create) => {
-    const file = create();
-    const argv = ['sandbox', ...control, '--records', file];
-    const { code, out, err } = await runCommand(argv, { env });
-    expect(err).toContain(file);
-    expect(err).not.toContain('fault of the program');
-    expect({ code, out }).toEqual({ code: 2, out: '' });
   });
 });
 

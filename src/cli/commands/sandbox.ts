@@ -8,17 +8,15 @@ import { type Faults, noFaults } from '../../sandbox/delivery/faults.ts';
 import { accountDefault, demoProject, otherProject } from '../../sandbox/live-settings.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { defineCommand } from '../command.ts';
-import { lengthOfTimeUs, positiveNumber, wholeNumber } from '../flags.ts';
+import { positiveNumber, wholeNumber } from '../flags.ts';
 import { type Io, untilAborted } from '../io.ts';
 import { painter, wrapText } from '../output.ts';
 
 interface SandboxFlags {
   trust?: string;
-  records?: string;
   products?: number;
   rate: number;
   seed: number;
-  past?: number;
   fault?: Partial<Faults>;
   control: string;
   service: string;
@@ -30,15 +28,9 @@ export const sandboxCommand = defineCommand('sandbox', {
   flags: (command) =>
     command
       .option('--trust <file>', 'PEM file of an additional certificate authority')
-      .option('--records <file>', 'JSONL file with product records (default: generated records)')
       .option('--products <number>', 'number of products (default: unlimited)', wholeNumber(1))
       .option('--rate <number>', 'number of products per second', positiveNumber, 1)
       .option('--seed <number>', 'seed of the generated products and faults', wholeNumber(), 1)
-      .option(
-        '--past <time>',
-        'duration of the simulated past, such as 10d (past products are not pushed)',
-        readDuration,
-      )
       .option('--fault <name=rate>', 'rate of one fault, 0 to 1 (repeatable)', addFault)
       .option('--control <host:port>', 'address of the control interface', '127.0.0.1:8090')
       .option(
@@ -53,7 +45,7 @@ fifth of the products is modified later, and a tenth deleted. Variables:
   EARSHOT_ACCOUNT_TOTP                                  shared secret; if set, logins need a code
 A failed push is retried after 1, 5 and 25 seconds. Then the notification is dropped. Like the
 catalogue, the sandbox verifies the certificate of the endpoint. Catalogue queries return the
-products of the last 100,000 events and of --past.
+products of the last 100,000 events.
 
 The inference service imitates a model: the answer repeats names of facts. Projects, keys, models:
   ${demoProject.name}, key ${demoProject.key}: ${demoProject.models.join(', ')}
@@ -74,12 +66,6 @@ Examples:
   run: sandbox,
 });
 
-function readDuration(text: string): number {
-  const ms = Math.round((lengthOfTimeUs(text) ?? 0) / 1000);
-  if (ms > 0) return ms;
-  throw new InvalidArgumentError('Use a duration such as 90s, 10m, 3h or 10d.');
-}
-
 /** Adds one `name=rate` to the previous faults. */
 function addFault(text: string, previous?: Partial<Faults>): Partial<Faults> {
   const [, name = '', rate = ''] = /^(\w+)=([\d.]+)$/.exec(text) ?? [];
@@ -94,7 +80,7 @@ function addFault(text: string, previous?: Partial<Faults>): Partial<Faults> {
 async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
   const paint = painter(io, io.stderr);
   const print = (text: string) => void io.stderr.write(`${text}\n`);
-  const { trust, products: count, records: recordsFile, past: durationMs } = flags;
+  const { trust, products: count } = flags;
   if (trust !== undefined) {
     print(paint('yellow', `Trusting ${trust} in addition to public authorities. For tests only.`));
   }
@@ -107,8 +93,7 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
     ...{ seed: flags.seed, ratePerSecond: flags.rate, modifiedShare: 0.2, deletedShare: 0.1 },
     ...{ controlListen: flags.control, serviceListen: flags.service },
     ...{ inferenceListen: flags.inference, now: () => io.nowUs() / 1000 },
-    ...{ faults: flags.fault, count, recordsFile },
-    past: durationMs === undefined ? undefined : { durationMs },
+    ...{ faults: flags.fault, count },
     trustedCaPems: trust === undefined ? [] : [readTrust(io, trust)],
     onAttempt: (failure) => {
       if (failure === null || failure.isInjected || failures.has(failure.text)) return;

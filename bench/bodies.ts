@@ -183,15 +183,6 @@ const intervalMs = 2_700;
 /** Differs from the seed of the dictionary's training. */
 const seed = 99;
 
-/** Usual shape of the catalogue's bodies, without faults. */
-export const usualShape = {
-  ackIdAbsent: false,
-  ackIdGuid: false,
-  arrayBody: false,
-  capitalValue: false,
-  valueAbsent: false,
-};
-
 /**
  * Generates distinct bodies like the catalogue's, in one subscription. Real records, which are few, are repeated
  * with new ids.
@@ -204,7 +195,7 @@ function* bodiesOf(kind: BodyKind, count: number): Generator<Buffer> {
   for (let index = 0; index < count; index += 1) {
     const atMs = firstMs + index * intervalMs;
     const product = nextReal === null ? generator.next(atMs - 60_000) : nextReal();
-    yield builder.build({ event: 'created', product, atMs, shape: usualShape }).body;
+    yield builder.build({ event: 'created', product, atMs }).body;
   }
 }
 

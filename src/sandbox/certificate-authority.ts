@@ -43,19 +43,13 @@ export async function createCertificateAuthority({ now }: { now: () => number })
     /** Issues a server certificate signed by the root. Throws RangeError if `hosts` is empty. */
     issue: async ({ hosts, notAfterMs }: CertificateRequest): Promise<KeyedCertificate> => {
       const leafKeys = await createKeys();
+      const identifier = await x509.AuthorityKeyIdentifierExtension.create(keys.publicKey);
       const leaf = await x509.X509CertificateGenerator.create({
-        subject: subjectOf(hosts),
-        issuer: rootName,
-        publicKey: leafKeys.publicKey,
-        signingKey: keys.privateKey,
-        signingAlgorithm: algorithm,
-        ...validity(now(), notAfterMs),
-        extensions: [
-          ...serverExtensions(hosts),
-          await x509.AuthorityKeyIdentifierExtension.create(keys.publicKey),
-        ],
+        ...serverCertificate(hosts, now(), notAfterMs),
+        ...{ issuer: rootName, publicKey: leafKeys.publicKey, signingKey: keys.privateKey },
+        extensions: [...serverExtensions(hosts), identifier],
       });
-      return { certificatePem: leaf.toString('pem'), keyPem: await toPem(leafKeys.privateKey) };
+      return keyed(leaf, leafKeys.privateKey);
     },
   };
 }
@@ -72,25 +66,22 @@ export async function createSelfSigned({
   now: () => number;
 }): Promise<KeyedCertificate> {
   const keys = await createKeys();
-  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    name: subjectOf(hosts),
-    keys,
-    signingAlgorithm: algorithm,
-    ...validity(now()),
-    extensions: serverExtensions(hosts),
-  });
-  return { certificatePem: certificate.toString('pem'), keyPem: await toPem(keys.privateKey) };
+  const { subject: name, ...parts } = serverCertificate(hosts, now());
+  const extensions = serverExtensions(hosts);
+  const options = { ...parts, name, keys, extensions };
+  return keyed(await x509.X509CertificateGenerator.createSelfSigned(options), keys.privateKey);
 }
 
 function createKeys() {
   return webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
 }
 
-function subjectOf(hosts: readonly string[]) {
+function serverCertificate(hosts: readonly string[], nowMs: number, notAfterMs?: number) {
   const [first] = hosts;
   if (first === undefined) throw new RangeError('A certificate needs at least one host.');
   // A list, so that a host is never parsed as distinguished-name syntax.
-  return [{ CN: [first] }];
+  const subject = [{ CN: [first] }];
+  return { subject, signingAlgorithm: algorithm, ...validity(nowMs, notAfterMs) };
 }
 
 function validity(nowMs: number, notAfterMs = nowMs + validityMs) {
@@ -108,10 +99,11 @@ function serverExtensions(hosts: readonly string[]) {
   ];
 }
 
-async function toPem(key: webcrypto.CryptoKey): Promise<string> {
-  const pem = x509.PemConverter.encode(
-    await webcrypto.subtle.exportKey('pkcs8', key),
-    'PRIVATE KEY',
-  );
-  return `${pem}\n`;
+async function keyed(
+  certificate: x509.X509Certificate,
+  key: webcrypto.CryptoKey,
+): Promise<KeyedCertificate> {
+  const exported = await webcrypto.subtle.exportKey('pkcs8', key);
+  const keyPem = `${x509.PemConverter.encode(exported, 'PRIVATE KEY')}\n`;
+  return { certificatePem: certificate.toString('pem'), keyPem };
 }

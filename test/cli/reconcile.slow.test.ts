@@ -1,6 +1,6 @@
 /** `earshot reconcile` against a catalogue on loopback: found, stored and printed events. */
 import { describe, expect, it } from 'vitest';
-import type { CatalogueEvent } from '../../src/sandbox/publishing/events.ts';
+import type { CatalogueEvent } from '../../src/sandbox/publishing/ledger.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { expectEnd } from './fake-io.ts';
 import { hourUs, nowUs, openReconcileContext, type ReconcileContext } from './reconcile-context.ts';

@@ -5,11 +5,7 @@ import { wrapText } from '../../src/cli/output.ts';
 import { cellWidth } from '../../src/domain/text.ts';
 import { runCommand } from './fake-io.ts';
 
-const argv = ['sandbox', '--allow-remote', '--trust', '/nonexistent/ca.pem'];
-const credentials = {
-  EARSHOT_ENDPOINT_USERNAME: 'u',
-  EARSHOT_ENDPOINT_PASSWORD: 'a long password',
-};
+const argv = ['sandbox', '--trust', '/nonexistent/ca.pem'];
 
 /** Returns the log output of one warning. */
 function logged(isTTY: boolean, env: Record<string, string>): string {
@@ -31,8 +27,8 @@ describe('colour', () => {
     ['a terminal under NO_COLOR', { isTTY: true, env: { NO_COLOR: '1' } }, false],
     ['a terminal under an empty NO_COLOR', { isTTY: true, env: { NO_COLOR: '' } }, true],
   ])('on %s', async (_title, { isTTY, env = {} }: { isTTY: boolean; env?: object }, coloured) => {
-    const { err } = await runCommand(argv, { isTTY, env: { ...credentials, ...env } });
-    expect(err).toContain('Generated notifications may be sent to other machines.');
+    const { err } = await runCommand(argv, { isTTY, env: { ...env } });
+    expect(err).toContain('Trusting /nonexistent/ca.pem');
     expect(err.includes('\u001b[')).toBe(coloured);
   });
 });

@@ -24,8 +24,8 @@ export const chapters: Readonly<Record<string, readonly Example[]>> = {
     {
       title: 'One product by name',
       lines: [
-        `--name S2B_MSIL1C_20260430T194618_N0511_R142_T08RNN_20260430T234646.SAFE`,
-        `--filter "Name eq 'S2B_MSIL1C_20260430T194618_N0511_R142_T08RNN_20260430T234646.SAFE'"`,
+        `--name S2B_MSIL1C_20260430T192931_N0511_R142_T11WNP_20260501T000603.SAFE`,
+        `--filter "Name eq 'S2B_MSIL1C_20260430T192931_N0511_R142_T11WNP_20260501T000603.SAFE'"`,
       ],
     },
     {
@@ -87,11 +87,11 @@ export const chapters: Readonly<Record<string, readonly Example[]>> = {
     {
       title: 'A Sentinel-2 tile, in the long and the short form',
       lines: [
-        `--collection S2 --tile 55QEF`,
+        `--collection S2 --tile 10XEK`,
         `--filter "Collection/Name eq 'SENTINEL-2' and
-  Attributes/OData.CSC.StringAttribute/any(att:att/Name eq 'tileId' and att/OData.CSC.StringAttribute/Value eq '55QEF')"`,
+  Attributes/OData.CSC.StringAttribute/any(att:att/Name eq 'tileId' and att/OData.CSC.StringAttribute/Value eq '10XEK')"`,
         `--filter "Collection/Name eq 'SENTINEL-2' and
-  Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'tileId' and a/Value eq '55QEF')"`,
+  Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'tileId' and a/Value eq '10XEK')"`,
       ],
     },
     {

@@ -26,7 +26,7 @@ async function openLoadedContext(): Promise<AccountContext> {
 }
 
 function statusesOf({ sandbox }: AccountContext): Set<number | null> {
-  return new Set(sandbox.entries().flatMap(({ attempts }) => attempts.map(({ status }) => status)));
+  return new Set(sandbox.entries().flatMap(({ attempts }) => attempts));
 }
 
 const rotate = ['credentials', 'rotate', '--wait', '3'];

@@ -4,14 +4,6 @@ import { createRandom } from '../../src/sandbox/clock.ts';
 import { createNotificationBuilder } from '../../src/sandbox/delivery/notification.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
 
-const shape = {
-  ackIdAbsent: false,
-  ackIdGuid: false,
-  arrayBody: false,
-  capitalValue: false,
-  valueAbsent: false,
-};
-
 /** Each is for another product; equal seeds give equal bytes. */
 export function generatedBodies(count: number, seed = 20_261_121): Buffer[] {
   const random = createRandom(seed);
@@ -20,6 +12,6 @@ export function generatedBodies(count: number, seed = 20_261_121): Buffer[] {
   return Array.from({ length: count }, (_, i) => {
     const atMs = Date.UTC(2026, 10, 1) + i * 2_700;
     const product = generator.next(atMs - 60_000);
-    return builder.build({ event: 'created', product, atMs, shape }).body;
+    return builder.build({ event: 'created', product, atMs }).body;
   });
 }

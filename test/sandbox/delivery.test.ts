@@ -1,269 +1,260 @@
-/** A delivery attempt over real sockets: trust, request, success, and the certificate authority. */
-import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
-import { createSubscriptions, type EndpointRules } from '../../src/sandbox/account.ts';
+/** Push deliveries of the sandbox: bodies, attempts and retries, faults, and the record of outcomes. */
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it, vi } from 'vitest';
+import { createSelfSigned } from '../../src/sandbox/certificate-authority.ts';
+import { demoFaults, type Faults } from '../../src/sandbox/delivery/faults.ts';
+import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import {
-  createCertificateAuthority,
-  createSelfSigned,
-} from '../../src/sandbox/certificate-authority.ts';
-import { createRandom, createSandboxClock } from '../../src/sandbox/clock.ts';
-import {
-  createDeliverer,
-  type DelivererOptions,
-  isSuccess,
-} from '../../src/sandbox/delivery/deliverer.ts';
-import {
-  createLiveServiceSettings,
-  SandboxConfigurationError,
-  serviceSettingsSchema,
-} from '../../src/sandbox/live-settings.ts';
-import { isLoopbackHost, lookupLoopback } from '../../src/sandbox/local-server.ts';
-import { type EndpointAnswer, startEndpoint, startMs, startTrustedEndpoint } from './set-up.ts';
+  dayMs,
+  type EndpointAnswer,
+  iso,
+  startEndpoint,
+  startMs,
+  startTestSandbox,
+} from './set-up.ts';
 
-const body = Buffer.from('{"ProductName":"Grüße"}');
-const credentials = { username: 'catalogue', password: 'secret' };
-const now = () => performance.now();
+const fixtures = new URL('../../../shared/fixtures/notifications/', import.meta.url);
+const credentials = { username: 'catalogue', password: 'hunter2:secret' };
 
-async function deliverOnce({
-  endpoint,
-  username = credentials.username,
-  password = credentials.password,
-  ...options
-}: Omit<DelivererOptions, 'now'> & {
-  endpoint: URL;
-  username?: string | null;
-  password?: string | null;
-}) {
-  const deliverer = createDeliverer({ ...options, now });
-  const attempt = await deliverer.deliver({ endpoint: endpoint.href, username, password }, body);
-  deliverer.close();
-  return attempt;
+/** Starts a sandbox with a subscription of an endpoint; failed attempts are retried immediately. */
+async function startDelivering(options: Partial<SandboxOptions> = {}, answer?: EndpointAnswer) {
+  const endpoint = await startEndpoint(answer);
+  const { trustedCaPems, url, requests } = endpoint;
+  const test = await startTestSandbox({ trustedCaPems, retryDelaysMs: [0, 0, 0], ...options });
+  const { sandbox } = test;
+  const events = ['created', 'modified', 'deleted'] as const;
+  const subscribe = (path = 'default') =>
+    sandbox.addSubscription({
+      endpoint: url.replace('default', path),
+      ...credentials,
+      events: [...events],
+    });
+  const { id } = subscribe();
+  /** Publishes, and waits until all is delivered or lost. */
+  const publish = async (count: number) => {
+    await sandbox.publishNow(count);
+    await vi.waitFor(() => expect(sandbox.totals().pending).toBe(0), 10_000);
+  };
+  const bodies = () => requests.map(({ body }) => JSON.parse(body.toString()));
+  return { ...test, ...endpoint, id, subscribe, publish, bodies };
 }
 
-/** Delivers once to a trusted endpoint. */
-async function deliverTrusted(
-  options: Omit<Parameters<typeof deliverOnce>[0], 'endpoint'> = {},
-  answer?: EndpointAnswer,
-) {
-  const { url: endpoint, requests, trustedCaPems } = await startTrustedEndpoint(answer);
-  const attempt = await deliverOnce({ endpoint, trustedCaPems, ...options });
-  return { attempt, requests };
-}
-
-describe('the sender and the certificate', () => {
-  it('delivers to an endpoint with a certificate of a trusted authority, by name or address', async () => {
-    const { url, port, requests, trustedCaPems } = await startTrustedEndpoint();
-    for (const endpoint of [url, new URL(`https://127.0.0.1:${port}/`)]) {
-      const attempt = await deliverOnce({ endpoint, trustedCaPems });
-      expect(attempt).toMatchObject({ status: 200, error: null });
-    }
-    expect(requests).toHaveLength(2);
-  });
-
-  it.each([
-    ['self-signed', /self-signed/, false],
-    ['self-signed and trusted', /self-signed/, true],
-    ['for another host', /ERR_TLS_CERT_ALTNAME_INVALID/, true],
-    ['of an unknown authority', /UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER/, false],
-    ['expired', /CERT_HAS_EXPIRED/, true],
-  ])('refuses a certificate that is %s', async (kind, error, trusted) => {
-    const hosts = kind === 'for another host' ? ['endpoint.example', '127.0.0.9'] : ['localhost'];
-    const authority = await createCertificateAuthority({ now: Date.now });
-    const notAfterMs = Date.now() + (kind === 'expired' ? -60_000 : 60_000);
-    const isSelfSigned = kind.startsWith('self-signed');
-    const certificate = isSelfSigned
-      ? await createSelfSigned({ hosts, now: Date.now })
-      : await authority.issue({ hosts, notAfterMs });
-    const other = await createCertificateAuthority({ now: Date.now });
-    const root = isSelfSigned ? certificate : authority;
-    const trustedCaPems = [(trusted ? root : other).certificatePem];
-    const { url: endpoint, requests } = await startEndpoint({ certificate });
-    const attempt = await deliverOnce({ endpoint, trustedCaPems });
-    expect(attempt).toMatchObject({ status: null, error: expect.stringMatching(error) });
-    expect(requests).toHaveLength(0);
-  });
-
-  it('refuses an invalid certificate of a trusted authority and reports which one', () => {
-    const create = () => createDeliverer({ trustedCaPems: ['nonsense'], now });
-    expect(create).toThrow(SandboxConfigurationError);
-    expect(create).toThrow(/authority 1 is not a PEM certificate/);
-  });
-});
-
-describe('the rules of endpoints', () => {
-  /** Returns the refusal of an endpoint; null when it is allowed. */
-  function refusalOf(endpoint: string, endpointRules: EndpointRules = {}, username = 'catalogue') {
-    const clock = createSandboxClock({ now });
-    const liveSettings = createLiveServiceSettings(serviceSettingsSchema.parse({}));
-    const account = createSubscriptions({
-      clock,
-      liveSettings,
-      endpointRules,
-      random: createRandom(1),
-    });
-    const address = { endpoint, username, password: 'hunter2' };
-    const subscription = { status: 'running', events: [], filter: '', stageOrder: false } as const;
-    try {
-      return account.create({ ...subscription, address }) && null;
-    } catch (error) {
-      expect(error).toMatchObject({ name: 'SubscriptionRefusal', kind: 'request' });
-      return String(error);
-    }
-  }
-
-  it.each([
-    'https://192.0.2.1/',
-    'https://endpoint.example/',
-    'https://localhost.example/',
-    'https://[2001:db8::1]/',
-    'https://128.0.0.1/',
-    'https://0.0.0.0/',
-  ])('refuse %s, which is not this machine, unless other machines are allowed', (endpoint) => {
-    expect(refusalOf(endpoint)).toMatch(/not on this machine.*--allow-remote/);
-    expect(refusalOf(endpoint, { allowRemote: true })).toBeNull();
-  });
-
-  it('accept the names and addresses of loopback as this machine', () => {
-    for (const host of ['localhost', 'LOCALHOST', '127.0.0.1', '127.8.9.10', '[::1]']) {
-      expect(isLoopbackHost(host)).toBe(true);
-      expect(refusalOf(`https://${host}/`)).toBeNull();
-    }
-  });
-
-  it('refuse plain HTTP unless it is allowed, and always refuse other schemes', () => {
-    expect(refusalOf('http://localhost/')).toMatch(/must begin with https:\/\//);
-    expect(refusalOf('http://localhost/', { allowPlainHttp: true })).toBeNull();
-    expect(refusalOf('ftp://localhost/', { allowPlainHttp: true })).toMatch(/https/);
-    expect(refusalOf('nonsense', { allowPlainHttp: true })).toMatch(/not a URL/);
-  });
-
-  it('refuse credentials in the URL without repeating them, and a user name with a colon', () => {
-    const refusal = refusalOf('https://catalogue:hunter2@localhost/');
-    expect(refusal).toMatch(/^(?!.*hunter2).*URL contains credentials/);
-    expect(refusalOf('https://localhost/', {}, 'a:b')).toMatch(/colon/);
-  });
-
-  it('fail to resolve a name to an address that is not this machine', async () => {
-    const resolve = (host: string) =>
-      new Promise((done) => {
-        lookupLoopback(host, {}, (error, address) => done(error ?? address));
-      });
-    expect(await resolve('127.0.0.1')).toBe('127.0.0.1');
-    const message = '192.0.2.1 resolves to 192.0.2.1, not to a loopback address.';
-    expect(await resolve('192.0.2.1')).toMatchObject({ message });
-  });
-});
-
-describe('a delivery attempt', () => {
-  it('posts the bytes as JSON to the path of the endpoint, over plain HTTP as well', async () => {
-    const plain = await startEndpoint({});
-    expect(await deliverOnce({ endpoint: plain.url })).toMatchObject({ status: 200 });
-    const { requests } = await deliverTrusted();
-    for (const [request] of [requests, plain.requests]) {
-      expect(request).toMatchObject({ method: 'POST', path: '/notifications/try-out', body });
-      const headers = { 'content-type': 'application/json', 'content-length': `${body.length}` };
-      expect(request?.headers).toMatchObject(headers);
-    }
-  });
-
-  it.each(['secret', 'a:b:c', ':', '', 'pässwörd – ключ 🔑'])(
-    'sends the password %j as Basic credentials in UTF-8',
-    async (password) => {
-      const { requests } = await deliverTrusted({ password });
-      const [scheme, encoded = ''] = requests[0]?.headers.authorization?.split(' ') ?? [];
-      const sent = Buffer.from(encoded, 'base64').toString('utf8');
-      expect([scheme, sent]).toEqual(['Basic', `catalogue:${password}`]);
-    },
-  );
-
-  it('sends no credentials when none are configured', async () => {
-    const { requests } = await deliverTrusted({ username: null, password: null });
-    expect(requests[0]?.headers).not.toHaveProperty('authorization');
-  });
-
-  it('does not follow a redirect', async () => {
-    const redirect = { status: 307, headers: { Location: '/elsewhere' } };
-    const { attempt, requests } = await deliverTrusted({}, () => redirect);
-    expect([attempt.status, requests.length]).toEqual([307, 1]);
-  });
-
-  it('reads only part of a long response and uses its status', async () => {
-    // The response is shorter than its Content-Length: waiting for its end would never finish.
-    const headers = { 'Content-Length': '900000000' };
-    const long = { status: 201, headers, body: 'x'.repeat(200_000) };
-    const { attempt } = await deliverTrusted({}, () => long);
-    expect(attempt.status).toBe(201);
-  });
-
-  it('fails on a timeout and on a refused connection', async () => {
-    const { attempt } = await deliverTrusted({ timeoutMs: 50 }, () => 'hang');
-    expect(attempt).toMatchObject({ status: null, error: 'no complete answer within 50 ms' });
-    expect(attempt.durationMs).toBeGreaterThanOrEqual(45);
-    const endpoint = new URL('https://127.0.0.1:1/');
-    expect((await deliverOnce({ endpoint })).error).toContain('ECONNREFUSED');
-  });
-
-  it('ends immediately when it is aborted', async () => {
-    const giveUp = new AbortController();
-    const { url, trustedCaPems } = await startTrustedEndpoint(() => {
-      giveUp.abort();
-      return 'hang';
-    });
-    const deliverer = createDeliverer({ trustedCaPems, now });
-    const address = { ...credentials, endpoint: url.href };
-    const attempt = await deliverer.deliver(address, body, giveUp.signal);
-    expect(attempt).toMatchObject({ status: null, error: expect.stringContaining('aborted') });
-    expect(await deliverer.deliver(address, body, giveUp.signal)).toMatchObject({ status: null });
-    deliverer.close();
-  });
-
-  it('reuses a connection', async () => {
-    const { url, requests, trustedCaPems } = await startTrustedEndpoint();
-    const deliverer = createDeliverer({ trustedCaPems, now });
-    const address = { ...credentials, endpoint: url.href };
-    for (let times = 0; times < 3; times += 1) await deliverer.deliver(address, body);
-    deliverer.close();
-    expect(requests.map(({ headers }) => headers.connection)).toEqual(Array(3).fill('keep-alive'));
-    expect(new Set(requests.map(({ remotePort }) => remotePort)).size).toBe(1);
-  });
-
-  it('succeeds with every 2xx status', () => {
-    const statuses = [199, 200, 204, 299, 300, 404, 503, null];
-    expect(statuses.filter(isSuccess)).toEqual([200, 204, 299]);
-  });
-});
-
-describe('the temporary certificate authority', () => {
-  const now = () => startMs;
-
-  it('issues a server certificate with its key for names and addresses, signed by its root', async () => {
-    const authority = await createCertificateAuthority({ now });
-    const notAfterMs = startMs + 60_000;
-    const hosts = ['localhost', '127.0.0.1', '::1'];
-    const { certificatePem, keyPem } = await authority.issue({ hosts, notAfterMs });
-    const leaf = new X509Certificate(certificatePem);
-    const root = new X509Certificate(authority.certificatePem);
-    expect([root.ca, leaf.ca]).toEqual([true, false]);
-    expect([leaf.checkIssued(root), leaf.verify(root.publicKey)]).toEqual([true, true]);
-    expect([leaf.checkHost('localhost'), leaf.checkHost('example.com')]).toEqual([
-      'localhost',
-      undefined,
+describe('a notification', () => {
+  it('has the documented form, the product, and the registered credentials', async () => {
+    const { sandbox, publish, requests, bodies, id } = await startDelivering();
+    await publish(1);
+    const [{ headers, path } = {}] = requests;
+    const pair = Buffer.from('catalogue:hunter2:secret').toString('base64');
+    expect([path, headers]).toEqual([
+      '/notifications/default',
+      expect.objectContaining({
+        authorization: `Basic ${pair}`,
+        'content-type': 'application/json',
+      }),
     ]);
-    expect([leaf.checkIP('127.0.0.1'), leaf.checkIP('::1')]).toEqual(['127.0.0.1', '::1']);
-    expect(leaf.validFromDate.getTime()).toBe(startMs - 3_600_000);
-    expect(leaf.validToDate.getTime()).toBe(notAfterMs);
-    expect(keyPem).toContain('-----BEGIN PRIVATE KEY-----');
-    const key = createPrivateKey(keyPem);
-    expect(key.asymmetricKeyDetails?.namedCurve).toBe('prime256v1');
-    expect(leaf.checkPrivateKey(key)).toBe(true);
-    await expect(authority.issue({ hosts: [] })).rejects.toThrow(RangeError);
+    const [{ value, AckId, ...body }] = bodies();
+    const [entry] = sandbox.entries();
+    expect(body).toMatchObject({ SubscriptionEvent: 'created', SubscriptionId: id });
+    expect([body.ProductId, body.ProductName]).toEqual([value.Id, value.Name]);
+    expect(Buffer.from(AckId, 'base64').toString()).toBe(`${startMs}-0:${id}`);
+    expect(Math.floor(Date.parse(body.NotificationDate))).toBe(startMs);
+    expect(entry).toMatchObject({ ackId: AckId, outcome: 'delivered', attempts: [200] });
+    expect(sandbox.subscriptions()[0]?.lastNotificationDate).toBe(iso(startMs));
+    if (!existsSync(fixtures)) return;
+    const name = 'push-created-s1-cog-vendor-sample.capital-Value.json';
+    const documented = Object.keys(JSON.parse(readFileSync(new URL(name, fixtures), 'utf8')));
+    expect(Object.keys(body)).toEqual(documented.filter((key) => key !== 'Value'));
   });
 
-  it('issues a self-signed certificate whose issuer is itself, and escapes special characters in hosts', async () => {
-    const { certificatePem } = await createSelfSigned({ hosts: ['a,O=Somebody Else'], now });
-    const certificate = new X509Certificate(certificatePem);
-    expect(certificate.issuer).toBe(certificate.subject);
-    expect(certificate.verify(certificate.publicKey)).toBe(true);
-    expect(certificate.subject.split('\n')).toHaveLength(1);
+  it('of a deletion has the fields of a deleted product', async () => {
+    const { sandbox, publish, bodies } = await startDelivering();
+    await publish(1);
+    await sandbox.publishNow(1, 'deleted');
+    await vi.waitFor(() => expect(bodies()).toHaveLength(2));
+    const { SubscriptionEvent, value } = bodies()[1];
+    expect([SubscriptionEvent, value['@odata.context']]).toEqual([
+      ...['deleted', '$metadata#DeletedProducts(Attributes())/$entity'],
+    ]);
+    expect(value).not.toHaveProperty('PublicationDate');
+    expect(Object.keys(value)).toEqual(expect.arrayContaining(['DeletionDate', 'DeletionCause']));
   });
+
+  it('is sent to every running subscription whose events and filter match, not to others', async () => {
+    const { sandbox, publish, subscribe, requests, edit } = await startDelivering();
+    const { id } = subscribe('other');
+    await publish(2);
+    await edit(id, { Status: 'paused' });
+    await publish(3);
+    await edit(id, { Status: 'running' });
+    await publish(1);
+    const paths = requests.map(({ path }) => path?.split('/').at(-1));
+    expect(paths.filter((path) => path === 'other')).toHaveLength(3);
+    expect(paths.filter((path) => path === 'default')).toHaveLength(6);
+    const outcomes = sandbox.events().map(({ subscriptions }) => subscriptions[1]?.outcome);
+    expect(outcomes).toEqual([
+      ...['delivered', 'delivered', 'paused', 'paused', 'paused', 'delivered'],
+    ]);
+  });
+
+  it('respects the filter of the subscription', async () => {
+    const { sandbox, create } = await startDelivering();
+    await create({ FilterParam: "startswith(Name,'S3')" });
+    await sandbox.publishNow(40);
+    const matching = sandbox.events().filter(({ subscriptions }) => subscriptions.length === 2);
+    expect(matching.map(({ productName }) => productName.slice(0, 2))).toEqual(
+      sandbox.events().flatMap(({ productName }) => (/^S3/.test(productName) ? ['S3'] : [])),
+    );
+    expect(matching.length).toBeGreaterThan(0);
+  });
+});
+
+describe('an attempt', () => {
+  it.each<[string, EndpointAnswer, (number | null)[], string]>([
+    ['is repeated until a success', (nth) => (nth < 3 ? 503 : 204), [503, 503, 204], 'delivered'],
+    ['is repeated three times at most', () => 500, [500, 500, 500, 500], 'lost'],
+    ['does not follow redirects', (nth) => (nth < 2 ? 302 : 200), [302, 200], 'delivered'],
+  ])('%s', async (_, answer, attempts, outcome) => {
+    const { sandbox, publish } = await startDelivering({}, answer);
+    await publish(1);
+    expect(sandbox.entries()).toMatchObject([{ attempts, outcome }]);
+  });
+
+  it('is repeated after 1, 5 and 25 seconds by default, with the address of that time', async () => {
+    const { sandbox, requests, edit, id } = await startDelivering(
+      { retryDelaysMs: [1_000, 5_000, 25_000] },
+      () => 503,
+    );
+    await sandbox.publishNow(1);
+    const seen: number[] = [];
+    for (const advanceMs of [0, 999, 1, 4_999, 1, 24_999, 1]) {
+      sandbox.clock.advance(advanceMs);
+      await sandbox.quiet();
+      seen.push(requests.length);
+      if (seen.length === 3) await edit(id, { NotificationEpPassword: 'new' });
+    }
+    expect(seen).toEqual([1, 1, 2, 2, 3, 3, 4]);
+    expect(sandbox.totals()).toMatchObject({ lost: 1, pending: 0 });
+    const passwords = requests.map(({ headers }) => atob(headers.authorization?.slice(6) ?? ''));
+    expect(passwords.map((pair) => pair.split(':').at(-1))).toEqual([
+      'secret',
+      'secret',
+      'new',
+      'new',
+    ]);
+  });
+
+  it.each([
+    ['an untrusted authority', [], 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+    ['no listener', null, 'ECONNREFUSED'],
+  ])('fails with %s', async (_, trustedCaPems, code) => {
+    const failures: unknown[] = [];
+    const onAttempt = (failure: unknown) => void failures.push(failure);
+    const options = { onAttempt, ...(trustedCaPems && { trustedCaPems }) };
+    const { sandbox, publish, edit, id } = await startDelivering(options);
+    if (trustedCaPems === null) await edit(id, { NotificationEndpoint: 'https://localhost:1/' });
+    await publish(1);
+    expect(sandbox.entries()[0]?.reason).toContain(code);
+    expect(failures[0]).toMatchObject({ code, status: null, isInjected: false });
+  });
+
+  it('does not delay those of another subscription, even if the endpoint hangs', async () => {
+    const hang: EndpointAnswer = (_, { path }) => (path?.endsWith('default') ? 'hang' : 200);
+    const { sandbox, subscribe } = await startDelivering({}, hang);
+    subscribe('other');
+    await sandbox.publishNow(30);
+    await expect.poll(() => sandbox.totals().delivered).toBe(30);
+    expect(sandbox.totals().pending).toBe(30);
+  });
+});
+
+describe('the fault', () => {
+  const publishWith = async (faults: Partial<Faults>, count = 20) => {
+    const test = await startDelivering({ now: Date.now, faults });
+    await test.publish(count);
+    const { received } = { received: () => test.sandbox.totals().receivedOk };
+    return { ...test, received, totals: test.sandbox.totals() };
+  };
+
+  it('lost, connectionFails: no attempt reaches the endpoint', async () => {
+    const { totals, requests } = await publishWith({ lost: 1 });
+    expect([totals.lost, totals.accepted, requests.length]).toEqual([20, 0, 0]);
+    const failing = await publishWith({ connectionFails: 0.5 });
+    expect(failing.requests.length).toBe(failing.totals.delivered);
+    expect(failing.sandbox.entries().some(({ attempts }) => attempts.length > 1)).toBe(true);
+  });
+
+  it('answerLost: the endpoint accepts what the sender repeats', async () => {
+    const { totals, requests } = await publishWith({ answerLost: 1 });
+    expect([totals.lost, totals.accepted, requests.length]).toEqual([20, 20, 80]);
+  });
+
+  it('duplicate: each is sent twice, with the same AckId', async () => {
+    const { requests, bodies, received } = await publishWith({ duplicate: 1 });
+    await expect.poll(received).toBe(40);
+    expect(new Set(bodies().map(({ AckId }) => AckId)).size).toBe(20);
+    expect(requests).toHaveLength(40);
+  });
+
+  it('outOfOrder: later ones are sent before', async () => {
+    const { sandbox, bodies } = await publishWith({ outOfOrder: 0.5 });
+    const sent = bodies().map(({ AckId }) => AckId);
+    const order = sandbox.entries().map(({ ackId }) => sent.indexOf(ackId));
+    expect(order.toSorted((a, b) => a - b)).not.toEqual(order);
+    expect(new Set(order).size).toBe(20);
+  });
+
+  it.each<[Partial<Faults>, (body: Record<string, unknown>) => boolean]>([
+    [{ ackIdAbsent: 1 }, (body) => !('AckId' in body)],
+    [{ ackIdGuid: 1 }, ({ AckId }) => /^[\da-f-]{36}$/.test(String(AckId))],
+    [{ capitalValue: 1 }, (body) => 'Value' in body && !('value' in body)],
+    [{ arrayBody: 1 }, (body) => Array.isArray(body)],
+  ])('%j changes the body', async (faults, isChanged) => {
+    const { bodies } = await publishWith(faults, 3);
+    expect(bodies().map(isChanged)).toEqual([true, true, true]);
+  });
+
+  it('has the same results for the same seed', async () => {
+    const run = async () => {
+      const { sandbox, publish } = await startDelivering({ faults: { ...demoFaults, lost: 0.3 } });
+      sandbox.faults.change({ outOfOrder: 0, duplicate: 0 });
+      await publish(30);
+      return sandbox.entries();
+    };
+    expect(await run()).toEqual(await run());
+  });
+});
+
+it('the record counts each notification once: delivered, lost or pending', async () => {
+  const { sandbox, publish, requests } = await startDelivering(
+    { now: Date.now, faults: demoFaults },
+    (nth) => (nth % 5 === 0 ? 503 : 200),
+  );
+  await publish(60);
+  await sandbox.quiet();
+  const { published, delivered, lost, pending, accepted, receivedOk } = sandbox.totals();
+  expect([published, delivered + lost + pending]).toEqual([60, 60]);
+  const ok = requests.filter((_, index) => (index + 1) % 5 !== 0).length;
+  expect(receivedOk).toBe(ok);
+  const entries = sandbox.entries();
+  expect(accepted).toBe(entries.filter(({ timesReceivedOk }) => timesReceivedOk > 0).length);
+  for (const { outcome, reason } of entries) expect(reason === null).toBe(outcome === 'delivered');
+});
+
+it('a delivery is abandoned when the sandbox is closed, and postpones the pause of a subscription', async () => {
+  const { sandbox, publish, list } = await startDelivering();
+  sandbox.clock.advance(50 * dayMs);
+  await publish(1);
+  sandbox.clock.advance(59 * dayMs);
+  expect((await list())[0].Status).toBe('running');
+  const { sandbox: hanging } = await startDelivering({}, () => 'hang');
+  await hanging.publishNow(3);
+  await hanging.close();
+  expect(hanging.totals()).toMatchObject({ pending: 3, lost: 0 });
+});
+
+it('a self-signed certificate is refused', async () => {
+  const { certificatePem } = await createSelfSigned({ hosts: ['localhost'], now: Date.now });
+  await expect(startTestSandbox({ trustedCaPems: [certificatePem] })).rejects.toThrow(
+    /trustedCaPems.0: not a PEM certificate/,
+  );
 });

@@ -1,207 +1,118 @@
-/** The identity provider over real HTTP: grants, lifetimes, sessions, one-time codes, and its errors. */
+/** The identity provider of the sandbox: logins, tokens, one-time codes and discovery (facts, catalogue 4). */
+import { existsSync, readFileSync } from 'node:fs';
 import { TOTP } from 'otpauth';
 import { describe, expect, it } from 'vitest';
-import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
-import { type Answer, loginFields, send, startMs, startTestSandbox } from './set-up.ts';
+import { loginFields, send, startMs, startTestSandbox } from './set-up.ts';
 
-const totpSecret = 'JBSWY3DPEHPK3PXP';
-const codeAt = (timestamp: number) => new TOTP({ secret: totpSecret }).generate({ timestamp });
-const badCredentials = { error: 'invalid_grant', error_description: 'Invalid user credentials' };
-const notActive = { error: 'invalid_grant', error_description: 'Token is not active' };
-const shape = ({ status, json }: Answer) => [status, json];
+const fixtures = new URL('../../../shared/fixtures/identity/', import.meta.url);
+const missing = !existsSync(fixtures);
+const fixture = (name: string) => JSON.parse(readFileSync(new URL(name, fixtures), 'utf8'));
+const secret = 'JBSWY3DPEHPK3PXP';
+const codeAt = (timestamp: number) => new TOTP({ secret }).generate({ timestamp });
 
-async function startIdentity(service: SandboxOptions['service'] = {}) {
+async function startIdentity(service = {}) {
   const test = await startTestSandbox({ service });
-  const { root, login, askToken } = test;
-  return {
-    ...test,
-    advance: test.sandbox.clock.advance,
-    loginStatus: async (fields: Record<string, string> = {}) => (await login(fields)).status,
-    refresh: (fields: Record<string, string>) =>
-      askToken({ client_id: 'cdse-public', grant_type: 'refresh_token', ...fields }),
-    /** Returns the catalogue's status for a token: 200 while it is valid. */
-    statusWith: async (token: string) => {
-      const headers = { Authorization: `bearer ${token}` };
-      return (await send(`${root}/Subscriptions/Info`, { headers })).status;
-    },
+  const request = (fields: Record<string, string>) =>
+    send(test.sandbox.tokenUrl, 'POST', new URLSearchParams(fields));
+  const refresh = (token: string) =>
+    request({ client_id: 'cdse-public', grant_type: 'refresh_token', refresh_token: token });
+  const accepts = async (token: string) => {
+    const url = `${test.sandbox.catalogueUrl}/odata/v1/Subscriptions/Info`;
+    const { status } = await send(url, 'GET', undefined, { Authorization: `Bearer ${token}` });
+    return status === 200;
   };
+  return { ...test, request, refresh, accepts };
 }
 
 describe('a login', () => {
-  it('returns opaque tokens, their lifetimes and the date of the sandbox, and forbids caching', async () => {
-    const { login, advance } = await startIdentity();
-    advance(1_000);
-    const { status, headers, json } = await login();
-    expect([status, headers.get('cache-control')]).toEqual([200, 'no-store']);
-    expect(headers.get('date')).toBe(new Date(startMs + 1_000).toUTCString());
-    expect(json).toEqual({
-      access_token: expect.stringMatching(/^[\da-f]{64}$/),
-      expires_in: 600,
-      refresh_expires_in: 3600,
-      refresh_token: expect.stringMatching(/^[\da-f]{64}$/),
-      token_type: 'Bearer',
-      'not-before-policy': 0,
-      session_state: expect.any(String),
-      scope: expect.any(String),
-    });
-    expect(json.access_token).not.toBe(json.refresh_token);
-  });
-
-  it.each([
-    [{ password: 'x' }, 401, badCredentials],
-    [{ username: 'x' }, 401, badCredentials],
-    [{ client_id: 'x' }, 401, { error: 'invalid_client' }],
-    [{ grant_type: 'code' }, 400, { error: 'unsupported_grant_type' }],
-  ])('with %j is refused', async (fields, status, body) => {
+  it('gives tokens of ten minutes and an hour, with the recorded fields', async () => {
     const { login } = await startIdentity();
-    const expected = { error_description: expect.any(String), ...body };
-    expect(await login(fields)).toMatchObject({ status, json: expected });
-  });
-
-  it('without one of its fields is refused', async () => {
-    const { askToken } = await startIdentity();
-    for (const name of Object.keys(loginFields)) {
-      const { [name]: _, ...fields } = { ...loginFields } as Record<string, string>;
-      const { status, json } = await askToken(fields);
-      expect([400, 401], name).toContain(status);
-      expect(json).toEqual({ error: expect.any(String), error_description: expect.any(String) });
+    const { status, json, headers } = await login();
+    expect([status, headers.get('cache-control')]).toEqual([200, 'no-store']);
+    expect(json).toMatchObject({ expires_in: 600, refresh_expires_in: 3_600 });
+    if (!missing) {
+      expect(Object.keys(json)).toEqual(Object.keys(fixture('token-200.fake-tokens.json')));
     }
-  });
-
-  it('to an inactive account is refused, after the password was checked', async () => {
-    const { login, loginStatus, sandbox } = await startIdentity({ accountActive: false });
-    const body = { error: 'invalid_grant', error_description: 'Account is not fully set up' };
-    expect(shape(await login())).toEqual([400, body]);
-    expect((await login({ password: 'x' })).json).toEqual(badCredentials);
-    sandbox.service.change({ accountActive: true });
-    expect(await loginStatus()).toBe(200);
-  });
-
-  it('accepts the configured user name and password', async () => {
-    const account = { username: 'me@example.org', password: 'pässwörd & more' };
-    const { login } = await startTestSandbox({ account });
-    expect([(await login(account)).status, (await login()).status]).toEqual([200, 401]);
-  });
-});
-
-describe('an access token', () => {
-  it('is valid for 600 seconds; access and refresh tokens are not interchangeable', async () => {
-    const { login, refresh, statusWith, advance } = await startIdentity();
-    const { access_token, refresh_token } = (await login()).json;
-    expect(await statusWith(refresh_token)).toBe(401);
-    expect((await refresh({ refresh_token: access_token })).status).toBe(400);
-    advance(599_999);
-    expect(await statusWith(access_token)).toBe(200);
-    advance(1);
-    expect(await statusWith(access_token)).toBe(401);
-  });
-
-  it('expires with its session', async () => {
-    const { login, refresh, statusWith, advance } = await startIdentity();
-    const { refresh_token } = (await login()).json;
-    advance(3_500_000);
-    const { json } = await refresh({ refresh_token });
-    expect([json.expires_in, json.refresh_expires_in]).toEqual([100, 100]);
-    advance(100_000);
-    expect(await statusWith(json.access_token)).toBe(401);
-  });
-});
-
-describe('a refresh token', () => {
-  it('is reusable for 3,600 seconds from the login', async () => {
-    const { login, refresh, statusWith, advance } = await startIdentity();
-    const first = (await login()).json;
-    let { refresh_token } = first;
-    for (const left of [2_700, 1_800, 900]) {
-      advance(900_000);
-      const { status, json } = await refresh({ refresh_token });
-      expect([status, json.refresh_expires_in]).toEqual([200, left]);
-      expect(json.session_state).toBe(first.session_state);
-      expect(await statusWith(json.access_token)).toBe(200);
-      refresh_token = json.refresh_token;
-    }
-    advance(899_999);
-    expect((await refresh({ refresh_token })).status).toBe(200);
-    advance(1);
-    expect(shape(await refresh({ refresh_token }))).toEqual([400, notActive]);
   });
 
   it.each([
-    [{ refresh_token: 'x' }, notActive],
-    [{}, { error: 'invalid_request' }],
-  ])('is refused when given as %j', async (fields, json) => {
-    const { refresh } = await startIdentity();
-    expect(await refresh({ ...fields })).toMatchObject({ status: 400, json });
+    [{ password: 'wrong' }, 401, 'invalid_grant'],
+    [{ username: 'wrong' }, 401, 'invalid_grant'],
+    [{ client_id: 'other' }, 401, 'invalid_client'],
+    [{ grant_type: 'client_credentials' }, 400, 'unsupported_grant_type'],
+    [{ grant_type: 'refresh_token', refresh_token: 'x' }, 400, 'invalid_grant'],
+    [{ grant_type: '' }, 400, 'unsupported_grant_type'],
+  ])('with %j is answered with %i %s', async (fields, status, error) => {
+    const { login } = await startIdentity();
+    const answer = await login(fields);
+    expect([answer.status, answer.json]).toEqual([
+      status,
+      { error, error_description: expect.any(String) },
+    ]);
+  });
+
+  it('opens a session, of which there are 100 at most', async () => {
+    const { login, sandbox } = await startIdentity();
+    for (let sessions = 0; sessions < 100; sessions += 1) await login();
+    expect(await login()).toMatchObject({ status: 403, text: expect.stringContaining('<html') });
+    sandbox.clock.advance(3_600_000);
+    expect((await login()).status).toBe(200);
   });
 });
 
-describe('sessions', () => {
-  it('are limited to 100; a refresh does not open one', async () => {
-    const { login, loginStatus, refresh, advance } = await startIdentity();
-    const { refresh_token } = (await login()).json;
-    for (let number = 2; number <= 99; number += 1) await login();
-    for (let times = 0; times < 5; times += 1) await refresh({ refresh_token });
-    expect(await loginStatus()).toBe(200);
-    const { status, headers, text } = await login();
-    expect([status, headers.get('content-type')]).toEqual([403, expect.stringMatching(/html/)]);
-    expect(text).toContain('too many sessions');
-    advance(3_600_000);
-    expect(await loginStatus()).toBe(200);
+describe('a token', () => {
+  it('expires, and the session with its refresh token an hour after the login', async () => {
+    const { login, refresh, accepts, sandbox } = await startIdentity();
+    const first = (await login()).json;
+    sandbox.clock.advance(599_999);
+    expect(await accepts(first.access_token)).toBe(true);
+    sandbox.clock.advance(1);
+    expect(await accepts(first.access_token)).toBe(false);
+    const second = (await refresh(first.refresh_token)).json;
+    expect(second).toMatchObject({ refresh_expires_in: 3_000, session_state: first.session_state });
+    expect(await accepts(second.access_token)).toBe(true);
+    sandbox.clock.advance(2_700_000);
+    expect((await refresh(first.refresh_token)).json.expires_in).toBe(300);
+    sandbox.clock.advance(300_000);
+    expect((await refresh(first.refresh_token)).status).toBe(400);
   });
 
-  it('are not opened by a failed login', async () => {
-    const { login, loginStatus } = await startIdentity({ sessionsMax: 1 });
-    for (let times = 0; times < 3; times += 1) await login({ password: 'x' });
-    expect([await loginStatus(), await loginStatus()]).toEqual([200, 403]);
+  it('is not accepted if it is a refresh token, or unknown', async () => {
+    const { login, accepts } = await startIdentity();
+    expect(await accepts((await login()).json.refresh_token)).toBe(false);
+    expect(await accepts('unknown')).toBe(false);
   });
 });
 
 describe('a one-time code', () => {
-  it('that is missing, wrong or not six digits gets the same answer as a wrong password', async () => {
-    const { login } = await startIdentity({ totpSecret });
-    const wrong = codeAt(startMs + 3_600_000);
-    for (const fields of [{}, { totp: wrong }, { totp: '' }, { totp: 'secret' }]) {
-      expect(shape(await login(fields))).toEqual([401, badCredentials]);
+  it('is required with a shared secret, and accepted once, also of the neighbouring periods', async () => {
+    const { login } = await startIdentity({ totpSecret: secret });
+    const statusOf = async (totp: string) => (await login({ totp })).status;
+    expect((await login()).status).toBe(401);
+    expect(await statusOf('000000')).toBe(401);
+    // A wrong password does not use up the code.
+    expect((await login({ totp: codeAt(startMs), password: 'wrong' })).status).toBe(401);
+    for (const step of [0, -30_000, 30_000]) {
+      expect(await statusOf(codeAt(startMs + step))).toBe(200);
+      expect(await statusOf(codeAt(startMs + step))).toBe(401);
     }
-  });
-
-  it('is valid once, and stays valid after a wrong password', async () => {
-    const { loginStatus, advance } = await startIdentity({ totpSecret });
-    const totp = codeAt(startMs);
-    expect(await loginStatus({ totp, password: 'x' })).toBe(401);
-    expect([await loginStatus({ totp }), await loginStatus({ totp })]).toEqual([200, 401]);
-    advance(30_000);
-    // Still within the window, but already used.
-    expect(await loginStatus({ totp })).toBe(401);
-    expect(await loginStatus({ totp: codeAt(startMs + 30_000) })).toBe(200);
-  });
-
-  it.each([
-    [-60_000, 401],
-    [-30_000, 200],
-    [30_000, 200],
-    [60_000, 401],
-  ])('for a time %d ms from now is answered with %d', async (offsetMs, status) => {
-    const { loginStatus } = await startIdentity({ totpSecret });
-    expect(await loginStatus({ totp: codeAt(startMs + offsetMs) })).toBe(status);
-  });
-
-  it('is not required for a refresh or without a secret', async () => {
-    const { login, loginStatus, refresh, sandbox } = await startIdentity({ totpSecret });
-    const { refresh_token } = (await login({ totp: codeAt(startMs) })).json;
-    expect((await refresh({ refresh_token })).status).toBe(200);
-    sandbox.service.change({ totpSecret: null });
-    expect(await loginStatus({ totp: '123456' })).toBe(200);
+    expect(await statusOf(codeAt(startMs + 90_000))).toBe(401);
   });
 });
 
-it('the identity provider describes the realm and has no other pages', async () => {
-  const { sandbox } = await startTestSandbox();
-  const issuer = `${sandbox.catalogueUrl}/auth/realms/CDSE`;
-  const { status, json } = await send(`${issuer}/.well-known/openid-configuration`);
-  expect(status).toBe(200);
-  expect(json).toMatchObject({ issuer, token_endpoint: sandbox.tokenUrl });
-  expect(json.grant_types_supported).toEqual(['password', 'refresh_token']);
-  expect((await send(`${issuer}/account`)).status).toBe(404);
-  expect((await send(sandbox.tokenUrl)).status).toBe(404);
+it('the discovery document has the recorded paths', async () => {
+  const { sandbox } = await startIdentity();
+  const realm = `${sandbox.catalogueUrl}/auth/realms/CDSE`;
+  const { json } = await send(`${realm}/.well-known/openid-configuration`);
+  expect(json).toMatchObject({ issuer: realm, token_endpoint: sandbox.tokenUrl });
+  if (missing) return;
+  const real = new URL(fixture('openid-configuration.json').token_endpoint);
+  expect(new URL(sandbox.tokenUrl).pathname).toBe(real.pathname);
+});
+
+it('the provider is down on request, with the page of a proxy', async () => {
+  const { request, sandbox } = await startIdentity({ identityUnavailable: true });
+  expect(await request(loginFields)).toMatchObject({ status: 503, json: undefined });
+  sandbox.service.change({ identityUnavailable: false });
+  expect((await request(loginFields)).status).toBe(200);
 });

@@ -66,7 +66,6 @@ Examples:
         ...{ lateShare: 0.2, lateMaxMs: 12 * 3_600_000 },
         ...{ modifiedShare: 0.3, secondModifiedShare: 0.3, deletedShare: 0.02 },
         // The check needs all events.
-        holdingsMax: Math.min(1_000_000, 2 * days * productsPerDay),
         eventsMax: Math.min(4_000_000, 4 * days * productsPerDay),
       },
     });

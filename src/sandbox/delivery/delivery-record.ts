@@ -1,23 +1,15 @@
 /** Record of every notification: its attempts, the endpoint's answers, and the outcome. */
-import { type Attempt, isSuccess } from './deliverer.ts';
 import type { NotificationKey } from './notification.ts';
 
-export const deliveryOutcomes = ['pending', 'delivered', 'lost'] as const;
+const deliveryOutcomes = ['pending', 'delivered', 'lost'] as const;
 export type DeliveryOutcome = (typeof deliveryOutcomes)[number];
-
-/** A recorded attempt. */
-export interface RecordedAttempt extends Attempt {
-  /** Start on the sandbox's clock, ms since 1970. */
-  readonly startedAtMs: number;
-  /** False if the sender received no answer, even if the endpoint sent one. */
-  readonly answerSeen: boolean;
-}
 
 /** Record of one notification, without the body. */
 export interface DeliveryEntry extends NotificationKey {
   /** Sequential number, starting at 1. */
   readonly sequence: number;
-  readonly attempts: readonly RecordedAttempt[];
+  /** Status of each attempt; null without an answer. */
+  readonly attempts: readonly (number | null)[];
   readonly outcome: DeliveryOutcome;
   /** Reason for the loss; null if not lost. */
   readonly reason: string | null;
@@ -25,8 +17,13 @@ export interface DeliveryEntry extends NotificationKey {
   readonly timesReceivedOk: number;
 }
 
+/** Returns true for 2xx, which counts as delivered. The statuses that the real service accepts are not known. */
+export function isSuccess(status: number | null): boolean {
+  return status !== null && status >= 200 && status <= 299;
+}
+
 type OpenEntry = { -readonly [Key in keyof DeliveryEntry]: DeliveryEntry[Key] } & {
-  readonly attempts: RecordedAttempt[];
+  readonly attempts: (number | null)[];
 };
 
 export type DeliveryRecord = ReturnType<typeof createDeliveryRecord>;
@@ -37,9 +34,6 @@ export function createDeliveryRecord() {
   const counts = {
     delivered: 0,
     lost: 0,
-    /** Answered requests with a notification that the endpoint had accepted before. */
-    duplicatesSent: 0,
-    attempts: 0,
     /** Notifications that the endpoint accepted at least once, even if the sender received no answer. */
     accepted: 0,
     /** 2xx answers of the endpoint: `accepted` plus accepted duplicates. */
@@ -52,20 +46,18 @@ export function createDeliveryRecord() {
   };
   return {
     /** Adds an entry with the outcome `pending`; returns its sequence. */
-    open: (key: NotificationKey): number => {
-      const { subscriptionId, event, ackId, productId, productName, notificationDate } = key;
-      const sequence = entries.length + 1;
-      const kept = { subscriptionId, event, ackId, productId, productName, notificationDate };
-      const state = { outcome: 'pending', reason: null, timesReceivedOk: 0 } as const;
-      entries.push({ sequence, ...kept, attempts: [], ...state });
-      return sequence;
+    open: ({ subscriptionId, event, ackId, notificationDate, ...product }: NotificationKey) => {
+      const { productId, productName } = product;
+      entries.push({
+        ...{ sequence: entries.length + 1, subscriptionId, event, ackId, productId, productName },
+        ...{ notificationDate, attempts: [], outcome: 'pending', reason: null, timesReceivedOk: 0 },
+      });
+      return entries.length;
     },
-    addAttempt: (sequence: number, attempt: RecordedAttempt): void => {
+    addAttempt: (sequence: number, status: number | null): void => {
       const entry = find(sequence);
-      entry.attempts.push(attempt);
-      counts.attempts += 1;
-      if (attempt.status !== null && entry.timesReceivedOk > 0) counts.duplicatesSent += 1;
-      if (!isSuccess(attempt.status)) return;
+      entry.attempts.push(status);
+      if (!isSuccess(status)) return;
       if (entry.timesReceivedOk === 0) counts.accepted += 1;
       entry.timesReceivedOk += 1;
       counts.receivedOk += 1;
@@ -83,22 +75,5 @@ export function createDeliveryRecord() {
     find: (sequence: number): DeliveryEntry => find(sequence),
     /** Returns all entries in the order of publication. */
     entries: (): readonly DeliveryEntry[] => entries,
-    /** Returns up to `limit` entries after a sequence, optionally with one outcome. */
-    page: ({
-      after,
-      limit,
-      outcome,
-    }: {
-      after: number;
-      limit: number;
-      outcome?: DeliveryOutcome | undefined;
-    }): DeliveryEntry[] => {
-      const selected: DeliveryEntry[] = [];
-      for (let index = after; index < entries.length && selected.length < limit; index += 1) {
-        const entry = entries[index];
-        if (entry && (outcome === undefined || entry.outcome === outcome)) selected.push(entry);
-      }
-      return selected;
-    },
   };
 }

@@ -1,4 +1,4 @@
-/** Injected faults of deliveries: rates, three presets, and the plan for a notification. */
+/** Injected faults of deliveries: their rates, and the plan for one notification. */
 import { z } from 'zod';
 import type { Random } from '../clock.ts';
 import type { LiveSettings } from '../live-settings.ts';
@@ -6,9 +6,8 @@ import type { LiveSettings } from '../live-settings.ts';
 const rate = z.number().min(0).max(1).default(0);
 
 /**
- * Rates from 0 (never) to 1 (always), each drawn independently. Unknown names are an error. The first
- * ten change the body, the others the delivery. Entries of a queue have only `ackIdGuid`, `capitalValue`,
- * `valueAbsent` and `eventAbsent`.
+ * Rates from 0 (never) to 1 (always), each drawn independently. Unknown names are an error. The first five change
+ * the body, the others the delivery. Entries of a queue have only `ackIdGuid`, `capitalValue` and `eventAbsent`.
  */
 export const faultsSchema = z.strictObject({
   /** The body has no AckId, as in the documented push examples. */
@@ -19,21 +18,11 @@ export const faultsSchema = z.strictObject({
   arrayBody: rate,
   /** The product is in `Value`, as in the first documentation. */
   capitalValue: rate,
-  /** The body has no product and no ProductName, as in old entries. */
-  valueAbsent: rate,
-  /** An entry of a queue has an AckId, but no SubscriptionEvent and no ProductId; pushes always have them. */
+  /** An entry of a queue has no SubscriptionEvent and no ProductId; pushes always have them. */
   eventAbsent: rate,
-  /** The AckId is the latest one of another subscription, as in documented examples. */
-  ackIdOfOther: rate,
-  /** The body is compressed, with Content-Encoding; the first of the three that is drawn applies. */
-  gzipBody: rate,
-  deflateBody: rate,
-  brBody: rate,
-  /** Delivered again shortly after, with the same AckId but another NotificationDate. */
-  contentChanged: rate,
   /** Delivered again shortly after, although the first delivery succeeded. */
   duplicate: rate,
-  /** Delayed until later notifications have been sent. */
+  /** Delayed shortly, so that later notifications are sent before. */
   outOfOrder: rate,
   /** The endpoint receives an attempt, but the sender does not receive the answer. */
   answerLost: rate,
@@ -45,135 +34,43 @@ export const faultsSchema = z.strictObject({
 
 export type Faults = z.output<typeof faultsSchema>;
 
+export type LiveFaults = LiveSettings<typeof faultsSchema>;
+
 /** Preset: every notification arrives once, in its usual shape. */
 export const noFaults: Faults = Object.freeze(faultsSchema.parse({}));
-
-/**
- * Preset: known (duplicates, documented shapes) or suspected faults of the real service. The faults have
- * sources; the rates are guesses.
- */
-export const realisticFaults: Faults = Object.freeze({
-  ...noFaults,
-  ackIdAbsent: 0.1,
-  ackIdGuid: 0.01,
-  arrayBody: 0.02,
-  capitalValue: 0.01,
-  duplicate: 0.02,
-  outOfOrder: 0.05,
-  answerLost: 0.005,
-  connectionFails: 0.01,
-  lost: 0.001,
-});
 
 /** Preset: frequent enough that 200 products show duplicates, retries and losses. */
 export const demoFaults: Faults = Object.freeze({
   ...noFaults,
-  ackIdAbsent: 0.1,
-  ackIdGuid: 0.05,
-  arrayBody: 0.05,
-  capitalValue: 0.05,
-  duplicate: 0.1,
-  outOfOrder: 0.1,
-  answerLost: 0.05,
-  connectionFails: 0.05,
-  lost: 0.03,
+  ...{ ackIdAbsent: 0.1, ackIdGuid: 0.05, arrayBody: 0.05, capitalValue: 0.05, duplicate: 0.1 },
+  ...{ outOfOrder: 0.1, answerLost: 0.05, connectionFails: 0.05, lost: 0.03 },
 });
 
-/** Current fault rates. */
-export type LiveFaults = LiveSettings<typeof faultsSchema>;
+const delayMs = [50, 500] as const;
 
-/** Number of attempts to deliver a notification: one plus three retries. */
-const attemptsMax = 4;
+/** Shape of a notification's document. */
+export type Shape = ReturnType<typeof planShape>;
 
-const retryDelayMs = z.number().min(0).max(3_600_000);
-
-/**
- * Delays before the second, third and fourth attempt, in ms. Three retries are documented; the answers
- * that cause them are not, so everything except 2xx is retried.
- */
-export const retryDelaysMsSchema = z.tuple([retryDelayMs, retryDelayMs, retryDelayMs]);
-
-export type RetryDelaysMs = Readonly<z.output<typeof retryDelaysMsSchema>>;
-
-/** Our choice: the delays of the real service are not known. */
-export const defaultRetryDelaysMs: RetryDelaysMs = [1_000, 5_000, 25_000];
-
-/** Faults of one attempt. */
-export interface AttemptPlan {
-  readonly connectionFails: boolean;
-  readonly answerLost: boolean;
-}
-
-const shapeFaults = [
-  'ackIdAbsent',
-  'ackIdGuid',
-  'arrayBody',
-  'capitalValue',
-  'valueAbsent',
-] as const;
-
-/** Shape of a notification's body. */
-export type ShapePlan = Readonly<Record<(typeof shapeFaults)[number], boolean>>;
-
-const entryFaults = ['ackIdGuid', 'capitalValue', 'valueAbsent', 'eventAbsent'] as const;
-
-/** Shape of an entry of a queue. */
-export type EntryShape = Readonly<Record<(typeof entryFaults)[number], boolean>>;
-
-const bodyEncodings = ['gzip', 'deflate', 'br'] as const;
-export type BodyEncoding = (typeof bodyEncodings)[number];
-
-/** Encoding of a body (null: none), reuse of another AckId, and a second delivery with changed content. */
-export type ContentPlan = ReturnType<typeof planContent>;
-
-/** Faults of a notification's delivery. */
-export type DeliveryPlan = ReturnType<typeof planDelivery>;
-
-const duplicateDelayMs = [50, 500] as const;
-const overtakenByMax = 5;
-
-/** Draws the shape of one body. */
-export function planShape(faults: Faults, random: Random): ShapePlan {
-  const drawn = shapeFaults.map((name) => [name, random.chance(faults[name])]);
-  return Object.fromEntries(drawn);
-}
-
-/** Draws the shape of one entry of a queue. */
-export function planEntryShape(faults: Faults, random: Random): EntryShape {
-  const drawn = entryFaults.map((name) => [name, random.chance(faults[name])]);
-  return Object.fromEntries(drawn);
-}
-
-/** Draws the content faults of one body. They need a separate generator, to keep the results of a seed. */
-export function planContent(faults: Faults, random: Random) {
-  const drawn = bodyEncodings.filter((encoding) => random.chance(faults[`${encoding}Body`]));
+export function planShape(faults: Faults, random: Random) {
   return {
-    encoding: drawn[0] ?? null,
-    ackIdOfOther: random.chance(faults.ackIdOfOther),
-    contentChanged: random.chance(faults.contentChanged),
+    ackIdAbsent: random.chance(faults.ackIdAbsent),
+    ackIdGuid: random.chance(faults.ackIdGuid),
+    arrayBody: random.chance(faults.arrayBody),
+    capitalValue: random.chance(faults.capitalValue),
+    eventAbsent: random.chance(faults.eventAbsent),
   };
 }
 
-/**
- * Draws the delivery faults of one notification. Draws everything, needed or not, so that neither the timing of
- * answers nor another fault's rate changes the results of a seed.
- */
-export function planDelivery(faults: Faults, random: Random) {
+/** Draws everything at once, so that the timing of answers does not change the results of a seed. */
+export function planDelivery(faults: Faults, random: Random, attempts: number) {
   const lost = random.chance(faults.lost);
-  const duplicate = random.chance(faults.duplicate);
-  const duplicateAfterMs = random.integer(...duplicateDelayMs);
-  const outOfOrder = random.chance(faults.outOfOrder);
-  const overtakenBy = random.integer(1, overtakenByMax);
-  const attempts: readonly AttemptPlan[] = Array.from({ length: attemptsMax }, () => ({
-    connectionFails: random.chance(faults.connectionFails),
-    answerLost: random.chance(faults.answerLost),
-  }));
   return {
-    attempts,
-    lost,
-    /** Delay from the successful delivery to the duplicate, in ms; null: no duplicate. */
-    duplicateAfterMs: duplicate ? duplicateAfterMs : null,
-    /** Number of later notifications that are sent first; 0: in order. */
-    overtakenBy: outOfOrder ? overtakenBy : 0,
+    /** Delays of the first attempt, and of a second delivery after the first succeeded; null: none. */
+    startMs: random.chance(faults.outOfOrder) ? random.integer(...delayMs) : null,
+    duplicateMs: random.chance(faults.duplicate) ? random.integer(...delayMs) : null,
+    attempts: Array.from({ length: attempts }, () => ({
+      connectionFails: random.chance(faults.connectionFails) || lost,
+      answerLost: random.chance(faults.answerLost),
+    })),
   };
 }

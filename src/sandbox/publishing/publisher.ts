@@ -1,18 +1,35 @@
-/** Publishes products at a steady rate, immediately, before the start, or while the clock is moved. */
+/** Publishes products and their changes: at a steady rate, at once, before the start, or while the clock is moved. */
 import { setImmediate } from 'node:timers/promises';
-import type { SandboxClock } from '../clock.ts';
+import type { Random, SandboxClock } from '../clock.ts';
 import type { Dispatcher } from '../delivery/dispatcher.ts';
 import type { NotificationEvent } from '../delivery/notification.ts';
-import { createPublication, type Publication, type PublicationOptions } from './publication.ts';
+import type { ProductGenerator } from '../products/product-generator.ts';
+import type { CatalogueProduct } from '../products/record.ts';
+import type { Ledger } from './ledger.ts';
 
-export interface PublisherOptions extends PublicationOptions {
-  readonly dispatcher: Pick<Dispatcher, 'dispatch' | 'capacity' | 'drained' | 'quiet'>;
+export interface PublisherOptions {
+  /** The generator, or a file of records; `next` returns undefined at its end. */
+  readonly source: Omit<ProductGenerator, 'next'> & {
+    next(publicationMs: number): CatalogueProduct | undefined;
+  };
+  readonly ledger: Pick<Ledger, 'add'>;
+  /** Notifies the subscriptions of an event. */
+  readonly notify: (entry: ReturnType<Ledger['add']>) => void;
+  readonly dispatcher: Pick<Dispatcher, 'capacity' | 'drained' | 'quiet'>;
   readonly clock: SandboxClock;
+  readonly random: Random;
+  /** Shares of the products, 0 to 1, that are modified and deleted later, and of the modified ones again. */
+  readonly modifiedShare: number;
+  readonly secondModifiedShare: number;
+  readonly deletedShare: number;
+  /** Share of the products that query results show with a delay, and its maximum, ms. */
+  readonly lateShare: number;
+  readonly lateMaxMs: number;
   readonly ratePerSecond: number;
   /** Number of products to publish by rate (default: all of the source). */
   readonly count?: number | undefined;
-  /** Publishing by rate begins when this resolves (default: immediately). */
-  readonly startAfter?: Promise<void>;
+  /** Publishing by rate begins when this resolves. */
+  readonly startAfter: Promise<void>;
 }
 
 /** Simulated past before the start. */
@@ -30,7 +47,21 @@ export interface SimulatedPeriod {
   readonly steps?: number | undefined;
 }
 
-const dayMs = 86_400_000;
+/** A published product in its current state. Times are ms since 1970. */
+interface LiveProduct {
+  latest: CatalogueProduct;
+  /** Time of its publication or latest change in the catalogue. */
+  changedMs: number;
+  /** Delay from a change in the catalogue to the notification. */
+  readonly delayMs: number;
+  /** Time from which query results contain it. */
+  readonly shownFromMs: number;
+}
+
+// The two documented bodies that contain both times were sent 46 and 48 s after the publication.
+const catalogueDelayMs = [46_000, 48_000] as const;
+const liveMax = 1_000;
+const followUpStepsMax = 20;
 // Compensates timer delays, but not a clock jump or a pause, which would cause a burst.
 const catchUpMaxMs = 100;
 // Open bodies are in memory, so publishing waits if an endpoint hangs.
@@ -39,50 +70,44 @@ const batch = 100;
 
 /** Returns the number of products in a past. */
 export function pastProducts({ durationMs, productsPerDay }: Past): number {
-  return Math.round((durationMs / dayMs) * productsPerDay);
+  return Math.round((durationMs / 86_400_000) * productsPerDay);
 }
 
 export type Publisher = ReturnType<typeof createPublisher>;
 
 /** Creates a publisher. Publishes nothing before a method is called. */
 export function createPublisher(options: PublisherOptions) {
-  const {
-    clock,
-    dispatcher,
-    startAfter,
-    ratePerSecond,
-    count = Number.POSITIVE_INFINITY,
-  } = options;
+  const { clock, dispatcher, startAfter, ratePerSecond, count = Infinity } = options;
   const publication = createPublication(options);
-  const gate = createGate();
-  const present = () => ({ atMs: Math.trunc(clock.now()), past: false });
+  let resumed: PromiseWithResolvers<void> | null = null;
 
   return {
     /** Publishes until the count, the end of the source or an abort; then waits for the deliveries. */
     run: async (signal: AbortSignal): Promise<void> => {
-      if (startAfter !== undefined) await Promise.race([startAfter, aborted(signal)]);
-      const intervalMs = 1_000 / ratePerSecond;
+      const aborted = new Promise((resolve) => {
+        signal.addEventListener('abort', resolve, { once: true });
+      });
+      await Promise.race([startAfter, aborted]);
       let dueMs = clock.now();
       let published = 0;
       while (await clock.waitUntil(dueMs, signal)) {
-        await gate.passed(signal);
+        if (resumed !== null) await Promise.race([resumed.promise, aborted]);
         await dispatcher.capacity(openMax);
         if (signal.aborted) break;
-        const outcome = publication.step(present(), published < count);
+        if (resumed !== null) continue;
+        const outcome = publication.step(clock.now(), published < count);
         if (outcome === 'nothing') break;
         if (outcome === 'product') published += 1;
-        dueMs = Math.max(dueMs, clock.now() - catchUpMaxMs) + intervalMs;
+        dueMs = Math.max(dueMs, clock.now() - catchUpMaxMs) + 1_000 / ratePerSecond;
       }
       await dispatcher.drained();
     },
     /** Publishes immediately, even when paused or beyond `count`. Returns the number of published events. */
     publishNow: async (requested: number, event: NotificationEvent): Promise<number> => {
       let published = 0;
-      while (published < requested) {
-        const done = publication.publish(event, Math.min(requested - published, batch), present);
-        if (done === 0) break;
-        published += done;
-        await setImmediate();
+      while (published < requested && publication.publish(event, clock.now())) {
+        published += 1;
+        if (published % batch === 0) await setImmediate();
       }
       return published;
     },
@@ -90,34 +115,36 @@ export function createPublisher(options: PublisherOptions) {
     /** Resolves when everything that is due has been sent. */
     quiet: dispatcher.quiet,
     /** Stops publishing by rate. Published notifications are still delivered. */
-    pause: gate.close,
-    resume: gate.open,
-    paused: gate.isClosed,
+    pause: () => {
+      resumed ??= Promise.withResolvers<void>();
+    },
+    resume: () => {
+      resumed?.resolve();
+      resumed = null;
+    },
   };
 }
 
 /** Creates the methods that publish in simulated time. */
-function createSimulatedTime(publication: Publication, { clock, dispatcher }: PublisherOptions) {
+function createSimulatedTime(
+  publication: ReturnType<typeof createPublication>,
+  { clock, dispatcher }: PublisherOptions,
+) {
   return {
-    /**
-     * Publishes a past that ends now, without notifications. Returns the number of products; fewer if the
-     * source ended or `signal` was aborted.
-     */
-    publishPast: async (past: Past, signal: AbortSignal): Promise<number> => {
+    /** Publishes a past that ends now, without notifications. */
+    publishPast: async (past: Past, signal: AbortSignal): Promise<void> => {
       const products = pastProducts(past);
-      const startMs = Math.trunc(clock.now()) - past.durationMs;
+      const startMs = clock.now() - past.durationMs;
       const intervalMs = past.durationMs / Math.max(1, products);
       let published = 0;
       for (let step = 1; !signal.aborted; step += 1) {
         // Remaining changes are published at the end.
-        const sinceMs = Math.min(step * intervalMs, past.durationMs);
-        const moment = { atMs: Math.trunc(startMs + sinceMs), past: true };
-        const outcome = publication.step(moment, published < products);
+        const atMs = startMs + Math.min(step * intervalMs, past.durationMs);
+        const outcome = publication.step(atMs, published < products, true);
         if (outcome === 'nothing') break;
         if (outcome === 'product') published += 1;
         if (step % batch === 0) await setImmediate();
       }
-      return published;
     },
     /**
      * Moves the time forward while publishing products. Each step waits until everything due has been sent,
@@ -130,10 +157,9 @@ function createSimulatedTime(publication: Publication, { clock, dispatcher }: Pu
       let published = 0;
       for (let step = 1; step <= steps && !signal.aborted; step += 1) {
         clock.advance(durationMs / steps);
-        const moment = { atMs: Math.trunc(clock.now()), past: false };
-        if (products === 0) publication.step(moment, false);
+        if (products === 0) publication.step(clock.now(), false);
         for (const due = Math.floor((step * products) / steps); published < due; published += 1) {
-          if (publication.step(moment, true) !== 'product') return published;
+          if (publication.step(clock.now(), true) !== 'product') return published;
         }
         await dispatcher.quiet();
       }
@@ -142,29 +168,126 @@ function createSimulatedTime(publication: Publication, { clock, dispatcher }: Pu
   };
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
+/** Creates the publication of products, one at a time, and their changes. */
+function createPublication(options: PublisherOptions) {
+  const { source, random, ledger, notify, lateShare, lateMaxMs } = options;
+  const live = new Set<LiveProduct>();
+  const followUps = createFollowUps(options);
+  let step = 0;
+
+  const publishEvent = (
+    event: NotificationEvent,
+    product: LiveProduct,
+    atMs: number,
+    isPast: boolean,
+  ) => {
+    const record = changedRecord(event, product, atMs, source);
+    if (event === 'deleted') followUps.cancel(product);
+    keepLive(live, event, product);
+    const shownFromMs = event === 'deleted' ? atMs : Math.max(atMs, product.shownFromMs);
+    const entry = ledger.add(event, record, { atMs, shownFromMs });
+    if (!isPast) notify(entry);
+  };
+
+  const publishNext = (atMs: number, isPast: boolean) => {
+    const delayMs = random.integer(...catalogueDelayMs);
+    const changedMs = atMs - delayMs;
+    const latest = source.next(changedMs);
+    if (latest === undefined) return undefined;
+    const shownFromMs = atMs + (random.chance(lateShare) ? random.integer(1, lateMaxMs) : 0);
+    const product = { latest, changedMs, delayMs, shownFromMs };
+    publishEvent('created', product, atMs, isPast);
+    return product;
+  };
+
+  return {
+    /** Publishes a product, or changes the oldest recently published one. Returns false if there is none. */
+    publish: (event: NotificationEvent, nowMs: number): boolean => {
+      const atMs = Math.trunc(nowMs);
+      if (event === 'created') return publishNext(atMs, false) !== undefined;
+      const [product] = live;
+      if (product !== undefined) publishEvent(event, product, atMs, false);
+      return product !== undefined;
+    },
+    /**
+     * Publishes a product, if requested, and the changes of earlier products that are due; without a
+     * product, the next planned changes. Returns what was published.
+     */
+    step: (
+      nowMs: number,
+      withProduct: boolean,
+      isPast = false,
+    ): 'product' | 'changes' | 'nothing' => {
+      const atMs = Math.trunc(nowMs);
+      const product = withProduct ? publishNext(atMs, isPast) : undefined;
+      if (product) {
+        step += 1;
+        followUps.plan(product, step);
+      } else {
+        const nextStep = followUps.nextStep();
+        if (nextStep === undefined) return 'nothing';
+        step = Math.max(step + 1, nextStep);
+      }
+      for (const one of followUps.removeDue(step)) {
+        publishEvent(one.event, one.product, atMs, isPast);
+      }
+      return product ? 'product' : 'changes';
+    },
+  };
 }
 
-/** Creates a gate that pauses the publisher while it is closed. */
-function createGate() {
-  let opened: PromiseWithResolvers<void> | null = null;
+/** Moves the product to the end of the recently changed ones, or removes it. */
+function keepLive(live: Set<LiveProduct>, event: NotificationEvent, product: LiveProduct): void {
+  live.delete(product);
+  if (event !== 'deleted') live.add(product);
+  const [oldest] = live;
+  if (live.size > liveMax && oldest) live.delete(oldest);
+}
+
+/** Returns the record after a change, which happens before the notification. */
+function changedRecord(
+  event: NotificationEvent,
+  product: LiveProduct,
+  atMs: number,
+  source: PublisherOptions['source'],
+): CatalogueProduct {
+  if (event === 'created') return product.latest;
+  product.changedMs = Math.max(atMs - product.delayMs, product.changedMs + 1);
+  if (event === 'deleted') return source.deleted(product.latest, product.changedMs);
+  product.latest = source.modified(product.latest, product.changedMs);
+  return product.latest;
+}
+
+/** Creates an empty plan of changes after publication, counted in steps, so that a rate does not change it. */
+function createFollowUps(options: PublisherOptions) {
+  const { random, modifiedShare, secondModifiedShare, deletedShare } = options;
+  let planned: { product: LiveProduct; event: 'modified' | 'deleted'; step: number }[] = [];
   return {
-    isClosed: () => opened !== null,
-    close: () => {
-      opened ??= Promise.withResolvers<void>();
-    },
-    open: () => {
-      opened?.resolve();
-      opened = null;
-    },
-    passed: async (signal: AbortSignal) => {
-      while (opened !== null && !signal.aborted) {
-        await Promise.race([opened.promise, aborted(signal)]);
+    /** Draws the changes of a product published at `step`. */
+    plan: (product: LiveProduct, publishedStep: number) => {
+      let step = publishedStep;
+      const add = (event: 'modified' | 'deleted') => {
+        step += random.integer(1, followUpStepsMax);
+        planned.push({ product, event, step });
+      };
+      if (random.chance(modifiedShare)) {
+        add('modified');
+        if (random.chance(secondModifiedShare)) add('modified');
       }
+      if (random.chance(deletedShare)) add('deleted');
+      planned.sort((one, other) => one.step - other.step);
+    },
+    /** Removes and returns the changes due by a step, in order. */
+    removeDue: (step: number) => {
+      const due = planned.filter((followUp) => followUp.step <= step);
+      planned = planned.slice(due.length);
+      return due;
+    },
+    /** Returns the step of the next change; undefined if there is none. */
+    nextStep: () => planned[0]?.step,
+    /** Cancels the planned changes of a product. */
+    cancel: (product: LiveProduct) => {
+      planned = planned.filter((followUp) => followUp.product !== product);
     },
   };
 }

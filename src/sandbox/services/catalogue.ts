@@ -2,47 +2,47 @@
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import { filterListBytesMax } from '../../filter/odata.ts';
-import type { Subscriptions } from '../account.ts';
+import { invalidPath } from '../../filter/odata.ts';
 import type { Random, SandboxClock } from '../clock.ts';
-import type { Queues } from '../delivery/queue.ts';
-import type { LiveServiceSettings } from '../live-settings.ts';
-import type { Holdings } from '../publishing/holdings.ts';
+import { queryFaults, takeNext } from '../live-settings.ts';
+import type { Ledger } from '../publishing/ledger.ts';
 import { createIdentityApp, type IdentityProvider, realmPath } from './identity.ts';
-import {
-  chooseQueryFault,
-  injectQueryFault,
-  type ProductOperation,
-  productOperation,
-} from './product-queries.ts';
-import { queueOperations } from './queue-operations.ts';
+import { productOperation } from './product-queries.ts';
 import {
   bearerOf,
   type createRequestLog,
-  invalidPath,
+  injectFault,
   plainError,
   refusalAnswer,
   type ServiceAnswer,
   writeAnswer,
 } from './service-answer.ts';
-import { subscriptionOperations, unavailable } from './subscription-api.ts';
+import {
+  type SubscriptionServices,
+  subscriptionOperations,
+  unavailable,
+} from './subscription-api.ts';
 
-export interface ServiceAppOptions {
-  readonly subscriptions: Subscriptions;
-  readonly queues: Queues;
-  readonly holdings: Holdings;
+export interface ServiceAppOptions extends SubscriptionServices {
+  readonly ledger: Ledger;
   readonly provider: IdentityProvider;
-  readonly liveSettings: LiveServiceSettings;
   readonly clock: SandboxClock;
-  readonly requests: RequestLog;
+  readonly requests: ReturnType<typeof createRequestLog<LoggedRequest>>;
   /** Draws the request ids. */
   readonly random: Random;
-  /** Draws the faults of product lists. */
-  readonly queryRandom: Random;
-  /** Draws the faults of Reads and Acks. */
-  readonly queueRandom: Random;
   /** Ends the delay of answers. */
   readonly signal: AbortSignal;
+}
+
+/** A request to the account's services. */
+export interface LoggedRequest {
+  readonly method: string;
+  /** Path without the query. */
+  readonly path: string;
+  /** Null before the answer, or if the connection was closed instead. */
+  status: number | null;
+  /** Grant of a token request: `password` is a login. */
+  grantType?: string;
 }
 
 interface Environment {
@@ -58,33 +58,38 @@ interface Environment {
 
 /** Path below the origin. */
 const cataloguePath = '/odata/v1';
+const bodyBytesMax = 128 * 1_024;
 
 /** Creates the app. Opens nothing. Dates are those of the sandbox's clock. */
 export function createServiceApp(options: ServiceAppOptions): Hono<Environment> {
   const { provider, liveSettings, clock, random, requests, signal } = options;
   const app = new Hono<Environment>();
   app.use(async (context, next) => {
-    context.set('requestId', random.uuid());
     const { method, path } = context.req;
-    context.set('logged', requests.open({ method, path, status: null }));
+    const logged = requests.open({ method, path, status: null });
+    const requestId = random.uuid();
+    context.set('logged', logged);
+    context.set('requestId', requestId);
     await next();
     await clock.waitUntil(clock.now() + liveSettings.current().answerDelayMs, signal);
-    finish(context, clock);
+    if (context.env.outgoing.destroyed) return;
+    // Otherwise Node would send the real time.
+    context.header('Date', new Date(clock.now()).toUTCString());
+    // The catalogue sends request-id in every answer.
+    if (!path.startsWith(realmPath)) context.header('request-id', requestId);
+    logged.status = context.res.status;
   });
-  // FilterList queries have the largest bodies.
   const tooLarge = plainError(413, 'Request Entity Too Large');
   const onError = ({ env }: Context) => writeAnswer(tooLarge, env.outgoing);
-  app.use(bodyLimit({ maxSize: filterListBytesMax, onError }));
+  app.use(bodyLimit({ maxSize: bodyBytesMax, onError }));
   app.all(`${cataloguePath}/*`, async (context) => {
-    const answer = await answerTo(context, options).catch((error: unknown) => {
-      const refusal = refusalAnswer(error, liveSettings.current(), context.get('requestId'));
-      if (refusal === undefined) throw error;
-      return refusal;
-    });
+    const form = { settings: liveSettings.current(), requestId: context.get('requestId') };
+    const answer = await answerTo(context, options).catch((error) => refusalAnswer(error, form));
     return writeAnswer(answer, context.env.outgoing);
   });
   app.route(realmPath, createIdentityApp(provider, liveSettings));
-  app.notFound(({ env }) => writeAnswer(invalidPath, env.outgoing));
+  // Its real status is not known.
+  app.notFound(({ env }) => writeAnswer(plainError(404, invalidPath), env.outgoing));
   // Only testers use the sandbox, so the cause is shown.
   app.onError(({ message }) =>
     Response.json({ detail: `Internal error of the sandbox: ${message}` }, { status: 500 }),
@@ -92,34 +97,22 @@ export function createServiceApp(options: ServiceAppOptions): Hono<Environment> 
   return app;
 }
 
-/** Sets Date and request-id and logs the status, unless the connection was closed. */
-function finish(context: Context<Environment>, clock: SandboxClock): void {
-  if (context.env.outgoing.destroyed) return;
-  // Otherwise Node would send the real time.
-  context.header('Date', new Date(clock.now()).toUTCString());
-  // The catalogue sends request-id in every answer.
-  const isIdentity = context.req.path.startsWith(realmPath);
-  if (!isIdentity) context.header('request-id', context.get('requestId'));
-  context.get('logged').status = context.res.status;
-}
-
 async function answerTo(
   { req, get }: Context<Environment>,
   options: ServiceAppOptions,
 ): Promise<ServiceAnswer | 'cut'> {
-  const { liveSettings, holdings, provider } = options;
-  const requestId = get('requestId');
+  const { liveSettings, ledger, provider } = options;
   const settings = liveSettings.current();
-  if (settings.unavailable) return unavailable(settings, requestId);
+  const form = { settings, requestId: get('requestId') };
+  if (settings.unavailable) return unavailable(form);
   const path = req.path.slice(cataloguePath.length);
   const url = new URL(req.url);
-  const query = productOperation(path, { url, holdings, settings, requestId });
+  const query = productOperation(path, url, ledger, form);
   const operations = query
-    ? { [query.method]: query.answer }
-    : (queueOperations(path, url, options, requestId) ??
-      subscriptionOperations(path, options, requestId));
-  if (operations === null) return invalidPath;
-  const operation = operations[req.method];
+    ? { GET: query.answer }
+    : subscriptionOperations(path, url.searchParams, options, form);
+  if (operations === null) return plainError(404, invalidPath);
+  const operation = new Map(Object.entries(operations)).get(req.method);
   if (operation === undefined) {
     return plainError(405, 'Method Not Allowed', { Allow: Object.keys(operations).join(', ') });
   }
@@ -130,33 +123,14 @@ async function answerTo(
     return plainError(settings.unauthorizedStatus, 'Unauthorized', challenge);
   }
   const body = await req.text();
-  return query ? answerQuery(query, body, requestId, options) : operation(body);
+  if (query === null) return operation(body);
+  const { clock, signal } = options;
+  await clock.waitUntil(clock.now() + settings.queryDelayMs, signal);
+  const fault = query.isList
+    ? takeNext(queryFaults, settings.nextQueries, (nextQueries) =>
+        liveSettings.change({ nextQueries }),
+      )
+    : null;
+  if (fault === null) return query.answer();
+  return injectFault(fault, query.answer, settings.queryRetryAfterSeconds, form);
 }
-
-/** Answers a product query with the configured delay; a list may get an injected fault. */
-async function answerQuery(
-  { isList, answer }: ProductOperation,
-  body: string,
-  requestId: string,
-  { liveSettings, clock, queryRandom, signal }: ServiceAppOptions,
-) {
-  await clock.waitUntil(clock.now() + liveSettings.current().queryDelayMs, signal);
-  const fault = isList ? chooseQueryFault(liveSettings, queryRandom) : null;
-  const correct = answer(body);
-  return fault === null
-    ? correct
-    : injectQueryFault(fault, correct, liveSettings.current(), requestId);
-}
-
-/** A request to the account's services. */
-export interface LoggedRequest {
-  readonly method: string;
-  /** Path without the query. */
-  readonly path: string;
-  /** Null before the answer, or if the connection was closed instead. */
-  status: number | null;
-  /** Grant of a token request: `password` is a login. */
-  grantType?: string;
-}
-
-export type RequestLog = ReturnType<typeof createRequestLog<LoggedRequest>>;

@@ -4,7 +4,7 @@ import { Hono } from 'hono';
 import { Secret, TOTP } from 'otpauth';
 import type { Random, SandboxClock } from '../clock.ts';
 import type { LiveServiceSettings } from '../live-settings.ts';
-import { pageOf, type ServiceAnswer, writeAnswer } from './service-answer.ts';
+import { page, type ServiceAnswer, writeAnswer } from './service-answer.ts';
 
 /** Path of the realm, below the origin. */
 export const realmPath = '/auth/realms/CDSE';
@@ -16,8 +16,9 @@ export const tokenPath = '/protocol/openid-connect/token';
 const clientId = 'cdse-public';
 const grants = ['password', 'refresh_token'];
 const tokenDigits = 64;
-// Limits memory under endless refreshes.
-const accessTokensMax = 10_000;
+/** Lifetime of a refresh token and its session, from the login. */
+const sessionMs = 3_600_000;
+const sessionsMax = 100;
 
 interface Session {
   readonly id: string;
@@ -41,81 +42,64 @@ export function createIdentityProvider({
   readonly random: Random;
 }) {
   const acceptCode = createOneTimeCodes(clock);
-  /** Key: refresh token. */
+  /** Session by refresh token, and expiry by access token. */
   const sessions = new Map<string, Session>();
-  const accessTokens = createAccessTokens(clock, random);
+  const accessTokens = new Map<string, number>();
 
-  const issue = ({ id, refreshToken, endsMs }: Session, nowMs: number): ServiceAnswer => {
+  const issue = ({ id, refreshToken, endsMs }: Session): ServiceAnswer => {
+    const nowMs = clock.now();
     const accessMs = Math.min(liveSettings.current().accessTokenSeconds * 1_000, endsMs - nowMs);
+    const accessToken = random.hex(tokenDigits);
+    accessTokens.set(accessToken, nowMs + accessMs);
     const body = {
-      access_token: accessTokens.issue(nowMs + accessMs),
+      access_token: accessToken,
       expires_in: Math.floor(accessMs / 1_000),
       refresh_expires_in: Math.floor((endsMs - nowMs) / 1_000),
       refresh_token: refreshToken,
       token_type: 'Bearer',
       'not-before-policy': 0,
       session_state: id,
-      scope: 'profile email',
     };
     return { status: 200, body };
   };
-  const login = (form: URLSearchParams, nowMs: number): ServiceAnswer => {
-    const { totpSecret, accountActive, sessionsMax, refreshTokenSeconds } = liveSettings.current();
+  const login = (form: URLSearchParams): ServiceAnswer => {
+    const { totpSecret } = liveSettings.current();
     const { username, password } = account;
     const known = form.get('username') === username && form.get('password') === password;
     // Checked first: a wrong password must not consume the code.
     if (!known || (totpSecret !== null && !acceptCode(totpSecret, form.get('totp')))) {
       return refusal(401, 'invalid_grant', 'Invalid user credentials');
     }
-    if (!accountActive) return refusal(400, 'invalid_grant', 'Account is not fully set up');
     // Keycloak's session limiter answers with an HTML page, even without a browser.
-    if (sessions.size >= sessionsMax) return pageAnswer(403, 'There are too many sessions');
-    const endsMs = nowMs + refreshTokenSeconds * 1_000;
+    if (sessions.size >= sessionsMax) return page(403, 'There are too many sessions');
+    const endsMs = clock.now() + sessionMs;
     const session = { id: random.uuid(), refreshToken: random.hex(tokenDigits), endsMs };
     sessions.set(session.refreshToken, session);
-    return issue(session, nowMs);
+    return issue(session);
   };
 
   return {
     /** Answers a token request; errors as in RFC 6749, section 5.2. */
     answer: (form: URLSearchParams): ServiceAnswer => {
       const nowMs = clock.now();
-      for (const { refreshToken, endsMs } of sessions.values()) {
-        if (nowMs >= endsMs) sessions.delete(refreshToken);
-      }
+      for (const [token, { endsMs }] of sessions) if (nowMs >= endsMs) sessions.delete(token);
+      for (const [token, endsMs] of accessTokens) if (nowMs >= endsMs) accessTokens.delete(token);
       const grantType = form.get('grant_type');
       if (grantType === null)
         return refusal(400, 'invalid_request', 'Missing form parameter: grant_type');
       if (form.get('client_id') !== clientId) {
         return refusal(401, 'invalid_client', 'Invalid client or Invalid client credentials');
       }
-      if (grantType === 'password') return login(form, nowMs);
+      if (grantType === 'password') return login(form);
       if (grantType !== 'refresh_token') {
         return refusal(400, 'unsupported_grant_type', 'Unsupported grant_type');
       }
-      const refreshToken = form.get('refresh_token');
-      if (refreshToken === null) return refusal(400, 'invalid_request', 'No refresh token');
-      const session = sessions.get(refreshToken);
+      const session = sessions.get(form.get('refresh_token') ?? '');
       if (session === undefined) return refusal(400, 'invalid_grant', 'Token is not active');
-      return issue(session, nowMs);
-    },
-    accepts: accessTokens.accepts,
-  };
-}
-
-function createAccessTokens(clock: SandboxClock, random: Random) {
-  /** Expiry by token, ms since 1970. */
-  const endsMs = new Map<string, number>();
-  return {
-    issue: (tokenEndsMs: number): string => {
-      const token = random.hex(tokenDigits);
-      endsMs.set(token, tokenEndsMs);
-      const [oldest] = endsMs.keys();
-      if (oldest !== undefined && endsMs.size > accessTokensMax) endsMs.delete(oldest);
-      return token;
+      return issue(session);
     },
     /** Returns true for an issued access token that has not expired. */
-    accepts: (token: string): boolean => clock.now() < (endsMs.get(token) ?? 0),
+    accepts: (token: string): boolean => clock.now() < (accessTokens.get(token) ?? 0),
   };
 }
 
@@ -123,30 +107,16 @@ function refusal(status: number, error: string, description: string): ServiceAns
   return { status, body: { error, error_description: description } };
 }
 
-function pageAnswer(status: number, text: string): ServiceAnswer {
-  return { status, body: pageOf(text), headers: { 'Content-Type': 'text/html; charset=UTF-8' } };
-}
-
-const codePeriodMs = 30_000;
-const codeStepsAround = 1;
-
-/**
- * Creates the check of one-time codes (RFC 6238, six digits, 30 s). It accepts an unused code of the
- * current, previous or next 30 s, once.
- */
+/** Creates the check of one-time codes (RFC 6238): accepts a code of the current, previous or next 30 s, once. */
 function createOneTimeCodes(clock: SandboxClock) {
-  let used: readonly string[] = [];
-  return (secretBase32: string, code: string | null): boolean => {
-    if (code === null) return false;
+  const used = new Set<number>();
+  return (secretBase32: string, token: string | null): boolean => {
     const timestamp = clock.now();
     const totp = new TOTP({ secret: Secret.fromBase32(secretBase32) });
-    const delta = totp.validate({ token: code, timestamp, window: codeStepsAround });
+    const delta = totp.validate({ token: token ?? '', timestamp, window: 1 });
     if (delta === null) return false;
-    const use = `${secretBase32} ${Math.floor(timestamp / codePeriodMs) + delta}`;
-    if (used.includes(use)) return false;
-    // Codes before the window cannot be accepted again: the clock never moves back.
-    used = [...used, use].slice(-2 * codeStepsAround - 1);
-    return true;
+    const period = totp.counter({ timestamp }) + delta;
+    return !used.has(period) && used.add(period).has(period);
   };
 }
 
@@ -165,11 +135,20 @@ export function createIdentityApp(
   app.use(({ env }, next) => {
     if (!liveSettings.current().identityUnavailable) return next();
     // The answer of a proxy in front of the provider: HTML, not JSON.
-    return writeAnswer(pageAnswer(503, 'Service Unavailable'), env.outgoing);
+    return writeAnswer(page(503, 'Service Unavailable'), env.outgoing);
   });
-  app.get('/.well-known/openid-configuration', (context) =>
-    context.json(discoveryOf(new URL(context.req.url).origin)),
-  );
+  app.get('/.well-known/openid-configuration', (context) => {
+    const issuer = `${new URL(context.req.url).origin}${realmPath}`;
+    return context.json({
+      issuer,
+      token_endpoint: `${issuer}${tokenPath}`,
+      grant_types_supported: grants,
+      response_types_supported: ['code'],
+      subject_types_supported: ['public'],
+      id_token_signing_alg_values_supported: ['RS256'],
+      token_endpoint_auth_methods_supported: ['client_secret_post'],
+    });
+  });
   app.post(tokenPath, async ({ req, env, get }) => {
     const form = new URLSearchParams(await req.text());
     const grantType = grants.find((grant) => grant === form.get('grant_type'));
@@ -180,17 +159,4 @@ export function createIdentityApp(
   });
   app.all('*', (context) => context.json({ error: 'HTTP 404 Not Found' }, 404));
   return app;
-}
-
-/** Returns the parts of the recorded discovery document that clients need. */
-function discoveryOf(origin: string): object {
-  return {
-    issuer: `${origin}${realmPath}`,
-    token_endpoint: `${origin}${realmPath}${tokenPath}`,
-    grant_types_supported: grants,
-    response_types_supported: ['code'],
-    subject_types_supported: ['public'],
-    id_token_signing_alg_values_supported: ['RS256'],
-    token_endpoint_auth_methods_supported: ['client_secret_post'],
-  };
 }

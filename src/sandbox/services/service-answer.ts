@@ -1,9 +1,9 @@
-/** Shared parts of the imitated services: answers, bearer tokens, and the request log. */
+/** Shared parts of the imitated services: answers and their injected faults, bearer tokens, and the request log. */
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { HonoRequest } from 'hono';
 import { SubscriptionRefusal } from '../account.ts';
-import type { ServiceSettings } from '../live-settings.ts';
+import type { QueryFault, ServiceSettings } from '../live-settings.ts';
 
 /** An answer before it is sent. */
 export interface ServiceAnswer {
@@ -11,8 +11,14 @@ export interface ServiceAnswer {
   /** An object is sent as JSON, a string unchanged; null: no body. */
   readonly body: object | string | null;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Closes the connection after this number of bytes of a string body. */
-  readonly cutAfter?: number;
+  /** Closes the connection after half of a string body. */
+  readonly isCut?: boolean;
+}
+
+/** Settings, and the id of the request in its answer. */
+export interface ErrorForm {
+  readonly settings: ServiceSettings;
+  readonly requestId: string;
 }
 
 /** Sends an answer; `cut` closes the connection without one. */
@@ -21,67 +27,44 @@ export async function writeAnswer(
   outgoing: HttpBindings['outgoing'],
 ): Promise<Response> {
   if (answer !== 'cut') {
-    const { status, body, headers = {}, cutAfter } = answer;
-    if (typeof body !== 'string')
-      return body
-        ? Response.json(body, { status, headers })
-        : new Response(null, { status, headers });
-    if (cutAfter === undefined) return new Response(body, { status, headers });
+    const { status, body, headers = {}, isCut } = answer;
+    if (body === null) return new Response(null, { status, headers });
+    if (typeof body === 'object') return Response.json(body, { status, headers });
+    if (!isCut) return new Response(body, { status, headers });
     const bytes = Buffer.from(body);
     outgoing.writeHead(status, { ...headers, 'Content-Length': bytes.length });
-    await new Promise((resolve) => outgoing.write(bytes.subarray(0, cutAfter), resolve));
+    const half = bytes.subarray(0, bytes.length / 2);
+    await new Promise((resolve) => outgoing.write(half, resolve));
   }
   outgoing.destroy();
   return RESPONSE_ALREADY_SENT;
 }
 
-/** Faults that product lists and queues have in common. */
-export const answerFaults = [
-  'rateLimited',
-  'serverError',
-  'htmlPage',
-  'connectionCut',
-  'brokenJson',
-] as const;
-type AnswerFault = (typeof answerFaults)[number];
-
-/**
- * Injects a fault into an answer. The first three faults replace the answer without requesting it; the others
- * leave an error answer unchanged.
- */
-export function injectAnswerFault(
-  fault: AnswerFault,
+/** Injects a fault into an answer. The first three replace the answer without requesting it. */
+export function injectFault(
+  fault: QueryFault,
   answer: () => ServiceAnswer,
   retryAfterSeconds: number | null,
-  settings: ServiceSettings,
-  requestId: string,
+  form: ErrorForm,
 ): ServiceAnswer {
   if (fault === 'rateLimited') {
-    const refusal = formedError(429, 'Too many requests.', settings, requestId);
-    if (retryAfterSeconds === null) return refusal;
-    return { ...refusal, headers: { 'Retry-After': String(retryAfterSeconds) } };
+    const headers = retryAfterSeconds === null ? {} : { 'Retry-After': String(retryAfterSeconds) };
+    return { ...formedError(429, 'Too many requests.', form), headers };
   }
-  if (fault === 'serverError') {
-    return formedError(500, 'Internal server error.', settings, requestId);
-  }
-  if (fault === 'htmlPage') {
-    return page('<!doctype html><title>Please wait</title><p>Please wait.</p>', 'text/html');
-  }
-  const correct = answer();
-  if (correct.status !== 200) return correct;
-  const text = JSON.stringify(correct.body);
-  const half = Math.floor(text.length / 2);
-  return fault === 'connectionCut' ? { ...page(text), cutAfter: half } : page(text.slice(0, half));
-}
-
-function page(text: string, contentType = 'application/json'): ServiceAnswer {
-  return { status: 200, body: text, headers: { 'Content-Type': contentType } };
+  if (fault === 'serverError') return formedError(500, 'Internal server error.', form);
+  if (fault === 'htmlPage') return page(200, 'Please wait');
+  const { status, body } = answer();
+  if (status !== 200) return { status, body };
+  const text = JSON.stringify(body);
+  const headers = { 'Content-Type': 'application/json' };
+  if (fault === 'connectionCut') return { status, body: text, headers, isCut: true };
+  return { status, body: text.slice(0, text.length / 2), headers };
 }
 
 /** Returns an HTML page like that of a proxy. */
-export function pageOf(text: string): string {
-  const escaped = text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-  return `<!doctype html><html lang="en"><title>${escaped}</title><h1>${escaped}</h1></html>`;
+export function page(status: number, text: string): ServiceAnswer {
+  const body = `<!doctype html><html lang="en"><title>${text}</title><h1>${text}</h1></html>`;
+  return { status, body, headers: { 'Content-Type': 'text/html; charset=utf-8' } };
 }
 
 /** Returns the bearer token of a request; undefined if there is none. */
@@ -106,13 +89,12 @@ export function createRequestLog<Entry extends object>() {
   };
 }
 
-/** Thrown for an invalid body; answered 422 with `errors`, in the form of the recorded answers. */
-export class InvalidBody extends Error {
-  override readonly name = 'InvalidBody';
+/** Thrown for invalid input; answered 422 with `errors`, in the form of the recorded answers. */
+export class InvalidInput extends Error {
   readonly errors: readonly object[];
 
   constructor(errors: readonly object[]) {
-    super('Invalid body.');
+    super('Invalid input.');
     this.errors = errors;
   }
 }
@@ -122,36 +104,28 @@ export function plainError(status: number, detail: string, headers = {}): Servic
   return { status, body: { detail }, headers };
 }
 
-/** Recorded answer to an unknown path; its real status is not known. */
-export const invalidPath = plainError(404, 'Invalid odata path');
-
-/** Returns the answer to a thrown refusal; undefined for other errors. */
-export function refusalAnswer(
-  error: unknown,
-  settings: ServiceSettings,
-  requestId: string,
-): ServiceAnswer | undefined {
-  if (error instanceof InvalidBody) return { status: 422, body: { detail: error.errors } };
-  if (!(error instanceof SubscriptionRefusal)) return undefined;
+/** Returns the answer to a thrown refusal; throws other errors again. */
+export function refusalAnswer(error: unknown, form: ErrorForm): ServiceAnswer {
+  if (error instanceof InvalidInput) return { status: 422, body: { detail: error.errors } };
+  if (!(error instanceof SubscriptionRefusal)) throw error;
   const { kind, message } = error;
   // The detail for an invalid filter is a string (specification, Errors).
   if (kind === 'filter') return plainError(400, message);
-  const { limitStatus: limit, unknownIdStatus } = settings;
+  const { limitStatus: limit, unknownIdStatus } = form.settings;
   const statuses = { limit, 'unknown-id': unknownIdStatus, request: 400 };
-  return formedError(statuses[kind], message, settings, requestId);
+  return formedError(statuses[kind], message, form);
 }
 
 /** Returns an error with `detail` in the form of the settings. */
 export function formedError(
   status: number,
   message: string,
-  { detailForm }: ServiceSettings,
-  requestId: string,
+  { settings, requestId }: ErrorForm,
 ): ServiceAnswer {
   const forms = {
     string: message,
     object: { message, request_id: requestId },
     list: [{ type: 'value_error', loc: ['body'], msg: message, input: null, ctx: { error: {} } }],
   };
-  return { status, body: { detail: forms[detailForm] } };
+  return { status, body: { detail: forms[settings.detailForm] } };
 }

@@ -1,4 +1,4 @@
-/** The catalogue's subscription service: requests, answers, and errors of invalid bodies. */
+/** The catalogue's subscription service: subscriptions, and Read and Ack of their queues. */
 import { z } from 'zod';
 import {
   isPush,
@@ -10,9 +10,70 @@ import {
   subscriptionStatuses,
   toIso,
 } from '../account.ts';
+import type { Random } from '../clock.ts';
 import { notificationEvents } from '../delivery/notification.ts';
-import type { LiveServiceSettings, ServiceSettings } from '../live-settings.ts';
-import { formedError, InvalidBody, type ServiceAnswer } from './service-answer.ts';
+import type { Queues } from '../delivery/queue.ts';
+import {
+  type LiveServiceSettings,
+  type QueueFault,
+  queryFaults,
+  queueFaults,
+  type ServiceSettings,
+  takeNext,
+} from '../live-settings.ts';
+import {
+  type ErrorForm,
+  formedError,
+  InvalidInput,
+  injectFault,
+  type ServiceAnswer,
+} from './service-answer.ts';
+
+export interface SubscriptionServices {
+  readonly subscriptions: Subscriptions;
+  readonly queues: Queues;
+  readonly liveSettings: LiveServiceSettings;
+  /** Draws the faults of Reads and Acks. */
+  readonly queueRandom: Random;
+}
+
+/** Answers a request; `cut` closes the connection instead. Throws InvalidInput and SubscriptionRefusal. */
+type Operation = (body: string) => ServiceAnswer | 'cut';
+
+/** Returns the operations of a path below `/odata/v1` by method; null for an unknown path. */
+export function subscriptionOperations(
+  path: string,
+  params: URLSearchParams,
+  services: SubscriptionServices,
+  form: ErrorForm,
+): Record<string, Operation> | null {
+  const { subscriptions } = services;
+  const { settings } = form;
+  const ok = (body: object) => ({ status: 200, body });
+  if (path === '/Subscriptions') return { POST: (body) => create(body, services, form) };
+  if (path === '/Subscriptions/Info') {
+    return { GET: () => ok(subscriptions.list().map((one) => toJson(one, settings))) };
+  }
+  // Ids are unquoted in the path; a quoted id is an unknown path.
+  const pattern = /^\/Subscriptions(?:\(|%28)([\da-z-]+)(?:\)|%29)(\/Read|\/Ack)?$/i;
+  const [, id, call] = pattern.exec(path) ?? [];
+  if (id === undefined) return null;
+  if (call === '/Read') return { GET: () => answerRead(id, params, services, form) };
+  if (call === '/Ack') return { POST: () => answerAck(id, params, services, form) };
+  const remove = () => {
+    subscriptions.remove(id);
+    return { status: 204, body: null };
+  };
+  return {
+    GET: () => ok(toJson(subscriptions.find(id), settings)),
+    PATCH: (body) => {
+      const changes = readChanges(body);
+      if (changes === 'cancelled') return remove();
+      return ok(toJson(subscriptions.edit(id, changes), settings));
+    },
+    DELETE: remove,
+  };
+}
 
 const text = z.string().nullish();
 const changesSchema = z.object({
@@ -35,181 +96,202 @@ const creationSchema = z.object({
   ...changesSchema.shape,
 });
 
-/** Answers a request; `cut` closes the connection instead. Throws InvalidBody and SubscriptionRefusal. */
-export type Operation = (body: string) => ServiceAnswer | 'cut';
-
-/** Returns the operations of a path below `/odata/v1` by method; null for an unknown path. */
-export function subscriptionOperations(
-  path: string,
-  {
-    subscriptions,
-    liveSettings,
-  }: { subscriptions: Subscriptions; liveSettings: LiveServiceSettings },
-  requestId: string,
-): Record<string, Operation> | null {
-  const settings = liveSettings.current();
-  const ok = (body: object) => ({ status: 200, body });
-  if (path === '/Subscriptions') {
-    return { POST: (body) => create(body, subscriptions, liveSettings, requestId) };
-  }
-  if (path === '/Subscriptions/Info') {
-    return { GET: () => ok(subscriptions.list().map((one) => toJson(one, settings))) };
-  }
-  // Ids are unquoted in the path; a quoted id is an unknown path.
-  const [, id] = /^\/Subscriptions(?:\(|%28)([\da-z-]+)(?:\)|%29)$/i.exec(path) ?? [];
-  if (id === undefined) return null;
-  const remove = () => {
-    subscriptions.remove(id);
-    return { status: 204, body: null };
-  };
-  return {
-    ...(settings.getById && { GET: () => ok(toJson(subscriptions.find(id), settings)) }),
-    PATCH: (body) => {
-      const changes = readChanges(body);
-      if (changes === 'cancelled') return remove();
-      return ok(toJson(subscriptions.edit(id, changes), settings));
-    },
-    DELETE: remove,
-  };
-}
-
 function create(
   body: string,
-  subscriptions: Subscriptions,
-  liveSettings: LiveServiceSettings,
-  requestId: string,
+  { subscriptions, liveSettings }: SubscriptionServices,
+  form: ErrorForm,
 ): ServiceAnswer | 'cut' {
-  const settings = liveSettings.current();
-  const { createsRefused503, createAnswersLost } = settings;
+  const { createsRefused503, createAnswersLost } = form.settings;
   if (createsRefused503 > 0) {
     liveSettings.change({ createsRefused503: createsRefused503 - 1 });
-    return unavailable(settings, requestId);
+    return unavailable(form);
   }
   const subscription = subscriptions.create(readCreation(body));
   if (createAnswersLost > 0) {
     liveSettings.change({ createAnswersLost: createAnswersLost - 1 });
     return 'cut';
   }
-  return { status: 201, body: toJson(subscription, settings) };
+  return { status: 201, body: toJson(subscription, form.settings) };
 }
 
 /** Returns the answer while the service is down. */
-export function unavailable(settings: ServiceSettings, requestId: string): ServiceAnswer {
-  return formedError(503, 'Service temporarily unavailable.', settings, requestId);
+export function unavailable(form: ErrorForm): ServiceAnswer {
+  return formedError(503, 'Service temporarily unavailable.', form);
 }
 
 function readCreation(bodyText: string): NewSubscription {
-  const body = check(creationSchema, parseJson(bodyText));
+  const body = readBody(creationSchema, bodyText);
   if (body.Status === 'cancelled') refuse('A subscription cannot be created as cancelled.');
-  const { NotificationEpUsername: username, NotificationEpPassword: password } = body;
   const { SubscriptionType: type, NotificationEndpoint: endpoint } = body;
   if (type === 'push' && endpoint == null) {
     refuse('A push subscription needs a NotificationEndpoint.');
   }
+  const { NotificationEpUsername: username = null, NotificationEpPassword: password = null } = body;
   return {
     status: body.Status ?? 'running',
     events: body.SubscriptionEvent,
     filter: body.FilterParam ?? '',
     stageOrder: body.StageOrder ?? false,
-    address:
-      type === 'pull' || endpoint == null
-        ? null
-        : { endpoint, username: username ?? null, password: password ?? null },
+    address: type === 'pull' || endpoint == null ? null : { endpoint, username, password },
   };
 }
 
 /** Returns 'cancelled' if the edit deletes the subscription. */
 function readChanges(bodyText: string): SubscriptionChanges | 'cancelled' {
-  const json = parseJson(bodyText);
-  const body = check(changesSchema, json);
-  const fixed = Object.keys(Object(json)).find((field) => !(field in changesSchema.shape));
+  const { Status, ...body } = readBody(changesSchema.loose(), bodyText);
+  const fixed = Object.keys(body).find((field) => !(field in changesSchema.shape));
   if (fixed !== undefined) refuse(`${fixed} cannot be edited.`);
-  if (body.Status === 'cancelled') return 'cancelled';
+  if (Status === 'cancelled') return 'cancelled';
   const { NotificationEndpoint: endpoint } = body;
+  const { NotificationEpUsername: username, NotificationEpPassword: password } = body;
   const address = {
     ...(endpoint == null ? {} : { endpoint }),
-    ...('NotificationEpUsername' in body ? { username: body.NotificationEpUsername ?? null } : {}),
-    ...('NotificationEpPassword' in body ? { password: body.NotificationEpPassword ?? null } : {}),
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
   };
-  return {
-    status: body.Status ?? undefined,
-    address: Object.keys(address).length === 0 ? undefined : address,
-  };
+  const isChanged = Object.keys(address).length > 0;
+  return { status: Status ?? undefined, address: isChanged ? address : undefined };
 }
 
-function parseJson(bodyText: string): unknown {
+/** Parses a body. Throws InvalidInput without the values, which may be secrets. */
+function readBody<Schema extends z.ZodType>(schema: Schema, bodyText: string): z.output<Schema> {
+  let json: unknown;
   try {
-    return JSON.parse(bodyText);
+    json = JSON.parse(bodyText);
   } catch {
-    const ctx = { error: 'Expecting value' };
-    const type = 'json_invalid';
-    throw new InvalidBody([{ type, loc: ['body', 0], msg: 'JSON decode error', input: {}, ctx }]);
+    throw new InvalidInput([{ type: 'json_invalid', loc: ['body', 0], msg: 'JSON decode error' }]);
   }
-}
-
-function check<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
-  const result = schema.safeParse(body, { reportInput: true });
-  if (result.success) return result.data;
-  throw new InvalidBody(result.error.issues.map(toFieldError));
-}
-
-const expectations: Record<string, [type: string, what: string]> = {
-  string: ['string_type', 'string'],
-  boolean: ['bool_type', 'boolean'],
-  number: ['int_type', 'integer'],
-  array: ['list_type', 'list'],
-  object: ['model_attributes_type', 'dictionary or object to extract fields from'],
-};
-
-/** Describes a validation error like the framework of the real service. */
-function toFieldError(issue: z.core.$ZodIssue): object {
-  const path = issue.path.filter((step) => typeof step !== 'symbol');
-  const loc = ['body', ...path];
-  const input = shownInput(path, issue.input);
-  if (issue.input === undefined) {
-    return { type: 'missing', loc, msg: 'Field required', input: null };
-  }
-  if (issue.code === 'invalid_value') {
-    const values = issue.values.map((value) => `'${String(value)}'`);
-    const expected = `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`;
-    return { type: 'enum', loc, msg: `Input should be ${expected}`, input, ctx: { expected } };
-  }
-  if (issue.code === 'too_small') {
-    const msg = 'List should have at least 1 item after validation, not 0';
-    return { type: 'too_short', loc, msg, input };
-  }
-  const expected = issue.code === 'invalid_type' ? issue.expected : 'object';
-  const [type, what] = expectations[expected] ?? ['value_error', expected];
-  return { type, loc, msg: `Input should be a valid ${what}`, input };
-}
-
-/** Returns the input as the framework does, but null for anything that may contain a secret. */
-function shownInput([field]: readonly (string | number)[], input: unknown): unknown {
-  const isSecret = field === undefined || String(field).startsWith('NotificationEp');
-  return isSecret || typeof input === 'object' ? null : input;
+  const { data, error } = schema.safeParse(json);
+  if (error === undefined) return data;
+  throw new InvalidInput(
+    error.issues.map(({ code, path, message }) => {
+      return { type: code, loc: ['body', ...path.map(String)], msg: message, input: null };
+    }),
+  );
 }
 
 /** Formats a subscription as in the documented examples, without credentials. */
 function toJson(subscription: Subscription, settings: ServiceSettings): object {
   const { id, filter, stageOrder, status, address, events, lastNotificationMs } = subscription;
-  const { eventsAs, stageOrderReturned, lastNotificationDateShown } = settings;
-  const submissionDate = toIso(subscription.submittedMs);
+  const isDateShown = lastNotificationMs !== null && settings.lastNotificationDateShown;
+  const submitted = toIso(subscription.submittedMs);
+  // An example of 2024 has four digits and no zone, but is UTC.
+  const isOldForm = settings.submissionDateForm === 'withoutZone';
   return {
     Id: id,
     SubscriptionType: isPush(subscription) ? 'push' : 'pull',
     FilterParam: filter,
-    StageOrder: stageOrderReturned && stageOrder,
+    StageOrder: settings.stageOrderReturned && stageOrder,
     Priority: 1,
     Status: status,
     ...(address && { NotificationEndpoint: address.endpoint }),
-    ...(lastNotificationMs !== null &&
-      lastNotificationDateShown && { LastNotificationDate: toIso(lastNotificationMs) }),
-    SubscriptionEvent: eventsAs === 'array' ? events : events.join(', '),
-    // An example of 2024 has four digits and no zone, but is UTC.
-    SubmissionDate:
-      settings.submissionDateForm === 'withoutZone'
-        ? submissionDate.replace('Z', '0')
-        : submissionDate,
+    ...(isDateShown && { LastNotificationDate: toIso(lastNotificationMs) }),
+    SubscriptionEvent: settings.eventsAs === 'array' ? events : events.join(', '),
+    SubmissionDate: isOldForm ? submitted.replace('Z', '0') : submitted,
     '@odata.context': '$metadata#OData.CSC.Subscription',
   };
+}
+
+const topMax = 20;
+
+function answerRead(
+  id: string,
+  params: URLSearchParams,
+  services: SubscriptionServices,
+  form: ErrorForm,
+): ServiceAnswer {
+  const { settings } = form;
+  const top = readTop(params.get('$top') ?? '1', settings);
+  const { subscription, queue } = queueOf(id, services);
+  if (subscription.status === 'paused' && settings.readOfPaused === 'refuse') {
+    refuse(`Subscription with id ${id} is paused.`);
+  }
+  const fault = chooseFault(services, queue.isLastReadOutdated() ? ['doubleRead'] : []);
+  const read = () => (fault === 'doubleRead' ? queue.readAgain() : queue.read(top));
+  return withFault(fault, () => ({ status: 200, body: read() }), form);
+}
+
+function answerAck(
+  id: string,
+  params: URLSearchParams,
+  services: SubscriptionServices,
+  form: ErrorForm,
+): ServiceAnswer | 'cut' {
+  const ackId = params.get('$ackid');
+  if (ackId === null) {
+    const loc = ['query', '$ackid'];
+    throw new InvalidInput([{ type: 'missing', loc, msg: 'Field required', input: null }]);
+  }
+  const { subscription, queue } = queueOf(id, services);
+  const { length } = queue.state();
+  const fault = chooseFault(services, ['ackAnswerLost', ...(length > 0 ? ['otherReader'] : [])]);
+  if (fault === 'connectionCut') return 'cut';
+  if (fault === 'otherReader') {
+    queue.lose(1, 'acknowledged by another reader (injected by the sandbox)');
+  }
+  const acknowledge = (): ServiceAnswer => {
+    const acknowledged = queue.acknowledge(ackId);
+    // An Ack without effect does not change LastNotificationDate.
+    if (acknowledged > 0) services.subscriptions.delivered(subscription);
+    const body = {
+      '@odata.context': '$metadata#Notification/$entity',
+      AckMessagesNum: acknowledged,
+      CurrentQueueLength: queue.state().length,
+      MaxQueueLength: form.settings.queueMax,
+    };
+    return { status: 200, body };
+  };
+  const answer = withFault(fault, acknowledge, form);
+  return fault === 'ackAnswerLost' ? 'cut' : answer;
+}
+
+function queueOf(id: string, { subscriptions, queues }: SubscriptionServices) {
+  const subscription = subscriptions.find(id);
+  // The real service's behaviour is not known.
+  if (isPush(subscription)) refuse(`Subscription with id ${id} is not a pull subscription.`);
+  return { subscription, queue: queues.of(subscription) };
+}
+
+/** Reads `$top`. Throws InvalidInput with the recorded errors of `$top` in product queries. */
+function readTop(input: string, { readTopBeyondMax }: ServiceSettings): number {
+  const fail = (type: string, msg: string): never => {
+    throw new InvalidInput([{ type, loc: ['query', '$top'], msg, input }]);
+  };
+  if (!/^\s*[+-]?\d+\s*$/.test(input)) {
+    fail('int_parsing', 'Input should be a valid integer, unable to parse string as an integer');
+  }
+  const top = Number(input);
+  if (top < 1) fail('greater_than_equal', 'Input should be greater than or equal to 1');
+  if (top > topMax && readTopBeyondMax === 'refuse') {
+    fail('less_than_equal', `Input should be less than or equal to ${topMax}`);
+  }
+  return Math.min(top, topMax);
+}
+
+/**
+ * Chooses the fault of a call among the common faults and the given ones: first from `nextQueueCalls`, which counts
+ * down, otherwise by probability.
+ */
+function chooseFault(
+  { liveSettings, queueRandom }: SubscriptionServices,
+  ownFaults: readonly string[],
+): QueueFault | null {
+  const { nextQueueCalls, queueFaults: shares } = liveSettings.current();
+  const possible: readonly string[] = [...queryFaults, ...ownFaults];
+  const applicable = queueFaults.filter((fault) => possible.includes(fault));
+  const ordered = takeNext(applicable, nextQueueCalls, (counts) =>
+    liveSettings.change({ nextQueueCalls: counts }),
+  );
+  return ordered ?? applicable.find((fault) => queueRandom.chance(shares[fault])) ?? null;
+}
+
+/** Returns the answer, with its fault if that is one of the common faults. */
+function withFault(
+  fault: QueueFault | null,
+  answer: () => ServiceAnswer,
+  form: ErrorForm,
+): ServiceAnswer {
+  const common = queryFaults.find((one) => one === fault);
+  if (common === undefined) return answer();
+  return injectFault(common, answer, form.settings.queueRetryAfterSeconds, form);
 }

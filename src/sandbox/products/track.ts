@@ -1,0 +1,238 @@
+/** Ground tracks of sun-synchronous orbits, footprints of acquisitions, and the map of land. */
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import mgrs from 'mgrs';
+import { feature } from 'topojson-client';
+import type { GeometryCollection, Topology } from 'topojson-specification';
+import whichPolygon from 'which-polygon';
+import { toGeoJson } from '../../filter/geometry/geojson.ts';
+import { polygonsOf } from '../../filter/geometry/ring.ts';
+
+/** A table with at least one entry. */
+export type Table<Entry> = readonly [Entry, ...Entry[]];
+
+/** Longitude and latitude, degrees. */
+export type Position = readonly [longitudeDegrees: number, latitudeDegrees: number];
+
+/** A satellite on a circular orbit that keeps its local solar time and repeats its ground track. */
+export interface Satellite {
+  /** Letter in the product names. */
+  readonly serial: string;
+  readonly inclinationDegrees: number;
+  /** Length of the repeat cycle in days, and its number of orbits; together they give the period. */
+  readonly cycleDays: number;
+  readonly cycleOrbits: number;
+  /** Mean local solar time at the ascending node, hours. */
+  readonly nodeHours: number;
+  /** A known orbit, which determines all others: its number, and its start at the ascending node. */
+  readonly reference: { readonly orbit: number; readonly startMs: number };
+  /** Relative orbit = (orbit number + offset) mod cycleOrbits + 1. */
+  readonly relativeOffset: number;
+  /** Number of the cycle where orbit number + relativeOffset is 0. */
+  readonly firstCycle: number;
+}
+
+// Figures published by ESA; reference orbits from real products. 693 km; dawn-dusk orbit.
+const radar = { inclinationDegrees: 98.18, cycleDays: 12, cycleOrbits: 175, nodeHours: 18 };
+export const sentinel1: Table<Satellite> = [
+  {
+    ...{ ...radar, serial: 'A', relativeOffset: -73, firstCycle: 15 },
+    reference: { orbit: 62567, startMs: Date.UTC(2026, 0, 1, 1, 16, 42, 736) },
+  },
+  {
+    ...{ ...radar, serial: 'C', relativeOffset: -172, firstCycle: 5 },
+    reference: { orbit: 5702, startMs: Date.UTC(2025, 11, 31, 22, 47, 35, 110) },
+  },
+];
+
+// 786 km; 10:30 at the descending node. The records have no cycle number.
+const optical = { inclinationDegrees: 98.62, cycleDays: 10, cycleOrbits: 143, nodeHours: 22.5 };
+export const sentinel2: Table<Satellite> = [
+  {
+    ...{ ...optical, serial: 'B', relativeOffset: -27, firstCycle: 0 },
+    reference: { orbit: 39345, startMs: Date.UTC(2024, 8, 17, 10, 40, 51) },
+  },
+  {
+    ...{ ...optical, serial: 'C', relativeOffset: 29, firstCycle: 0 },
+    reference: { orbit: 2538, startMs: Date.UTC(2025, 2, 1, 10, 40, 51) },
+  },
+];
+
+// 814.5 km; 10:00 at the descending node.
+const ocean = { inclinationDegrees: 98.65, cycleDays: 27, cycleOrbits: 385, nodeHours: 22 };
+export const sentinel3: Table<Satellite> = [
+  {
+    ...{ ...ocean, serial: 'A', relativeOffset: 26, firstCycle: 1 },
+    reference: { orbit: 28541, startMs: Date.UTC(2021, 7, 10, 7, 33, 45, 279) },
+  },
+  {
+    ...{ ...ocean, serial: 'B', relativeOffset: 112, firstCycle: 11 },
+    reference: { orbit: 31107, startMs: Date.UTC(2024, 3, 15, 7, 13, 29, 480) },
+  },
+];
+
+// 824 km; 13:30 at the ascending node.
+export const sentinel5p: Table<Satellite> = [
+  {
+    ...{ serial: 'P', inclinationDegrees: 98.74, cycleDays: 16, cycleOrbits: 227, nodeHours: 13.5 },
+    reference: { orbit: 24190, startMs: Date.UTC(2022, 5, 14, 10, 43, 12) },
+    ...{ relativeOffset: 0, firstCycle: 0 },
+  },
+];
+
+/** A pass of a satellite over one point of its orbit. Times are whole ms since 1970. */
+export interface Pass {
+  readonly satellite: Satellite;
+  readonly orbit: number;
+  readonly relativeOrbit: number;
+  readonly cycle: number;
+  /** Time at the ascending node. */
+  readonly nodeMs: number;
+  readonly startMs: number;
+  readonly ascending: boolean;
+}
+
+/** Area seen by an instrument: km from the ground track, positive to the right of flight. */
+export interface Swath {
+  readonly leftKm: number;
+  readonly rightKm: number;
+  /** Number of outline segments along and across the track. */
+  readonly steps: readonly [along: number, across: number];
+}
+
+const dayMs = 86_400_000;
+const earthRadiusKm = 6371;
+const radiansPerDegree = Math.PI / 180;
+
+export function periodMs({ cycleDays, cycleOrbits }: Satellite): number {
+  return (cycleDays * dayMs) / cycleOrbits;
+}
+
+/** Returns the last pass before a time. `argumentDegrees` is counted from the ascending node along the orbit. */
+export function passBefore(satellite: Satellite, argumentDegrees: number, beforeMs: number): Pass {
+  const { reference, cycleOrbits, relativeOffset, firstCycle } = satellite;
+  const period = periodMs(satellite);
+  const sinceNodeMs = (argumentDegrees / 360) * period;
+  const orbits = Math.floor((beforeMs - sinceNodeMs - reference.startMs) / period);
+  const nodeMs = reference.startMs + orbits * period;
+  const counted = reference.orbit + orbits + relativeOffset;
+  return {
+    satellite,
+    orbit: reference.orbit + orbits,
+    relativeOrbit: positiveModulo(counted, cycleOrbits) + 1,
+    cycle: firstCycle + Math.floor(counted / cycleOrbits),
+    nodeMs: Math.floor(nodeMs),
+    startMs: Math.floor(nodeMs + sinceNodeMs),
+    ascending: Math.cos(argumentDegrees * radiansPerDegree) > 0,
+  };
+}
+
+/** Returns the point on the ground `acrossKm` to the right of the ground track (to the left if negative). */
+export function groundPoint(satellite: Satellite, atMs: number, acrossKm: number): Position {
+  const inclination = satellite.inclinationDegrees * radiansPerDegree;
+  const argument = (2 * Math.PI * (atMs - satellite.reference.startMs)) / periodMs(satellite);
+  const across = acrossKm / earthRadiusKm;
+  // Axes: x to the ascending node, z to the north pole. Right of flight is against the orbit's normal.
+  const x = Math.cos(across) * Math.cos(argument);
+  const forward = Math.cos(across) * Math.sin(argument);
+  const y = forward * Math.cos(inclination) + Math.sin(across) * Math.sin(inclination);
+  const z = forward * Math.sin(inclination) - Math.sin(across) * Math.cos(inclination);
+  // The orbit plane follows the mean sun, so the node has a constant local time: UTC gives the meridian.
+  const utcHours = positiveModulo(atMs, dayMs) / 3_600_000;
+  const longitude = (satellite.nodeHours - utcHours) * 15 + Math.atan2(y, x) / radiansPerDegree;
+  return [positiveModulo(longitude + 180, 360) - 180, Math.asin(z) / radiansPerDegree];
+}
+
+function positiveModulo(value: number, divisor: number): number {
+  return ((value % divisor) + divisor) % divisor;
+}
+
+/** Returns the outline of a swath, counter-clockwise from the left corner at the end. */
+export function swathRing(
+  satellite: Satellite,
+  [fromMs, toMs]: readonly [fromMs: number, toMs: number],
+  { leftKm, rightKm, steps: [along, across] }: Swath,
+): Position[] {
+  const at = (i: number, j: number) =>
+    groundPoint(
+      satellite,
+      fromMs + ((toMs - fromMs) * i) / along,
+      leftKm + ((rightKm - leftKm) * j) / across,
+    );
+  const indexes = (count: number) => Array.from({ length: count }, (_, index) => index);
+  return [
+    ...indexes(along).map((i) => at(along - i, 0)),
+    ...indexes(across).map((j) => at(0, j)),
+    ...indexes(along).map((i) => at(i, across)),
+    ...indexes(across).map((j) => at(along, across - j)),
+  ];
+}
+
+/** Returns the square of the MGRS grid that contains a point, e.g. `28PHQ`. */
+export function tileAt(point: Position): string {
+  return mgrs.forward([...point], 0).padStart(5, '0');
+}
+
+// South-west, south-east, north-east and north-west: easting and northing in metres.
+const corners = ['0000000000', '9999900000', '9999999999', '0000099999'];
+
+export function tileRing(tile: string): Position[] {
+  return corners.map((corner) => mgrs.toPoint(tile + corner));
+}
+
+/** A footprint as GeoJSON, and as `geography'SRID=4326;POLYGON ((<longitude> <latitude>, …))'`. */
+export type Footprint = ReturnType<typeof toFootprint>;
+
+/** Converts an open ring, split at the antimeridian, rounded to `decimals` digits. */
+export function toFootprint(ring: readonly Position[], decimals: number) {
+  const rounded = (degrees: number) => {
+    const value = Math.round(degrees * 10 ** decimals) / 10 ** decimals;
+    // Avoids exponents (below 1e-6), which WKT parsers may refuse.
+    return Math.abs(value) < 1e-6 ? 0 : value;
+  };
+  const polygons = polygonsOf(toGeoJson({ type: 'Polygon', coordinates: [ring] }))
+    .map(([outline = []]) => outline.map(([x, y]): Position => [rounded(x), rounded(y)]))
+    // A ring that only touches the antimeridian has no area beyond it.
+    .filter((outline) => new Set(outline.map(([x]) => x)).size > 1);
+  const texts = polygons.map((outline) => `((${outline.map((one) => one.join(' ')).join(', ')}))`);
+  const [first = [], ...others] = polygons;
+  const geometry =
+    others.length === 0
+      ? { type: 'Polygon' as const, coordinates: [first] }
+      : { type: 'MultiPolygon' as const, coordinates: polygons.map((one) => [one]) };
+  const wkt = others.length === 0 ? `POLYGON ${texts[0]}` : `MULTIPOLYGON (${texts.join(', ')})`;
+  return { text: `geography'SRID=4326;${wkt}'`, geometry };
+}
+
+let land: ((point: Position) => boolean) | undefined;
+
+/** Returns true for a point on land, except Antarctica. Reads the map of Natural Earth (1:50 million) at first use. */
+export function isLand(point: Position): boolean {
+  land ??= openLand();
+  return land(point);
+}
+
+function openLand() {
+  const file = createRequire(import.meta.url).resolve('world-atlas/land-50m.json');
+  const map: Topology<{ land: GeometryCollection }> = JSON.parse(readFileSync(file, 'utf8'));
+  const polygons = feature(map, map.objects.land).features.flatMap(({ geometry }) =>
+    geometry.type === 'MultiPolygon' ? geometry.coordinates : [],
+  );
+  const features = polygons.map((rings) => ({
+    type: 'Feature' as const,
+    properties: {},
+    geometry: { type: 'Polygon' as const, coordinates: rings.map(continuous) },
+  }));
+  const query = whichPolygon({ type: 'FeatureCollection', features });
+  // Outlines that cross the antimeridian continue on one of its sides.
+  return ([x, y]: Position) => y > -60 && [0, -360, 360].some((turn) => query([x + turn, y]));
+}
+
+/** Shifts each longitude by multiples of 360 to within 180 degrees of the previous. */
+function continuous(ring: readonly number[][]): number[][] {
+  let previous = ring[0]?.[0] ?? 0;
+  return ring.map(([x = 0, y = 0]) => {
+    previous = x + 360 * Math.round((previous - x) / 360);
+    return [previous, y];
+  });
+}

@@ -1,0 +1,234 @@
+/** The subscription service of the sandbox, against the tables of the specification and recorded answers. */
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import {
+  clientOf,
+  dayMs,
+  iso,
+  pushRequest,
+  send,
+  startMs,
+  startTestSandbox,
+  unknownId,
+  uuid,
+} from './set-up.ts';
+
+const fixtures = new URL('../../../shared/fixtures/', import.meta.url);
+const missing = !existsSync(fixtures);
+const fixture = (name: string) => JSON.parse(readFileSync(new URL(name, fixtures), 'utf8'));
+const paused = { Status: 'paused' };
+
+describe('a created subscription', () => {
+  it('has the documented fields, and no credentials', async () => {
+    const { create, call } = await startTestSandbox();
+    const { status, json, text } = await create();
+    expect([status, json]).toEqual([
+      201,
+      {
+        Id: expect.stringMatching(uuid),
+        SubscriptionType: 'push',
+        FilterParam: pushRequest.FilterParam,
+        // False even when the request sent true.
+        StageOrder: false,
+        Priority: 1,
+        Status: 'running',
+        NotificationEndpoint: pushRequest.NotificationEndpoint,
+        SubscriptionEvent: ['created'],
+        SubmissionDate: iso(startMs),
+        '@odata.context': '$metadata#OData.CSC.Subscription',
+      },
+    ]);
+    expect(text).not.toMatch(/hunter2|catalogue"/);
+    expect((await call('GET', '/Subscriptions/Info')).json).toEqual([json]);
+    expect((await call('GET', `/Subscriptions(${json.Id})`)).json).toEqual(json);
+  });
+
+  it.each([
+    ['create-push-201.json', {}],
+    ['create-pull-201.json', { SubscriptionType: 'pull' }],
+  ])('has the keys of the documented example %s', async (name, changes) => {
+    if (missing) return;
+    const { create } = await startTestSandbox();
+    const { json } = await create(changes);
+    // The examples are older than the required type.
+    const { SubscriptionType: _, ...others } = json;
+    const documented = fixture(`subscriptions/${name}`);
+    expect(Object.keys(documented)).toEqual(expect.arrayContaining(Object.keys(others)));
+  });
+
+  it.each<[object, object]>([
+    [{ Status: undefined }, { Status: 'running' }],
+    [{ SubscriptionEvent: undefined }, { SubscriptionEvent: ['created'] }],
+    [{ SubscriptionEvent: 'created, modified' }, { SubscriptionEvent: ['created', 'modified'] }],
+    [{ FilterParam: undefined }, { FilterParam: '' }],
+    [{ SubscriptionType: 'pull' }, { SubscriptionType: 'pull', Status: 'running' }],
+  ])('from %j has %j', async (request, expected) => {
+    const { create } = await startTestSandbox();
+    expect((await create({ ...request })).json).toEqual(expect.objectContaining(expected));
+  });
+});
+
+describe('a refused request', () => {
+  it.each<[object | string, number, RegExp]>([
+    [{ SubscriptionType: undefined }, 422, /SubscriptionType/],
+    [{ SubscriptionType: 'Push' }, 422, /SubscriptionType/],
+    [{ SubscriptionEvent: [] }, 422, /SubscriptionEvent/],
+    [{ Status: 'stopped' }, 422, /Status/],
+    [{ NotificationEpPassword: ['hunter2'] }, 422, /NotificationEpPassword/],
+    ['{"SubscriptionType"', 422, /json_invalid/],
+    [{ FilterParam: "Nonsense eq 'x'" }, 400, /"detail":"Invalid filter: Invalid field: Nonsense"/],
+    [{ FilterParam: 'Name eq' }, 400, /"detail":"Invalid filter: /],
+    [{ SubscriptionEvent: ['deleted'], FilterParam: 'Online eq true' }, 400, /Online/],
+    [{ Status: 'cancelled' }, 400, /cancelled/],
+    [{ NotificationEndpoint: undefined }, 400, /NotificationEndpoint/],
+    [{ NotificationEndpoint: 'http://localhost:1/' }, 400, /https/],
+    [{ NotificationEndpoint: 'https://endpoint.example/' }, 400, /not on this machine/],
+    [{ NotificationEndpoint: 'https://a:hunter2@localhost/' }, 400, /contains credentials/],
+    [{ FilterParam: ' '.repeat(300_000) }, 413, /Too Large/],
+  ])(
+    '%j is answered with %i, without secrets, and creates nothing',
+    async (given, status, text) => {
+      const { call, list } = await startTestSandbox();
+      const body = typeof given === 'string' ? given : { ...pushRequest, ...given };
+      const answer = await call('POST', '/Subscriptions', body);
+      expect([answer.status, answer.text]).toEqual([status, expect.stringMatching(text)]);
+      expect(answer.text).not.toContain('hunter2');
+      expect(answer.headers.get('request-id')).toMatch(uuid);
+      expect(await list()).toEqual([]);
+    },
+  );
+
+  it.each([{}, { Authorization: 'Bearer x' }, { Authorization: 'Basic c2FuZGJveDpzYW5kYm94' }])(
+    'has the header %j',
+    async (headers) => {
+      const { sandbox } = await startTestSandbox();
+      const url = `${sandbox.catalogueUrl}/odata/v1/Subscriptions/Info`;
+      const { status, json } = await send(url, 'GET', undefined, headers);
+      expect([status, json]).toEqual([401, { detail: 'Unauthorized' }]);
+    },
+  );
+
+  it.each([
+    ['PUT', '/Subscriptions', 405],
+    ['POST', '/Subscriptions/Info', 405],
+    ['GET', `/Subscriptions('${unknownId}')`, 404],
+    ['GET', '/Nothing', 404],
+    ['GET', `/Subscriptions(${unknownId})`, 404],
+    ['DELETE', `/Subscriptions(${unknownId})`, 404],
+  ])('%s %s is answered with %i', async (method, path, status) => {
+    const { call } = await startTestSandbox();
+    expect((await call(method, path)).status).toBe(status);
+  });
+});
+
+describe('an edit', () => {
+  it('changes status, endpoint and credentials, and nothing else', async () => {
+    const { create, edit, list, sandbox } = await startTestSandbox();
+    const { Id } = (await create()).json;
+    const moved = { NotificationEndpoint: 'https://localhost:2/', NotificationEpPassword: 'new' };
+    expect((await edit(Id, { ...paused, ...moved })).json).toMatchObject({
+      ...{ Id, Status: 'paused', NotificationEndpoint: 'https://localhost:2/' },
+    });
+    expect((await edit(Id, { FilterParam: '' })).status).toBe(400);
+    expect((await edit(Id, { Status: 1 })).status).toBe(422);
+    expect(await list()).toMatchObject([{ Id, FilterParam: pushRequest.FilterParam }]);
+    const pull = sandbox.addSubscription({ type: 'pull', status: 'paused' });
+    expect((await edit(pull.id, moved)).status).toBe(400);
+  });
+
+  it.each([
+    ['PATCH', { Status: 'cancelled' }],
+    ['DELETE', undefined],
+  ])('by %s deletes the subscription', async (method, body) => {
+    const { create, call, list } = await startTestSandbox();
+    const { Id } = (await create()).json;
+    expect((await call(method, `/Subscriptions(${Id})`, body)).status).toBe(204);
+    expect(await list()).toEqual([]);
+  });
+});
+
+describe('the account', () => {
+  it('has two running subscriptions at most, and ten in total', async () => {
+    const { create, edit, list } = await startTestSandbox();
+    await create();
+    await create({ SubscriptionType: 'pull' });
+    expect((await create()).json.detail.message).toContain('running subscriptions (2)');
+    const { Id } = (await create(paused)).json;
+    expect((await edit(Id, { Status: 'running' })).status).toBe(400);
+    for (let index = 0; index < 7; index += 1) await create(paused);
+    expect((await create(paused)).json.detail.message).toContain('subscriptions (10)');
+    expect(await list()).toHaveLength(10);
+  });
+
+  it('pauses a subscription after 60 days of inactivity, and deletes it after 365', async () => {
+    const { create, edit, list, sandbox } = await startTestSandbox();
+    const { Id } = (await create()).json;
+    const statusAfter = async (days: number) => {
+      sandbox.clock.advance(days * dayMs);
+      return (await list())[0]?.Status;
+    };
+    expect(await statusAfter(59)).toBe('running');
+    expect(await statusAfter(1)).toBe('paused');
+    // A resumption counts as activity.
+    await edit(Id, { Status: 'running' });
+    expect(await statusAfter(59)).toBe('running');
+    expect(await statusAfter(245)).toBe('paused');
+    expect(await statusAfter(1)).toBeUndefined();
+  });
+});
+
+describe('a setting', () => {
+  it.each<[object, number, string]>([
+    [{ limitStatus: 403 }, 403, 'create'],
+    [{ unavailable: true }, 503, 'create'],
+    [{ createsRefused503: 1 }, 503, 'create'],
+    [{ unknownIdStatus: 410 }, 410, 'unknown'],
+    [{ unauthorizedStatus: 403 }, 403, 'login'],
+  ])('%j gives the status %i', async (service, status, call) => {
+    const test = await startTestSandbox({ service: { runningMax: 0, ...service } });
+    const url = `${test.sandbox.catalogueUrl}/odata/v1/Subscriptions/Info`;
+    const calls: Record<string, () => Promise<{ status: number }>> = {
+      create: () => test.create(),
+      unknown: () => test.edit(unknownId, paused),
+      login: () => send(url),
+    };
+    expect((await calls[call]?.())?.status).toBe(status);
+  });
+
+  it('closes the connection of a creation that succeeds', async () => {
+    const { create, list } = await startTestSandbox({ service: { createAnswersLost: 1 } });
+    await expect(create()).rejects.toThrow('fetch failed');
+    expect(await list()).toHaveLength(1);
+  });
+
+  it('changes the form of answers and errors', async () => {
+    const { create, sandbox, edit } = await startTestSandbox();
+    sandbox.service.change({ eventsAs: 'string', submissionDateForm: 'withoutZone' });
+    sandbox.service.change({ stageOrderReturned: true });
+    const { json } = await create({ SubscriptionEvent: ['created', 'modified'] });
+    expect(json).toMatchObject({ SubscriptionEvent: 'created, modified', StageOrder: true });
+    expect(json.SubmissionDate).toBe('2026-05-01T12:00:00.0000');
+    const message = `Subscription with id ${unknownId} not found.`;
+    const detailOf = async (detailForm: 'string' | 'object' | 'list') => {
+      sandbox.service.change({ detailForm });
+      return (await edit(unknownId, paused)).json.detail;
+    };
+    const [text, object, list] = [
+      ...[await detailOf('string'), await detailOf('object'), await detailOf('list')],
+    ];
+    expect([text, object.message, list[0].msg]).toEqual([message, message, message]);
+    expect(() => sandbox.service.change({ eventsAs: 'odd' as 'string' })).toThrow(/eventsAs/);
+  });
+
+  it('gives answers the date of the sandbox', async () => {
+    const { sandbox } = await startTestSandbox();
+    sandbox.clock.advance(90_000);
+    const { call } = clientOf(sandbox.catalogueUrl, sandbox.clock.now);
+    const { headers } = await call('GET', '/Subscriptions/Info');
+    expect(headers.get('date')).toBe(new Date(startMs + 90_000).toUTCString());
+    expect(sandbox.requests()).toMatchObject([
+      { path: expect.stringMatching(/token$/), grantType: 'password', status: 200 },
+      { method: 'GET', path: '/odata/v1/Subscriptions/Info', status: 200 },
+    ]);
+  });
+});

@@ -1,15 +1,15 @@
 /**
  * Prints the size and the fragmentation of the code: `npm run shape [-- <revision>]` compares the
- * working tree with a revision, by default the one before the code was arranged by concept. Lines of
- * code, also by folder, are those without comments, blank lines and imports. `--list` prints the files that have one importer, in their own folder, and fewer than 80 lines.
+ * working tree with a revision, by default the last commit. Lines of code, also by folder, are those
+ * without comments, blank lines and imports. `--list` prints the files that have one importer, in
+ * their own folder, and fewer than 80 lines.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 
-const before = 'c6aaa98';
 const arguments_ = process.argv.slice(2);
-const revision = arguments_.find((argument) => !argument.startsWith('-')) ?? before;
+const revision = arguments_.find((argument) => !argument.startsWith('-')) ?? 'HEAD';
 
 /** @param {string} line */
 const print = (line) => process.stdout.write(`${line}\n`);

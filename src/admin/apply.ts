@@ -252,7 +252,7 @@ async function send(
     await administration.commit({
       ...(save === undefined ? {} : { save: { ...save, ...fields } }),
       ...(desired === null ? { closeGaps: { subscription: name, toUs: nowUs() } } : {}),
-      ...(done.action === 'forgotten' ? { removeRegistration: name } : {}),
+      ...(done.action === 'removed' ? { removeRegistration: name } : {}),
       history: [entryOf({ name, id: done.id }, done.action, done.what, { ...run.why, atUs })],
     });
   } catch (error) {

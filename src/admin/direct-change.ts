@@ -104,7 +104,7 @@ export async function removeStaleRegistration(name: string, context: Context): P
   const by = { actor: 'subscriptions', atUs: nowUs() } as const;
   await administration.commit({
     removeRegistration: name,
-    history: [entryOf({ name, id: null }, 'forgotten', 'no longer in the account', by)],
+    history: [entryOf({ name, id: null }, 'removed', 'no longer in the account', by)],
     closeGaps: { subscription: name, toUs: nowUs() },
   });
   return true;

@@ -116,7 +116,7 @@ function fileNotes({ registration, inFile }: ReviewInput): Note[] {
     if (registration.origin === 'flags') return [];
     const message = 'The subscription is no longer in earshot.config.ts, so it is not maintained.';
     const advice = 'To delete it: `earshot register --prune`.';
-    return [{ code: 'unwanted', message, advice }];
+    return [{ code: 'obsolete', message, advice }];
   }
   const isSame = fixedDifferences(inFile, registration).length === 0;
   if (isSame && inFile.status === registration.status) return [];

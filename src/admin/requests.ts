@@ -35,7 +35,7 @@ export async function sendRequest(
   if (request.kind === 'edit') return edit(request, difference, sender);
   if (request.kind === 'delete') return remove(request.current, difference, sender);
   const { desired, current } = difference;
-  if (desired === null) return { id: null, action: 'forgotten', what: 'no longer configured' };
+  if (desired === null) return { id: null, action: 'removed', what: 'no longer configured' };
   const fields = { unfinished: false };
   return { fields, id: current?.id ?? null, action: 'adopted', what: 'no change needed' };
 }

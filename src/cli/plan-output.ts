@@ -55,8 +55,8 @@ export function differenceJson(one: Difference, publicUrl: string | null) {
   if (desired === null) return base;
   const { type, events, filter, status } = desired;
   const state = { type, events, filter, status, endpoint: endpointFor(publicUrl, desired) };
-  if (old.length === 0) return { ...base, wanted: state };
-  return { ...base, wanted: state, replaces: old.map(({ id }) => id), differs, way };
+  if (old.length === 0) return { ...base, desired: state };
+  return { ...base, desired: state, replaces: old.map(({ id }) => id), differs, way };
 }
 
 function differenceText(one: Difference, paint: Paint): string {

@@ -41,7 +41,7 @@ export const historyActions = [
   'paused',
   'replaced',
   'deleted',
-  'forgotten',
+  'removed',
   'rotated',
   'noted',
 ] as const;

@@ -80,7 +80,7 @@ export const coverageSummaryFields = {
   unknownHours: count.describe('Number of hours that are due, but not compared.'),
   pendingHours: count.describe('Number of hours that are not due yet.'),
   complete: share.describe('Share of the expected events that are in the log; null if not known.'),
-  told: share.describe('Share of the expected events that were pushed; null if not known.'),
+  pushedShare: share.describe('Share of the expected events that were pushed; null if not known.'),
   nextComparisonUs: z
     .number()
     .nullable()
@@ -240,9 +240,9 @@ function comparedStateOf({ comparedHours, unknownHours }: HourCounts): ComparedS
 
 /** Shares are null before the first compared hour. */
 function sharesOf({ expected, missing, pushed, late }: CoverageCounts, comparedHours: number) {
-  if (comparedHours === 0) return { complete: null, told: null };
+  if (comparedHours === 0) return { complete: null, pushedShare: null };
   const share = (part: number) => (expected === 0 ? 1 : part / expected);
-  return { complete: share(expected - missing), told: share(pushed + late) };
+  return { complete: share(expected - missing), pushedShare: share(pushed + late) };
 }
 
 /** Returns the total coverage of several subscriptions; null for none. */

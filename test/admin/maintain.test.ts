@@ -199,7 +199,7 @@ describe('a configuration file', () => {
     });
     expect(await round(setUp, [desiredState()])).toMatchObject([
       { name: 'alps', did: 'resume' },
-      { name: 'baltic', did: null, notes: [{ code: 'unwanted' }] },
+      { name: 'baltic', did: null, notes: [{ code: 'obsolete' }] },
     ]);
   });
 });

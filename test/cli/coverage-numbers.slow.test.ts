@@ -112,7 +112,7 @@ describe('before the first comparison', () => {
       expect(document.comparison).toEqual({ automatic: true, reason: null });
       expect(document.subscriptions).toMatchObject([
         {
-          ...{ state: 'not-compared', complete: null, told: null },
+          ...{ state: 'not-compared', complete: null, pushedShare: null },
           ...{ comparedHours: 0, unknownHours: 0, pendingHours: 1 },
           nextComparison: '2026-05-02T13:30:00.000000Z',
         },

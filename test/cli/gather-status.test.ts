@@ -139,7 +139,7 @@ describe('the facts of a store', () => {
     expect(coverage).toEqual([
       {
         ...{ subscription: 'alps', state: 'partly-compared', expected: 20, pushed: 20 },
-        ...{ missing: 1, recovered: 2, late: 3, complete: 0.95, told: 1.15 },
+        ...{ missing: 1, recovered: 2, late: 3, complete: 0.95, pushedShare: 1.15 },
         ...{ comparedHours: 2, unknownHours: 165, pendingHours: 2 },
         nextDueAtUs: expect.any(Number),
       },

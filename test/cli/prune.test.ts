@@ -87,7 +87,7 @@ describe('earshot prune', () => {
     ['--older-than -1d', 'must be an age such as'],
     ['--to-size 20', 'must be a size such as 50GB or 20GiB.'],
     ['--to-size 20gb', 'Did you mean 20GB?'],
-    ['--forget-reader x --dry-run', "cannot be used with option '--dry-run'"],
+    ['--remove-reader x --dry-run', "cannot be used with option '--dry-run'"],
   ])('refuses %s', async (flags, message) => {
     const { run } = await openContext();
     await expectEnd(run(`prune ${flags}`), 2, message);
@@ -105,20 +105,20 @@ describe('earshot prune', () => {
       [
         'Pruning is blocked by:',
         '  reader downloads, at position 3 since 2026-04-23 12:00',
-        '    To advance the reader: `earshot tail --reader downloads`. To remove the reader: `earshot prune --forget-reader downloads`.',
+        '    To advance the reader: `earshot tail --reader downloads`. To remove the reader: `earshot prune --remove-reader downloads`.',
         '  sink orders, at position 5 since 2026-04-26 12:00',
       ].join('\n'),
     );
     expect(await left()).toHaveLength(9);
-    const removed = await run('prune --forget-reader downloads', { answers: ['y'] });
+    const removed = await run('prune --remove-reader downloads', { answers: ['y'] });
     expect(removed).toMatchObject({ code: 0 });
     expect(removed.err).toContain('Delete the stored position of reader downloads, at position 3');
-    await run('prune --forget-reader sink:orders --yes');
+    await run('prune --remove-reader sink:orders --yes');
     expect((await run('prune --older-than 2d --yes')).err).not.toContain('blocked');
     expect(await left()).toEqual(days(0, 3));
   });
 
-  it('--forget-reader refuses an unknown reader, and a sink with unfinished work', async () => {
+  it('--remove-reader refuses an unknown reader, and a sink with unfinished work', async () => {
     const { run, withStore } = await openContext();
     await withStore(({ sinks }) =>
       sinks.enqueue({
@@ -126,11 +126,11 @@ describe('earshot prune', () => {
         items: [{ position: 2, productId: 'a' }],
       }),
     );
-    expect(await run('prune --forget-reader orders --yes')).toMatchObject({
+    expect(await run('prune --remove-reader orders --yes')).toMatchObject({
       code: 2,
       err: 'earshot: There is no reader orders. Known readers: sink:orders.\n',
     });
-    const { err } = await expectEnd(run('prune --forget-reader sink:orders --yes'), 1);
+    const { err } = await expectEnd(run('prune --remove-reader sink:orders --yes'), 1);
     expect(err).toContain('has unfinished work: queue of sink orders, at position 1');
     expect(err).toContain('To drop the queue: `earshot sinks drop orders --waiting`.');
   });

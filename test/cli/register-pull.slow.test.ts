@@ -61,7 +61,7 @@ describe('earshot register --pull', () => {
     );
     expect(JSON.parse(plan.out)).toMatchObject({
       changes: [
-        { actions: ['replace'], wanted: { type: 'pull', endpoint: null }, differs: ['filter'] },
+        { actions: ['replace'], desired: { type: 'pull', endpoint: null }, differs: ['filter'] },
       ],
     });
   });

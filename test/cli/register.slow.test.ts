@@ -159,7 +159,7 @@ describe('before it writes, earshot register', () => {
           name: 'default',
           actions: ['create'],
           id: null,
-          wanted: {
+          desired: {
             type: 'push',
             events: ['created', 'modified'],
             filter,
@@ -169,7 +169,7 @@ describe('before it writes, earshot register', () => {
         },
       ],
       unchanged: [],
-      unwanted: [],
+      obsolete: [],
       others: 0,
       applied: false,
     });

@@ -87,7 +87,7 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
     coverage: [
       {
         ...{ subscription: 'alps', state: 'partly-compared', expected: 12_004, pushed: 11_987 },
-        ...{ late: 3, recovered: 14, missing: 0, complete: 1, told: 11_990 / 12_004 },
+        ...{ late: 3, recovered: 14, missing: 0, complete: 1, pushedShare: 11_990 / 12_004 },
         ...{ comparedHours: 167, unknownHours: 1, pendingHours: 1, nextDueAtUs: nowUs - minuteUs },
       },
     ],

@@ -466,7 +466,7 @@ describe('/api/coverage', () => {
         {
           subscription: 'alps',
           ...{ ...none, expected: 9, pushed: 8, missing: 1 },
-          ...{ comparedHours: 2, unknownHours: 1, complete: 8 / 9, told: 8 / 9 },
+          ...{ comparedHours: 2, unknownHours: 1, complete: 8 / 9, pushedShare: 8 / 9 },
           ...{ state: 'partly-compared', pendingHours: 0 },
           nextComparison: '2026-05-02T10:30:00.000000Z',
           hours: [
@@ -495,7 +495,7 @@ describe('/api/coverage', () => {
       comparison: { automatic: true, reason: null },
       subscriptions: [
         { subscription: 'alps' },
-        { subscription: 'sea', complete: null, told: null, delays: null },
+        { subscription: 'sea', complete: null, pushedShare: null, delays: null },
       ],
     });
     expect(json.subscriptions[1].hours).toHaveLength(7 * 24);

@@ -122,7 +122,7 @@ export function sampleStatus(moved = false): Status {
         pendingHours: 1,
         nextDueAtUs: null,
         complete: 1,
-        told: 1,
+        pushedShare: 1,
       },
     ],
     comparisonOff: null,

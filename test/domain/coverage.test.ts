@@ -81,7 +81,12 @@ describe('an hour of a report', () => {
   it('stays outside although a command compared it: before the subscription nothing is expected', () => {
     const [one] = report([definition(1)], [compared(0, { recovered: 3 })], 2);
     expect(one?.hours.map(({ state }) => state)).toEqual(['outside', 'unknown']);
-    expect(one).toMatchObject({ state: 'not-compared', expected: 0, complete: null, told: null });
+    expect(one).toMatchObject({
+      state: 'not-compared',
+      expected: 0,
+      complete: null,
+      pushedShare: null,
+    });
   });
 
   it('is pending until half an hour after its end, unless a command has compared it', () => {
@@ -142,14 +147,14 @@ describe('a coverage report', () => {
 
   it('derives completeness from stored and expected notifications, and the pushed share from pushes', () => {
     const hours = [compared(0, { pushed: 5, late: 1, recovered: 2, missing: 2 })];
-    expect(report([definition(-9)], hours)).toMatchObject([{ complete: 0.8, told: 0.6 }]);
+    expect(report([definition(-9)], hours)).toMatchObject([{ complete: 0.8, pushedShare: 0.6 }]);
   });
 
   it('is complete when nothing happened, and unknown when nothing was compared', () => {
     const quiet = report([definition(-9)], [compared(0)]);
-    expect(quiet).toMatchObject([{ complete: 1, told: 1, comparedHours: 1 }]);
+    expect(quiet).toMatchObject([{ complete: 1, pushedShare: 1, comparedHours: 1 }]);
     const unknown = report([definition(-9)], []);
-    expect(unknown).toMatchObject([{ complete: null, told: null, comparedHours: 0 }]);
+    expect(unknown).toMatchObject([{ complete: null, pushedShare: null, comparedHours: 0 }]);
   });
 
   it('is sorted by name, without subscriptions that ended before or began later', () => {

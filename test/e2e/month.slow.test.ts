@@ -152,7 +152,7 @@ describe('coverage', () => {
     await hours.calm(26);
     const dayFrom = new Date(fromMs).toISOString();
     const [ordinary] = (await reportedHours(context, dayFrom)).subscriptions;
-    expect(ordinary).toMatchObject({ complete: 1, told: 1, recovered: 0, late: 0 });
+    expect(ordinary).toMatchObject({ complete: 1, pushedShare: 1, recovered: 0, late: 0 });
     expect(ordinary.expected).toBeGreaterThan(450);
     const states = ordinary.hours.slice(0, -2).map(({ state }: { state: string }) => state);
     expect(new Set(states)).toEqual(new Set(['pushed', 'quiet']));
@@ -189,7 +189,7 @@ describe('coverage', () => {
       ),
     ).toEqual(lost);
     expect(lossy).toMatchObject({ complete: 1, recovered: total, missing: 0 });
-    expect(lossy.told).toBeCloseTo(1 - total / lossy.expected, 10);
+    expect(lossy.pushedShare).toBeCloseTo(1 - total / lossy.expected, 10);
     await expectNothingLeft(context, month);
   }, 60_000);
 });

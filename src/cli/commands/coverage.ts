@@ -51,12 +51,12 @@ median delay.
 
 Fields of --json, also of /api/coverage of the private listener: since, until, comparison, missing,
 subscriptions. Fields of each subscription: subscription, expected, pushed, late, recovered,
-missing, state, comparedHours, unknownHours, pendingHours, complete, told, nextComparison, hours,
+missing, state, comparedHours, unknownHours, pendingHours, complete, pushedShare, nextComparison, hours,
 delays.
   state         not-compared, partly-compared or compared
   unknownHours  number of hours that are due, but not compared
   pendingHours  number of hours that are not due yet
-  told          share of the expected events that were pushed
+  pushedShare   share of the expected events that were pushed
   delays        percentiles of the delays between sensing and receipt, in seconds
 
 Exit codes: 0 nothing missing, 1 failed, 2 wrong usage or configuration, 3 events missing.

@@ -44,7 +44,7 @@ export const pruneCommand = defineCommand('prune', {
       .option('--quarantine', 'also delete quarantined bodies of the same age')
       .addOption(
         new Option(
-          '--forget-reader <name>',
+          '--remove-reader <name>',
           'reader whose stored position is deleted (deletes no notifications)',
         ).conflicts(['olderThan', 'toSize', 'quarantine', 'dryRun', 'json']),
       )
@@ -59,7 +59,7 @@ notifications are not fetched again and not counted as missing.
 A notification is kept until all readers have processed the notification. Readers are sinks (with
 queue and dead letters), replays, summaries, the product index and \`earshot tail --reader\`. The
 command lists the readers that block the pruning, with advice. To remove an unused reader, use
---forget-reader. The reader of a sink is named sink:<name>.
+--remove-reader. The reader of a sink is named sink:<name>.
 
 Fields of --json: notifications, from, until, bytes, quarantined, heldBy, removed.
   from, until  times of receipt of the first deleted and the first kept notification
@@ -72,7 +72,7 @@ Examples:
   $ earshot prune --older-than 365d --dry-run     print a preview
   $ earshot prune --older-than 365d               delete after a prompt
   $ earshot prune --to-size 20GB --yes            delete without a prompt
-  $ earshot prune --forget-reader downloads       remove the reader downloads`,
+  $ earshot prune --remove-reader downloads       remove the reader downloads`,
   run: runPrune,
 });
 
@@ -90,7 +90,7 @@ interface PruneFlags {
   /** Bytes. */
   toSize?: number;
   quarantine?: true;
-  forgetReader?: string;
+  removeReader?: string;
   dryRun?: true;
   yes?: true;
   json?: true;
@@ -98,7 +98,7 @@ interface PruneFlags {
 
 async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
   const config = loadConfig(io, [...dataSections, 'keep']);
-  const { forgetReader: reader } = flags;
+  const { removeReader: reader } = flags;
   if (reader !== undefined) {
     return withParts(io, ['store'], ({ store }) => removeReader({ ...io, store }, reader, flags));
   }
@@ -300,7 +300,7 @@ export function blockerText({ name, position, sinceUs }: PruneBlocker): string {
 /** Advice to advance a blocker, or to remove it. */
 const blockerAdvice: Record<PruneBlocker['kind'], (key: string) => string> = {
   cursor: (key) =>
-    `To advance the reader: ${advanceText(key)}. To remove the reader: \`earshot prune --forget-reader ${key}\`.`,
+    `To advance the reader: ${advanceText(key)}. To remove the reader: \`earshot prune --remove-reader ${key}\`.`,
   index: () => 'To update the index: `earshot start` or `earshot query products`.',
   waiting: (key) =>
     `For the reason: \`earshot sinks list\`. To drop the queue: \`earshot sinks drop ${key} --waiting\`.`,

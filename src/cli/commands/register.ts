@@ -70,14 +70,14 @@ the filter in the last week. An invalid filter is refused. Unmanaged subscriptio
 changed. The command needs the EARSHOT_ACCOUNT_ variables. For push, the receiver must also be
 reachable over HTTPS at EARSHOT_PUBLIC_URL; --pull needs no public address.
 
-Fields of --json: changes, unchanged, unwanted, others, applied.
-  changes    list of changes with name, actions, id, wanted, replaces, differs and way
-  wanted     desired state of the subscription
+Fields of --json: changes, unchanged, obsolete, others, applied.
+  changes    list of changes with name, actions, id, desired, replaces, differs and way
+  desired    desired state of the subscription
   replaces   ids of the old subscriptions
   differs    reasons of the replacement: type, filter, events
   way        method of the replacement: overlap has no gap, switch has a short gap, delete-first
              has a gap until the new subscription runs
-  unwanted   names of managed subscriptions that are no longer configured
+  obsolete   names of managed subscriptions that are no longer configured
   others     number of unmanaged subscriptions
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the account differs (--check).
@@ -226,7 +226,7 @@ async function showPlan(
   if (!json) return writeOut(io.stdout, planText(plan, limits, painter(io, io.stdout)));
   const { differences, unchanged, obsolete, unmanaged } = plan;
   const changes = differences.map((one) => differenceJson(one, publicUrl));
-  const shown = { changes, unchanged, unwanted: obsolete, others: unmanaged.length, applied };
+  const shown = { changes, unchanged, obsolete, others: unmanaged.length, applied };
   await printJson(io.stdout, shown);
 }
 

@@ -1,16 +1,21 @@
 /**
  * `npm run picture`: writes docs/demo.svg, the picture of the README. Runs the demo in a terminal
- * (`script` of Debian's bsdutils), stops it after the first summary, and draws parts of its output.
+ * (`script` of Debian's bsdutils), stops it when the missing hour is fetched, and draws parts of its output.
  */
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 
 const columns = 100;
-const timeoutMs = 60_000;
+const timeoutMs = 120_000;
+/** Printed when the missing hour is fetched. */
+const last = 'comparison found';
 /** Texts in the first lines of the paragraphs to draw. */
-const drawn = ['earshot demo', 'delay  product', '$ earshot query', 'notifications stored'];
+const drawn = [
+  ...['earshot demo', 'simulated past day', 'delay  product', '$ earshot query', last],
+  'notifications stored',
+];
 
-/** @returns {Promise<string>} the output of the demo, stopped with Ctrl-C after the first summary. */
+/** @returns {Promise<string>} the output of the demo, stopped with Ctrl-C when the missing hour is fetched. */
 function runDemo() {
   const program = `${process.execPath} scripts/earshot.js demo --seed 3`;
   const command = `stty cols ${columns} rows 50 -echo; exec ${program}`;
@@ -20,10 +25,10 @@ function runDemo() {
   const deadline = setTimeout(() => child.kill(), timeoutMs);
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (text) => {
-    const before = output.includes('query summaries');
+    const before = output.includes(last);
     output += text;
-    if (!before && output.includes('query summaries')) {
-      setTimeout(() => child.stdin.end('\x03'), 1500);
+    if (!before && output.includes(last)) {
+      setTimeout(() => child.stdin.write('\x03'), 1500);
     }
   });
   return new Promise((resolve, reject) => {

@@ -10,18 +10,15 @@ async function demo(...flags: string[]) {
   const argv = ['demo', '--pull', '--once', ...flags];
   const { code, out, err } = await spawnCommand(argv, { env: { TMPDIR: cwd }, cwd }).ended;
   const lines = out.trimEnd().split('\n');
-  return { code, out, err, count: JSON.parse(lines.at(-1) ?? ''), left: readdirSync(cwd) };
+  return { code, err, count: JSON.parse(lines.at(-1) ?? ''), left: readdirSync(cwd) };
 }
 
 describe('earshot demo --pull --once', { timeout: 60_000 }, () => {
   it('stores each of 30 products once, and leaves no files', async () => {
-    const { code, out, err, count, left } = await demo('--products', '30');
+    const { code, err, count, left } = await demo('--products', '30');
     expect({ code, err, left }).toEqual({ code: 0, err: '', left: [] });
     const all = { published: 30, delivered: 30, stored: 30 };
     expect(count).toEqual({ ...all, duplicates: 0, quarantined: 0, summaries: 30 });
-    const [, matched, stored] = /matched {2}(\d+) of 30.*stored {3}(\d+)/s.exec(out) ?? [];
-    expect(Number(matched)).toBeGreaterThan(0);
-    expect(stored).toBe(matched);
   });
 
   it('loses no notification despite faults of the queue', async () => {

@@ -72,6 +72,14 @@ describe('setup --sandbox', () => {
     expect(listed.out).toContain("Collection/Name eq 'SENTINEL-2'");
     const health = await inFolder(['health'], folder);
     expect(health).toMatchObject({ code: 0 });
+    // One hour of the past is missing, until the receiver compares its log with the catalogue.
+    const [, missing] = /past day: .* stored, (\d+) of one hour missing/.exec(trial.output()) ?? [];
+    expect(Number(missing)).toBeGreaterThan(0);
+    await trial.says('recovered missing notifications');
+    const coverage = await inFolder(['coverage', '--json'], folder);
+    expect(coverage).toMatchObject({ code: 0 });
+    const [subscription] = JSON.parse(coverage.out).subscriptions;
+    expect(subscription).toMatchObject({ missing: 0, recovered: Number(missing), complete: 1 });
     trial.child.kill('SIGINT');
     expect(await trial.exit).toEqual([0, null]);
     expect(trial.output()).toContain('To remove the trial: rm -r sandbox-trial');

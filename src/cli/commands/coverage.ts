@@ -277,7 +277,7 @@ const worstFirst = Object.keys(cells) as HourState[];
  * Lines such as `  2026-11-14  ██▒█…` with 24 hours each; for more than two weeks, one character per day. They begin
  * with the first day that has any state.
  */
-function stripLines(hours: readonly ReportedHour[], paint: Paint): string[] {
+export function stripLines(hours: readonly ReportedHour[], paint: Paint): string[] {
   const days = byDay(hours);
   const shown = [...days];
   const first = shown.findIndex(([, states]) => worstOf(states) !== 'outside');
@@ -295,7 +295,7 @@ function stripLines(hours: readonly ReportedHour[], paint: Paint): string[] {
 }
 
 /** Legend of the characters; includes pruned hours only if there are any. */
-function stripLegend(hours: readonly ReportedHour[], paint: Paint): string {
+export function stripLegend(hours: readonly ReportedHour[], paint: Paint): string {
   const isPruned = hours.some(({ state }) => state === 'pruned');
   const shown = worstFirst
     .filter((state) => state !== 'outside' && state !== 'pending')

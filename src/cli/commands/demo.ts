@@ -1,6 +1,6 @@
 /** `earshot demo`: runs a sandbox catalogue and a receiver on one machine. */
 import { defineCommand } from '../command.ts';
-import type { DemoFlags } from '../demo/run-demo.ts';
+import type { DemoFlags } from '../demo/context.ts';
 import { pullFlagText, wholeNumber } from '../flags.ts';
 
 export const demoCommand = defineCommand('demo', {
@@ -27,15 +27,17 @@ export const demoCommand = defineCommand('demo', {
       )
       .option('--seed <number>', 'seed of the generated products and faults', wholeNumber(), 1),
   help: `The demo needs no account and runs in a temporary folder on this machine. The folder is deleted at
-the end. The subscription has a filter with a collection and an area. The demo prints the address of
+the end. The subscriptions have a filter with a collection and an area. The log begins with a
+simulated past day, in which the notifications of one hour are missing. 30 seconds after the start,
+the receiver compares its log with the catalogue and fetches them. The demo prints the address of
 its web page, and runs until Ctrl-C or until all products are published. To use other commands with
 the data of the demo, paste the printed line into another terminal. With --faults, the demo runs
 \`earshot reconcile\` at the end to recover the lost notifications.
 
-With --once, the demo also registers a subscription without a filter. The last line of output has
-the counts of this subscription:
-{"published","delivered","stored","duplicates","quarantined","summaries"}. With --faults, the line
-also has "recovered". "summaries" counts the summaries of both subscriptions, at most 250.
+With --once, the demo has no past day, and a subscription without a filter. The last line of output
+has its counts: {"published","delivered","stored","duplicates","quarantined","summaries"}. With
+--faults, the line also has "recovered". "summaries" is at most 250. With --records, there is no
+past day either.
 
 With --pull, the receiver reads the queues of pull subscriptions. --faults then injects faults of
 the queue (429, lost answers, repeated pages), and no notification is lost.
@@ -56,7 +58,9 @@ Examples:
   $ earshot demo --receivers 3                 kill one of three receivers`,
   // Loaded on demand: the demo imports most modules, and `--help` does not need them.
   run: async (io, { receivers, ...flags }: DemoFlags & { receivers?: number }) => {
-    if (receivers === undefined) return (await import('../demo/run-demo.ts')).runDemo(io, flags);
+    if (receivers === undefined) {
+      return (await import('../demo/run-demo.ts')).runDemo(io, flags, io.version);
+    }
     const { runSeveral } = await import('../demo/run-several.ts');
     return runSeveral(io, { ...flags, receivers });
   },

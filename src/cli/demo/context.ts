@@ -2,199 +2,156 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CompleteAccountConfig } from '../../config/config.ts';
-import { writeCredentialsFile } from '../../config/endpoint-credentials.ts';
-import type { TlsConfig } from '../../config/tls.ts';
 import { writeOwnerOnly } from '../../host/files.ts';
+import { demoFaults, noFaults } from '../../sandbox/delivery/faults.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
 import { newCredentials } from '../account.ts';
-import { type Closers, createClosers } from '../closers.ts';
+import type { Closers } from '../closers.ts';
+import { start } from '../commands/start.ts';
 import type { Io } from '../io.ts';
-import { createLogger } from '../logger.ts';
-import { mergeEnvFile } from '../setup/env-file.ts';
-import { createTrialCertificate, trialSettings } from '../setup/trial.ts';
-import { startUptimeMarks } from '../start/marks.ts';
-import { startPullIntake } from '../start/pull.ts';
-import { type RunningReceiver, serve } from '../start/serve.ts';
-import { serveWatchdog } from '../start/watchdog.ts';
+import { ioWith, mergeEnvFile, type Settings } from '../setup/env-file.ts';
+import { simulatedPast, storePast } from '../setup/past.ts';
+import { anyPort, createTrialCertificate, trialSettings } from '../setup/trial.ts';
+import type { RunningReceiver } from '../start/serve.ts';
+import { demoSubscriptions, registerDemo } from './account.ts';
 import { startDemoSummaries } from './summaries.ts';
 
+export interface DemoFlags {
+  once?: true;
+  products?: number;
+  records?: string;
+  faults?: true;
+  pull?: true;
+  seed: number;
+}
+
 export interface DemoContext {
-  /** True if the subscriptions are pull: there is no certificate, and no public listener. */
-  isPull: boolean;
-  dataDir: string;
-  /** Variables with which all commands work on the demo's data, and a file with them for a shell. */
-  settings: Readonly<Record<string, string>>;
+  settings: Settings;
+  /** File with the settings, for a shell. */
   settingsFile: string;
+  /** Numbers of notifications of the past day; null without a past. */
+  past: Awaited<ReturnType<typeof storePast>> | null;
   receiver: RunningReceiver;
-  /** Paused until it is resumed. */
   sandbox: Sandbox;
-  /** Account at the sandbox's catalogue, and endpoint to register there. */
-  config: CompleteAccountConfig;
-  /** Stops everything and removes the folder. */
-  close(): Promise<void>;
 }
 
-export type DemoPublishing = Pick<
-  SandboxOptions,
-  'count' | 'recordsFile' | 'ratePerSecond' | 'modifiedShare' | 'deletedShare' | 'faults' | 'seed'
->;
+const onceProductsDefault = 200;
 
-/** Shorter than those of the real service, so that losses appear within seconds. */
-export const retryDelaysMs: [number, number, number] = [100, 200, 400];
+const onceRatePerSecond = 150;
 
-/** Faults of queues with the flag --faults: none loses an entry. */
-const queueFaults = {
-  ...{ rateLimited: 0.05, serverError: 0.05, htmlPage: 0.02, connectionCut: 0.05 },
-  ...{ brokenJson: 0.05, ackAnswerLost: 0.1, doubleRead: 0.1 },
+/** Slow enough to read: about one product per second matches the filter. */
+const livelyRatePerSecond = 8;
+
+const pastProductsPerDay = 3_000;
+
+/** At least one page is read twice, so that the counts have duplicates. No fault loses an entry. */
+const queueService: SandboxOptions['service'] = {
+  queueFaults: {
+    ...{ rateLimited: 0.05, serverError: 0.05, htmlPage: 0.02, connectionCut: 0.05 },
+    ...{ brokenJson: 0.05, ackAnswerLost: 0.1, doubleRead: 0.1 },
+  },
+  ...{ queueRetryAfterSeconds: 1, nextQueueCalls: { doubleRead: 1 } },
 };
 
-/** At least one page is read twice, so that the summary has duplicates. */
-const queueService = {
-  ...{ queueFaults, queueRetryAfterSeconds: 1 },
-  nextQueueCalls: { doubleRead: 1 },
-};
-
-/** Without a limit, on one machine. */
-const pullRequestsPerMinute = 6_000;
-
-export async function openDemoContext(
+/** Starts the demo, and publishing. `closers` stop everything and remove the folder. */
+export async function openDemo(
   io: Io,
-  publishing: DemoPublishing,
-  { isPull, hasFaults }: { isPull: boolean; hasFaults: boolean },
+  flags: DemoFlags,
+  { version, closers }: { version: string; closers: Closers },
 ): Promise<DemoContext> {
-  const closers = createClosers();
-  try {
-    const folder = await mkdtemp(join(tmpdir(), 'earshot-demo-'));
-    closers.add(() => rm(folder, { recursive: true, force: true }));
-    const now = () => io.nowUs() / 1000;
-    const certificate = isPull ? null : await createTrialCertificate(folder, now);
-    await certificate?.write();
-    const pair = newCredentials(io);
-    const account = { username: 'demo', password: io.newSecret() };
-    const sandbox = await startSandbox({
-      ...publishing,
-      account,
-      trustedCaPems: certificate === null ? [] : [certificate.authorityPem],
-      service: isPull && hasFaults ? queueService : {},
-      retryDelaysMs,
-      now,
-    });
-    sandbox.pause();
-    closers.add(() => sandbox.close());
-    const { catalogueUrl } = sandbox;
-    const files = certificate?.files ?? null;
-    const receiver = await startReceiver(io, { folder, catalogueUrl }, files, pair);
-    closers.add(() => receiver.close());
-    const dataDir = join(folder, 'data');
-    const settings = settingsOf({ dataDir, files, sandbox, account }, receiver);
-    // For commands that log in to the endpoint.
-    if (!isPull) await writeCredentialsFile(dataDir, [pair]);
-    const settingsFile = join(folder, 'settings');
-    const header = 'Settings of a running demo: set -a; . <this file>; set +a';
-    await writeOwnerOnly(settingsFile, mergeEnvFile(null, settings, { header }));
-    const summaries = await startDemoSummaries(io, receiver, sandbox);
-    closers.add(() => summaries.stop());
-    watchReceiver(io, receiver, { dataDir, files }, closers);
-    const config: CompleteAccountConfig = {
-      ...{ dataDir, sharedLog: null },
-      publicUrl: receiver.url ?? undefined,
-      catalogueUrl,
-      account: {
-        kind: 'password',
-        tokenUrl: sandbox.tokenUrl,
-        clientId: 'cdse-public',
-        totp: undefined,
-        ...account,
-      },
-      limits: { runningMax: 2, totalMax: 10 },
-      probeCa: files?.ca,
-      endpoint: { source: 'variables', pairs: [pair] },
-      pullRequestsPerMinute,
-    };
-    if (isPull) readQueues(io, receiver, config, closers);
-    const { closeAll: close } = closers;
-    return { isPull, dataDir, settings, settingsFile, receiver, sandbox, config, close };
-  } catch (error) {
-    await closers.closeAll();
-    throw error;
-  }
+  const { once, pull, records } = flags;
+  const { folder, settings, sandbox } = await openSandbox(io, publishing(io, flags), {
+    ...{ isPull: pull === true, closers },
+  });
+  const settingsFile = join(folder, 'settings');
+  const header = 'Settings of a running demo: set -a; . <this file>; set +a';
+  await writeOwnerOnly(settingsFile, mergeEnvFile(null, settings, { header }));
+  const own = { ...ioWith(io, settings), workingDir: folder };
+  const desired = demoSubscriptions(flags);
+  const past = once || records !== undefined ? null : await storePast(own, desired);
+  const register = () => registerDemo(own, desired, { shown: !once });
+  if (pull) await register();
+  // The worker of the demo writes the summaries.
+  const served = ioWith(own, { ...settings, EARSHOT_SUMMARY: 'off', EARSHOT_LOG_LEVEL: 'error' });
+  const receiver = await startReceiver(served, { version, closers }, async () => {
+    if (!pull) await register();
+  });
+  const summaries = await startDemoSummaries(io, receiver, sandbox);
+  closers.add(() => summaries.stop());
+  sandbox.resume();
+  return { settings, settingsFile, past, receiver, sandbox };
 }
 
-/** Reads the queues as a receiver with background jobs does. */
-function readQueues(
-  io: Io,
-  receiver: RunningReceiver,
-  config: CompleteAccountConfig,
-  closers: Closers,
-): void {
-  const log = createLogger(io, 'error');
-  const intake = startPullIntake({ ...receiver, log }, config, io);
-  closers.add(() => intake.stop());
-}
-
-/** Starts the watchdog, so that alerts and status of the demo are complete. */
-function watchReceiver(
-  io: Io,
-  receiver: RunningReceiver,
-  { dataDir, files }: { dataDir: string; files: { cert: string; key: string } | null },
-  closers: Closers,
-): void {
-  const log = createLogger(io, 'warn');
-  const { completeness } = receiver.store;
-  const uptime = startUptimeMarks({ completeness, nowUs: io.nowUs, log });
-  closers.add(() => uptime.stop());
-  const watched = {
-    dataDir,
-    tls: tlsOf(files),
-    ...{ alertUrl: null, alertCommand: null, deliveryState: () => ({ names: [], fault: null }) },
-    ...{ maintenance: false, reconcile: false, backupEveryHours: null },
-  } as const;
-  const watchdog = serveWatchdog(receiver, watched, log, io);
-  closers.add(() => watchdog.stop());
-}
-
-function tlsOf(files: { cert: string; key: string } | null): TlsConfig {
-  return files === null ? { kind: 'off' } : { kind: 'files', cert: files.cert, key: files.key };
-}
-
-function settingsOf(
-  trial: Pick<Parameters<typeof trialSettings>[0], 'dataDir' | 'files' | 'sandbox' | 'account'>,
-  { url, consoleUrl }: Pick<RunningReceiver, 'url' | 'consoleUrl'>,
-): Record<string, string> {
-  const hostOf = (text: string | null) => (text === null ? 'off' : new URL(text).host);
-  const listen = hostOf(url);
+function publishing(io: Io, flags: DemoFlags): Partial<SandboxOptions> {
+  const { once, products, records: recordsFile, faults, pull, seed } = flags;
+  const isFile = recordsFile !== undefined;
+  const count = products ?? (once && !isFile ? onceProductsDefault : undefined);
   return {
-    ...trialSettings({ ...trial, publicUrl: url, listen, consoleListen: hostOf(consoleUrl) }),
-    // This receiver does not compare automatically.
-    EARSHOT_RECONCILE: 'off',
-    // A sandbox on this machine needs no rate limit.
-    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '6000',
+    ...{ seed, faults: faults ? demoFaults : noFaults },
+    ...(faults && pull ? { service: queueService } : {}),
+    ...(count === undefined ? {} : { count }),
+    ...(isFile ? { recordsFile } : {}),
+    // The interactive form shows all three events; the counting form counts products.
+    ...(once
+      ? { ratePerSecond: onceRatePerSecond }
+      : { ratePerSecond: livelyRatePerSecond, modifiedShare: 0.2, deletedShare: 0.1 }),
+    ...(once || isFile ? {} : { past: simulatedPast(io, pastProductsPerDay) }),
   };
 }
 
-function startReceiver(
+/** Starts a sandbox, paused, in a temporary folder. Resolves with the settings of a receiver of its account. */
+export async function openSandbox(
   io: Io,
-  { folder, catalogueUrl }: { folder: string; catalogueUrl: string },
-  certificateFiles: { cert: string; key: string } | null,
-  pair: { username: string; password: string },
+  publishing: Partial<SandboxOptions>,
+  { isPull, closers }: { isPull: boolean; closers: Closers },
+) {
+  const folder = await mkdtemp(join(tmpdir(), 'earshot-demo-'));
+  closers.add(() => rm(folder, { recursive: true, force: true }));
+  const now = () => io.nowUs() / 1_000;
+  const certificate = isPull ? null : await createTrialCertificate(folder, now);
+  await certificate?.write();
+  const account = { username: 'demo', password: io.newSecret() };
+  const sandbox = await startSandbox({
+    ...publishing,
+    ...{ account, now, trustedCaPems: certificate === null ? [] : [certificate.authorityPem] },
+    // Shorter than those of the real service, so that losses appear within seconds.
+    retryDelaysMs: [100, 200, 400],
+  });
+  closers.add(() => sandbox.close());
+  sandbox.pause();
+  const port = await anyPort();
+  const pair = newCredentials(io);
+  const settings = {
+    ...trialSettings({
+      ...{ dataDir: join(folder, 'data'), files: certificate?.files ?? null, sandbox, account },
+      ...{ publicUrl: isPull ? null : `https://localhost:${port}`, listen: `127.0.0.1:${port}` },
+      consoleListen: `127.0.0.1:${await anyPort()}`,
+    }),
+    EARSHOT_PULL_REQUESTS_PER_MINUTE: '6000',
+    EARSHOT_ENDPOINT_USERNAME: pair.username,
+    EARSHOT_ENDPOINT_PASSWORD: pair.password,
+  };
+  return { folder, settings, sandbox };
+}
+
+/** Starts the receiver as `earshot start` does. Resolves when `whenReady` has ended. */
+async function startReceiver(
+  io: Io,
+  { version, closers }: { version: string; closers: Closers },
+  whenReady: () => Promise<void>,
 ): Promise<RunningReceiver> {
-  return serve(
-    {
-      listen: certificateFiles && { host: '127.0.0.1', port: 0 },
-      publicUrl: undefined,
-      dataDir: join(folder, 'data'),
-      diskReserveBytes: undefined,
-      sharedLog: null,
-      credentials: { source: 'variables', pairs: [pair] },
-      tls: tlsOf(certificateFiles),
-      trustedProxies: [],
-      console: { listen: { host: '127.0.0.1', port: 0 }, password: undefined, catalogueUrl },
-      index: true,
-      logLevel: 'warn',
-    },
-    createLogger(io, 'warn'),
-    io,
-  );
+  // Ctrl-C ends the demo first, which still reads the log.
+  const stop = new AbortController();
+  const ready = Promise.withResolvers<RunningReceiver>();
+  const running = start({ ...io, signal: stop.signal }, version, async (receiver) => {
+    await whenReady();
+    ready.resolve(receiver);
+  });
+  running.catch(ready.reject);
+  closers.add(async () => {
+    stop.abort();
+    await running;
+  });
+  return ready.promise;
 }

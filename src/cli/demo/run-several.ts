@@ -2,25 +2,22 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AppError } from '../../domain/app-error.ts';
 import { type Listener, startListener } from '../../http/listener.ts';
 import { problemResponse } from '../../http/problem.ts';
-import { noFaults } from '../../sandbox/delivery/faults.ts';
-import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
+import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { openStoreReader, type Store } from '../../store/store.ts';
-import { newCredentials } from '../account.ts';
 import { type Closers, createClosers } from '../closers.ts';
+import { withParts } from '../command.ts';
 import { type Io, pause } from '../io.ts';
-import { openConfiguredStore } from '../open-store.ts';
-import { type Column, createProgressLine, printTable } from '../output.ts';
-import { createTrialCertificate } from '../setup/trial.ts';
-import { registerDemo } from './account.ts';
-import { retryDelaysMs } from './context.ts';
+import { createProgressLine } from '../output.ts';
+import { ioWith, type Settings } from '../setup/env-file.ts';
+import { anyPort } from '../setup/trial.ts';
+import { demoSubscriptions, registerDemo } from './account.ts';
+import { type DemoFlags, openSandbox } from './context.ts';
 import { findPostgres, type PostgresServer, startPostgres } from './postgres-server.ts';
-import type { DemoFlags } from './run-demo.ts';
 
 const productsDefault = 600;
 
@@ -47,12 +44,12 @@ export async function runSeveral(io: Io, flags: DemoFlags & { receivers: number 
   const progress = createProgressLine(io.stderr);
   try {
     progress.show(`starting PostgreSQL and ${flags.receivers} receivers …`);
-    const demo = await open(io, flags, closers);
+    const { receivers, sandbox, observer, products } = await open(io, flags, closers);
     progress.clear();
-    const { receivers, sandbox, store, products } = demo;
     const say = (text: string) => void io.stdout.write(`${text}\n`);
-    say(`${receivers.length} receivers share a log in PostgreSQL ${await versionOf(store)}.`);
-    await registerDemo(io, { ...demo, receiver: { store } }, 'everything');
+    say(`${receivers.length} receivers share a log in PostgreSQL.`);
+    await registerDemo(observer, demoSubscriptions({ once: true }), { shown: false });
+    sandbox.resume();
     const killed = receivers.at(-1);
     await untilDelivered(io, sandbox, products / 3);
     await killed?.kill();
@@ -61,7 +58,9 @@ export async function runSeveral(io: Io, flags: DemoFlags & { receivers: number 
     await killed?.start();
     say(`Started ${killed?.name} again.`);
     await sandbox.finished;
-    await printResult(io, demo);
+    await withParts(observer, ['store'], ({ store }) =>
+      printResult(io, { receivers, sandbox }, store),
+    );
   } finally {
     progress.clear();
     await closers.closeAll();
@@ -76,111 +75,68 @@ function notInstalled(): AppError {
   );
 }
 
-async function versionOf({ node }: Pick<Store, 'node'>): Promise<string> {
-  return (await node?.log.database())?.version ?? '';
-}
-
-type Demo = Awaited<ReturnType<typeof open>>;
-
 async function open(
   io: Io,
   { receivers: count, products = productsDefault, seed }: DemoFlags & { receivers: number },
   closers: Closers,
 ) {
-  const folder = await mkdtemp(join(tmpdir(), 'earshot-demo-'));
-  closers.add(() => rm(folder, { recursive: true, force: true }));
-  const now = () => io.nowUs() / 1000;
-  const certificate = await createTrialCertificate(folder, now);
-  await certificate.write();
-  const pair = newCredentials(io);
-  const account = { username: 'demo', password: io.newSecret() };
-  const sandbox = await startSandbox({
-    ...{ account, now, seed, ratePerSecond, count: products, faults: noFaults },
-    ...{ retryDelaysMs, trustedCaPems: [certificate.authorityPem] },
-  });
-  sandbox.pause();
-  closers.add(() => sandbox.close());
+  const published = { seed, ratePerSecond, count: products };
+  const how = { isPull: false, closers };
+  const { folder, settings, sandbox } = await openSandbox(io, published, how);
   const database = await startDatabase(closers);
-  const logUrl = database.url('postgres');
+  const shared = { ...settings, EARSHOT_LOG_URL: database.url('postgres') };
   const receivers: Receiver[] = [];
   for (let i = 1; i <= count; i += 1) {
     const own = join(folder, `receiver-${i}`);
     await mkdir(own, { mode: 0o700 });
-    const receiver = await createReceiver(io, { folder: own, name: `receiver-${i}`, logUrl, pair });
-    closers.add(() => receiver.kill());
+    const receiver = await createReceiver(io, {
+      folder: own,
+      name: `receiver-${i}`,
+      settings: shared,
+    });
+    closers.add(receiver.kill);
     await receiver.start();
     receivers.push(receiver);
   }
-  const { files } = certificate;
-  const keyPair = { cert: io.readFile(files.cert), key: io.readFile(files.key) };
-  const balancer = await startBalancer(io, receivers, keyPair);
+  const balancer = await startBalancer(io, receivers, settings);
   closers.add(() => balancer.close(1_000));
-  const dataDir = join(folder, 'observer');
-  const sharedLog = { urls: [logUrl], needsStandby: false, nodeName: 'observer' };
-  const store = await openConfiguredStore({ dataDir, sharedLog }, io);
-  closers.add(() => store.close());
-  const config = {
-    ...{ dataDir, sharedLog, publicUrl: `https://localhost:${balancer.address.port}` },
-    catalogueUrl: sandbox.catalogueUrl,
-    account: {
-      ...{ kind: 'password' as const, tokenUrl: sandbox.tokenUrl, clientId: 'cdse-public' },
-      ...{ totp: undefined, ...account },
-    },
-    limits: { runningMax: 2, totalMax: 10 },
-    probeCa: files.ca,
-    endpoint: { source: 'variables' as const, pairs: [pair] },
-    pullRequestsPerMinute: 6_000,
-  };
-  return { receivers, sandbox, store, config, products };
+  const observer = ioWith(io, {
+    ...{ ...shared, EARSHOT_DATA_DIR: join(folder, 'observer'), EARSHOT_NODE: 'observer' },
+  });
+  return { receivers, sandbox, observer, products };
 }
 
 /** Starts PostgreSQL in a folder of its own: the user of the server must be able to enter it. */
 async function startDatabase(closers: Closers): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), 'earshot-postgres-'));
   closers.add(() => rm(folder, { recursive: true, force: true }));
-  const server = await startPostgres({ folder, port: await freePort() });
+  const server = await startPostgres({ folder, port: await anyPort() });
   closers.add(() => server.stop());
   return server;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === 'string') throw new Error('A server has no port.');
-  return address.port;
 }
 
 const program = new URL('../../../scripts/earshot.js', import.meta.url);
 
 async function createReceiver(
   io: Io,
-  options: {
-    folder: string;
-    name: string;
-    logUrl: string;
-    pair: { username: string; password: string };
-  },
+  { folder, name, settings }: { folder: string; name: string; settings: Settings },
 ): Promise<Receiver> {
-  const { folder, name, logUrl, pair } = options;
-  const port = await freePort();
+  const port = await anyPort();
   const dataDir = join(folder, 'data');
+  const { EARSHOT_LOG_URL, EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD } = settings;
   const env = {
+    ...{ EARSHOT_LOG_URL, EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD },
     PATH: io.env.PATH,
     EARSHOT_DATA_DIR: dataDir,
     EARSHOT_LISTEN: `127.0.0.1:${port}`,
     EARSHOT_CONSOLE_LISTEN: 'off',
     EARSHOT_TLS: 'off',
     EARSHOT_TRUSTED_PROXIES: '127.0.0.1',
-    EARSHOT_ENDPOINT_USERNAME: pair.username,
-    EARSHOT_ENDPOINT_PASSWORD: pair.password,
-    EARSHOT_LOG_URL: logUrl,
     EARSHOT_NODE: name,
     EARSHOT_INDEX: 'off',
     EARSHOT_RECONCILE: 'off',
   };
-  const login = Buffer.from(`${pair.username}:${pair.password}`).toString('base64');
+  const login = btoa(`${EARSHOT_ENDPOINT_USERNAME}:${EARSHOT_ENDPOINT_PASSWORD}`);
   const headers = { Authorization: `Basic ${login}` };
   const isReady = () =>
     io.fetch(`http://127.0.0.1:${port}/notifications`, { headers }).then(
@@ -208,26 +164,24 @@ async function createReceiver(
   };
 }
 
+const forwarded = ['authorization', 'content-type'];
+
 /** A load balancer over HTTPS: sends a request to the next receiver when one fails. */
 function startBalancer(
   io: Io,
   receivers: readonly Receiver[],
-  keyPair: { cert: string; key: string },
+  { EARSHOT_LISTEN = '', EARSHOT_TLS_CERT = '', EARSHOT_TLS_KEY = '' }: Settings,
 ): Promise<Listener> {
   let turn = 0;
   const forward = async (request: Request): Promise<Response> => {
     const { pathname } = new URL(request.url);
     const body = request.method === 'POST' ? await request.arrayBuffer() : null;
-    const headers = new Headers();
-    for (const name of ['authorization', 'content-type']) {
-      const value = request.headers.get(name);
-      if (value !== null) headers.set(name, value);
-    }
+    const sent = [...request.headers].filter(([name]) => forwarded.includes(name));
     for (let attempt = 0; attempt < 2 * receivers.length; attempt += 1) {
       turn = (turn + 1) % receivers.length;
       const url = `http://127.0.0.1:${receivers[turn]?.port}${pathname}`;
       const answer = await io
-        .fetch(url, { method: request.method, headers, body })
+        .fetch(url, { method: request.method, headers: sent, body })
         .catch(() => null);
       if (answer === null || answer.status === 503) continue;
       const { status } = answer;
@@ -237,9 +191,9 @@ function startBalancer(
   };
   return startListener({
     fetch: forward,
-    listen: { host: '127.0.0.1', port: 0 },
+    listen: { host: '127.0.0.1', port: Number(EARSHOT_LISTEN.split(':')[1]) },
     listenVariable: 'EARSHOT_LISTEN',
-    keyPair,
+    keyPair: { cert: io.readFile(EARSHOT_TLS_CERT), key: io.readFile(EARSHOT_TLS_KEY) },
     onBadRequest: () =>
       problemResponse(new AppError('invalid', 'The request is malformed.'), io.newId()),
   });
@@ -253,13 +207,12 @@ async function untilDelivered(io: Io, sandbox: Sandbox, count: number): Promise<
   }
 }
 
-interface Counted {
-  name: string;
-  notifications: number;
-}
-
 /** Compares what the sandbox has delivered with the log of each receiver. */
-async function printResult(io: Io, { receivers, sandbox, store }: Demo): Promise<void> {
+async function printResult(
+  io: Io,
+  { receivers, sandbox }: { receivers: readonly Receiver[]; sandbox: Sandbox },
+  store: Store,
+): Promise<void> {
   await store.node?.caughtUp();
   const accepted = sandbox.entries().filter(({ timesReceivedOk }) => timesReceivedOk > 0);
   const missing = new Set(accepted.map(({ ackId }) => ackId));
@@ -268,25 +221,21 @@ async function printResult(io: Io, { receivers, sandbox, store }: Demo): Promise
     stored += 1;
     missing.delete(ackId ?? '');
   }
-  const counted: Counted[] = [];
+  let isEqual = true;
   for (const { name, dataDir } of receivers) {
     const reader = openStoreReader(dataDir);
     const count = async () => (await reader.counts()).notifications;
     for (let waitedMs = 0; (await count()) < stored && waitedMs < readyMs; waitedMs += pollMs) {
       await pause(pollMs, io.signal);
     }
-    counted.push({ name, notifications: await count() });
+    const notifications = await count();
     await reader.close();
+    io.stdout.write(`${name}: ${notifications} stored\n`);
+    isEqual &&= notifications === stored;
   }
-  const columns: Column<Counted>[] = [
-    { title: 'receiver', value: ({ name }) => name },
-    { title: 'stored', value: ({ notifications }) => String(notifications), align: 'right' },
-  ];
-  await printTable(io.stdout, columns, counted);
   const { published } = sandbox.totals();
   const result = { published, delivered: accepted.length, stored, missing: missing.size };
   io.stdout.write(`${JSON.stringify({ ...result, receivers: receivers.length, killed: 1 })}\n`);
-  const isEqual = counted.every(({ notifications }) => notifications === stored);
   if (missing.size === 0 && stored === accepted.length && stored === published && isEqual) return;
   throw new AppError('invalid', 'The records of the sandbox and of the receivers differ.');
 }

@@ -1,33 +1,36 @@
-/** Screen of the interactive demo: addresses, incoming notifications, example queries. */
+/** Screen of the interactive demo: addresses, past day, incoming notifications, example queries. */
 
+import { hourUs } from '../../domain/completeness.ts';
+import { readSubscriptionCoverage } from '../../domain/coverage.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import { isIdentified, type ProductCells } from '../../domain/product-cells.ts';
 import { followLog } from '../../domain/streams.ts';
 import { printable } from '../../domain/text.ts';
+import { parseFilter } from '../../filter/parse.ts';
 import { asCalled } from '../called-as.ts';
+import { stripLegend, stripLines } from '../commands/coverage.ts';
 import { type Io, pause } from '../io.ts';
-import { notificationCells, writeNotifications } from '../notification-output.ts';
-import { painter, shorten, widthOf } from '../output.ts';
+import { notificationCells } from '../notification-output.ts';
+import { counted, painter, shorten, whole, widthOf } from '../output.ts';
 import { writeProducts } from '../product-output.ts';
-import { demoFilter, demoQueryFlags, demoTree } from './account.ts';
-import type { DemoContext } from './context.ts';
+import { demoFilter, demoName, demoQueryFlags } from './account.ts';
+import type { DemoContext, DemoFlags } from './context.ts';
 import { waitForIndex } from './report.ts';
 import { showSummaries } from './summaries.ts';
 
-/** Number of notifications after which a query of the log, a query by area, and summaries are shown. */
-const logQueryAfter = 6;
-const areaQueryAfter = 12;
+/** Number of notifications after which a query by area, and summaries are shown. */
+const areaQueryAfter = 8;
 const summariesAfter = 16;
 
 const pollMs = 150;
 
 /** Start of the last column of a notification. */
-const productColumn = 54;
+const productColumn = 43;
 
 /** Prints the first lines of the screen. */
-export function showIntro(io: Io, isPull: boolean): void {
+export function showIntro(io: Io, { pull }: DemoFlags): void {
   const paint = painter(io, io.stdout);
-  const what = isPull
+  const what = pull
     ? `a receiver reads the queue of a sandbox catalogue.
 Starting the receiver, without a certificate and without an open port …`
     : `a sandbox catalogue pushes to a receiver, over real HTTPS.
@@ -39,59 +42,61 @@ Creating a temporary certificate authority and starting the receiver …`;
 export async function showArrivals(
   io: Io,
   demo: DemoContext,
-  { faults }: { faults?: true },
+  { faults }: Pick<DemoFlags, 'faults'>,
 ): Promise<void> {
   showAddresses(io, demo);
+  await showPast(io, demo);
   const paint = painter(io, io.stdout);
   const atStop = faults ? 'recovers lost notifications and ends the demo' : 'ends the demo';
   io.stdout.write(`Ctrl-C ${atStop}.
 
-${paint('dim', '    #  of events  event     place               delay  product')}
+${paint('dim', '    #  event     place              delay  product')}
 `);
-  const finished = new AbortController();
-  const publishing = demo.sandbox.finished.finally(() => finished.abort());
+  const { receiver, sandbox, past } = demo;
   const stop = new AbortController();
   const signal = AbortSignal.any([io.signal, stop.signal]);
+  let isPublished = false;
+  const note = () => {
+    isPublished = true;
+  };
+  sandbox.finished.then(note, note);
   const wait = async () => {
     // Reads the log once more after the last notification was published.
-    if (finished.signal.aborted) stop.abort();
+    if (isPublished) stop.abort();
     await pause(pollMs, signal);
   };
-  const log = demo.receiver.store;
+  const log = receiver.store;
   let count = 0;
-  for await (const row of followLog({ log, afterPosition: 0, wait, signal })) {
+  let isMissing = past !== null;
+  for await (const row of followLog({ log, afterPosition: past?.stored ?? 0, wait, signal })) {
+    if (row.source === 'reconcile') {
+      if (isMissing) isMissing = !(await showRecovered(io, demo));
+      continue;
+    }
     io.stdout.write(`${await arrival(io, demo, row)}\n`);
     count += 1;
-    if (count === logQueryAfter) await showLogQuery(io, demo);
     if (count === areaQueryAfter) await showAreaQuery(io, demo);
     if (count === summariesAfter) await showNewestSummaries(io, demo);
   }
-  if (finished.signal.aborted) await publishing;
+  if (isPublished) await sandbox.finished;
 }
 
 /** Prints the last lines of the screen. */
-export async function showFarewell(
-  io: Io,
-  { receiver, sandbox }: DemoContext,
-  maintained: number | null,
-): Promise<void> {
+export async function showFarewell(io: Io, { receiver, sandbox }: DemoContext): Promise<void> {
   const { notifications, duplicates, quarantined } = await receiver.store.counts();
-  const { events } = sandbox.holdings();
-  const stored = painter(io, io.stdout)('bold', `${notifications} notifications stored`);
+  const stored = painter(io, io.stdout)('bold', `${whole(notifications)} notifications stored`);
   io.stdout.write(`
-${stored}, ${duplicates} duplicates detected, ${quarantined} in quarantine.
-The catalogue had ${events} events; ${sandbox.totals().published} of them matched the filter.
-${maintained === null ? '' : `Maintenance checked ${maintained} subscriptions: no changes needed.\n`}Next: see the README for running the receiver on your own host.
+${stored}, ${sandbox.totals().delivered} of them during the demo.
+${duplicates} duplicates detected, ${quarantined} in quarantine.
+Next: see the README for running the receiver on your own host.
 `);
 }
 
-function showAddresses(io: Io, { receiver, dataDir, sandbox, settingsFile }: DemoContext): void {
+function showAddresses(io: Io, { receiver, sandbox, settingsFile }: DemoContext): void {
   const paint = painter(io, io.stdout);
-  io.stdout.write(`  web page  ${paint('bold', `${receiver.consoleUrl}/`)}  (open it in a browser)
-${receiver.url === null ? '' : `  receiver  ${paint('cyan', `${receiver.url}/notifications/demo`)}\n`}  sandbox   ${paint('cyan', sandbox.controlUrl)}  (observe and control it: /totals /record /subscriptions)
-  queries   ${paint('cyan', `${receiver.consoleUrl}/odata/v1/Products`)}
-  data      ${paint('cyan', dataDir)}  (removed at the end)
-  filter    ${paint('cyan', demoFilter)}
+  const { url, consoleUrl } = receiver;
+  io.stdout.write(`  web page  ${paint('bold', `${consoleUrl}/`)}  (open it in a browser)
+${url === null ? '' : `  receiver  ${paint('cyan', `${url}/notifications/${demoName}`)}\n`}  sandbox   ${paint('cyan', sandbox.controlUrl)}  (observe and control it: /totals /record /subscriptions)
 
 The catalogue publishes products of all missions worldwide. Only those that match the filter arrive.
 All commands work on the demo's data. Paste this line into another terminal, in this folder:
@@ -104,21 +109,50 @@ ${asCalled(
   $ earshot tail`,
   io,
 )}
+
 `);
 }
 
-async function arrival(
-  io: Io,
-  { receiver, sandbox }: DemoContext,
-  row: NotificationRow,
-): Promise<string> {
+/** Prints the coverage of the past day, in which an hour is missing. */
+async function showPast(io: Io, { receiver, past }: DemoContext): Promise<void> {
+  if (past === null) return;
+  const { stored, missing } = past;
+  const { lines, legend } = await strip(io, receiver);
+  io.stdout.write(`A simulated past day: ${counted(stored, 'notification')} stored, ${whole(missing)} of one hour missing.
+${lines}
+${legend}
+The receiver compares its log with the catalogue, for the first time after 30 seconds.
+`);
+}
+
+/** Prints the coverage once nothing is missing; resolves with false before. */
+async function showRecovered(io: Io, { receiver, past }: DemoContext): Promise<boolean> {
+  const { lines, missing } = await strip(io, receiver);
+  if (missing > 0) return false;
+  const found = counted(past?.missing ?? 0, 'missing notification');
+  io.stdout.write(`\nThe comparison found and fetched ${found}:\n${lines}\n\n`);
+  return true;
+}
+
+/** Returns the hours of the first subscription, as `earshot coverage` shows them. */
+async function strip(io: Io, { store: { completeness } }: Pick<DemoContext['receiver'], 'store'>) {
+  const nowUs = io.nowUs();
+  const window = { sinceUs: nowUs - 25 * hourUs, untilUs: nowUs, nowUs };
+  const all = await readSubscriptionCoverage(completeness, window);
+  const hours = all.find(({ subscription }) => subscription === demoName)?.hours ?? [];
+  const paint = painter(io, io.stdout);
+  const missing = all.reduce((sum, one) => sum + one.missing, 0);
+  const lines = stripLines(hours, paint).join('\n');
+  return { lines, legend: `  ${stripLegend(hours, paint)}`, missing };
+}
+
+async function arrival(io: Io, { receiver }: DemoContext, row: NotificationRow): Promise<string> {
   const paint = painter(io, io.stdout);
   const cells = await notificationCells(row, receiver.store);
   const delayMs = (row.receivedAtUs - (row.notificationDateUs ?? row.receivedAtUs)) / 1000;
   const colour = { deleted: 'red', modified: 'yellow' } as const;
   return [
     paint('dim', String(row.position).padStart(5)),
-    paint('dim', String(sandbox.holdings().events).padStart(9)),
     paint(
       row.event in colour ? colour[row.event as keyof typeof colour] : 'green',
       row.event.padEnd(8),
@@ -137,13 +171,6 @@ function productText(row: NotificationRow, cells: ProductCells, width: number): 
   return printable([mission, type, tile].filter((cell) => cell !== null).join('  '));
 }
 
-async function showLogQuery(io: Io, { receiver }: DemoContext): Promise<void> {
-  const command = painter(io, io.stdout)('bold', asCalled('$ earshot query --limit 5', io));
-  io.stdout.write(`\n${command}   the last notifications:\n`);
-  await writeNotifications(io.stdout, 'table', receiver.store.find({ limit: 5 }), receiver.store);
-  io.stdout.write('\n');
-}
-
 async function showNewestSummaries(io: Io, { receiver }: DemoContext): Promise<void> {
   const limit = 3;
   const command = asCalled(`$ earshot query summaries --limit ${limit}`, io);
@@ -156,7 +183,8 @@ async function showAreaQuery(io: Io, { receiver: { products } }: DemoContext): P
   const command = painter(io, io.stdout)('bold', asCalled(`$ earshot query ${flags}`, io));
   io.stdout.write(`\n${command}   products by area:\n`);
   await waitForIndex(products);
-  const query = { entity: 'Products', filter: demoTree(), limit: 5 } as const;
+  const filter = parseFilter(demoFilter).tree;
+  const query = { entity: 'Products', filter, limit: 5 } as const;
   await writeProducts(io.stdout, 'table', products.find(query));
   io.stdout.write('\n');
 }

@@ -36,6 +36,8 @@ export interface SetupPlan {
   header: string;
   /** Printed when the receiver has stopped. */
   farewell: string;
+  /** Called with the settings before the checks and the receiver start. */
+  prepare?: ((io: Io) => Promise<void>) | undefined;
   flags: SetupFlags;
   /** Version of earshot, for alerts and metrics. */
   version: string;
@@ -101,6 +103,7 @@ export async function install(io: Io, plan: SetupPlan): Promise<void> {
   report(io, `${before === text ? 'unchanged' : 'written'}: ${path}`);
   const hasEndpoint = !flags.pull || settings.EARSHOT_PUBLIC_URL !== undefined;
   if (hasEndpoint) await createCredentials(own, dataDir);
+  await plan.prepare?.(own);
   report(io, 'running the checks that do not need a receiver:');
   await runDoctor(own, { beforeStart: true, hasEndpoint }).catch(refuseToStart);
   await (flags.pull ? registerAndRead(own, plan) : receiveAndRegister(own, plan));

@@ -8,6 +8,7 @@ import { parseEnv } from 'node:util';
 import { sessionFileName } from '../../admin/session.ts';
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
+import { defaultSubscriptionName } from '../../domain/subscription.ts';
 import { printable } from '../../domain/text.ts';
 import { makeDirectory } from '../../host/files.ts';
 import { createCertificateAuthority } from '../../sandbox/certificate-authority.ts';
@@ -17,9 +18,11 @@ import { databaseFileName } from '../../store/engine/database.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { nameCalledIn } from '../called-as.ts';
 import type { Io } from '../io.ts';
-import { painter } from '../output.ts';
+import { counted, painter, whole } from '../output.ts';
+import { filterOfFlags } from '../register-filter.ts';
 import { findRunning, type RunningNote, runningText, stopText } from '../running-receiver.ts';
 import type { Settings } from './env-file.ts';
+import { simulatedPast, storePast } from './past.ts';
 import { isChosen, type ReadFlag, type SetupFlags } from './questions.ts';
 import { install } from './run-setup.ts';
 
@@ -34,8 +37,7 @@ const account = { username: accountDefault, password: accountDefault };
 /** Slow enough to read, and fast enough for a first notification within seconds. */
 const productsPerSecond = 2;
 
-/** Products that the catalogue published earlier, so that it has products to count and to query. */
-const past = { durationMs: 604_800_000, productsPerDay: 400 };
+const pastProductsPerDay = 2_000;
 
 /** Addresses of the parts of a trial, as `host:port`. */
 type Addresses = Record<'service' | 'control' | 'inference' | 'listen' | 'consoleListen', string>;
@@ -63,7 +65,8 @@ export async function runTrial(
   // The new sandbox does not know the session of the earlier one.
   rmSync(join(dataDir, sessionFileName), { force: true });
   const sandbox = await startSandbox({
-    ...{ account, now, ratePerSecond: productsPerSecond, past },
+    ...{ account, now, ratePerSecond: productsPerSecond },
+    past: simulatedPast(io, pastProductsPerDay),
     ...{ modifiedShare: 0.2, deletedShare: 0.1 },
     // The log has the products of the earlier run, so new ones need other ids.
     ...(earlier === null ? {} : { seed: Math.trunc(io.random() * 2 ** 31) }),
@@ -90,11 +93,26 @@ export async function runTrial(
     const dir = flags.dir === undefined ? '' : ` --dir ${printable(flags.dir)}`;
     const farewell = `The trial has ended. To continue the trial: \`earshot setup --sandbox${dir}\`. To remove the trial: rm -r ${shown(io, folder)}`;
     const header = `${headerBegin.slice(2)}, which continues this trial.\n# Control port of the sandbox: ${addresses.control}`;
-    const plan = { folder, settings, dropped: [], header, farewell };
+    // A trial that continues has a past already.
+    const prepare = earlier === null ? (own: Io) => fillPast(own, trialFlags) : undefined;
+    const plan = { folder, settings, dropped: [], header, farewell, prepare };
     await install(io, { ...plan, flags: trialFlags, version });
   } finally {
     await sandbox.close();
   }
+}
+
+/** Stores the past of the subscriptions that `setup` registers, and reports it. */
+async function fillPast(io: Io, flags: SetupFlags): Promise<void> {
+  const { subscription: name = defaultSubscriptionName, event: events = ['created'] } = flags;
+  const type = flags.pull ? 'pull' : 'push';
+  const one = { name, type, events, filter: filterOfFlags(flags, io) ?? '' } as const;
+  const inFile = await loadSubscriptionsFile(io.workingDir);
+  const { stored, missing } = await storePast(io, inFile ?? [{ ...one, status: 'running' }]);
+  const setup = painter(io, io.stderr)('bold', 'setup:');
+  io.stderr.write(
+    `${setup} a simulated past day: ${counted(stored, 'notification')} stored, ${whole(missing)} of one hour missing. The receiver compares its log with the catalogue 30 seconds after the start, and fetches what is missing.\n`,
+  );
 }
 
 /** Returns the folder of the trial: the working folder if it is one. Refuses a trial inside another trial. */
@@ -204,7 +222,8 @@ async function requireFreePorts(addresses: Addresses): Promise<void> {
 
 const isFree = async (port: number) => (await listenOnce(port)) !== null;
 
-async function anyPort(): Promise<number> {
+/** Returns a port that no program uses. */
+export async function anyPort(): Promise<number> {
   const port = await listenOnce(0);
   if (port === null) throw new AppError('unavailable', 'There is no free port on this machine.');
   return port;
@@ -311,6 +330,8 @@ export function trialSettings(trial: {
     EARSHOT_TOKEN_URL: sandbox.tokenUrl,
     EARSHOT_ACCOUNT_USERNAME: account.username,
     EARSHOT_ACCOUNT_PASSWORD: account.password,
+    // A sandbox on this machine needs no rate limit.
+    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '6000',
     EARSHOT_INFERENCE_URL: sandbox.inferenceUrl,
     EARSHOT_INFERENCE_API_KEY: demoProject.key,
     EARSHOT_INFERENCE_MODEL: demoProject.models[0] ?? '',

@@ -10,7 +10,7 @@ import { createProgram } from './program.ts';
 
 /** Runs `argv` (without the program's name). Never throws: prints every failure to stderr. */
 export async function run(argv: readonly string[], plain: Io, version: string): Promise<number> {
-  const io = { ...plain, stderr: namingCommands(plain.stderr, plain), logOutput: plain.stderr };
+  const io = { ...plain, stderr: namingCommands(plain.stderr, plain) };
   try {
     const program = await createProgram(io, version, argv);
     if (argv.length === 0) {

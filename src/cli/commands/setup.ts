@@ -21,9 +21,9 @@ echo.
 
 The command writes the EARSHOT_ variables to .env in the current folder and keeps all other lines.
 Only the owner can read the file. An existing .env is changed only after a prompt, or with --yes and
---force. Then the command creates endpoint credentials, runs the checks of \`earshot doctor\`, starts
-the receiver and registers the subscription. The receiver runs until Ctrl-C. With --no-stay, the
-command stops the receiver at the end. You must then start the receiver immediately: the catalogue
+--force. Then the command creates endpoint credentials, runs the checks of \`earshot doctor\`,
+starts the receiver and registers the subscription. The receiver runs until Ctrl-C. With --no-stay,
+the command stops the receiver at the end. You must then start the receiver immediately: the catalogue
 retries a notification only three times.
 
 With --sandbox, the command uses a local imitation of the catalogue, and ignores the settings of the

@@ -35,7 +35,7 @@ to 2 minutes.
             that the facts do not confirm.
   --drop    A summary whose request is in progress is not dropped.
 
---json prints one object per line with the fields of \`earshot query summaries\`. With --dry-run, the
+--json prints an object per line with the fields of \`earshot query summaries\`. With --dry-run, the
 fields are kind, productId, productName, tokens and request. tokens is an estimate.
 
 Exit codes: 0 done or stopped at a limit, 1 a summary failed, 2 wrong usage or configuration.

@@ -20,13 +20,10 @@ import type { Io } from '../io.ts';
 import { painter } from '../output.ts';
 import { findRunning, type RunningNote, runningText, stopText } from '../running-receiver.ts';
 import { accountDefault } from '../sandbox-flags.ts';
+import { isTrial, trialFolderDefault, trialHeader } from '../trial-folder.ts';
 import type { Settings } from './env-file.ts';
 import { isChosen, type ReadFlag, type SetupFlags } from './questions.ts';
 import { install } from './run-setup.ts';
-
-const folderDefault = 'sandbox-trial';
-
-const headerBegin = '# Written by `earshot setup --sandbox`';
 
 const controlLine = /^# Control port of the sandbox: (\S+:\d+)$/m;
 
@@ -90,7 +87,7 @@ export async function runTrial(
     }
     const dir = flags.dir === undefined ? '' : ` --dir ${printable(flags.dir)}`;
     const farewell = `The trial has ended. To continue the trial: \`earshot setup --sandbox${dir}\`. To remove the trial: rm -r ${shown(io, folder)}`;
-    const header = `${headerBegin.slice(2)}, which continues this trial.\n# Control port of the sandbox: ${addresses.control}`;
+    const header = `${trialHeader.slice(2)}, which continues this trial.\n# Control port of the sandbox: ${addresses.control}`;
     const plan = { folder, settings, dropped: [], header, farewell };
     await install(io, { ...plan, flags: trialFlags, version });
   } finally {
@@ -102,9 +99,9 @@ export async function runTrial(
 function trialFolder(io: Io, { dir }: SetupFlags): string {
   const here = resolve(io.workingDir);
   const folder =
-    dir === undefined && isTrial(io, here) ? here : resolve(here, dir ?? folderDefault);
+    dir === undefined && isTrial(here) ? here : resolve(here, dir ?? trialFolderDefault);
   for (let above = dirname(folder); above !== dirname(above); above = dirname(above)) {
-    if (!isTrial(io, above)) continue;
+    if (!isTrial(above)) continue;
     throw new AppError(
       'conflict',
       `${folder} is inside the trial ${above}. Trials cannot be nested.`,
@@ -116,16 +113,11 @@ function trialFolder(io: Io, { dir }: SetupFlags): string {
   return folder;
 }
 
-function isTrial(io: Io, folder: string): boolean {
-  const path = join(folder, '.env');
-  return existsSync(path) && io.readFile(path).startsWith(headerBegin);
-}
-
 /** Reads the `.env` of an earlier run; null for none. Throws `conflict` if something else wrote the file. */
 function readEarlier(io: Io, folder: string) {
   const path = join(folder, '.env');
   if (!existsSync(path)) return null;
-  if (!isTrial(io, folder)) {
+  if (!isTrial(folder)) {
     throw new AppError(
       'conflict',
       `${path} was not written by \`earshot setup --sandbox\`, so it is not replaced.`,

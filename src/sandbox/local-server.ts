@@ -40,7 +40,7 @@ export async function startLocalServer(
   server.listen({ host, port }, listening.resolve);
   await listening.promise.catch((cause: Error) => {
     throw new SandboxConfigurationError(
-      `The ${name} cannot listen on ${host}, port ${port}: ${cause.message}. Choose another port, or 0 for any free one.`,
+      `The ${name} cannot listen on ${host}, port ${port}: ${cause.message}. Choose another port with --${name.split(' ')[0]}, or 0 for any free one.`,
       { cause },
     );
   });

@@ -198,7 +198,7 @@ describe('the services', () => {
     await free.close();
     const starting = startSandbox({ controlListen: taken, serviceListen, now: Date.now });
     await expect(starting).rejects.toThrow(
-      /control port cannot listen on .*EADDRINUSE.*Choose another port/,
+      /control port cannot listen on .*EADDRINUSE.*Choose another port with --control/,
     );
     const again = await startSandbox({ serviceListen, now: Date.now });
     onTestFinished(again.close);

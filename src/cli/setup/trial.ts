@@ -9,6 +9,7 @@ import { sessionFileName } from '../../admin/session.ts';
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { printable } from '../../domain/text.ts';
+import { collection } from '../../filter/builder.ts';
 import { makeDirectory } from '../../host/files.ts';
 import { createCertificateAuthority } from '../../sandbox/certificate-authority.ts';
 import { demoProject } from '../../sandbox/live-settings.ts';
@@ -22,7 +23,7 @@ import { findRunning, type RunningNote, runningText, stopText } from '../running
 import { accountDefault } from '../sandbox-flags.ts';
 import { isTrial, trialFolderDefault, trialHeader } from '../trial-folder.ts';
 import type { Settings } from './env-file.ts';
-import { isChosen, type ReadFlag, type SetupFlags } from './questions.ts';
+import { isChosen, type SetupFlags } from './questions.ts';
 import { install } from './run-setup.ts';
 
 const controlLine = /^# Control port of the sandbox: (\S+:\d+)$/m;
@@ -45,7 +46,7 @@ type Addresses = Record<'service' | 'control' | 'inference' | 'listen' | 'consol
 export async function runTrial(
   io: Io,
   flags: SetupFlags,
-  { version, readFlag }: { version: string; readFlag: ReadFlag },
+  { version }: { version: string },
 ): Promise<void> {
   const folder = trialFolder(io, flags);
   const dataDir = join(folder, 'data');
@@ -76,7 +77,7 @@ export async function runTrial(
     const publicUrl = isPull ? null : `https://localhost:${portOf(listen)}`;
     const trial = { dataDir, files, sandbox, account, publicUrl, listen, consoleListen };
     const settings = { ...trialSettings(trial), ...earlier?.settings };
-    const chosen = await filterFlags(flags, { dataDir, readFlag });
+    const chosen = await filterFlags(flags, dataDir);
     const pull = isPull ? ({ pull: true } as const) : {};
     const trialFlags = { ...flags, ...pull, ...chosen, yes: true, force: true } as const;
     if (!flags.dryRun) {
@@ -88,7 +89,7 @@ export async function runTrial(
     const dir = flags.dir === undefined ? '' : ` --dir ${printable(flags.dir)}`;
     const farewell = `The trial has ended. To continue the trial: \`earshot setup --sandbox${dir}\`. To remove the trial: rm -r ${shown(io, folder)}`;
     const header = `${trialHeader.slice(2)}, which continues this trial.\n# Control port of the sandbox: ${addresses.control}`;
-    const plan = { folder, settings, dropped: [], header, farewell };
+    const plan = { folder, settings, dropped: [], header, farewell, mayChange: true };
     await install(io, { ...plan, flags: trialFlags, version });
   } finally {
     await sandbox.close();
@@ -145,12 +146,9 @@ function readEarlier(io: Io, folder: string) {
 }
 
 /** Returns the flags of the subscription: as given, else as last registered, else SENTINEL-2. */
-async function filterFlags(
-  flags: SetupFlags,
-  { dataDir, readFlag }: { dataDir: string; readFlag: ReadFlag },
-): Promise<Partial<SetupFlags>> {
-  if (isChosen(flags) || (await loadSubscriptionsFile(dirname(dataDir))) !== null) return {};
-  const first = { collection: readFlag('collection', 'SENTINEL-2') } as Partial<SetupFlags>;
+async function filterFlags(flags: SetupFlags, dataDir: string): Promise<Partial<SetupFlags>> {
+  if (isChosen(flags.texts) || (await loadSubscriptionsFile(dirname(dataDir))) !== null) return {};
+  const first = { collection: collection('SENTINEL-2').tree };
   if (!existsSync(join(dataDir, databaseFileName))) return first;
   const reader = openStoreReader(dataDir);
   try {

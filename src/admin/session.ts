@@ -267,7 +267,13 @@ const causes: readonly Cause[] = [
     'Sessions end within an hour, or at {realm}/account. Find the program that logs in too often.',
   ],
   [
-    /^([a-z]|429|5\d\d|403 (?!.*"error"))/,
+    /^[a-z]/,
+    'unavailable',
+    'The identity provider ({host}) cannot be reached: {status}.',
+    'Check the network and the DNS of this machine. If both work, check EARSHOT_TOKEN_URL.',
+  ],
+  [
+    /^(429|5\d\d|403 (?!.*"error"))/,
     'unavailable',
     'The identity provider ({host}) is unavailable, or blocks this machine: {status}.',
     'Retry later. If this happens again, check EARSHOT_TOKEN_URL.',

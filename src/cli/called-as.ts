@@ -1,5 +1,6 @@
-/** Rewrites commands in texts to the form in which the user called earshot, as `npx --no -- earshot status`. */
-import { join, relative, resolve } from 'node:path';
+/** Rewrites commands in texts to the form in which the user called earshot: `./earshot status` in a checkout. */
+import { relative, resolve } from 'node:path';
+import { shellText } from '../console/page/browser/texts.ts';
 import type { Io, Output } from './io.ts';
 
 /**
@@ -28,34 +29,17 @@ export function namingCommands(output: Output, io: Pick<Io, 'env'>): Output {
   };
 }
 
-/**
- * Returns the program's name for a shell in another folder: npm would run a script of a checkout in the checkout's own
- * folder, and a relative path would not match.
- */
+/** Returns the program's name for a shell in another folder, such as `../earshot`. */
 export function nameCalledIn(folder: string, { env, workingDir }: Pick<Io, 'env' | 'workingDir'>) {
-  const name = nameCalled(env);
-  const { npm_config_local_prefix: root, npm_package_name: project } = env;
-  if (!name.startsWith('np')) {
-    return name.includes('/') ? pathFrom(folder, resolve(workingDir, name)) : name;
-  }
-  if (root === undefined) return name;
-  if (project === 'earshot') return pathFrom(folder, join(root, 'bin/earshot'));
-  const isInside = !relative(root, folder).startsWith('..');
-  return isInside ? name : join(root, 'node_modules/.bin/earshot');
+  const { earshot_called_as: path } = env;
+  if (!path) return 'earshot';
+  const program = resolve(workingDir, path);
+  const near = relative(folder, program);
+  if (near.startsWith('../../')) return shellText(program);
+  return shellText(near.includes('/') ? near : `./${near}`);
 }
 
-/** Returns a relative path if it goes up one folder at most, such as `../bin/earshot`. */
-function pathFrom(folder: string, program: string): string {
-  const path = relative(folder, program);
-  return path.startsWith('../../') ? program : path;
-}
-
-/** Returns how the program was called: npm and `bin/earshot` set variables, otherwise it is on the path. */
-export function nameCalled(env: Io['env']): string {
-  const { npm_command: npm, npm_package_name: project, earshot_called_as: path } = env;
-  if (path !== undefined && path !== '') return path;
-  if (npm === undefined) return 'earshot';
-  if (npm !== 'exec' && project === 'earshot') return 'npm run -s earshot --';
-  // --no: npx never downloads a package of this name. --: npx does not interpret --help itself.
-  return 'npx --no -- earshot';
+/** Returns how the program was called: the executable of a checkout sets a variable, otherwise it is on the path. */
+export function nameCalled({ earshot_called_as: path }: Io['env']): string {
+  return path ? shellText(path) : 'earshot';
 }

@@ -2,16 +2,21 @@
 import type { Command, Option } from 'commander';
 import { variableRows } from '../config/variables.ts';
 import { metricsPage } from '../console/metrics/metric-table.ts';
+import { asCalled } from './called-as.ts';
 import type { Io, Output } from './io.ts';
 import { createProgram, fullName, groups, withChildren } from './program.ts';
 
 export async function generatedFiles(): Promise<Record<string, string>> {
-  return {
+  const files = {
     '.env.example': envExample(),
     'docs/reference/configuration.md': configurationPage(),
     'docs/reference/cli.md': commandLinePage(await createProgram(idleIo, '')),
     'docs/reference/metrics.md': metricsPage(),
   };
+  const checkout = { env: { earshot_called_as: './earshot' } };
+  return Object.fromEntries(
+    Object.entries(files).map(([path, text]) => [path, asCalled(text, checkout)]),
+  );
 }
 
 const nowhere: Output = { write: () => true, once: () => undefined };
@@ -83,24 +88,27 @@ function commandLinePage(program: Command): string {
 
 ## Calling earshot
 
-The documentation writes \`earshot X\`. Messages use the form in which you called the program.
+| where | form |
+|---|---|
+| in a checkout, in its folder | \`./earshot X\` |
+| in a folder below it, such as that of a trial | \`../earshot X\` |
+| installed, or on the path (see below) | \`earshot X\` |
 
-| where | form | start-up time, first row = 1 |
-|---|---|---|
-| anywhere, if \`earshot\` is on the path (see below) | \`earshot X\` | 1 |
-| in a checkout, by its path | \`bin/earshot X\` | 1 |
-| in a checkout, by npm | \`npm run -s earshot -- X\` (\`-s\`: without npm's own output) | 1.4 |
-| with [the package](../start.md#run-from-the-package) | \`npx --no -- earshot X\` | 2.4 |
+The documentation writes \`./earshot X\`; with an installed package, use \`earshot X\`. Help, messages,
+alerts and the web page print the form in which you called the program. \`npm run X\` runs a few
+commands of a checkout.
 
-**On the path.** In a checkout, run once: \`ln -s "$PWD/bin/earshot" ~/.local/bin/earshot\` (or into
-another folder of your \`PATH\`). The link works from any folder and uses the Node that \`npm ci\`
-installed. \`npm link\` also works, but uses the Node of your \`PATH\`. With the package, set
-\`PATH="$PWD/node_modules/.bin:$PATH"\`. The program reads \`.env\`, \`earshot.config.ts\` and \`./data\` in
-the current folder; \`--data-dir\` sets another data directory.
+**On the path.** In a checkout, run once: \`ln -s "$PWD/earshot" ~/.local/bin/earshot\` (or into
+another folder of your \`PATH\`). The link works from any folder, and uses the Node that \`npm ci\`
+installed.
 
-**Not in the npm registry.** earshot is not published in the npm registry. If earshot is not
-installed, \`npx\` without \`--no\` downloads and runs any package named earshot; \`npx --no\` fails
-instead. The \`--\` passes flags such as \`--help\` to earshot, not to npx.
+**Folder.** The program reads \`.env\`, \`earshot.config.ts\` and \`./data\` in the current folder;
+\`--data-dir\` sets another data directory. In a folder without any of these and without EARSHOT_
+variables, commands use the [trial](../start.md#trial) in a folder below it, and print the name of
+that folder.
+
+**Not in the npm registry.** earshot is not published in the npm registry: a package of this name is
+another program. Install the [package](../start.md#run-from-the-package) from its file.
 
 **Completion.** \`earshot completion bash\` (or \`zsh\`, \`fish\`) prints a completion script.
 \`earshot completion --help\` explains the installation.

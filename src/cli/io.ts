@@ -18,10 +18,8 @@ export interface Output {
 /** Everything that a command uses of its process, except the files that its settings name. */
 export interface Io {
   stdout: Output;
-  /** Messages for people. */
+  /** Messages for people, and the log. */
   stderr: Output;
-  /** Log lines, in which commands keep their plain names; by default stderr. */
-  logOutput?: Output;
   env: Readonly<Record<string, string | undefined>>;
   /** Names of the variables set by the file `.env`; by default none. */
   envFileNames?: ReadonlySet<string>;

@@ -10,10 +10,9 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 /** Writes to stderr. Errors are logged with their stack and causes; header values never are. */
 export function createLogger(
-  io: Pick<Io, 'stderr' | 'logOutput' | 'env'>,
+  { stderr: output, env }: Pick<Io, 'stderr' | 'env'>,
   level: LogLevel,
 ): PinoLogger {
-  const { logOutput: output = io.stderr, env } = io;
   const destination = {
     write: (line: string) => void output.write(output.isTTY ? forPeople(output, env, line) : line),
   };

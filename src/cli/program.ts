@@ -91,16 +91,18 @@ export async function createProgram(
     .description('Receives and stores the push notifications of the Copernicus catalogue.')
     .version(version)
     .configureHelp({ formatHelp: () => overview });
-  const env = { ...io.env };
+  // Shared by all commands, and completed before one runs.
+  const own = { ...io };
   for (const name of namesToLoad(argv)) {
     const load = loaders[name];
-    if (load !== undefined) program.addCommand((await load())({ ...io, env }));
+    if (load !== undefined) program.addCommand((await load())(own));
   }
-  program.hook('preAction', (_, action) => {
+  program.hook('preAction', async (_, action) => {
     refuseSurplusWord(action);
     refuseEmptySpan(action);
     const dataDir = dataDirOf(action);
-    if (dataDir !== undefined) env.EARSHOT_DATA_DIR = dataDir;
+    if (dataDir !== undefined) own.env = { ...own.env, EARSHOT_DATA_DIR: dataDir };
+    else (await import('./trial-folder.ts')).useTrial(own, action.name());
   });
   for (const command of withChildren(program)) {
     addCommonFlags(command);

@@ -51,17 +51,18 @@ export function filterOfFlags(
 }
 
 /**
- * Prints the filter and, for each event, the number of matching products of the last week in the catalogue. Prints a
+ * Prints the filter, unless it is already shown, and, for each event, the number of matching products of the last week in the catalogue. Prints a
  * note if counting fails.
  */
 export async function showFilter(
   { events, filter }: Pick<DesiredSubscription, 'events' | 'filter'>,
   catalogueUrl: string,
   io: Pick<Io, 'env' | 'stderr' | 'nowUs' | 'fetch' | 'random' | 'signal'>,
+  isShown = false,
 ): Promise<void> {
   const paint = painter(io, io.stderr);
   const shown = isBlankFilter(filter) ? 'none (all products)' : printable(filter);
-  io.stderr.write(`Filter: ${paint('cyan', shown)}\n`);
+  if (!isShown) io.stderr.write(`Filter: ${paint('cyan', shown)}\n`);
   for (const event of events) {
     try {
       const count = await countLastWeek(event, filter, catalogueUrl, io);

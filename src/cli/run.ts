@@ -10,7 +10,7 @@ import { createProgram } from './program.ts';
 
 /** Runs `argv` (without the program's name). Never throws: prints every failure to stderr. */
 export async function run(argv: readonly string[], plain: Io, version: string): Promise<number> {
-  const io = { ...plain, stderr: namingCommands(plain.stderr, plain), logOutput: plain.stderr };
+  const io = { ...plain, stderr: namingCommands(plain.stderr, plain) };
   try {
     const program = await createProgram(io, version, argv);
     if (argv.length === 0) {
@@ -25,17 +25,18 @@ export async function run(argv: readonly string[], plain: Io, version: string): 
       return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
     }
     io.stderr.write(explain(error));
-    if (isAppError(error, 'configuration')) io.stderr.write(environmentHint(io));
+    if (isAppError(error, 'configuration')) io.stderr.write(await environmentHint(io));
     if (isSandboxRefusal(error)) return exitCodes.usage;
     return error instanceof AppError ? exitCodeOf[error.code] : exitCodes.failed;
   }
 }
 
 /** Returns a hint for the most frequent cause of missing settings: another working folder. */
-function environmentHint(io: Io): string {
+async function environmentHint(io: Io): Promise<string> {
   const { workingDir, env } = io;
   const isSet = Object.keys(env).some((name) => name.startsWith('EARSHOT_'));
   if (isSet || existsSync(join(workingDir, '.env'))) return '';
+  if ((await import('./trial-folder.ts')).findTrial(workingDir) !== null) return '';
   // npm runs a script in the project's folder, not in the caller's.
   const { INIT_CWD: calledIn = workingDir } = env;
   if (existsSync(join(calledIn, '.env'))) {

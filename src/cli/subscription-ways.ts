@@ -8,9 +8,9 @@ import { registeredSubscriptions } from '../store/account.ts';
 import type { Io } from './io.ts';
 
 /**
- * Returns false if the receiver needs no public listener: it has pull subscriptions, no push subscription, in
- * `earshot.config.ts` and among the registered ones, and EARSHOT_PUBLIC_URL is not set. Those of the file alone count only
- * with an account.
+ * Returns false if the receiver needs no public listener: EARSHOT_PUBLIC_URL is not set, and no subscription is push, in
+ * `earshot.config.ts` and among the registered ones. Without any subscription, or with those of the file alone, an account
+ * must be configured; without any, also no variable of the listener may be set.
  */
 export async function needsEndpoint(io: Environment & Pick<Io, 'workingDir'>): Promise<boolean> {
   const { publicUrl, dataDir, account } = checkConfig(io, sections).config;
@@ -21,7 +21,8 @@ export async function needsEndpoint(io: Environment & Pick<Io, 'workingDir'>): P
   const isPush = registered.includes('push') || (registered.length === 0 && account === null);
   if (isPush) return true;
   const types = [...(await typesInFile(io)), ...registered];
-  return types.length === 0 || types.includes('push');
+  const isListenerSet = Object.keys(io.env).some((name) => /^EARSHOT_(LISTEN$|TLS)/.test(name));
+  return types.length === 0 ? isListenerSet : types.includes('push');
 }
 
 const sections = ['publicUrl', 'dataDir', 'account'] as const;

@@ -176,7 +176,8 @@ function describe(name: string, issues: readonly z.core.$ZodIssue[], { example }
   const messages = issues.map((issue) =>
     issue.code === 'invalid_value' ? `must be ${orList(issue.values.map(String))}` : issue.message,
   );
-  return { message: `${name}: ${messages.join('; ')}.`, advice: `Example: ${example}` };
+  const message = `${name}: ${messages.join('; ')}.`;
+  return { message, advice: message.includes(' such as ') ? undefined : `Example: ${example}` };
 }
 
 /** Formats a list: `on or off`; `a, b or c`. */

@@ -1,5 +1,5 @@
 /** Findings of `earshot doctor`. */
-import { AppError } from './app-error.ts';
+import { AppError, type ErrorCode } from './app-error.ts';
 
 export const findingStates = ['pass', 'warn', 'fail', 'skipped'] as const;
 
@@ -11,6 +11,8 @@ export interface Finding {
   message: string;
   /** Next step; present for every `warn` and `fail`. */
   advice?: string;
+  /** Code of the error that a check ended with. */
+  code?: ErrorCode;
 }
 
 /** Runs a check. Never throws for what it finds. */
@@ -27,7 +29,7 @@ export function failedFinding(check: string, error: unknown, advice: string): Fi
     return { check, state: 'fail', message, advice: 'Please report it.' };
   }
   const message = [error.message, ...error.details].join(' ');
-  return { check, state: 'fail', message, advice: error.advice ?? advice };
+  return { check, state: 'fail', message, advice: error.advice ?? advice, code: error.code };
 }
 
 /** Runs a check with one finding: `pass` with the returned message, or `fail` with the error, as `failedFinding`. */

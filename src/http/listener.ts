@@ -184,7 +184,11 @@ function listening(server: Server, { listen, listenVariable }: ListenerOptions):
         new AppError(
           'configuration',
           `Cannot listen on ${where}: ${reasons[cause.code ?? ''] ?? cause.code}.`,
-          { advice: `Set ${listenVariable} to another address or port.`, cause },
+          {
+            advice: `Set ${listenVariable} to another address or port.`,
+            cause,
+            facts: { variable: listenVariable },
+          },
         ),
       );
     };

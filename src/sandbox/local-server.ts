@@ -12,12 +12,13 @@ export interface LocalServer {
 }
 
 /**
- * Starts an app on plain HTTP, at `host:port`; port 0 selects a free one. Throws SandboxConfigurationError if the
+ * Starts an app on plain HTTP, at `host:port` of a flag; port 0 selects a free one. Throws SandboxConfigurationError if the
  * address is in use, or not of this machine: passwords and keys of the sandbox are publicly known.
  */
 export async function startLocalServer(
   fetch: Parameters<typeof getRequestListener>[0],
   address: string,
+  option: '--control' | '--service' | '--inference',
 ): Promise<LocalServer> {
   const [, host = '', port = ''] = /^\[?([^\]]+)\]?:(\d+)$/.exec(address) ?? [];
   if (!isLoopbackHost(host)) {
@@ -32,7 +33,7 @@ export async function startLocalServer(
   server.listen({ host, port: Number(port) }, listening.resolve);
   await listening.promise.catch((cause: Error) => {
     throw new SandboxConfigurationError(
-      `The sandbox cannot listen on ${address}: ${cause.message}. Choose another port, or 0 for any free one.`,
+      `The sandbox cannot listen on ${address}: ${cause.message}. Choose another port with ${option}, or 0 for any free one.`,
       { cause },
     );
   });

@@ -57,13 +57,14 @@ export async function startSandbox(options: SandboxOptions) {
     const catalogueUrl = await open(
       createServiceApp({ ...parts, signal }).fetch,
       checked.serviceListen,
+      '--service',
     );
     const inferenceApp = createInferenceApp({ ...parts, ...parts.inferenceParts, signal });
-    const inferenceUrl = await open(inferenceApp.fetch, checked.inferenceListen);
+    const inferenceUrl = await open(inferenceApp.fetch, checked.inferenceListen, '--inference');
     const tokenUrl = `${catalogueUrl}${realmPath}${tokenPath}`;
     const controlled = { catalogueUrl, tokenUrl, inferenceUrl, ...controlsOf(parts, signal) };
     const control = createControlApp(controlled);
-    const controlUrl = await open(control.fetch, checked.controlListen);
+    const controlUrl = await open(control.fetch, checked.controlListen, '--control');
     /**
      * Resolves when `count` products or all records are published and every notification is delivered or
      * lost, except in queues, or when the sandbox is closed. Rejects with an error thrown by `onSettled`.

@@ -67,6 +67,7 @@ describe('the token', () => {
         state: 'fail',
         message: 'The password is wrong.',
         advice: 'Put in the right one.',
+        code: 'unauthorized',
       },
     ]);
   });

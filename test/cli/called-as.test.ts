@@ -1,4 +1,4 @@
-/** Messages name commands as the user calls the program; data, JSON and the log use the plain name. */
+/** Messages name commands as the user calls the program; data and JSON use the plain name. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
@@ -10,16 +10,13 @@ import { runCommand } from './fake-io.ts';
 import { filledContext } from './filled-store.ts';
 
 const root = join(import.meta.dirname, '../..');
-const byNpx = { npm_command: 'exec', npm_package_name: 'my-project' };
-const byScript = { npm_command: 'run-script', npm_package_name: 'earshot' };
-const byOwnScript = { npm_command: 'start', npm_package_name: 'my-project' };
+const byPath = { earshot_called_as: './earshot' };
 
 describe('a message', () => {
   it.each([
-    ['with npx', byNpx, 'npx --no -- earshot'],
-    ['by a script of a checkout', byScript, 'npm run -s earshot --'],
-    ['by a script of a project', byOwnScript, 'npx --no -- earshot'],
-    ['from the path', {}, 'earshot'],
+    ['by the path', byPath, './earshot'],
+    ['by a path with a blank', { earshot_called_as: '/my work/earshot' }, '"/my work/earshot"'],
+    ['by the name', {}, 'earshot'],
   ])('names commands as they are called %s', async (_, env, name) => {
     const failed = await runCommand('start', { env });
     expect(failed.err).toContain(`Run \`${name} credentials create\``);
@@ -33,36 +30,34 @@ describe('a message', () => {
   });
 
   it.each([
-    ['a script of a checkout', byScript, 'sandbox-trial', '../bin/earshot'],
-    ['npx in a checkout', { ...byScript, npm_command: 'exec' }, 'sandbox-trial', '../bin/earshot'],
-    ['a script of a checkout', byScript, '/srv/trial', '/home/me/checkout/bin/earshot'],
-    ['npx in a project', byNpx, 'sandbox-trial', 'npx --no -- earshot'],
-    ['npx in a project', byNpx, '../trial', '/home/me/checkout/node_modules/.bin/earshot'],
-    ['its path', { earshot_called_as: 'bin/earshot' }, 'sandbox-trial', '../bin/earshot'],
-    ['the path', {}, 'sandbox-trial', 'earshot'],
-  ])('names commands for another folder by %s', (_, env, folder, name) => {
+    ['./earshot', 'sandbox-trial', '../earshot'],
+    ['./earshot', '.', './earshot'],
+    ['./earshot', '/srv/trial', '/home/me/checkout/earshot'],
+    ['../checkout/earshot', 'sandbox-trial', '../earshot'],
+    ['', 'sandbox-trial', 'earshot'],
+  ])('names commands for another folder: %s, %s', (path, folder, name) => {
     const workingDir = '/home/me/checkout';
-    const io = { env: { ...env, npm_config_local_prefix: workingDir }, workingDir };
+    const io = { env: { earshot_called_as: path }, workingDir };
     expect(nameCalledIn(resolve(workingDir, folder), io)).toBe(name);
   });
 
   it('does not change the command inside a container', async () => {
-    const { out } = await runCommand('health --help', { env: byScript });
+    const { out } = await runCommand('health --help', { env: byPath });
     expect(out).toContain('$ docker exec earshot earshot health');
-    expect(out).toContain('$ until npm run -s earshot -- health; do');
+    expect(out).toContain('$ until ./earshot health; do');
   });
 
   it('of sinks drop names the command as it is called', async () => {
     const context = await filledContext();
-    const { err } = await context.earshot('sinks drop bus', { env: byNpx });
-    expect(err).toContain('`npx --no -- earshot sinks drop bus --all`');
+    const { err } = await context.earshot('sinks drop bus', { env: byPath });
+    expect(err).toContain('`./earshot sinks drop bus --all`');
   });
 
   it('reports that npm runs its scripts in another folder than the one with the settings', async () => {
     const [workingDir, trial] = [temporaryDirectory(), join(temporaryDirectory(), 'sandbox-trial')];
     mkdirSync(trial);
     writeFileSync(join(trial, '.env'), '');
-    const env = { ...byScript, INIT_CWD: trial, npm_config_local_prefix: workingDir };
+    const env = { ...byPath, INIT_CWD: trial };
     const { err } = await runCommand('start', { env, workingDir });
     expect(err).toContain(
       `npm runs its scripts in ${workingDir}, but the file .env is in ${trial}.`,
@@ -71,9 +66,9 @@ describe('a message', () => {
   });
 
   it('uses the plain name in JSON', async () => {
-    const { out } = await runCommand('doctor --json', { env: byNpx });
+    const { out } = await runCommand('doctor --json', { env: byPath });
     expect(out).toContain('`earshot credentials create`');
-    expect(out).not.toContain('npx');
+    expect(out).not.toContain('./earshot');
   });
 
   it.each(['status', 'alerts', 'index', 'sinks'])(
@@ -84,9 +79,9 @@ describe('a message', () => {
         EARSHOT_ENDPOINT_USERNAME: 'u',
         EARSHOT_ENDPOINT_PASSWORD: 'a long password',
       };
-      const env = { ...byNpx, ...login, EARSHOT_TLS: 'off', EARSHOT_LISTEN: '127.0.0.1:9' };
+      const env = { ...byPath, ...login, EARSHOT_TLS: 'off', EARSHOT_LISTEN: '127.0.0.1:9' };
       const { out, err } = await context.earshot([command], { env, isTTY: true, columns: 90 });
-      expect(`${out}${err}`).not.toMatch(/(?<!-- )\bearshot [a-z]+/);
+      expect(`${out}${err}`).not.toMatch(/(?<!\.\/)\bearshot [a-z]+/);
     },
   );
 });
@@ -113,26 +108,26 @@ it('every command in a message is in backticks', () => {
 });
 
 it('no text runs an unrelated package of the same name from the registry', () => {
-  const pages = ['README.md', 'SECURITY.md', '.env.example', 'bin/earshot'];
+  const pages = ['README.md', 'SECURITY.md', '.env.example', 'earshot'];
   const folders = ['src', 'docs', 'deploy', 'examples', 'scripts'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map(({ parentPath, name }) => relative(root, join(parentPath, name))),
   );
   const wrong = [...pages, ...folders].filter((file) =>
-    /\bnpx (?!--no -- )(?:-\S+ )*earshot\b/.test(readFileSync(join(root, file), 'utf8')),
+    /\bnpx (?:-\S+ )*earshot\b/.test(readFileSync(join(root, file), 'utf8')),
   );
   expect(folders.length).toBeGreaterThan(300);
   expect(wrong).toEqual([]);
 });
 
 it.skipIf(process.platform === 'win32')(
-  'bin/earshot runs from another folder, through chained links, with any Node on the path',
+  'the executable runs from another folder, through chained links, with any Node on the path',
   () => {
     const folder = temporaryDirectory();
     const elsewhere = join(folder, 'project with a blank');
     mkdirSync(elsewhere);
-    symlinkSync(join(root, 'bin/earshot'), join(folder, 'first'));
+    symlinkSync(join(root, 'earshot'), join(folder, 'first'));
     symlinkSync('../first', join(elsewhere, 'earshot'));
     const { PATH = '' } = bareEnvironment({});
     // A failing Node on the path is not used: the checkout has its own.
@@ -145,12 +140,12 @@ it.skipIf(process.platform === 'win32')(
       });
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     expect(run('--version')).toMatchObject({ status: 0, stdout: `${version}\n`, stderr: '' });
-    const byPath = spawnSync(join(root, 'bin/earshot'), ['start'], {
+    const called = spawnSync(join(root, 'earshot'), ['start'], {
       cwd: folder,
       encoding: 'utf8',
       env: bareEnvironment({}),
     });
-    expect(byPath.stderr).toContain(`Run \`${join(root, 'bin/earshot')} credentials create\``);
+    expect(called.stderr).toContain(`Run \`${join(root, 'earshot')} credentials create\``);
     const failed = run('start');
     expect(failed.status).toBe(2);
     expect(failed.stderr).toContain('Run `earshot credentials create`');

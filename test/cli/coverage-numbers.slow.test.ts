@@ -165,8 +165,9 @@ describe('before the first comparison', () => {
     expect(text.out).toContain(
       `\nalps: not compared: ${reason} To compare now: \`earshot reconcile\`.\n`,
     );
-    const byNpx = await context.run('coverage', { env: { ...env, npm_command: 'exec' } });
-    expect(byNpx.out).toContain('To compare now: `npx --no -- earshot reconcile`.');
+    const byPath = { ...env, earshot_called_as: './earshot' };
+    const called = await context.run('coverage', { env: byPath });
+    expect(called.out).toContain('To compare now: `./earshot reconcile`.');
     const document = await printedJson(context.run('coverage --json', { env }));
     expect(document.comparison).toEqual({ automatic: false, reason });
     expect(document.subscriptions[0]).toMatchObject({ nextComparison: null });

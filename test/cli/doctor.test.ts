@@ -600,7 +600,13 @@ describe('a step', () => {
     const steps = [{ name: 'one', needs: [], run }, step('two', [], 'pass')];
     for await (const finding of runSteps(steps, running)) findings.push(finding);
     expect(findings).toEqual([
-      { check: 'one', state: 'fail', message: 'No way.', advice: 'Repeat it.' },
+      {
+        check: 'one',
+        state: 'fail',
+        message: 'No way.',
+        advice: 'Repeat it.',
+        code: 'unavailable',
+      },
       { check: 'two', state: 'pass', message: 'pass' },
     ]);
   });

@@ -4,10 +4,14 @@ import { EventEmitter } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { expect } from 'vitest';
 import { run } from '../../src/cli/run.ts';
+import { AppError } from '../../src/domain/app-error.ts';
 
 /** 2026-05-02T12:00:00Z, the time at which every command of these tests runs. */
 export const nowUs = Date.UTC(2026, 4, 2, 12) * 1000;
 export const version = '9.8.7-test';
+
+/** Answer of a user who presses Ctrl-C. */
+export const ctrlC = '\u0003';
 
 export interface FakeIoOptions {
   env?: Record<string, string>;
@@ -86,7 +90,9 @@ export function startCommand(argv: Words, options: FakeIoOptions = {}): Running 
     ask: async (question: string) => {
       if (options.answers === undefined) return null;
       stderr.output.write(`${question}\n`);
-      return options.answers.shift() ?? '';
+      const answer = options.answers.shift() ?? '';
+      if (answer === ctrlC) throw new AppError('cancelled', 'Cancelled at the prompt.');
+      return answer;
     },
     signal: stopping.signal,
     exit: () => undefined,
@@ -108,6 +114,11 @@ const nothing = () => undefined;
 
 /** A log that discards its lines. */
 export const silentLog = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+/** Returns the questions in the output of a command. */
+export function promptsIn(err: string): string[] {
+  return err.split('\n').filter((line) => line.endsWith(': '));
+}
 
 /** Runs a command to its end. */
 export function runCommand(argv: Words, options?: FakeIoOptions): Promise<Ended> {

@@ -81,7 +81,7 @@ describe('setup --pull', () => {
     const { run, path, dataDir, sandbox } = await openFolder();
     const { out } = await expectEnd(run([...complete, '--dry-run']), 0);
     expect(out).toMatch(
-      /register subscription "default" .*, with a queue\n {2}3\. start the receiver/,
+      /register subscription "default" \(created, with a queue\):\n +collection is SENTINEL-2\n {2}3\. start/,
     );
     expect(out).not.toMatch(/PUBLIC_URL|_TLS|credentials/);
     expect([existsSync(path), existsSync(dataDir)]).toEqual([false, false]);
@@ -103,8 +103,8 @@ describe('setup --pull', () => {
       const filter = "Collection/Name eq 'SENTINEL-2'";
       const { id } = sandbox.addSubscription({ type: 'pull', filter, status });
       const asking = [...complete.filter((word) => word !== '--yes'), '--no-stay'];
-      const { err, out } = await expectEnd(run(asking, ['', 'y', 'n']), 1);
-      expect(err).toMatch(/Apply these changes\? .*\n.*Nothing was changed/);
+      const { err, out } = await expectEnd(run(asking, ['', '', 'n']), 1);
+      expect(err).toMatch(/Apply these changes\? .*\n.*before the registration/);
       expect(out).toContain('no other program may read this subscription');
       await expectEnd(run([...asking, '--yes']), 0);
       expect(sandbox.subscriptions()).toMatchObject([{ id, status: 'running' }]);
@@ -151,12 +151,12 @@ describe('setup without --pull and without a terminal', () => {
   it('asks no question about the endpoint with --pull', async () => {
     const workingDir = temporaryDirectory();
     const env = { EARSHOT_DATA_DIR: join(workingDir, 'data') };
-    const answers = ['me', 'the password', '', 'S2', '', '', '', ''];
+    const answers = ['me', 'the password', '', 'S2', '', '', '', '', ''];
     const argv = 'setup --pull --dry-run';
     const { out, err } = await expectEnd(runCommand(argv, { workingDir, env, answers }), 0);
-    expect(err).toContain('User name of your catalogue account');
+    expect(err).toContain('User name of the catalogue account');
     expect(err).not.toMatch(/host name|certificate|public listener|terms of service/);
-    expect(out).toContain("filter: Collection/Name eq 'SENTINEL-2', with a queue");
+    expect(out).toContain('(created, with a queue):\n       collection is SENTINEL-2\n');
     expect(out).not.toContain('the password');
   });
 });

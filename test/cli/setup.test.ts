@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { mergeEnvFile } from '../../src/cli/setup/env-file.ts';
 import { isAppError } from '../../src/domain/app-error.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { runCommand } from './fake-io.ts';
+import { ctrlC, promptsIn, runCommand } from './fake-io.ts';
 
 const secret = 'the-password-of-the-account';
 
@@ -86,10 +86,17 @@ describe('setup without a terminal', () => {
     ])
       expect(out).toContain(`  ${line}\n`);
     expect(out).toContain(
-      `register subscription "alps" (created), filter: Collection/Name eq 'SENTINEL-2'\n`,
+      'register subscription "alps" (created):\n       collection is SENTINEL-2\n',
     );
+    expect(out).not.toContain('Collection/Name');
     expect(existsSync(envFile)).toBe(false);
     expect(existsSync(join(workingDir, 'data'))).toBe(false);
+  });
+
+  it('prints the filter as OData with --odata', async () => {
+    const { run } = context();
+    const { out } = await run([...complete, '--dry-run', '--odata']);
+    expect(out).toContain("\n       $filter: Collection/Name eq 'SENTINEL-2'\n");
   });
 
   it('chooses ports and proxy for --tls off, and removes the files of an earlier certificate', async () => {
@@ -107,6 +114,7 @@ describe('setup without a terminal', () => {
 
   it('finds files relative to the current folder, by flag and by answer', async () => {
     const { run, workingDir } = context();
+    for (const file of ['c.pem', 'k.pem']) writeFileSync(join(workingDir, file), '');
     const files = complete.filter((flag) => flag !== '--agree');
     const { out } = await run([
       ...files,
@@ -142,20 +150,25 @@ describe('setup without a terminal', () => {
       'a host that is a path',
       ['--host', 'example.org/notify'],
       2,
-      /--host <name>: .*must contain only/,
+      /'--host <name>' .*must contain only/,
     ],
-    ['a port that is none', ['--listen', '443'], 2, /--listen <host:port>: .*must be host:port/],
+    ['a port that is none', ['--listen', '443'], 2, /'--listen <host:port>' .*must be host:port/],
     ['an unknown kind of TLS', ['--tls', 'letsencrypt'], 2, /acme, files, off/],
-    ['an e-mail that is none', ['--email', 'me'], 2, /--email <address>: .*e-mail address/],
+    [
+      'a missing password file',
+      ['--account-password-file', 'none'],
+      2,
+      /'--account-password-file <file>' .*\/none cannot be read: there is no such file/,
+    ],
+    ['an e-mail that is none', ['--email', 'me'], 2, /'--email <address>' .*e-mail address/],
     ['a filter with an error', ['--filter', "foo eq 'bar'"], 2, /not valid for Products/],
     ['a password on the command line', ['--account-password', 'x'], 2, /unknown option/],
     ['an address where a name is needed', ['--host', '192.0.2.1'], 2, /needs a host name/],
   ])('explains %s', async (_what, flags, exit, reason) => {
-    const { run, envFile } = context();
+    const { run } = context();
     const { code, err } = await run([...replaced(complete, flags), '--yes']);
     expect(err).toMatch(reason);
     expect(code).toBe(exit);
-    expect(existsSync(envFile)).toBe(false);
   });
 });
 
@@ -165,6 +178,7 @@ describe('setup on a terminal', () => {
     const { code, err, out } = await run(
       ['--dry-run'],
       [
+        ...['maybe', ''],
         ...['', 'http://earshot.example.org', 'earshot.example.org'],
         ...['letsencrypt', ''],
         '',
@@ -177,12 +191,15 @@ describe('setup on a terminal', () => {
         'S2MSI2A',
         ...['5,48,11,45', 'nowhere.geojson', '5.5,45,11,48'],
         ...['all', '20'],
+        ...['create', 'created,modified'],
         ...['My Alps', 'alps'],
       ],
     );
     expect(err).toContain('An answer is required.');
     expect(err).toContain('must be an https URL');
-    expect(err).toContain('use files, acme, off');
+    expect(err).toContain('Answer yes or no.');
+    expect(err).toContain('Allowed choices are acme, files, off.');
+    expect(err).toContain('Use created, modified, deleted, comma-separated.');
     expect(err).toContain('issues no certificate without your agreement.');
     expect(err).toContain('South (48) is greater than north (45)');
     expect(err).toContain('nowhere.geojson cannot be read');
@@ -190,7 +207,7 @@ describe('setup on a terminal', () => {
     expect(err).toContain('lower-case letters, digits and dashes');
     expect(code).toBe(0);
     expect(out).toContain('EARSHOT_LISTEN=0.0.0.0:443\n');
-    expect(out).toContain('register subscription "alps"');
+    expect(out).toContain('register subscription "alps" (created, modified):');
     expect(err + out).not.toContain(secret);
     expect(existsSync(envFile)).toBe(false);
   });
@@ -198,12 +215,9 @@ describe('setup on a terminal', () => {
   it('asks for confirmation before it subscribes to every product', async () => {
     const { run } = context();
     const account = complete.slice(0, -2);
-    const { code, err } = await run(
-      [...account, '--dry-run', '--yes'],
-      ['', '', '', '', 'n', 'S1', '', '', '', ''],
-    );
+    const { code, err } = await run([...account, '--dry-run', '--yes'], ['', 'n', 'S1']);
     expect(err).toContain('This selects every product of the catalogue');
-    expect(err.match(/Collections of the products/g)).toHaveLength(2);
+    expect(err.match(/Collection, such as/g)).toHaveLength(2);
     expect(code).toBe(0);
   });
 
@@ -214,19 +228,27 @@ describe('setup on a terminal', () => {
     expect(code).toBe(2);
   });
 
-  it('keeps the current value when the answer is empty', async () => {
-    const { run } = context({
+  it('asks only for what is not known, and changes an answer by its number', async () => {
+    const { run, envFile } = context({
       EARSHOT_PUBLIC_URL: 'https://old.example.org',
-      EARSHOT_ACCOUNT_USERNAME: 'me',
-      EARSHOT_ACCOUNT_PASSWORD: secret,
+      ...{ EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: secret },
+      ...{ EARSHOT_TLS: 'off', EARSHOT_ACCOUNT_TOTP: '' },
     });
-    const { err, out } = await run(
-      ['--agree', '--collection', 'S2', '--dry-run'],
-      ['', '', '', '', '', '', ''],
+    const answers = ['', '', '2', 'new.example.org', ctrlC];
+    const { err } = await run(['--collection', 'S2'], answers);
+    expect(promptsIn(err)).toEqual([
+      expect.stringMatching(/^Address of the public listener \[127\.0\.0\.1:8081\]/),
+      expect.stringMatching(/^Addresses of trusted proxies \[127\.0\.0\.1\]/),
+      expect.stringMatching(/^Enter to continue/),
+      expect.stringMatching(/^Public host name, .* \[https:\/\/old\.example\.org\]/),
+      expect.stringMatching(/^Enter to continue/),
+    ]);
+    expect(err).toContain('   2  host                    https://old.example.org\n');
+    expect(err).toContain('   2  host                    https://new.example.org\n');
+    expect(err).toContain('account password file   ********\n');
+    expect(err + readFileSync(envFile, 'utf8')).toContain(
+      'EARSHOT_PUBLIC_URL=https://new.example.org',
     );
-    expect(err).toContain('[https://old.example.org]');
-    expect(err).toContain('[keep the current one]');
-    expect(out).toContain('EARSHOT_PUBLIC_URL=https://old.example.org\n');
   });
 });
 

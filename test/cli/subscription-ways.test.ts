@@ -55,7 +55,10 @@ describe('a receiver needs an endpoint', () => {
       { registered: ['push'], file: fileWith('pull') },
     ],
     ['with both in the file', { file: fileWith('pull', 'push'), env: account }],
-    ['with a file without subscriptions', { file: 'export default { sinks: {} };', env: account }],
+    [
+      'with an account and a variable of the listener, and nothing registered',
+      { file: 'export default { sinks: {} };', env: { ...account, EARSHOT_TLS: 'off' } },
+    ],
     [
       'with a subscription without a type',
       { file: 'export default { subscriptions: { a: {} } };', env: account },
@@ -63,10 +66,6 @@ describe('a receiver needs an endpoint', () => {
     [
       'with pull subscriptions and a public URL',
       { registered: ['pull'], env: { EARSHOT_PUBLIC_URL: 'https://earshot.example.org' } },
-    ],
-    [
-      'with an invalid file and nothing registered',
-      { file: 'export default { subscriptions: 7 };', env: account },
     ],
     [
       'without an account and anything registered, whatever the file does',
@@ -86,6 +85,7 @@ describe('a receiver needs no endpoint', () => {
       'with an account and a pull subscription in the file',
       { file: fileWith('pull'), env: account },
     ],
+    ['with an account, before the first registration', { env: account }],
     ['with a pull subscription and an invalid file', { registered: ['pull'], file: 'export {' }],
   ])('%s', async (_title, ways) => {
     expect(await needs(ways)).toBe(false);

@@ -281,10 +281,15 @@ describe('a variable', () => {
   });
 
   it.each(bad)('$name=$text is refused with a valid example', ({ name, text }) => {
-    const message = expect.stringMatching(new RegExp(`^${name}: .*\\.$`));
-    const advice = expect.stringMatching(/^Example: /);
-    const problem = { variable: name, message, advice };
-    expect(read(name, { [name]: text })).toEqual({ problems: [problem] });
+    const { problems, ...others } = read(name, { [name]: text });
+    expect(others).toEqual({});
+    expect(problems).toHaveLength(1);
+    const [{ variable, message = '', advice = '' } = {}] = problems;
+    expect(variable).toBe(name);
+    expect(message).toMatch(new RegExp(`^${name}: .*\\.$`));
+    // One example, in the message or after it.
+    expect(`${message} ${advice}`.match(/ such as |Example: /g)?.length).toBeGreaterThan(0);
+    expect(advice === '').toBe(message.includes(' such as '));
   });
 
   it.each(names)('%s is refused without the password in it', (name) => {

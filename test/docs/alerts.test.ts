@@ -2,13 +2,14 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { asCalled } from '../../src/cli/called-as.ts';
 import { alertKinds } from '../../src/domain/alerts.ts';
 import { parseDate } from '../../src/domain/dates.ts';
 import { createRunProgram } from '../../src/host/run-program.ts';
 import { type AlertMessage, alertMessage } from '../../src/watch/alert-message.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { beginUs, hourUs, moments, openContext } from '../watch/watch-context.ts';
-import { blocks, readPage } from './console-sessions.ts';
+import { asOnPages, blocks, readPage } from './console-sessions.ts';
 
 const page = readPage('monitoring.md');
 const shown: AlertMessage = JSON.parse(blocks(page, 'json')[0] ?? '');
@@ -34,7 +35,7 @@ describe('the page on alerts', () => {
     const lines = [alert?.cause, ...(alert?.evidence ?? []).map((line) => `- ${line}`)];
     expect(text).toContain(`${alert?.severity}: ${alert?.kind} of ${alert?.subject}  since`);
     const unwrapped = text.replaceAll(/\n {2}(?=[a-z])/g, ' ');
-    for (const line of [...lines, `Next: ${alert?.nextStep}`])
+    for (const line of [...lines, `Next: ${asCalled(alert?.nextStep ?? '', { env: asOnPages })}`])
       expect(unwrapped).toContain(`  ${line}\n`);
   });
 

@@ -7,6 +7,7 @@ import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { nowUs } from '../cli/fake-io.ts';
 import { createContext, withStore } from '../cli/filled-store.ts';
 import { registration } from '../watch/watch-context.ts';
+import { asOnPages } from './console-sessions.ts';
 
 interface Listed {
   value: { Id: string; Name: string; PublicationDate: string }[];
@@ -66,6 +67,7 @@ export async function openCompletenessContext() {
   const env = {
     EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
     EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '6000',
+    ...asOnPages,
   };
   return { earshot: (argv: readonly string[]) => context.earshot(argv, { env }), env };
 }

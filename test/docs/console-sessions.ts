@@ -7,9 +7,12 @@ export interface Session {
   text: string;
   /** The first line of it. */
   line: string;
-  /** The arguments after `$ earshot`. */
+  /** The arguments after `$ ./earshot`. */
   command: string[];
 }
+
+/** Environment of a command that is called as the pages do. */
+export const asOnPages = { earshot_called_as: './earshot' };
 
 export function readPage(name: string): string {
   return readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
@@ -21,11 +24,11 @@ export function blocks(page: string, language: string): string[] {
   return [...page.matchAll(fence)].map(([, inside = '']) => inside);
 }
 
-/** Blocks of `console` that begin with `$ earshot …`. */
+/** Blocks of `console` that begin with `$ ./earshot …`. */
 export function sessionsOf(page: string): Session[] {
   return blocks(page, 'console').map((text) => {
     const [line = ''] = text.split('\n');
-    return { text, line, command: words(line.replace(/^\$ earshot /, '')) };
+    return { text, line, command: words(line.replace(/^\$ \.\/earshot /, '')) };
   });
 }
 

@@ -16,7 +16,7 @@ import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
 import { runCommand } from '../cli/fake-io.ts';
 import { delivery, withStore } from '../cli/filled-store.ts';
-import { readPage, sessionsOf, words } from './console-sessions.ts';
+import { asOnPages, readPage, sessionsOf, words } from './console-sessions.ts';
 import { chapters, type Example, islands } from './filter-examples.ts';
 import { makePageProducts, type PageProducts, type PageRecord } from './page-products.ts';
 
@@ -97,14 +97,14 @@ describe('docs/subscriptions.md', () => {
 
 const pageHead = `# Examples of filters
 
-Every line of an example selects the same products: first with flags of \`earshot query products\`, if flags
+Every line of an example selects the same products: first with flags of \`./earshot query products\`, if flags
 are sufficient, then with a complete \`$filter\` expression. Put one line after the command:
 
 \`\`\`sh
-earshot query products --collection S2 --cloud-below 20
+./earshot query products --collection S2 --cloud-below 20
 \`\`\`
 
-\`earshot register\` has the same flags, except \`--sensed\`, \`--published\` and \`--deleted\`. The number
+\`./earshot register\` has the same flags, except \`--sensed\`, \`--published\` and \`--deleted\`. The number
 of matches refers to 2,000 generated products, of which 100 are deleted; a test counts them. The syntax
 is explained in [Subscriptions and filters](../subscriptions.md#filters).
 
@@ -214,7 +214,7 @@ async function builtBy(program: string): Promise<string> {
 }
 
 function earshot(argv: readonly string[]) {
-  return runCommand(argv, { env: { EARSHOT_DATA_DIR: dir } });
+  return runCommand(argv, { env: { EARSHOT_DATA_DIR: dir, ...asOnPages } });
 }
 
 function idOf({ Id }: PageRecord): string {

@@ -7,7 +7,7 @@ import { printStatus } from '../../src/cli/commands/status.ts';
 import { evaluateStatus } from '../../src/cli/status/check-status.ts';
 import type { StatusFacts } from '../../src/domain/status.ts';
 import { dayUs, hourUs, wellFacts } from '../cli/status-facts.ts';
-import { readPage } from './console-sessions.ts';
+import { asOnPages, readPage } from './console-sessions.ts';
 
 const columnsMax = 100;
 const linesMax = 24;
@@ -20,7 +20,7 @@ async function printed(facts: StatusFacts): Promise<string> {
     once: () => undefined,
   };
   const status = { ...facts, parts: evaluateStatus(facts) };
-  return printStatus(status, { stdout, env: { NO_COLOR: '1' } });
+  return printStatus(status, { stdout, env: { NO_COLOR: '1', ...asOnPages } });
 }
 
 /** A certificate that could not be renewed for two weeks, and a sink that is down. */
@@ -44,7 +44,7 @@ describe('the page on monitoring', () => {
     const screen = await printed(degraded());
     let shown = 0;
     const page = readPage('monitoring.md').replaceAll(
-      /^(```console\n\$ earshot status\n).*?^```$/gms,
+      /^(```console\n\$ \.\/earshot status\n).*?^```$/gms,
       (_, begin) => {
         shown += 1;
         return `${begin}${screen}\`\`\``;

@@ -99,7 +99,7 @@ describe('the installed command', { timeout: 60_000 }, () => {
 
   it('prints its version and its help, and runs the demo', async () => {
     expect(await earshot(['--version'])).toBe(`${manifest().version}\n`);
-    expect(await earshot(['start', '--help'])).toMatch(/^Usage: npx --no -- earshot start/);
+    expect(await earshot(['start', '--help'])).toMatch(/^Usage: earshot start/);
     const lines = (await earshot(['demo', '--once', '--products', '20'])).trim().split('\n');
     const all = { published: 20, delivered: 20, stored: 20 };
     expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ ...all, quarantined: 0 });

@@ -91,7 +91,7 @@ describe.skipIf(!hasPebble)('the commands of docs/start.md (needs pebble)', () =
     const folder = temporaryDirectory();
     const { host, password, settings } = await openContext(folder);
     const [trial = '', ...more] = commandsUnder('## Trial');
-    expect(install).toBe('npm ci\nbin/earshot setup\n');
+    expect(install).toBe('npm ci\n./earshot setup\n');
     expect([otherInstalls, others, more]).toEqual([[], [], []]);
     const script = [
       `git clone -q ${project} earshot && cd earshot && npm ci`,
@@ -104,7 +104,7 @@ describe.skipIf(!hasPebble)('the commands of docs/start.md (needs pebble)', () =
       // The trial runs in the same clone, which now has a .env, and ports in use.
       `timeout -s INT 100 ${trial.trimEnd()} > trial.log 2>&1 & TRIAL=$!`,
       'until grep -q "^setup: first" trial.log; do kill -0 $TRIAL || { cat trial.log; exit 9; }; sleep 1; done',
-      '(cd sandbox-trial && ../bin/earshot query --json)',
+      '(cd sandbox-trial && ../earshot query --json)',
     ]
       .join('\n')
       .replaceAll('--host earshot.example.org', `--host ${host}`);

@@ -40,7 +40,7 @@ const listCommand = defineCommand('list', {
     command
       .argument('[folder]', 'folder with backups (default: EARSHOT_BACKUP_DIR)')
       .addOption(jsonOption()),
-  help: `Only manifests are read: to check a backup, run \`earshot restore --check BACKUP\`. Fields of --json:
+  help: `Reads only manifests: to check a backup, run \`earshot restore --check BACKUP\`. Fields of --json:
 path, and bytes and those of manifest.json, or fault if the backup is incomplete or damaged.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.

@@ -206,7 +206,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot credentials create                      create random credentials
-  $ earshot credentials rotate                      replace the credentials while the receiver runs
+  $ earshot credentials rotate                    replace the credentials while the receiver runs
   $ earshot credentials create --from-variables     store the values of the two variables`,
   commands: [createCommand, rotateCommand],
 });

@@ -54,7 +54,8 @@ const checksOfRunning = ['endpoint', 'subscriptions', 'queues'];
 /**
  * Prints each finding as soon as it is known. `beforeStart` omits checks that need a running receiver; `hasEndpoint` is
  * set before the first registration. Rejects with
- * `unavailable` if a check failed.
+ * `unavailable` if a check failed; its facts name the failed checks,
+ * except those of services that did not answer.
  */
 export async function runDoctor(
   io: Io,
@@ -80,21 +81,24 @@ export async function runDoctor(
   ];
   const steps = beforeStart ? all.filter(({ name }) => !checksOfRunning.includes(name)) : all;
   const counts = { pass: 0, warn: 0, fail: 0, skipped: 0 };
-  const findings = counting(runSteps(steps, io.signal), counts);
+  const failed: string[] = [];
+  const findings = counting(runSteps(steps, io.signal), counts, failed);
   if (json) await writeJson(io.stdout, findings);
   else for await (const finding of findings) await writeOut(io.stdout, textOf(finding, io));
   const { pass, warn, fail, skipped } = counts;
   const summary = `${pass} passed, ${counted(warn, 'warning')}, ${fail} failed, ${skipped} skipped.`;
-  if (fail > 0) throw new AppError('unavailable', summary);
+  if (fail > 0) throw new AppError('unavailable', summary, { facts: { failed } });
   io.stderr.write(`${painter(io, io.stderr)(warn > 0 ? 'yellow' : 'green', summary)}\n`);
 }
 
 async function* counting(
   findings: AsyncIterable<Finding>,
   counts: Record<Finding['state'], number>,
+  failed: string[],
 ): AsyncGenerator<ShownFinding> {
-  for await (const { check, state, message, advice = null } of findings) {
+  for await (const { check, state, message, advice = null, code } of findings) {
     counts[state] += 1;
+    if (state === 'fail' && code !== 'unavailable') failed.push(check);
     yield { check, state, message, advice };
   }
 }

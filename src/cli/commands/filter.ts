@@ -50,7 +50,7 @@ Exit codes: 0 no errors (warnings are possible), 1 failed, 2 errors in the filte
 Examples:
   $ earshot filter check "ContentDate/Start gt 2026-11-01T00:00:00Z"     check a filter
   $ earshot filter check "DeletionDate gt 2026-11-01" --entity DeletedProducts    for deletions
-  $ earshot filter check --subscription alps                              check a configured filter`,
+  $ earshot filter check --subscription alps                            check a configured filter`,
   run: async (io, flags: FilterFlags, expression: Expression) =>
     printCheck(await readFilterArgument(expression, flags, io), flags, io),
 });
@@ -115,7 +115,7 @@ Exit codes: 0 done, 1 failed, 2 errors in the filter or wrong usage.
 
 Examples:
   $ earshot filter test "contains(Name,'MSIL2A')" --since 30d                     last 30 days
-  $ earshot filter test --subscription alps --json                                configured filter
+  $ earshot filter test --subscription alps --json                              configured filter
   $ earshot filter test "DeletionDate gt 2026-11-01" --entity DeletedProducts     deletions`,
   run: async (io, flags: TestFlags, expression: Expression) =>
     testFilter(await readFilterArgument(expression, flags, io), flags, io),

@@ -32,7 +32,7 @@ Exit codes: 0 healthy, 1 not healthy (reason on standard error), 2 wrong usage o
 Examples:
   $ earshot health                                     print the state
   $ docker exec earshot earshot health > /dev/null     use the exit code, in a container
-  $ until earshot health; do sleep 2; done             wait until the receiver accepts notifications`,
+  $ until earshot health; do sleep 2; done           wait until the receiver accepts notifications`,
   run: async (io) => {
     const { state, origin, reason } = await probeReceiver(await addressOf(io), io.signal);
     if (state !== 'accepting') {

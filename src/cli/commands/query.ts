@@ -75,7 +75,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot query --since 24h --event created                     products created since yesterday
-  $ earshot query --name '*T32TQM*' --output csv > tiles.csv      notifications of one tile, as CSV
+  $ earshot query --name '*T32TQM*' --output csv > tiles.csv    notifications of one tile, as CSV
   $ earshot query --ack-id MTcyMQ== --body | jq .value.Footprint  footprint of one notification
   $ earshot query --before 1201 --limit 50                        50 rows before position 1201`,
   needs: ['reader'],

@@ -33,6 +33,8 @@ import { needsEndpoint } from '../subscription-ways.ts';
 interface RegisterFlags extends SubscriptionFlags {
   /** Asks despite `yes`, if another program may be reading a queue of the plan. */
   asksToAdopt?: boolean;
+  /** True if the user knows the plan for a new subscription: it is not printed again. */
+  isShown?: boolean;
   status?: RequestedStatus;
   prune?: true;
   dryRun?: true;
@@ -170,7 +172,9 @@ async function planAndApply(
   const plan = await readPlan(options, account);
   const isChange = plan.differences.length > 0;
   if (!flags.skipFilterCheck) refuseFilters(options.desired, plan, io);
-  if (isChange && shown !== null) await showFilter(shown, config.catalogueUrl, io);
+  const { isShown = false } = flags;
+  if (isChange && shown !== null) await showFilter(shown, config.catalogueUrl, io, isShown);
+  const isNew = plan.differences.every(({ current, old }) => current === null && old.length === 0);
   const { limitErrors } = plan;
   const fault =
     flags.check && isChange
@@ -182,7 +186,7 @@ async function planAndApply(
         ? limitsExceeded(plan, options)
         : null;
   const applies = !readOnly && fault === null;
-  if (!json) await showPlan(plan, { json, applied: false }, account, io);
+  if (!json && !(isShown && isNew)) await showPlan(plan, { json, applied: false }, account, io);
   if (applies) await apply(plan, options, flags, account, io);
   if (json) await showPlan(plan, { json, applied: applies && isChange }, account, io);
   if (fault !== null) throw fault;

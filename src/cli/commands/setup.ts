@@ -1,30 +1,33 @@
 /** `earshot setup`: configures earshot and registers a subscription, with questions or flags. */
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { defineCommand } from '../command.ts';
 import { dryRunOption } from '../flags.ts';
 import { addSubscriptionFlags } from '../register-filter.ts';
-import { addQuestionFlags, type ReadFlag, type SetupFlags } from '../setup/questions.ts';
+import { addQuestionFlags, type SetupFlags } from '../setup/questions.ts';
 
 export const setupCommand = defineCommand('setup', {
   description: 'Configure earshot step by step, start the receiver and register a subscription.',
-  flags: (command) =>
-    addSubscriptionFlags(addQuestionFlags(command))
-      .option('--sandbox', 'run a trial without an account, in a separate folder')
-      .option('--dir <folder>', 'folder of the trial (default: sandbox-trial)')
-      .addOption(dryRunOption())
-      .option('--force', 'force the action (with --yes: change an existing .env)')
-      .option('--yes', 'do not ask for confirmation (still ask for missing settings)')
-      .option('--no-stay', 'stop the receiver after the registration'),
+  flags: (command, io) =>
+    withTexts(
+      addSubscriptionFlags(addQuestionFlags(command, io))
+        .option('--sandbox', 'run a trial without an account, in a separate folder')
+        .option('--dir <folder>', 'folder of the trial (default: sandbox-trial)')
+        .addOption(dryRunOption())
+        .option('--force', 'force the action (with --yes: change an existing .env)')
+        .option('--yes', 'do not ask for confirmation (still ask for missing settings)')
+        .option('--odata', 'also print the filter of the subscription as OData')
+        .option('--no-stay', 'stop the receiver after the registration'),
+    ),
   help: `The command asks for settings that no flag or variable sets. Without a terminal, the command lists
 the missing flags and exits with code 2. Secrets are read from files or variables, or typed without
 echo.
 
 The command writes the EARSHOT_ variables to .env in the current folder and keeps all other lines.
 Only the owner can read the file. An existing .env is changed only after a prompt, or with --yes and
---force. Then the command creates endpoint credentials, runs the checks of \`earshot doctor\`, starts
-the receiver and registers the subscription. The receiver runs until Ctrl-C. With --no-stay, the
-command stops the receiver at the end. You must then start the receiver immediately: the catalogue
-retries a notification only three times.
+--force. Then the command creates endpoint credentials, runs the checks of \`earshot doctor\`,
+starts the receiver and registers the subscription. The receiver runs until Ctrl-C. With --no-stay,
+the command stops the receiver at the end. You must then start the receiver immediately: the
+catalogue retries a notification only three times.
 
 With --sandbox, the command uses a local imitation of the catalogue, and ignores the settings of the
 current folder. The default filter of the trial selects the collection SENTINEL-2.
@@ -38,17 +41,21 @@ Examples:
     --account-password-file ./account-password --collection S2 --area alps.geojson --yes
   $ earshot setup --host earshot.example.org --tls off --dry-run     preview, behind a proxy`,
   run: async ({ command, ...io }, flags: SetupFlags) => {
-    const context = { version: io.version, readFlag: reader(command) };
+    const context = { version: io.version, command };
     if (flags.sandbox) await (await import('../setup/trial.ts')).runTrial(io, flags, context);
     else await (await import('../setup/run-setup.ts')).runSetup(io, flags, context);
   },
 });
 
-/** Returns a function that checks an answer with the parser of the flag of the same name. */
-function reader(command: Command): ReadFlag {
-  return (flag, text) => {
-    const option = command.options.find((one) => one.attributeName() === flag);
-    if (option?.parseArg === undefined) throw new InvalidArgumentError('Unknown setting.');
-    return option.parseArg(text, undefined);
-  };
+/** Adds the option `texts`: the texts of all flags, which can be stored. A repeated flag adds its text. */
+function withTexts(command: Command): Command {
+  const texts: Record<string, string> = {};
+  for (const option of command.options) {
+    const name = option.attributeName();
+    command.on(`option:${option.name()}`, (text: string | null) => {
+      const before = texts[name] === undefined || text === null ? '' : `${texts[name]},`;
+      texts[name] = `${before}${text ?? 'yes'}`;
+    });
+  }
+  return command.setOptionValue('texts', texts);
 }

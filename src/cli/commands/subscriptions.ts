@@ -123,7 +123,7 @@ ${exitCodes}
 Examples:
   $ earshot subscriptions list                                               print a table
   $ earshot subscriptions list --json                                        print all fields
-  $ earshot subscriptions list --json | jq '.[] | select(.name == null)'     unmanaged subscriptions`,
+  $ earshot subscriptions list --json | jq '.[] | select(.name == null)'   unmanaged subscriptions`,
   needs: ['account'],
   account: () => ({ readOnly: true }),
   run: async (io, { json }: { json?: true }) => {

@@ -52,7 +52,7 @@ command and the receiver together. At a limit, the command ends and the other su
   --digest  The periods are complete hours, days or weeks in UTC. Weeks start on Monday. The default
             is the last complete period. If it has no products, the digest covers the present one.
 
---json prints one object per line with the fields of \`earshot query summaries\`. With --dry-run, the
+--json prints an object per line with the fields of \`earshot query summaries\`. With --dry-run, the
 fields are kind, productId, productName, tokens and request. tokens is an estimate.
 
 Exit codes: 0 done or stopped at a limit, 1 the service did not answer, 2 wrong usage or

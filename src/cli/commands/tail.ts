@@ -67,7 +67,7 @@ notification, set --time notification. With --until, the command exits at the gi
 and -n cannot be combined with --from or --reader.
 
 Columns: time of receipt (UTC), event, satellite, product type, tile or orbit, cloud cover, place,
-product name. json and ndjson are the same: one object per line, with the fields of \`earshot query\`.
+product name. json and ndjson are the same: one object per line with fields of \`earshot query\`.
 
 The position of a reader is stored after the rows have been printed. After a crash, rows can be
 printed twice, but no row is skipped. A reader has one position: use another reader for another

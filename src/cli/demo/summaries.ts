@@ -65,12 +65,11 @@ export async function countSummaries(
     if (text?.model != null) summaries += 1;
     else if (state === 'done') mismatches.push(`${printable(productName ?? '')}: ${reason}`);
   }
-  const { distinct, repeated } = inference.totals();
+  const { answered = 0 } = inference.totals().outcomes;
   // A request in flight may be in one of the two counts only.
-  if (distinct !== summaries && left === 0) {
-    mismatches.push(`${distinct} requests answered, ${summaries} summaries stored`);
+  if (answered !== summaries && left === 0) {
+    mismatches.push(`${answered} requests answered, ${summaries} summaries stored`);
   }
-  if (repeated > 0) mismatches.push(`${repeated} requests sent twice`);
   return { summaries, rest: left === 0 ? null : `${left} summaries waiting.`, mismatches };
 }
 

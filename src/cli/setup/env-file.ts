@@ -1,13 +1,17 @@
 /** Settings as the text of `.env`, as lines on a screen, and as environment. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { variableRows } from '../../config/variables.ts';
 import { AppError } from '../../domain/app-error.ts';
+import { writeOwnerOnly } from '../../host/files.ts';
+import { confirm } from '../flags.ts';
 import type { Io } from '../io.ts';
 
 export type Settings = Readonly<Record<string, string>>;
 
 /** Replaces a secret on a screen. */
-const mask = '********';
+export const mask = '********';
 
 /**
  * Merges settings into the text of `.env` (null without a file), and removes the `dropped` names. Comments, unchanged
@@ -30,6 +34,45 @@ export function mergeEnvFile(
   return verified(text.join(''), settings, dropped);
 }
 
+/** Settings to write to a folder's `.env`. */
+export interface EnvChange {
+  folder: string;
+  settings: Settings;
+  /** Names that are removed from an existing file. */
+  dropped: readonly string[];
+  /** First line of a new file. */
+  header: string;
+  /** True if an existing file may be changed without a prompt. */
+  mayChange: boolean;
+  yes?: boolean | undefined;
+}
+
+/** Returns the present text of the file, null without a file, and the text with the settings. */
+export function envTexts(io: Pick<Io, 'readFile'>, change: EnvChange) {
+  const path = join(change.folder, '.env');
+  const before = existsSync(path) ? io.readFile(path) : null;
+  return { path, before, text: mergeEnvFile(before, change.settings, change) };
+}
+
+/** Writes the settings, after a prompt if a file exists. Throws `conflict` if `yes` excludes the prompt. */
+export async function writeEnvFile(
+  io: Pick<Io, 'readFile' | 'ask'>,
+  change: EnvChange,
+): Promise<'unchanged' | 'written'> {
+  const { path, before, text } = envTexts(io, change);
+  if (before === text) return 'unchanged';
+  if (before !== null && !change.mayChange) {
+    if (change.yes) {
+      throw new AppError('conflict', `${path} exists and would be changed. Nothing was done.`, {
+        advice: 'Add --force to change it. Lines of other variables stay unchanged.',
+      });
+    }
+    await confirm(io, `Change the existing file ${path}?`, {});
+  }
+  await writeOwnerOnly(path, text);
+  return 'written';
+}
+
 /** Returns the io with these settings in place of all EARSHOT variables. */
 export function ioWith<Part extends Pick<Io, 'env'>>(io: Part, settings: Settings): Part {
   const others = Object.entries(io.env).filter(([name]) => !name.startsWith('EARSHOT_'));
@@ -38,12 +81,14 @@ export function ioWith<Part extends Pick<Io, 'env'>>(io: Part, settings: Setting
 
 /** Returns `NAME=value` lines for a screen, with secrets masked. */
 export function shownSettings(settings: Settings): string[] {
-  return Object.entries(settings).map(([name, value]) =>
+  const set = Object.entries(settings).filter(([, value]) => value !== '');
+  return set.map(([name, value]) =>
     secretNames.has(name) ? `${name}=${mask}` : `${name}=${quoted(name, value)}`,
   );
 }
 
-const secretNames: ReadonlySet<string> = new Set(
+/** Variables with a secret. */
+export const secretNames: ReadonlySet<string> = new Set(
   variableRows.flatMap(([name, { secret }]) => (secret ? [name] : [])),
 );
 
@@ -53,7 +98,7 @@ function nameIn(line: string): string {
 
 /** Quotes a value in forms that shell, systemd, Docker and Node read alike. */
 function quoted(name: string, value: string): string {
-  if (/^[\w@%+=:,./-]+$/.test(value)) return value;
+  if (/^[\w@%+=:,./-]*$/.test(value)) return value;
   if (!/['\n\r]/.test(value)) return `'${value}'`;
   if (!/["\\$`\n\r]/.test(value)) return `"${value}"`;
   throw new AppError('usage', `The value of ${name} has characters that .env cannot represent.`, {

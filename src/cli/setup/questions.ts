@@ -1,221 +1,307 @@
-/** The questions of `earshot setup`: each has a flag and a variable, and is repeated until the answer is valid. */
+/** The questions of `earshot setup`: each is a flag of the command, and is repeated until the answer is valid. */
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type VariableName, variables } from '../../config/variables.ts';
-import { AppError, errorText } from '../../domain/app-error.ts';
+import { AppError, errorText, readFaultOf } from '../../domain/app-error.ts';
+import { defaultSubscriptionName } from '../../domain/subscription.ts';
+import { readFilter } from '../filter-text.ts';
+import { pullFlagText } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { type ConditionFlags, readAreaFile } from '../product-flags.ts';
-import { conditionFlagsOf, type SubscriptionFlags } from '../register-filter.ts';
+import { readAreaFile } from '../product-flags.ts';
+import { filterOfFlags, type SubscriptionFlags } from '../register-filter.ts';
 
-type Settings = Record<string, string>;
+/** Answers by variable, or by the flag of the subscription. An empty text is the answer "none". */
+export type Answers = Record<string, string>;
 
-interface Question {
-  /** Flag, and its line in the help. */
-  usage: string;
-  help: string;
-  choices?: readonly string[];
-  ask: string;
-  variable: VariableName;
+/** Input and output, and the command whose flags are the questions. */
+export interface AskContext {
+  io: Io;
+  command: Command;
+}
+
+type Read = (text: string, io: Io) => string;
+
+export interface Question {
+  /** Flag of the command. */
+  flag: string;
+  /** Text, if it is not the description of the flag. */
+  ask?: string;
+  /** Variable of the answer, or name of the flag. */
+  name: VariableName | keyof SubscriptionFlags;
+  /** Group of questions that may be unnecessary: of the public listener, or of the subscription. */
+  part?: 'endpoint' | 'subscription';
   /** True if the flag names a file with the answer: it then sets the variable `…_FILE`. */
   inFile?: boolean;
   optional?: boolean;
-  /** True for settings of the public listener, which pull subscriptions do not need. */
-  ofEndpoint?: boolean;
-  when?: (settings: Settings) => boolean;
+  /** True if only a flag gives a first answer. */
+  flagOnly?: boolean;
+  when?: (answers: Answers) => boolean;
   /** Value of an empty answer. */
-  fallback?: (settings: Settings) => string | undefined;
+  fallback?: (answers: Answers) => string | undefined;
+}
+
+/** A question about a setting, whose flag only this command has. */
+interface SettingQuestion extends Question {
+  name: VariableName;
+  usage: string;
+  help: string;
+  choices?: readonly string[];
   /** Parses an answer; by default by the schema of the variable. Throws commander's InvalidArgumentError. */
-  read?: (text: string, workingDir: string) => string;
+  read?: Read;
 }
 
 const attemptsMax = 5;
 
-const hasAccount = (settings: Settings) => settings.EARSHOT_ACCESS_TOKEN === undefined;
+const hasAccount = (answers: Answers) => !answers.EARSHOT_ACCESS_TOKEN;
 
-const usesTls = (kind: string) => (settings: Settings) => settings.EARSHOT_TLS === kind;
+const usesTls = (kind: string) => (answers: Answers) => answers.EARSHOT_TLS === kind;
 
-/** Questions in their order. */
-const questions: readonly Question[] = [
+const endpoint = { part: 'endpoint' } as const;
+
+const settingQuestions: readonly SettingQuestion[] = [
   {
+    ...{ ...endpoint, flag: 'host', name: 'EARSHOT_PUBLIC_URL' },
     usage: '--host <name>',
-    help: 'public host name, with :port if the port is not 443',
-    ask: 'Public host name, for example earshot.example.org (add :port unless it is 443; without a public host, use --pull)',
-    variable: 'EARSHOT_PUBLIC_URL',
-    ofEndpoint: true,
+    help: 'public host name, such as earshot.example.org, with :port if the port is not 443 (or use --pull)',
     read: (text) =>
       textFor('EARSHOT_PUBLIC_URL', text.includes('://') ? text : `https://${text}`, true),
   },
   {
+    ...{ ...endpoint, flag: 'tls', name: 'EARSHOT_TLS', fallback: () => 'acme' },
     usage: '--tls <how>',
-    help: 'source of the HTTPS certificate (default: acme)',
+    help: 'HTTPS certificate: acme is automatic and needs ports 443 and 80, off is for a proxy (default: acme)',
     choices: ['acme', 'files', 'off'],
-    ask: 'HTTPS certificate: acme (automatic; needs ports 443 and 80), files, or off (behind a proxy)',
-    variable: 'EARSHOT_TLS',
-    ofEndpoint: true,
-    fallback: () => 'acme',
   },
   {
+    ...{ ...endpoint, flag: 'cert', name: 'EARSHOT_TLS_CERT', when: usesTls('files') },
     usage: '--cert <file>',
-    help: 'file with certificate and chain (only with --tls files)',
-    ask: 'File with the certificate and its chain (PEM)',
-    variable: 'EARSHOT_TLS_CERT',
-    ofEndpoint: true,
-    when: usesTls('files'),
-    read: pathIn,
+    help: 'PEM file with certificate and chain (only with --tls files)',
+    read: fileIn,
   },
   {
+    ...{ ...endpoint, flag: 'key', name: 'EARSHOT_TLS_KEY', when: usesTls('files') },
     usage: '--key <file>',
-    help: 'file with the private key (only with --tls files)',
-    ask: 'File with the private key of the certificate (PEM)',
-    variable: 'EARSHOT_TLS_KEY',
-    ofEndpoint: true,
-    when: usesTls('files'),
-    read: pathIn,
+    help: 'PEM file with the private key (only with --tls files)',
+    read: fileIn,
   },
   {
+    ...{ ...endpoint, flag: 'listen', name: 'EARSHOT_LISTEN', fallback: listenFallback },
     usage: '--listen <host:port>',
     help: 'address of the public listener (default: 0.0.0.0 with the port of --host)',
-    ask: 'Address and port of the public listener',
-    variable: 'EARSHOT_LISTEN',
-    ofEndpoint: true,
-    fallback: listenFallback,
   },
   {
+    ...{ ...endpoint, flag: 'trustedProxies', name: 'EARSHOT_TRUSTED_PROXIES' },
+    ...{ when: usesTls('off'), fallback: () => '127.0.0.1' },
     usage: '--trusted-proxies <addresses>',
     help: 'addresses of trusted proxies (only with --tls off; default: 127.0.0.1)',
-    ask: 'Addresses of the proxy',
-    variable: 'EARSHOT_TRUSTED_PROXIES',
-    ofEndpoint: true,
-    when: usesTls('off'),
-    fallback: () => '127.0.0.1',
   },
   {
+    ...{ ...endpoint, flag: 'email', name: 'EARSHOT_ACME_EMAIL' },
+    ...{ when: usesTls('acme'), optional: true },
     usage: '--email <address>',
     help: 'contact address for the certificate authority (only with --tls acme)',
-    ask: 'Contact email address for the certificate authority (empty: none)',
-    variable: 'EARSHOT_ACME_EMAIL',
-    ofEndpoint: true,
-    optional: true,
-    when: usesTls('acme'),
   },
   {
+    ...{ ...endpoint, flag: 'agree', name: 'EARSHOT_ACME_AGREE', when: usesTls('acme') },
     usage: '--agree',
-    help: "accept the authority's terms of service (only with --tls acme)",
-    ask: "Do you agree to the authority's terms of service (Let's Encrypt: https://letsencrypt.org/repository/)? (y/n)",
-    variable: 'EARSHOT_ACME_AGREE',
-    ofEndpoint: true,
-    when: usesTls('acme'),
+    help: "accept the authority's terms of service, of Let's Encrypt: https://letsencrypt.org/repository/ (only with --tls acme)",
     read: (text) => {
       if (isYes(text)) return 'yes';
       throw new InvalidArgumentError(
-        'The authority issues no certificate without your agreement. Answer y, or press Ctrl-C and use --tls files or --tls off.',
+        'The authority issues no certificate without your agreement. Answer yes, or press Ctrl-C and use --tls files or --tls off.',
       );
     },
   },
   {
+    ...{ flag: 'accountUsername', name: 'EARSHOT_ACCOUNT_USERNAME', when: hasAccount },
     usage: '--account-username <name>',
-    help: 'user name of the catalogue account',
-    ask: 'User name of your catalogue account (dataspace.copernicus.eu)',
-    variable: 'EARSHOT_ACCOUNT_USERNAME',
-    when: hasAccount,
+    help: 'user name of the catalogue account, of dataspace.copernicus.eu',
   },
   {
+    ...{ flag: 'accountPasswordFile', name: 'EARSHOT_ACCOUNT_PASSWORD', when: hasAccount },
     usage: '--account-password-file <file>',
     help: 'file with the password of the catalogue account',
-    ask: 'Password of the account (not shown)',
-    variable: 'EARSHOT_ACCOUNT_PASSWORD',
     inFile: true,
-    when: hasAccount,
   },
   {
+    ...{ flag: 'accountTotpFile', name: 'EARSHOT_ACCOUNT_TOTP', when: hasAccount },
     usage: '--account-totp-file <file>',
     help: 'file with the shared secret of the two-factor login',
-    ask: 'Shared secret of your authenticator app, for two-factor login (not shown; empty: none)',
-    variable: 'EARSHOT_ACCOUNT_TOTP',
-    inFile: true,
-    optional: true,
-    when: hasAccount,
+    ...{ inFile: true, optional: true },
   },
 ];
 
-/** Adds the flag of each question. */
-export function addQuestionFlags(command: Command): Command {
-  return questions.reduce((all, { usage, help, choices }) => {
-    const option = new Option(usage, help);
-    return all.addOption(choices === undefined ? option : option.choices([...choices]));
+/** Flags of the subscription that select products. */
+const conditions = [
+  ...(['collection', 'type', 'area', 'cloudBelow'] as const),
+  ...(['platform', 'tile', 'name', 'bbox', 'filter'] as const),
+];
+
+const areaText = 'area: west,south,east,north in degrees, such as 5.5,45,11,48, or a GeoJSON file';
+
+const aboutSubscription = (flag: keyof SubscriptionFlags) =>
+  ({ flag, name: flag, part: 'subscription' }) as const;
+
+/** Questions in their order. */
+export const questions: readonly Question[] = [
+  { flag: 'pull', name: 'pull', ask: `${pullFlagText}, yes or no`, fallback: () => 'no' },
+  ...settingQuestions,
+  ...conditions.map((name, i) => ({
+    ...aboutSubscription(name),
+    ...(name === 'area' ? { ask: areaText } : {}),
+    ...{ optional: true, flagOnly: i >= conditions.indexOf('platform') },
+  })),
+  { ...aboutSubscription('event'), fallback: () => 'created' },
+  { ...aboutSubscription('subscription'), fallback: () => defaultSubscriptionName },
+];
+
+/** Adds the flags of the settings. */
+export function addQuestionFlags(command: Command, io: Io): Command {
+  return settingQuestions.reduce((all, { usage, help, choices, inFile, name, read }) => {
+    const option = new Option(usage, help).preset('yes');
+    if (choices !== undefined) return all.addOption(option.choices([...choices]));
+    const parse = inFile ? fileIn : (read ?? ((text: string) => textFor(name, text)));
+    return all.addOption(option.argParser((text) => parse(text, io)));
   }, command);
 }
 
-/**
- * Fills `settings` from flags, existing values and answers. With `yes`, asks only for missing values. Without a
- * terminal, returns the missing flags, one line each.
- */
-export async function askSettings(
-  io: Io,
-  flags: SetupFlags,
-  settings: Settings,
-): Promise<string[]> {
-  const missing: string[] = [];
-  for (const question of questions) {
-    if (question.when?.(settings) === false || (flags.pull && question.ofEndpoint)) continue;
-    const name = question.variable;
-    if (applyFlag(question, flags, settings, io.workingDir)) continue;
-    const present = settings[name] ?? settings[`${name}_FILE`];
-    const fallback = present ?? question.fallback?.(settings);
-    const isKnown = fallback !== undefined || question.optional === true;
-    const answer = flags.yes && isKnown ? undefined : await askOne(io, question, present, fallback);
-    if (answer === null && !isKnown) missing.push(`${question.usage}  ${question.ask}`);
-    const value = answer ?? (present === undefined ? fallback : undefined);
-    if (value === undefined) continue;
-    settings[name] = value;
-    delete settings[`${name}_FILE`];
-  }
-  if (settings.EARSHOT_TLS !== 'files') {
-    delete settings.EARSHOT_TLS_CERT;
-    delete settings.EARSHOT_TLS_KEY;
-  }
-  return missing;
+/** Returns the flag of a question. */
+export function optionOf({ flag }: Pick<Question, 'flag'>, { command }: AskContext): Option {
+  const option = command.options.find((one) => one.attributeName() === flag);
+  if (option === undefined) throw new TypeError(`There is no flag ${flag}.`);
+  return option;
 }
 
-/** Returns true if a flag answers the question. The text of a flag is checked like an answer. */
-function applyFlag(
-  { usage, variable: name, inFile, read = readerOf(name) }: Question,
-  flags: SetupFlags,
-  settings: Settings,
-  workingDir: string,
-): boolean {
-  const text = flags[new Option(usage).attributeName() as keyof SetupFlags];
-  if (text === undefined) return false;
-  if (inFile) {
-    settings[`${name}_FILE`] = resolve(workingDir, String(text));
-    delete settings[name];
+/** Parses an answer as the flag. An area is also a box. Throws commander's InvalidArgumentError. */
+function parsed({ flag }: Pick<Question, 'flag'>, text: string, context: AskContext): unknown {
+  const isBox = flag === 'area' && /^[\s\d.+-]+(,[\s\d.+-]+){3}$/.test(text);
+  const { parseArg } = optionOf({ flag: isBox ? 'bbox' : flag }, context);
+  if (flag === 'area' && !isBox) readAreaFile(text, context.io);
+  return parseArg === undefined ? text : parseArg(text, undefined);
+}
+
+/** Returns an io that prints nothing on stderr, and the text that was not printed. */
+export function silenced(io: Io): { io: Io; text: () => string } {
+  let text = '';
+  const write = (chunk: string | Uint8Array) => {
+    text += chunk;
     return true;
-  }
-  try {
-    settings[name] = read(text === true ? 'yes' : String(text), workingDir);
-  } catch (error) {
-    if (!(error instanceof InvalidArgumentError)) throw error;
-    throw new AppError('usage', `${usage}: ${error.message}`);
-  }
-  return true;
+  };
+  return { io: { ...io, stderr: { ...io.stderr, write } }, text: () => text };
 }
 
-/** Returns null without a terminal; undefined for an empty answer that is permitted. */
-function askOne(
-  io: Pick<Io, 'ask' | 'stderr' | 'workingDir'>,
-  { ask, variable, inFile: hidden = false, optional = false, read = readerOf(variable) }: Question,
-  present: string | undefined,
-  fallback: string | undefined,
-): Promise<string | null | undefined> {
-  const shown = hidden ? present && 'keep the current one' : fallback;
-  return askUntil(io, shown === undefined ? ask : `${ask} [${shown}]`, {
+/** Returns the flags of products that an answer describes. */
+function conditionOf(question: Question, text: string, context: AskContext): SubscriptionFlags {
+  const value = parsed(question, text, context);
+  return {
+    [question.name === 'area' && typeof value === 'object' ? 'bbox' : question.name]: value,
+  };
+}
+
+/** Returns the flags of the subscription that the answers describe; the filter is one text. Throws `usage`. */
+export function subscriptionOf(answers: Answers, context: AskContext): SubscriptionFlags {
+  const { event, subscription: name } = answers;
+  const given = questions.filter((one) => conditions.some((flag) => flag === one.name));
+  const flags = given.map((one) => {
+    const text = answers[one.name];
+    return text || (one.name === 'filter' && text === '') ? conditionOf(one, text, context) : {};
+  });
+  const filter = filterOfFlags(Object.assign({}, ...flags), silenced(context.io).io);
+  return {
+    ...(event && { event: parsed({ flag: 'event' }, event, context) as never }),
+    ...(name && { subscription: name }),
+    ...(filter === undefined ? {} : { filter }),
+  };
+}
+
+/** True if answers or flags select products; an empty filter selects all of them. */
+export function isChosen(texts: Answers): boolean {
+  return texts.filter !== undefined || conditions.some((name) => texts[name]);
+}
+
+/** Replaces answers by flags, and prints warnings about them. */
+export function takeFlags(texts: Answers, answers: Answers, context: AskContext): void {
+  for (const question of questions) {
+    const { flag, name, inFile } = question;
+    const text = texts[flag];
+    if (text === undefined) continue;
+    const isParsed = name.startsWith('EARSHOT_') && text !== 'yes';
+    const value = isParsed ? String(context.command.getOptionValue(flag)) : text;
+    answers[inFile ? `${name}_FILE` : name] = value;
+    delete answers[inFile ? name : `${name}_FILE`];
+    context.io.stderr.write(warningsOf(question, text, context));
+  }
+  const isPush = texts.push ?? (texts.pull === undefined && answers.EARSHOT_PUBLIC_URL);
+  if (isPush) answers.pull = 'no';
+}
+
+/** Returns the warnings about an answer that selects products. */
+function warningsOf(question: Question, text: string, context: AskContext): string {
+  const { name } = question;
+  if (name === 'filter' || !conditions.some((one) => one === name)) return '';
+  const { io, text: warnings } = silenced(context.io);
+  readFilter(filterOfFlags(conditionOf(question, text, context), io) ?? '', 'Products', io);
+  return warnings();
+}
+
+/** Parses an answer. Throws commander's InvalidArgumentError. */
+function readAnswer(question: Question, text: string, context: AskContext): string {
+  const { name, part, inFile } = question;
+  if (inFile) return textFor(name as VariableName, text);
+  if (name === 'pull') {
+    if (/^(y|n|yes|no)$/i.test(text)) return isYes(text) ? 'yes' : 'no';
+    throw new InvalidArgumentError('Answer yes or no.');
+  }
+  const value = parsed(question, text, context);
+  return part === 'subscription' ? text : String(value);
+}
+
+/** Returns the description of the flag as a question. */
+function questionText(question: Question, context: AskContext): string {
+  const { inFile, optional, part, ask = optionOf(question, context).description } = question;
+  const plain = ask.replace(/ \((only|default|or use).*?\)|; default: [^)]*/, '');
+  const text = inFile ? `${plain.replace('file with the ', '')} (not shown)` : plain;
+  const empty = part === 'subscription' ? ' (empty: any)' : ' (empty: none)';
+  return `${text[0]?.toUpperCase()}${text.slice(1)}${optional ? empty : ''}`;
+}
+
+/**
+ * Asks a question, with the current answer as default, and stores the answer. Asks again after an answer with warnings.
+ * Without a terminal, the default is the answer, or the answer is `missing`.
+ */
+export async function askQuestion(
+  question: Question,
+  answers: Answers,
+  context: AskContext,
+): Promise<'answered' | 'default' | 'missing'> {
+  const { name, inFile: hidden = false, optional = false } = question;
+  const { io } = context;
+  const present = answers[name] || answers[`${name}_FILE`];
+  const initial = present ?? question.fallback?.(answers) ?? (optional ? '' : undefined);
+  const shown = hidden ? present && 'keep the current one' : initial;
+  const none = optional && present ? '; - for none' : '';
+  const prompt = `${questionText(question, context)}${shown ? ` [${shown}${none}]` : ''}`;
+  const text = await askUntil(io, prompt, {
     hidden,
-    read: (text) => {
-      if (text !== '') return read(text, io.workingDir);
-      if (fallback !== undefined || optional) return undefined;
+    read: (answer) => {
+      if (answer === '-' && none !== '') return '';
+      if (answer !== '') return readAnswer(question, answer, context);
+      if (initial !== undefined) return undefined;
       throw new InvalidArgumentError('An answer is required.');
     },
   });
+  const value = text ?? (present ? undefined : initial);
+  if (value !== undefined) {
+    answers[name] = value;
+    delete answers[`${name}_FILE`];
+  }
+  const warnings = text ? warningsOf(question, text, context) : '';
+  if (warnings !== '') {
+    io.stderr.write(warnings);
+    return askQuestion(question, answers, context);
+  }
+  if (text !== null) return 'answered';
+  return initial === undefined ? 'missing' : 'default';
 }
 
 /** Asks until `read` accepts the answer, and prints the reason of each rejection. Null without a terminal. */
@@ -244,114 +330,36 @@ export function isYes(text: string): boolean {
 
 /** Returns the text if it is valid for the variable; with `normalised`, the parsed value instead. */
 function textFor(name: VariableName, text: string, normalised = false): string {
-  const parsed = variables[name].schema.safeParse(text);
-  if (parsed.success) return normalised ? String(parsed.data) : text;
-  const messages = parsed.error.issues.map((issue) =>
-    issue.code === 'invalid_value' ? `use ${issue.values.join(', ')}` : issue.message,
-  );
+  const result = variables[name].schema.safeParse(text);
+  if (result.success) return normalised ? String(result.data) : text;
+  const messages = result.error.issues.map(({ message }) => message);
   throw new InvalidArgumentError(`Invalid value: ${messages.join('; ')}.`);
 }
 
-/** Creates a parser that accepts the values of a variable. */
-const readerOf = (name: VariableName) => (text: string) => textFor(name, text);
-
-function pathIn(text: string, workingDir: string): string {
-  return resolve(workingDir, text);
+/** Returns the path of a file that can be read. */
+function fileIn(text: string, { workingDir, readFile }: Io): string {
+  const path = resolve(workingDir, text);
+  try {
+    readFile(path);
+    return path;
+  } catch (error) {
+    throw new InvalidArgumentError(`${path} cannot be read: ${readFaultOf(error)}.`);
+  }
 }
 
-function listenFallback({ EARSHOT_TLS, EARSHOT_PUBLIC_URL = '' }: Settings): string {
+function listenFallback({ EARSHOT_TLS, EARSHOT_PUBLIC_URL = '' }: Answers): string {
   if (EARSHOT_TLS === 'off') return '127.0.0.1:8081';
   return `0.0.0.0:${URL.parse(EARSHOT_PUBLIC_URL)?.port || '443'}`;
 }
 
 export interface SetupFlags extends SubscriptionFlags {
-  host?: string;
-  tls?: string;
-  cert?: string;
-  key?: string;
-  listen?: string;
-  trustedProxies?: string;
-  email?: string;
-  agree?: true;
-  accountUsername?: string;
-  accountPasswordFile?: string;
-  accountTotpFile?: string;
+  /** Texts of all flags, as given. */
+  texts: Answers;
   sandbox?: true;
   dir?: string;
+  odata?: true;
   dryRun?: true;
   force?: true;
   yes?: true;
   stay: boolean;
-}
-
-/** Parses a text like the flag of that name. Throws commander's InvalidArgumentError. */
-export type ReadFlag = (flag: keyof ConditionFlags | 'subscription', text: string) => unknown;
-
-const boxPattern = /^[\s\d.+-]+(,[\s\d.+-]+){3}$/;
-
-/**
- * Asks for the filter and the name of the subscription, and fills `flags`. Without a terminal, returns the missing
- * flags, one line each.
- */
-export async function askFilter(
-  io: Pick<Io, 'ask' | 'stderr' | 'readFile'>,
-  flags: SetupFlags,
-  readFlag: ReadFlag,
-): Promise<string[]> {
-  const ask = async (flag: 'collection' | 'type' | 'cloudBelow' | 'subscription', text: string) => {
-    const read = (answer: string) => (answer === '' ? undefined : readFlag(flag, answer));
-    const value = await askUntil(io, text, { read });
-    if (value !== null && value !== undefined) Object.assign(flags, { [flag]: value });
-    return value;
-  };
-  for (;;) {
-    const collection = await ask(
-      'collection',
-      'Collections of the products, for example SENTINEL-2 or S1,S3 (empty: all)',
-    );
-    if (collection === null) {
-      return ['--collection <names>  collections (or another filter flag, or --filter)'];
-    }
-    await ask('type', 'Product types, for example S2MSI2A (empty: all)');
-    await askArea(io, flags, readFlag);
-    await ask('cloudBelow', 'Maximum cloud cover in percent (empty: any)');
-    if (isChosen(flags)) break;
-    const every = await askUntil(io, everyProduct, { read: isYes });
-    if (every) {
-      flags.filter = '';
-      break;
-    }
-  }
-  await ask('subscription', 'Name of the subscription [default]');
-  return [];
-}
-
-const everyProduct =
-  'This selects every product of the catalogue, tens of thousands a day. Continue? (y/n)';
-
-/** True if the flags select products, even all of them. */
-export function isChosen(flags: SetupFlags): boolean {
-  return Object.keys(conditionFlagsOf(flags)).length > 0;
-}
-
-async function askArea(
-  io: Pick<Io, 'ask' | 'stderr' | 'readFile'>,
-  flags: SetupFlags,
-  readFlag: ReadFlag,
-): Promise<void> {
-  await askUntil(
-    io,
-    'Area: west,south,east,north, for example 5.5,45,11,48, or a GeoJSON file (empty: worldwide)',
-    {
-      read: (text) => {
-        if (text === '') return;
-        if (boxPattern.test(text)) {
-          Object.assign(flags, { bbox: readFlag('bbox', text) });
-          return;
-        }
-        readAreaFile(text, io);
-        flags.area = text;
-      },
-    },
-  );
 }

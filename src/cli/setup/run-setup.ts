@@ -1,44 +1,56 @@
 /** Carries out `earshot setup`: answers, `.env`, credentials, checks, receiver, registration. */
 
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { accountSections, dataSections, loadConfig } from '../../config/config.ts';
+import type { Command } from 'commander';
+import { accountSections, checkConfig, dataSections, loadConfig } from '../../config/config.ts';
 import { readCredentialsFile, writeCredentialsFile } from '../../config/endpoint-credentials.ts';
+import { problemsOf } from '../../config/load.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
-import { AppError, errorText } from '../../domain/app-error.ts';
+import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import { followLog } from '../../domain/streams.ts';
 import { defaultSubscriptionName } from '../../domain/subscription.ts';
 import { printable } from '../../domain/text.ts';
-import { writeOwnerOnly } from '../../host/files.ts';
+import { describeFilter } from '../../filter/describe.ts';
+import { registeredSubscriptions } from '../../store/account.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { newCredentials } from '../account.ts';
 import { runDoctor } from '../commands/doctor.ts';
 import { register } from '../commands/register.ts';
 import { start } from '../commands/start.ts';
 import { entitiesOf, readFilter } from '../filter-text.ts';
-import { confirm } from '../flags.ts';
 import { type Io, pause } from '../io.ts';
 import { painter, writeOut } from '../output.ts';
 import { conditionFlagsOf, describedTwice, filterOfFlags } from '../register-filter.ts';
 import { alreadyServed, findRunning, isSameListener, probeReceiver } from '../running-receiver.ts';
 import type { RunningReceiver } from '../start/serve.ts';
-import { needsEndpoint } from '../subscription-ways.ts';
-import { ioWith, mergeEnvFile, type Settings, shownSettings } from './env-file.ts';
-import { askFilter, askSettings, isChosen, type ReadFlag, type SetupFlags } from './questions.ts';
+import {
+  confirmAnswers,
+  envChangeOf,
+  openAnswers,
+  type SetupState,
+  setupFileName,
+  storeAnswers,
+} from './answers.ts';
+import { type EnvChange, envTexts, ioWith, shownSettings, writeEnvFile } from './env-file.ts';
+import {
+  type AskContext,
+  isChosen,
+  type SetupFlags,
+  silenced,
+  subscriptionOf,
+} from './questions.ts';
 
 /** Input of the set-up after all questions. */
-export interface SetupPlan {
-  /** Folder of `.env`, in which commands are to be run. */
-  folder: string;
-  settings: Settings;
-  /** Names that are removed from an existing `.env`. */
-  dropped: readonly string[];
-  header: string;
+export interface SetupPlan extends EnvChange {
   /** Printed when the receiver has stopped. */
   farewell: string;
   /** Called with the settings before the checks and the receiver start. */
   prepare?: ((io: Io) => Promise<void>) | undefined;
-  flags: SetupFlags;
+  /** Printed after the first notification. */
+  welcome?: string;
+  /** Flags of the command, and those of the subscription. */
+  flags: Omit<SetupFlags, 'texts'>;
   /** Version of earshot, for alerts and metrics. */
   version: string;
 }
@@ -50,58 +62,87 @@ const pollMs = 250;
 const stopped =
   'The receiver has stopped; the subscription is still active in the catalogue. Start the receiver: `earshot start`, or as a service (docs/start.md). The catalogue retries a push three times. After the start, the receiver recovers lost notifications.';
 
-/** Sets up a receiver in the working folder. */
+/** Sets up a receiver in the working folder. An unfinished run is continued. */
 export async function runSetup(
   io: Io,
   flags: SetupFlags,
-  { version, readFlag }: { version: string; readFlag: ReadFlag },
+  { version, command }: { version: string; command: Command },
 ): Promise<void> {
-  const isNamed = (await loadSubscriptionsFile(io.workingDir)) !== null;
-  const isStated = isChosen(flags) || (flags.event ?? flags.subscription) !== undefined;
-  if (isNamed && isStated) throw describedTwice(flags.subscription ?? defaultSubscriptionName);
-  const isSet = ([name, value]: [string, string | undefined]) =>
-    name.startsWith('EARSHOT_') && value !== undefined && value !== '';
-  const before = Object.fromEntries(Object.entries(io.env).filter(isSet)) as Record<string, string>;
-  const settings = { ...before };
-  if (!(await needsEndpoint(io))) flags.pull = true;
-  const missing = await askSettings(io, flags, settings);
-  if (!isNamed && !isChosen(flags)) missing.push(...(await askFilter(io, flags, readFlag)));
-  if (!flags.yes && !flags.dryRun && missing.length > 0)
-    missing.push('--yes  write .env and register without confirmation');
-  if (missing.length > 0) {
-    throw new AppError(
-      'usage',
-      'Some answers are missing, and there is no terminal for questions. Nothing was changed.',
-      { advice: 'Add these flags, or set the variables.', details: missing },
-    );
+  const { texts, ...own } = flags;
+  const file = await loadSubscriptionsFile(io.workingDir);
+  const isStated = isChosen(texts) || (texts.event ?? texts.subscription) !== undefined;
+  if (file !== null && isStated)
+    throw describedTwice(texts.subscription ?? defaultSubscriptionName);
+  const context = { io, command };
+  const asksSubscription = file === null;
+  const state = openAnswers(context, flags, { asksSubscription, pull: await knownWay(io, file) });
+  const planOf = (): SetupPlan => {
+    const { yes, force, dryRun, odata, stay } = own;
+    const chosen = asksSubscription ? subscriptionOf(state.answers, context) : {};
+    const all = { ...{ yes, force, dryRun, odata, stay }, ...chosen };
+    const pull = state.answers.pull === 'yes' ? ({ pull: true } as const) : {};
+    const change = envChangeOf(io, state, flags);
+    return { ...change, farewell: stopped, flags: { ...all, ...pull } as SetupFlags, version };
+  };
+  try {
+    await confirmAnswers(context, state, flags, () => showPlan(io, planOf(), stepsText));
+    if (!flags.dryRun) await storeAnswers(context, state, flags);
+    await install(io, { ...planOf(), mayChange: true });
+  } catch (error) {
+    throw await unfinished(error, context, state, flags);
   }
-  const dropped = Object.keys(before).filter((name) => !(name in settings));
-  const header = 'Written by `earshot setup`. All variables: docs/reference/configuration.md.';
-  const plan = { folder: io.workingDir, settings, dropped, header, farewell: stopped };
-  await install(io, { ...plan, flags, version });
+}
+
+/** Returns the answer about pull that the subscriptions imply: of the file, otherwise the registered ones. */
+async function knownWay(io: Io, file: Awaited<ReturnType<typeof loadSubscriptionsFile>>) {
+  const { publicUrl, dataDir } = checkConfig(io, ['publicUrl', 'dataDir']).config;
+  const known = file ?? (dataDir === undefined ? [] : registeredSubscriptions(dataDir));
+  if (file === null && known.length === 0) return undefined;
+  const isPull = publicUrl === undefined && known.every(({ type }) => type === 'pull');
+  return isPull ? 'yes' : 'no';
+}
+
+/** Variables of the answers that a failed check of the doctor puts in question. */
+const variablesOf: Readonly<Record<string, readonly string[]>> = {
+  token: ['EARSHOT_ACCOUNT_USERNAME', 'EARSHOT_ACCOUNT_PASSWORD', 'EARSHOT_ACCOUNT_TOTP'],
+  'public URL': ['EARSHOT_PUBLIC_URL'],
+  name: ['EARSHOT_PUBLIC_URL'],
+  'certificate files': ['EARSHOT_TLS_CERT', 'EARSHOT_TLS_KEY'],
+};
+
+/** Adds how to continue to an error. The answers that caused it are asked again. */
+async function unfinished(
+  error: unknown,
+  context: AskContext,
+  state: SetupState,
+  flags: SetupFlags,
+): Promise<unknown> {
+  if (!(error instanceof AppError) || flags.dryRun || !existsSync(state.path)) return error;
+  const { variable, failed = [] } = error.facts as { variable?: string; failed?: string[] };
+  const names = [...failed.flatMap((check) => variablesOf[check] ?? []), variable];
+  const problems = isAppError(error, 'configuration') ? problemsOf(error) : [];
+  const all = [...state.failed, ...names, ...problems.map((one) => one.variable)];
+  state.failed = [...new Set(all.filter((name) => typeof name === 'string'))];
+  await storeAnswers(context, state, flags);
+  const command = `earshot setup${flags.yes ? ' --yes' : ''}${flags.stay ? '' : ' --no-stay'}`;
+  const { message, advice = '' } = error;
+  return error.with({
+    message: error.code === 'cancelled' ? 'Stopped before the registration.' : message,
+    advice: `${advice} Your answers are stored. To continue: \`${command}\`.`.trim(),
+  });
 }
 
 /** Checks the plan, prints it, and carries it out. With --dry-run, only prints it. */
 export async function install(io: Io, plan: SetupPlan): Promise<void> {
-  const { folder, settings, dropped, header, flags } = plan;
+  const { folder, settings, flags } = plan;
   const own = { ...ioWith(io, settings), workingDir: folder };
   const acme = own.env.EARSHOT_TLS === 'acme' ? (['acme', 'listen'] as const) : [];
   const { dataDir } = loadConfig(own, [...dataSections, ...accountSections, ...acme]);
-  const filter = checkedFilter(own, flags);
   if (!flags.dryRun && !flags.pull) await requireNoOther(own, dataDir);
-  const path = join(folder, '.env');
-  const before = existsSync(path) ? io.readFile(path) : null;
-  const text = mergeEnvFile(before, settings, { header, dropped });
-  await writeOut(
-    flags.dryRun ? io.stdout : io.stderr,
-    planText(plan, { path, before, dataDir, filter }),
-  );
+  if (flags.yes || flags.dryRun) await showPlan(io, plan, planText);
   if (flags.dryRun) return;
-  if (before !== null && before !== text) await confirmChange(io, path, flags);
-  else await confirm(io, 'Continue?', flags);
-  if (before !== text) await writeOwnerOnly(path, text);
-  report(io, `${before === text ? 'unchanged' : 'written'}: ${path}`);
-  const hasEndpoint = !flags.pull || settings.EARSHOT_PUBLIC_URL !== undefined;
+  report(io, `${await writeEnvFile(io, plan)}: ${join(folder, '.env')}`);
+  const hasEndpoint = !flags.pull || Boolean(settings.EARSHOT_PUBLIC_URL);
   if (hasEndpoint) await createCredentials(own, dataDir);
   await plan.prepare?.(own);
   report(io, 'running the checks that do not need a receiver:');
@@ -116,64 +157,57 @@ async function requireNoOther(io: Io, dataDir: string): Promise<void> {
   throw alreadyServed(dataDir, running);
 }
 
-/** Checks the filter before anything is written. Throws `usage` if the catalogue would reject it. */
-function checkedFilter(io: Io, flags: SetupFlags): string | undefined {
-  const filter = filterOfFlags(flags, io);
-  if (filter === undefined) return undefined;
-  for (const entity of entitiesOf(flags.event ?? ['created'])) readFilter(filter, entity, io);
-  return filter;
-}
-
-function planText(
-  { settings, dropped, flags }: SetupPlan,
-  facts: {
-    path: string;
-    before: string | null;
-    dataDir: string;
-    /** Undefined if earshot.config.ts defines the subscriptions. */
-    filter: string | undefined;
-  },
-): string {
-  const { path, before, dataDir, filter } = facts;
+/** Prints a plan; its filter in English. Throws `usage` if the catalogue would reject the filter. */
+async function showPlan(
+  io: Io,
+  plan: SetupPlan,
+  textOf: (plan: SetupPlan, subject: string, io: Io) => string,
+): Promise<void> {
+  const { flags } = plan;
   const { event = ['created'], subscription = defaultSubscriptionName } = flags;
-  const removed = dropped.length === 0 ? '' : `Removed: ${dropped.join(', ')}\n`;
+  // Warnings were printed with the answers, or are printed with the registration.
+  const { io: silent } = silenced(io);
+  const filter = filterOfFlags(flags, silent);
+  const trees = entitiesOf(event).map((entity) => readFilter(filter ?? '', entity, silent));
+  const tree = trees[0] ?? null;
+  const lines = tree === null ? ['all products'] : describeFilter(tree);
+  const odata = flags.odata && tree !== null ? [`$filter: ${filter}`] : [];
   const subject =
     filter !== undefined
-      ? `subscription "${subscription}" (${event.join(', ')}), filter: ${printable(filter || 'none')}`
+      ? `subscription "${subscription}" (${event.join(', ')}${flags.pull ? ', with a queue' : ''}):\n${[...lines, ...odata].map((line) => `       ${printable(line)}`).join('\n')}`
       : flags.subscription === undefined
         ? `the subscriptions of ${subscriptionsFileName}`
         : `subscription "${subscription}" as last registered`;
-  const [registration, end] = [
-    `register ${subject}`,
-    flags.stay ? 'receive until Ctrl-C' : 'stop the receiver',
-  ];
-  const steps = [
-    ...(flags.pull
-      ? []
-      : [`create endpoint credentials in ${printable(dataDir)}, if there are none`]),
-    'run the checks of earshot doctor that need no receiver',
-    ...(flags.pull
-      ? [`${registration}, with a queue`, ...(flags.stay ? ['start the receiver', end] : [])]
-      : ['start the receiver', registration, end]),
-  ];
+  await writeOut(flags.dryRun ? io.stdout : io.stderr, textOf(plan, subject, io));
+}
+
+/** Returns the content of `.env`, with secrets masked, and the steps. */
+function planText(plan: SetupPlan, subject: string, io: Io): string {
+  const { dropped, settings } = plan;
+  const { path, before } = envTexts(io, plan);
+  const removed = dropped.length === 0 ? '' : `Removed: ${dropped.join(', ')}\n`;
   return `${path} (${before === null ? 'new' : 'exists; other lines stay unchanged'}; readable only by its owner):
 
 ${shownSettings(settings)
   .map((line) => `  ${printable(line)}\n`)
   .join('')}
-${removed}Then:
-${steps.map((step, i) => `  ${i + 1}. ${step}\n`).join('')}`;
+${removed}${stepsText(plan, subject)}`;
 }
 
-/** Confirms the change of an existing file, unless --force and --yes are set. */
-async function confirmChange(io: Io, path: string, { force, yes }: SetupFlags): Promise<void> {
-  if (force && yes) return;
-  if (yes) {
-    throw new AppError('conflict', `${path} exists and would be changed. Nothing was done.`, {
-      advice: 'Add --force to change it. Lines of other variables stay unchanged.',
-    });
-  }
-  await confirm(io, `Change the existing file ${path} and continue?`, {});
+function stepsText({ flags, settings }: SetupPlan, subject: string): string {
+  const end = flags.stay ? 'receive until Ctrl-C' : 'stop the receiver';
+  const steps = [
+    ...(flags.pull
+      ? []
+      : [
+          `create endpoint credentials in ${printable(settings.EARSHOT_DATA_DIR ?? './data')}, if there are none`,
+        ]),
+    'run the checks of earshot doctor that need no receiver',
+    ...(flags.pull
+      ? [`register ${subject}`, ...(flags.stay ? ['start the receiver', end] : [])]
+      : ['start the receiver', `register ${subject}`, end]),
+  ];
+  return `Then:\n${steps.map((step, i) => `  ${i + 1}. ${step}\n`).join('')}`;
 }
 
 async function createCredentials(io: Io, dataDir: string): Promise<void> {
@@ -192,7 +226,8 @@ async function createCredentials(io: Io, dataDir: string): Promise<void> {
 function refuseToStart(cause: unknown): never {
   if (!(cause instanceof AppError) || cause.code !== 'unavailable') throw cause;
   throw new AppError('unavailable', `${errorText(cause)} Nothing was registered.`, {
-    advice: 'Fix the failed checks and run `earshot setup` again. It reads your answers from .env.',
+    advice: 'Fix the failed checks.',
+    facts: cause.facts,
     cause,
   });
 }
@@ -204,7 +239,7 @@ async function receiveAndRegister(io: Io, { flags, version, farewell }: SetupPla
     (await probeReceiver(loadConfig(io, ['health']).health, io.signal)).state === 'accepting';
   if (isRunning) {
     report(io, 'a receiver with these credentials is already running; registering');
-    await register(io, registration);
+    await registerNow(io, registration);
     report(io, 'done. If settings have changed, restart the receiver.');
     return;
   }
@@ -214,7 +249,7 @@ async function receiveAndRegister(io: Io, { flags, version, farewell }: SetupPla
   await start({ ...io, signal }, version, async (receiver) => {
     await untilReady(io);
     const afterPosition = await receiver.store.lastPosition();
-    await register(io, registration);
+    await registerNow(io, registration);
     if (!flags.stay) return done.abort('registered');
     report(io, 'registered. The receiver runs until Ctrl-C. Waiting for the first notification');
     watching = announceFirst(receiver, { ...io, signal }, afterPosition);
@@ -223,8 +258,15 @@ async function receiveAndRegister(io: Io, { flags, version, farewell }: SetupPla
   report(io, farewell);
 }
 
+/** Registers; the set-up is then complete. */
+async function registerNow(io: Io, flags: Parameters<typeof register>[1]): Promise<void> {
+  const isShown = Object.keys(conditionFlagsOf(flags)).length > 0;
+  await register(io, { ...flags, isShown });
+  rmSync(join(loadConfig(io, ['dataDir']).dataDir, setupFileName), { force: true });
+}
+
 /** Flags of the registration, for `earshot register`. */
-function registrationOf(flags: SetupFlags) {
+function registrationOf(flags: SetupPlan['flags']) {
   const { event, subscription } = flags;
   return {
     ...(event === undefined ? {} : { event }),
@@ -238,7 +280,7 @@ function registrationOf(flags: SetupFlags) {
 async function registerAndRead(io: Io, { flags, version }: SetupPlan): Promise<void> {
   const { dataDir } = loadConfig(io, dataSections);
   const isInFile = (await loadSubscriptionsFile(io.workingDir)) !== null;
-  await register(io, {
+  await registerNow(io, {
     ...{ ...registrationOf(flags), asksToAdopt: !flags.yes },
     ...(isInFile ? {} : { pull: true as const }),
   });

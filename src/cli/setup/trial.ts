@@ -10,6 +10,7 @@ import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { defaultSubscriptionName } from '../../domain/subscription.ts';
 import { printable } from '../../domain/text.ts';
+import { collection } from '../../filter/builder.ts';
 import { makeDirectory } from '../../host/files.ts';
 import { createCertificateAuthority } from '../../sandbox/certificate-authority.ts';
 import { accountDefault, demoProject } from '../../sandbox/live-settings.ts';
@@ -21,14 +22,11 @@ import type { Io } from '../io.ts';
 import { counted, painter, whole } from '../output.ts';
 import { filterOfFlags } from '../register-filter.ts';
 import { findRunning, type RunningNote, runningText, stopText } from '../running-receiver.ts';
+import { isTrial, trialFolderDefault, trialHeader } from '../trial-folder.ts';
 import type { Settings } from './env-file.ts';
 import { simulatedPast, storePast } from './past.ts';
-import { isChosen, type ReadFlag, type SetupFlags } from './questions.ts';
+import { isChosen, type SetupFlags } from './questions.ts';
 import { install } from './run-setup.ts';
-
-const folderDefault = 'sandbox-trial';
-
-const headerBegin = '# Written by `earshot setup --sandbox`';
 
 const controlLine = /^# Control port of the sandbox: (\S+:\d+)$/m;
 
@@ -49,7 +47,7 @@ type Addresses = Record<'service' | 'control' | 'inference' | 'listen' | 'consol
 export async function runTrial(
   io: Io,
   flags: SetupFlags,
-  { version, readFlag }: { version: string; readFlag: ReadFlag },
+  { version }: { version: string },
 ): Promise<void> {
   const folder = trialFolder(io, flags);
   const dataDir = join(folder, 'data');
@@ -81,7 +79,7 @@ export async function runTrial(
     const publicUrl = isPull ? null : `https://localhost:${portOf(listen)}`;
     const trial = { dataDir, files, sandbox, account, publicUrl, listen, consoleListen };
     const settings = { ...trialSettings(trial), ...earlier?.settings };
-    const chosen = await filterFlags(flags, { dataDir, readFlag });
+    const chosen = await filterFlags(flags, dataDir);
     const pull = isPull ? ({ pull: true } as const) : {};
     const trialFlags = { ...flags, ...pull, ...chosen, yes: true, force: true } as const;
     if (!flags.dryRun) {
@@ -92,10 +90,10 @@ export async function runTrial(
     }
     const dir = flags.dir === undefined ? '' : ` --dir ${printable(flags.dir)}`;
     const farewell = `The trial has ended. To continue the trial: \`earshot setup --sandbox${dir}\`. To remove the trial: rm -r ${shown(io, folder)}`;
-    const header = `${headerBegin.slice(2)}, which continues this trial.\n# Control port of the sandbox: ${addresses.control}`;
+    const header = `${trialHeader.slice(2)}, which continues this trial.\n# Control port of the sandbox: ${addresses.control}`;
     // A trial that continues has a past already.
     const prepare = earlier === null ? (own: Io) => fillPast(own, trialFlags) : undefined;
-    const plan = { folder, settings, dropped: [], header, farewell, prepare };
+    const plan = { folder, settings, dropped: [], header, farewell, mayChange: true, prepare };
     await install(io, { ...plan, flags: trialFlags, version });
   } finally {
     await sandbox.close();
@@ -119,9 +117,9 @@ async function fillPast(io: Io, flags: SetupFlags): Promise<void> {
 function trialFolder(io: Io, { dir }: SetupFlags): string {
   const here = resolve(io.workingDir);
   const folder =
-    dir === undefined && isTrial(io, here) ? here : resolve(here, dir ?? folderDefault);
+    dir === undefined && isTrial(here) ? here : resolve(here, dir ?? trialFolderDefault);
   for (let above = dirname(folder); above !== dirname(above); above = dirname(above)) {
-    if (!isTrial(io, above)) continue;
+    if (!isTrial(above)) continue;
     throw new AppError(
       'conflict',
       `${folder} is inside the trial ${above}. Trials cannot be nested.`,
@@ -133,16 +131,11 @@ function trialFolder(io: Io, { dir }: SetupFlags): string {
   return folder;
 }
 
-function isTrial(io: Io, folder: string): boolean {
-  const path = join(folder, '.env');
-  return existsSync(path) && io.readFile(path).startsWith(headerBegin);
-}
-
 /** Reads the `.env` of an earlier run; null for none. Throws `conflict` if something else wrote the file. */
 function readEarlier(io: Io, folder: string) {
   const path = join(folder, '.env');
   if (!existsSync(path)) return null;
-  if (!isTrial(io, folder)) {
+  if (!isTrial(folder)) {
     throw new AppError(
       'conflict',
       `${path} was not written by \`earshot setup --sandbox\`, so it is not replaced.`,
@@ -170,12 +163,9 @@ function readEarlier(io: Io, folder: string) {
 }
 
 /** Returns the flags of the subscription: as given, else as last registered, else SENTINEL-2. */
-async function filterFlags(
-  flags: SetupFlags,
-  { dataDir, readFlag }: { dataDir: string; readFlag: ReadFlag },
-): Promise<Partial<SetupFlags>> {
-  if (isChosen(flags) || (await loadSubscriptionsFile(dirname(dataDir))) !== null) return {};
-  const first = { collection: readFlag('collection', 'SENTINEL-2') } as Partial<SetupFlags>;
+async function filterFlags(flags: SetupFlags, dataDir: string): Promise<Partial<SetupFlags>> {
+  if (isChosen(flags.texts) || (await loadSubscriptionsFile(dirname(dataDir))) !== null) return {};
+  const first = { collection: collection('SENTINEL-2').tree };
   if (!existsSync(join(dataDir, databaseFileName))) return first;
   const reader = openStoreReader(dataDir);
   try {

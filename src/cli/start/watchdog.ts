@@ -7,9 +7,11 @@ import type { Logger } from '../../domain/ports.ts';
 import type { DeliveryState } from '../../domain/sinks.ts';
 import { createRunProgram } from '../../host/run-program.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
+import type { AlertMessage } from '../../watch/alert-message.ts';
 import { createCommandSender, createUrlSender } from '../../watch/notify.ts';
-import type { WatchDeps } from '../../watch/situation.ts';
+import type { AlertSender, WatchDeps } from '../../watch/situation.ts';
 import { startWatchdog } from '../../watch/watchdog.ts';
+import { asCalled } from '../called-as.ts';
 import { type Io, pause } from '../io.ts';
 import type { RunningReceiver } from './serve.ts';
 import { watchProbes } from './watch-probes.ts';
@@ -52,10 +54,20 @@ export function alertSenders(
   { alertUrl, alertCommand }: Pick<WatchConfig, 'alertUrl' | 'alertCommand'>,
   { fetch, random, ...host }: Pick<Io, 'fetch' | 'random' | 'env' | 'onExit'>,
 ): WatchDeps['senders'] {
+  const named = (send: AlertSender): AlertSender => {
+    return (message, signal) => send(withCommands(message, host), signal);
+  };
   return {
-    ...(alertUrl !== null && { url: createUrlSender(alertUrl, { fetch, random }) }),
+    ...(alertUrl !== null && { url: named(createUrlSender(alertUrl, { fetch, random })) }),
     ...(alertCommand !== null && {
-      command: createCommandSender(alertCommand, createRunProgram(host)),
+      command: named(createCommandSender(alertCommand, createRunProgram(host))),
     }),
   };
+}
+
+/** Names commands as the receiver was called: its machine runs them. */
+function withCommands(message: AlertMessage, io: Pick<Io, 'env'>): AlertMessage {
+  const { text, cause, nextStep } = message;
+  const named = (one: string) => asCalled(one, io);
+  return { ...message, text: named(text), cause: named(cause), nextStep: named(nextStep) };
 }

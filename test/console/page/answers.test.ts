@@ -271,9 +271,9 @@ describe('a page that cannot be shown', () => {
 
   it('names commands as the user calls the program', async () => {
     const status = () => Promise.reject(new AppError('unavailable', 'No.'));
-    const { get } = await openConsole({ status, programName: 'npm run -s earshot -- "&' });
+    const { get } = await openConsole({ status, programName: '/my"&/earshot' });
     const { text } = await get('/');
-    const name = 'npm run -s earshot -- &quot;&amp;';
+    const name = '/my&quot;&amp;/earshot';
     expect(text).toContain(`<html data-program="${name}" lang="en">`);
     expect(text).toContain(`<code>${name} status</code>`);
     expect(text).toContain(`data-copy="${name} status"`);
@@ -281,10 +281,10 @@ describe('a page that cannot be shown', () => {
   });
 
   it('names commands also in a compressed page', async () => {
-    const { origin } = await openConsole({ programName: 'bin/earshot' });
+    const { origin } = await openConsole({ programName: './earshot' });
     const answer = await fetch(`${origin}/alerts`, { headers: { 'accept-encoding': 'gzip' } });
     expect(answer.headers.get('content-encoding')).toBe('gzip');
-    expect(await answer.text()).toContain('<html data-program="bin/earshot" lang="en">');
+    expect(await answer.text()).toContain('<html data-program="./earshot" lang="en">');
   });
 
   it('shows only the request id of an internal error', async () => {

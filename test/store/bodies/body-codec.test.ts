@@ -129,7 +129,7 @@ describe('an unreadable row', () => {
 });
 
 it('an entry of the shared log in a newer format is refused, because it could mean something else', () => {
-  const entry = { kind: 'changes', changes: [] } as const;
+  const entry = { kind: 'changes' as const, changes: [] };
   expect(decodeEntry(encodeEntry(entry))).toEqual(entry);
   const newer = encodeContent({ ...entry, format: 2 });
   expect(() => decodeEntry(newer)).toThrow(/newer version of earshot/);

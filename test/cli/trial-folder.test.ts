@@ -1,0 +1,74 @@
+/** Commands use the trial in a folder below if the working folder has no settings. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { expectEnd, expectRefusal, runCommand } from './fake-io.ts';
+
+/** Creates a folder with trials of these names. */
+function folderWith(...trials: string[]) {
+  const workingDir = temporaryDirectory();
+  for (const name of trials) {
+    const folder = join(workingDir, name);
+    mkdirSync(join(folder, 'data'), { recursive: true });
+    const text = `# Written by \`earshot setup --sandbox\`, which continues this trial.\nEARSHOT_DATA_DIR=${join(folder, 'data')}\n`;
+    writeFileSync(join(folder, '.env'), text);
+  }
+  const env = { earshot_called_as: './earshot' };
+  const run = (argv: string, more: Record<string, string> = {}) =>
+    runCommand(argv, { workingDir, env: { ...env, ...more } });
+  return { workingDir, run };
+}
+
+describe('a command in a folder without settings', () => {
+  it('uses the trial in the folder below, and prints its name', async () => {
+    const { run, workingDir } = folderWith('sandbox-trial');
+    const { out } = await expectEnd(
+      run('config --json'),
+      2,
+      'Using the trial in ./sandbox-trial.\n',
+    );
+    const { dataDir, envFile, settings } = JSON.parse(out);
+    expect(dataDir).toBe(join(workingDir, 'sandbox-trial/data'));
+    expect(envFile).toBe(join(workingDir, 'sandbox-trial/.env'));
+    const source = settings.find(
+      ({ name }: { name: string }) => name === 'EARSHOT_DATA_DIR',
+    ).source;
+    expect(source).toBe('.env');
+  });
+
+  it('prefers the trial that runs, then the default one', async () => {
+    const { run, workingDir } = folderWith('a-trial', 'sandbox-trial', 'trial-2');
+    expect((await run('config')).err).toContain('Using the trial in ./sandbox-trial.');
+    writeFileSync(join(workingDir, 'trial-2/data/receiver.json'), '');
+    expect((await run('config')).err).toContain('Using the trial in ./trial-2.');
+  });
+
+  it.each([
+    ['a .env', '.env'],
+    ['a configuration', 'earshot.config.ts'],
+    ['a data directory', 'data'],
+  ])('uses its own settings if the folder has %s, and status names the trial', async (_, file) => {
+    const { run, workingDir } = folderWith('sandbox-trial');
+    writeFileSync(join(workingDir, file), '');
+    expect((await run('config')).err).not.toContain('trial');
+    const { err } = await run('status');
+    expect(err).toContain(
+      'A trial is in ./sandbox-trial. Its status: cd sandbox-trial && ../earshot status\n',
+    );
+  });
+
+  it('does not use a trial with a variable or --data-dir', async () => {
+    const { run, workingDir } = folderWith('sandbox-trial');
+    expect((await run('config', { EARSHOT_INDEX: 'off' })).err).not.toContain('trial');
+    expect((await run(`config --data-dir ${workingDir}`)).err).not.toContain('trial');
+  });
+
+  it('does not start with the settings of a trial, and never sets up with them', async () => {
+    const { run } = folderWith('trial-2');
+    const err = await expectRefusal(run('start'), 'the trial in ./trial-2');
+    expect(err).toContain('`./earshot setup --sandbox --dir trial-2`');
+    expect(err).toContain('`./earshot setup`');
+    expect((await run('setup --dry-run')).err).not.toContain('Using the trial');
+  });
+});

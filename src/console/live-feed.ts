@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { AppError, errorText, isAppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
 import { requireFilter } from '../filter/check.ts';
+import { sharedPlaces } from '../places/places.ts';
 import { type ApiClient, type ApiRoute, apiRoute } from './api-route.ts';
 import {
   type Cursor,
@@ -104,6 +105,8 @@ export function createLiveFeed(
           { advice: 'Close another page that shows live data.', facts: { viewersMax } },
         );
       }
+      // Loads the data here, so that they do not delay the first notification.
+      if (query.rows > 0) sharedPlaces();
       const answer = openViewer(query, client, limits, viewers);
       start();
       return answer;

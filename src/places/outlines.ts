@@ -8,12 +8,11 @@ import { createRequire } from 'node:module';
 import Flatbush from 'flatbush';
 import type { GeometryCollection, Topology } from 'topojson-specification';
 import type { Box, Position, Ring, Rings } from '../domain/filter-tree.ts';
-import { extentOf, toGeoJson } from '../filter/geometry/geojson.ts';
 import { polygonsOf, snappedLongitude } from '../filter/geometry/ring.ts';
 import names from './names.json' with { type: 'json' };
 import seas from './seas.json' with { type: 'json' };
 
-/** A polygon with its holes, within 180 and 90 degrees. */
+/** A polygon with its holes. Longitudes may exceed 180 degrees. */
 export interface Outline extends Readonly<Box> {
   readonly name: string;
   /** x1, y1, x2, y2 of the edges of all rings. */
@@ -30,12 +29,14 @@ export function cosine(degrees: number): number {
   return Math.cos((degrees * Math.PI) / 180);
 }
 
+const turns = [-360, 0, 360] as const;
+
 export type Outlines = ReturnType<typeof openOutlines>;
 
 /** Reads the data. */
 export function openOutlines() {
   const countries = layerOf(readCountries());
-  const oceans = layerOf(seas.outlines.flatMap(parseSea));
+  const oceans = layerOf(seas.outlines.map(parseSea));
   const oceanNames = ['South Pacific Ocean', 'North Pacific Ocean'] as const;
   const smallestAt = (at: Position) => oceans.nameAt(at) ?? oceanNames[at[1] < 0 ? 0 : 1];
   const found = [...countries.outlines, ...oceans.outlines].map(({ name }) => name);
@@ -52,22 +53,29 @@ export function openOutlines() {
   };
 }
 
+/** Creates no objects for the 100,000 corners of the map, because loading delays the main thread. */
 export function outlineOf(name: string, rings: Rings): Outline {
   const edges = new Float64Array(4 * rings.reduce((sum, ring) => sum + ring.length, 0));
   let [at, doubledArea] = [0, 0];
+  let [west, south, east, north] = [Infinity, Infinity, -Infinity, -Infinity];
   for (const ring of rings) {
-    let from = ring.at(-1) ?? [0, 0];
-    for (const to of ring) {
-      edges[at] = from[0];
-      edges[at + 1] = from[1];
-      edges[at + 2] = to[0];
-      edges[at + 3] = to[1];
+    let [fromX, fromY] = ring.at(-1) ?? [0, 0];
+    for (const [x, y] of ring) {
+      edges[at] = fromX;
+      edges[at + 1] = fromY;
+      edges[at + 2] = x;
+      edges[at + 3] = y;
       at += 4;
-      doubledArea += from[0] * to[1] - to[0] * from[1];
-      from = to;
+      doubledArea += fromX * y - x * fromY;
+      if (x < west) west = x;
+      if (x > east) east = x;
+      if (y < south) south = y;
+      if (y > north) north = y;
+      fromX = x;
+      fromY = y;
     }
   }
-  return { name, edges, area: Math.abs(doubledArea / 2), ...extentOf(rings[0] ?? []) };
+  return { name, edges, area: Math.abs(doubledArea / 2), west, south, east, north };
 }
 
 /** Returns the longitudes at which the edges cross a parallel. Each edge includes its southern end. */
@@ -99,13 +107,16 @@ function layerOf(unordered: readonly Outline[]) {
     const y = Math.min(Math.max(latitude, -89.99), 89.99);
     if (row.y !== y) row = { y, crossings: new Map() };
     const { crossings } = row;
-    const isInside = (outline: Outline) => {
+    const isInside = (outline: Outline | undefined, at: number) => {
+      if (outline === undefined) return false;
       const all = crossings.get(outline) ?? crossingsAt(outline, y);
       crossings.set(outline, all);
-      return all.filter((crossing) => crossing > x).length % 2 === 1;
+      return all.filter((crossing) => crossing > at).length % 2 === 1;
     };
-    const found = index.search(x, y, x, y).sort((a, b) => a - b);
-    return found.map((i) => outlines[i]).find((one) => one && isInside(one))?.name ?? null;
+    const found = turns.flatMap((turn) =>
+      index.search(x + turn, y, x + turn, y).filter((i) => isInside(outlines[i], x + turn)),
+    );
+    return outlines[Math.min(...found)]?.name ?? null;
   };
   return { outlines, index, nameAt };
 }
@@ -125,7 +136,7 @@ function withoutGap([x, y]: Position, nameAt: (position: Position) => string): s
 function nearestOutline({ outlines, index }: Layer, [x, y]: Position): string | null {
   const [up, stretch] = [nearKm / degreeKm, Math.max(0.05, cosine(y))];
   const side = up / stretch;
-  const near = [-360, 0, 360].flatMap((turn) =>
+  const near = turns.flatMap((turn) =>
     index.search(x + turn - side, y - up, x + turn + side, y + up),
   );
   let nearest: string | null = null;
@@ -155,42 +166,39 @@ function readCountries(): Outline[] {
   return feature(map, map.objects.countries).features.flatMap(({ properties, geometry }) => {
     const name = fullNames.get(properties.name) ?? properties.name;
     const polygons = polygonsOf(geometry as Parameters<typeof polygonsOf>[0]);
-    const parts = polygons.flatMap((rings) => cutOutlines(name, rings, continuous));
-    return parts.map((part) => ({ ...part, name: regionOf(part) ?? name }));
+    return polygons.map((rings) => {
+      const part = outlineOf(name, rings);
+      if (part.east - part.west > 350) return outlineOf(name, rings.map(continuous));
+      return { ...part, name: regionOf(part) ?? name };
+    });
   });
 }
 
-/** Returns an open ring without jumps from one end of the map to the other, where the package has joined parts. */
+/** Undoes jumps from one end of the map to the other. A ring around the pole includes the pole. */
 function continuous(ring: Ring): Ring {
-  let [[x] = [0]] = ring;
-  return ring.slice(0, -1).map(([longitude, latitude]): Position => {
+  const [[start] = [0]] = ring;
+  let x = start;
+  const path = ring.map(([longitude, latitude]): Position => {
     x = longitude - 360 * Math.round((longitude - x) / 360);
     return [x, latitude];
   });
-}
-
-/** Cuts a polygon at the antimeridian. */
-function cutOutlines(name: string, rings: Rings, prepare = (ring: Ring) => ring): Outline[] {
-  const { west, east } = extentOf(rings[0] ?? []);
-  if (east <= 180 && east - west < 350) return [outlineOf(name, rings)];
-  const parts = polygonsOf(toGeoJson({ type: 'Polygon', coordinates: rings.map(prepare) }));
-  return parts.map((part) => outlineOf(name, part));
+  return Math.abs(x - start) < 180 ? path : [...path, [x, -90], [start, -90]];
 }
 
 /** Parses `Name: x y, x y, …`, an open outline. */
-function parseSea(text: string): Outline[] {
+function parseSea(text: string): Outline {
   const [name = '', corners = ''] = text.split(': ');
   const ring = corners.split(', ').map((corner): Position => {
     const [x = 0, y = 0] = corner.split(' ').map(Number);
     return [x, y];
   });
-  return cutOutlines(name, [ring]);
+  return outlineOf(name, [ring]);
 }
 
 /** Returns the name of a region far from its country, by the centre of a part of the country. */
-function regionOf({ name: country, west, south, east, north }: Outline): string | undefined {
-  const [x, y] = [(west + east) / 2, (south + north) / 2];
-  return names.regions.find(({ of, box: [west = 0, south = 0, east = 0, north = 0] }) => {
-    return of === country && x > west && x < east && y > south && y < north;
+function regionOf({ name, ...part }: Outline): string | undefined {
+  const [x, y] = [(part.west + part.east) / 2, (part.south + part.north) / 2];
+  return names.regions.find(({ of, west, south, east, north }) => {
+    return of === name && x > west && x < east && y > south && y < north;
   })?.name;
 }

@@ -54,9 +54,10 @@ export function lazyPlaces(): () => Places {
   };
 }
 
-const sharedPlaces = lazyPlaces();
+/** The copy of the data that lists of this process share. */
+export const sharedPlaces = lazyPlaces();
 
-/** Describes a footprint for lists, with one copy of the data for the process; null without a footprint. */
+/** Describes a footprint for lists; null without a footprint. */
 export function placeOf(footprint: AnyGeometry | null | undefined): string | null {
   return footprint ? sharedPlaces().placeOf(footprint) : null;
 }

@@ -325,7 +325,7 @@ function indexedEvent(position: number): IndexedEvent {
     receivedAtUs,
     source,
     product,
-    footprint: null,
+    footprint: { type: 'Point', coordinates: [11, 45.5] },
   };
 }
 
@@ -344,7 +344,7 @@ describe('a lagging product index', () => {
     expect(later.data.rows).toEqual([]);
     expect(later.data.products).toMatchObject([
       { position: 3, cells: { cloud: '12.0 %', tile: expect.stringContaining('32TMT') } },
-      { position: 2, cells: { cloud: '12.0 %' } },
+      { position: 2, cells: { cloud: '12.0 %', place: 'northern Italy' } },
     ]);
   });
 

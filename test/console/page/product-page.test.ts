@@ -150,6 +150,8 @@ it.each([
   const { text } = await context.get(`/products/${id}`);
   expect(text).toContain(shape);
   expect(text).toMatch(/10, 45, 12, 47|0, 0, 12, 47/);
+  for (const { text: page } of [{ text }, await context.get('/products')])
+    expect(page).toContain('Italy');
 });
 
 it.each([...['/map', '/products', '/', '/live', '/timeliness', '/summaries'], `/products/${id}`])(

@@ -1,7 +1,4 @@
-/**
- * Schema of the shared log in PostgreSQL: the SQL that upgrades a database from the previous version to each version.
- * Released SQL is never changed.
- */
+/** The tables and functions of the shared log in PostgreSQL. */
 
 import { checkpointSql } from './checkpoints.ts';
 import { copySql } from './copy-target.ts';
@@ -12,10 +9,10 @@ import { leaseSql } from './leases.ts';
 /** Entries of a partition. Pruning drops whole partitions. */
 export const partitionEntriesDefault = 500_000;
 
-/** The first element is version 1. */
+/** SQL by version of the schema: the first element creates it, a later one upgrades a database by one version. */
 export const migrationsOf = (partitionEntries: number): readonly string[] => [
   /*
-   * Version 1. All functions are one statement of the client, so that a client that dies holds no lock.
+   * All functions are one statement of the client, so that a client that dies holds no lock.
    *
    * `head` has one row. `append` locks it until its commit: entries and positions become visible in their order, without
    * gaps. Keys have their own table, because a unique index of a partitioned table must include the partition's column.

@@ -2,7 +2,14 @@ import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { startDatabaseProxy } from './database-proxy.ts';
-import { createDatabase, hasPostgres, openNode, query, useServer } from './shared-log-context.ts';
+import {
+  createDatabase,
+  hasPostgres,
+  openLog,
+  openNode,
+  query,
+  useServer,
+} from './shared-log-context.ts';
 
 /** The same database through a proxy. */
 function through(url: string, port: number): string {
@@ -21,6 +28,16 @@ async function connected(url: string): Promise<pg.Client> {
 
 describe.runIf(hasPostgres)('an append to the shared log', () => {
   const server = useServer({ max_connections: '25' });
+
+  it('is refused in a log of a newer version', async () => {
+    const url = await createDatabase(server());
+    await (await openLog({ url })).close();
+    await query(url, 'INSERT INTO earshot.schema_version VALUES (2)');
+    await expect(openLog({ url })).rejects.toMatchObject({
+      code: 'configuration',
+      text: expect.stringContaining('newer version of earshot (schema 2; this version supports'),
+    });
+  });
 
   it('is stored once when the connection is cut after the request and before the reply', async () => {
     const url = await createDatabase(server());

@@ -56,7 +56,7 @@ export const partBytesMax = 4 * 2 ** 20;
 
 const lengthBytes = 4;
 
-/** Raised whenever an earlier version would apply an entry differently. */
+/** Raised with each change after which other versions would apply an entry differently. */
 const format = 1;
 
 /** The fastest useful zstd level. */

@@ -10,7 +10,12 @@ import {
   unpackBodies,
 } from '../../../src/store/bodies/bodies.ts';
 import dictionary1 from '../../../src/store/bodies/dictionary-1.json' with { type: 'json' };
-import { decodeEntry, encodeContent, encodeEntry } from '../../../src/store/shared/entry.ts';
+import {
+  decodeEntry,
+  type EntryContent,
+  encodeContent,
+  encodeEntry,
+} from '../../../src/store/shared/entry.ts';
 import { generatedBodies } from '../../helpers/generated-bodies.ts';
 import { times } from '../../helpers/thorough.ts';
 
@@ -129,7 +134,7 @@ describe('an unreadable row', () => {
 });
 
 it('an entry of the shared log in a newer format is refused, because it could mean something else', () => {
-  const entry = { kind: 'changes' as const, changes: [] };
+  const entry: EntryContent = { kind: 'changes', changes: [] };
   expect(decodeEntry(encodeEntry(entry))).toEqual(entry);
   const newer = encodeContent({ ...entry, format: 2 });
   expect(() => decodeEntry(newer)).toThrow(/newer version of earshot/);

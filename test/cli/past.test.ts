@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { pastStartUs, simulatedPast, storePast } from '../../src/cli/setup/past.ts';
+import { pastStartUs, simulatedPast, storePast, withStore } from '../../src/cli/setup/past.ts';
 import { readSubscriptionCoverage } from '../../src/domain/coverage.ts';
 import { createRandom } from '../../src/sandbox/clock.ts';
 import {
@@ -28,13 +28,12 @@ async function openPast() {
   const { dataDir, sandbox } = context;
   const env = { EARSHOT_DATA_DIR: dataDir, EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl };
   const random = createRandom(1);
-  const stored = await storePast(
-    {
-      ...{ env, fetch, newId: randomUUID, nowUs: () => nowUs, random: () => random.next() },
-      ...{ readFile: (path) => readFileSync(path, 'utf8'), signal: new AbortController().signal },
-    },
-    subscriptions,
-  );
+  const io = {
+    ...{ env, fetch, newId: randomUUID, nowUs: () => nowUs, random: () => random.next() },
+    ...{ readFile: (path: string) => readFileSync(path, 'utf8') },
+    signal: new AbortController().signal,
+  };
+  const stored = await withStore(io, (store) => storePast(io, store, subscriptions));
   return { ...context, stored };
 }
 

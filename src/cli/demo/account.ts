@@ -1,7 +1,9 @@
 /** Subscriptions of the demo, and their registration. */
 import { applyDesired, readPlan } from '../../admin/apply.ts';
+import { loadAccountConfig } from '../../config/config.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
-import { type Parts, withParts } from '../command.ts';
+import type { Store } from '../../store/store.ts';
+import { createAccountContext } from '../account.ts';
 import type { Io } from '../io.ts';
 import { painter } from '../output.ts';
 import { planText } from '../plan-output.ts';
@@ -40,17 +42,18 @@ export function demoSubscriptions({
 /** Registers as `earshot register` does; prints the plan if it is `shown`. `io` has the settings. */
 export async function registerDemo(
   io: Io,
+  store: Store,
   desired: readonly DesiredSubscription[],
   { shown }: { shown: boolean },
 ): Promise<void> {
   const publicUrl = desired.some(({ type }) => type === 'push');
-  const register = async ({ account }: Pick<Parts, 'account'>) => {
-    if (shown) {
-      const plan = await readPlan({ desired }, account);
-      const text = planText(plan, account.limits, painter(io, io.stdout));
-      io.stdout.write(`Plan of \`earshot register\`:\n\n${text}\n`);
-    }
-    await applyDesired({ desired }, account, { actor: 'register' });
-  };
-  await withParts(io, ['account'], register, { account: { publicUrl } });
+  const config = loadAccountConfig(io, { publicUrl });
+  const [pair = { username: '', password: '' }] = config.endpoint.pairs;
+  const account = createAccountContext(config, pair, store, io);
+  if (shown) {
+    const plan = await readPlan({ desired }, account);
+    const text = planText(plan, account.limits, painter(io, io.stdout));
+    io.stdout.write(`Plan of \`earshot register\`:\n\n${text}\n`);
+  }
+  await applyDesired({ desired }, account, { actor: 'register' });
 }

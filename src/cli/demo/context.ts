@@ -6,12 +6,13 @@ import { writeOwnerOnly } from '../../host/files.ts';
 import { demoFaults, noFaults } from '../../sandbox/delivery/faults.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
+import type { Store } from '../../store/store.ts';
 import { newCredentials } from '../account.ts';
 import type { Closers } from '../closers.ts';
 import { start } from '../commands/start.ts';
 import type { Io } from '../io.ts';
 import { ioWith, mergeEnvFile, type Settings } from '../setup/env-file.ts';
-import { simulatedPast, storePast } from '../setup/past.ts';
+import { simulatedPast, storePast, withStore } from '../setup/past.ts';
 import { anyPort, createTrialCertificate, trialSettings } from '../setup/trial.ts';
 import type { RunningReceiver } from '../start/serve.ts';
 import { demoSubscriptions, registerDemo } from './account.ts';
@@ -43,7 +44,7 @@ const onceRatePerSecond = 150;
 /** Slow enough to read: about one product per second matches the filter. */
 const livelyRatePerSecond = 8;
 
-const pastProductsPerDay = 3_000;
+const pastProductsPerDay = 2_000;
 
 /** At least one page is read twice, so that the counts have duplicates. No fault loses an entry. */
 const queueService: SandboxOptions['service'] = {
@@ -69,13 +70,17 @@ export async function openDemo(
   await writeOwnerOnly(settingsFile, mergeEnvFile(null, settings, { header }));
   const own = { ...ioWith(io, settings), workingDir: folder };
   const desired = demoSubscriptions(flags);
-  const past = once || records !== undefined ? null : await storePast(own, desired);
-  const register = () => registerDemo(own, desired, { shown: !once });
-  if (pull) await register();
+  let past: DemoContext['past'] = null;
+  const prepare = async (store: Store) => {
+    if (!once && records === undefined) past = await storePast(own, store, desired);
+    await registerDemo(own, store, desired, { shown: !once });
+  };
+  // The receiver reads the queues that are registered when it starts.
+  if (pull) await withStore(own, prepare);
   // The worker of the demo writes the summaries.
   const served = ioWith(own, { ...settings, EARSHOT_SUMMARY: 'off', EARSHOT_LOG_LEVEL: 'error' });
-  const receiver = await startReceiver(served, { version, closers }, async () => {
-    if (!pull) await register();
+  const receiver = await startReceiver(served, { version, closers }, async ({ store }) => {
+    if (!pull) await prepare(store);
   });
   const summaries = await startDemoSummaries(io, receiver, sandbox);
   closers.add(() => summaries.stop());
@@ -139,13 +144,13 @@ export async function openSandbox(
 async function startReceiver(
   io: Io,
   { version, closers }: { version: string; closers: Closers },
-  whenReady: () => Promise<void>,
+  whenReady: (receiver: RunningReceiver) => Promise<void>,
 ): Promise<RunningReceiver> {
   // Ctrl-C ends the demo first, which still reads the log.
   const stop = new AbortController();
   const ready = Promise.withResolvers<RunningReceiver>();
   const running = start({ ...io, signal: stop.signal }, version, async (receiver) => {
-    await whenReady();
+    await whenReady(receiver);
     ready.resolve(receiver);
   });
   running.catch(ready.reject);

@@ -10,10 +10,10 @@ import { problemResponse } from '../../http/problem.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import { openStoreReader, type Store } from '../../store/store.ts';
 import { type Closers, createClosers } from '../closers.ts';
-import { withParts } from '../command.ts';
 import { type Io, pause } from '../io.ts';
 import { createProgressLine } from '../output.ts';
 import { ioWith, type Settings } from '../setup/env-file.ts';
+import { withStore } from '../setup/past.ts';
 import { anyPort } from '../setup/trial.ts';
 import { demoSubscriptions, registerDemo } from './account.ts';
 import { type DemoFlags, openSandbox } from './context.ts';
@@ -48,7 +48,9 @@ export async function runSeveral(io: Io, flags: DemoFlags & { receivers: number 
     progress.clear();
     const say = (text: string) => void io.stdout.write(`${text}\n`);
     say(`${receivers.length} receivers share a log in PostgreSQL.`);
-    await registerDemo(observer, demoSubscriptions({ once: true }), { shown: false });
+    await withStore(observer, (store) =>
+      registerDemo(observer, store, demoSubscriptions({ once: true }), { shown: false }),
+    );
     sandbox.resume();
     const killed = receivers.at(-1);
     await untilDelivered(io, sandbox, products / 3);
@@ -58,9 +60,7 @@ export async function runSeveral(io: Io, flags: DemoFlags & { receivers: number 
     await killed?.start();
     say(`Started ${killed?.name} again.`);
     await sandbox.finished;
-    await withParts(observer, ['store'], ({ store }) =>
-      printResult(io, { receivers, sandbox }, store),
-    );
+    await withStore(observer, (store) => printResult(io, { receivers, sandbox }, store));
   } finally {
     progress.clear();
     await closers.closeAll();

@@ -1,5 +1,5 @@
 /** The simulated past day of a trial or demo: its notifications are in the log, except those of one hour. */
-import { loadConfig, reconcileSections } from '../../config/config.ts';
+import { dataSections, loadConfig, reconcileSections } from '../../config/config.ts';
 import type { Registration } from '../../domain/account.ts';
 import {
   type HourCoverage,
@@ -13,6 +13,7 @@ import type { Delivery } from '../../domain/ports.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import { isExpected } from '../../reconcile/compare-page.ts';
 import type { ListedEvent } from '../../reconcile/tasks.ts';
+import type { Store } from '../../store/store.ts';
 import { type Io, stopped } from '../io.ts';
 import { openConfiguredStore } from '../open-store.ts';
 import { openListing } from '../reconcile-listing.ts';
@@ -43,10 +44,11 @@ interface PastEvent extends ListedEvent {
 /**
  * Fills an empty store with the events that the catalogue lists, as if the subscriptions had run and each hour had been
  * compared since the start of the past. One hour is missing, until the receiver compares it again. Resolves with the
- * numbers of stored and of missing notifications. `io` has the settings of the receiver, which is not running.
+ * numbers of stored and of missing notifications. `io` has the settings of the receiver.
  */
 export async function storePast(
   io: PastIo,
+  store: Store,
   subscriptions: readonly DesiredSubscription[],
 ): Promise<{ stored: number; missing: number }> {
   const config = loadConfig(io, reconcileSections);
@@ -58,19 +60,24 @@ export async function storePast(
     throw io.signal.aborted ? stopped() : error;
   });
   const pushes = events.filter(({ eventUs }) => hourOf(eventUs) !== missingHourUs);
-  const store = await openConfiguredStore(config, io);
+  const definedAtUs = fromUs + notificationDelayUs;
+  for (const one of subscriptions) {
+    await store.administration.commit({ save: registrationOf(one, nowUs), definedAtUs });
+    await store.completeness.saveCoverage(coverageOf(one, events, { nowUs, missingHourUs }));
+  }
+  await store.completeness.recordUptime({ fromUs, toUs: nowUs });
+  await Promise.all(pushes.map((one) => store.accept(deliveryOf(one, io))));
+  return { stored: pushes.length, missing: events.length - pushes.length };
+}
+
+/** Opens the store of the settings, creates it if it is missing, and closes it when `use` has ended. */
+export async function withStore<Result>(io: PastIo, use: (store: Store) => Promise<Result>) {
+  const store = await openConfiguredStore(loadConfig(io, dataSections), io);
   try {
-    const definedAtUs = fromUs + notificationDelayUs;
-    for (const one of subscriptions) {
-      await store.administration.commit({ save: registrationOf(one, nowUs), definedAtUs });
-      await store.completeness.saveCoverage(coverageOf(one, events, { nowUs, missingHourUs }));
-    }
-    await store.completeness.recordUptime({ fromUs, toUs: nowUs });
-    await Promise.all(pushes.map((one) => store.accept(deliveryOf(one, io))));
+    return await use(store);
   } finally {
     await store.close();
   }
-  return { stored: pushes.length, missing: events.length - pushes.length };
 }
 
 /** Returns the events of all subscriptions, oldest first. */

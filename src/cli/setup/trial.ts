@@ -24,7 +24,7 @@ import { filterOfFlags } from '../register-filter.ts';
 import { findRunning, type RunningNote, runningText, stopText } from '../running-receiver.ts';
 import { isTrial, trialFolderDefault, trialHeader } from '../trial-folder.ts';
 import type { Settings } from './env-file.ts';
-import { simulatedPast, storePast } from './past.ts';
+import { simulatedPast, storePast, withStore } from './past.ts';
 import { isChosen, type SetupFlags } from './questions.ts';
 import { install } from './run-setup.ts';
 
@@ -106,7 +106,8 @@ async function fillPast(io: Io, flags: SetupFlags): Promise<void> {
   const type = flags.pull ? 'pull' : 'push';
   const one = { name, type, events, filter: filterOfFlags(flags, io) ?? '' } as const;
   const inFile = await loadSubscriptionsFile(io.workingDir);
-  const { stored, missing } = await storePast(io, inFile ?? [{ ...one, status: 'running' }]);
+  const subscriptions = inFile ?? [{ ...one, status: 'running' }];
+  const { stored, missing } = await withStore(io, (store) => storePast(io, store, subscriptions));
   const setup = painter(io, io.stderr)('bold', 'setup:');
   io.stderr.write(
     `${setup} a simulated past day: ${counted(stored, 'notification')} stored, ${whole(missing)} of one hour missing. The receiver compares its log with the catalogue 30 seconds after the start, and fetches what is missing.\n`,

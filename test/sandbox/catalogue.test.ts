@@ -102,18 +102,6 @@ describe('a list of products', () => {
     const changed = { '@odata.nextLink': link, '@odata.count': 11 };
     expect(JSON.stringify(json)).toBe(JSON.stringify({ ...shown, ...changed }));
   });
-
-  it.each([
-    ['brokenJson', (text: string) => expect(() => JSON.parse(text)).toThrow()],
-    ['rateLimited', (text: string) => expect(text).toContain('Too many requests')],
-  ] as const)('gets the fault %s once', async (fault, check) => {
-    const { sandbox, list } = await startCatalogue({ service: { nextQueries: { [fault]: 1 } } });
-    const url = `${sandbox.catalogueUrl}/odata/v1/Products`;
-    const response = await fetch(url);
-    check(await response.text());
-    expect(response.headers.get('retry-after')).toBe(fault === 'rateLimited' ? '5' : null);
-    expect((await list()).status).toBe(200);
-  });
 });
 
 describe('a product', () => {

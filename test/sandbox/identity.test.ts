@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { TOTP } from 'otpauth';
 import { describe, expect, it } from 'vitest';
-import { loginFields, send, startMs, startTestSandbox } from './set-up.ts';
+import { send, startMs, startTestSandbox } from './set-up.ts';
 
 const fixtures = new URL('../../../shared/fixtures/identity/', import.meta.url);
 const missing = !existsSync(fixtures);
@@ -21,7 +21,7 @@ async function startIdentity(service = {}) {
     const { status } = await send(url, 'GET', undefined, { Authorization: `Bearer ${token}` });
     return status === 200;
   };
-  return { ...test, request, refresh, accepts };
+  return { ...test, refresh, accepts };
 }
 
 describe('a login', () => {
@@ -108,11 +108,4 @@ it('the discovery document has the recorded paths', async () => {
   if (missing) return;
   const real = new URL(fixture('openid-configuration.json').token_endpoint);
   expect(new URL(sandbox.tokenUrl).pathname).toBe(real.pathname);
-});
-
-it('the provider is down on request, with the page of a proxy', async () => {
-  const { request, sandbox } = await startIdentity({ identityUnavailable: true });
-  expect(await request(loginFields)).toMatchObject({ status: 503, json: undefined });
-  sandbox.service.change({ identityUnavailable: false });
-  expect((await request(loginFields)).status).toBe(200);
 });

@@ -67,14 +67,6 @@ describe('a Read', () => {
     const [documented] = fixture('notifications/pull-read-after-3-days.json');
     expect(Object.keys(rest)).toEqual(Object.keys(documented));
   });
-
-  it('of a paused subscription is refused if configured', async () => {
-    const { edit, id, read, sandbox } = await startQueue();
-    await edit(id, { Status: 'paused' });
-    expect((await read()).status).toBe(200);
-    sandbox.service.change({ readOfPaused: 'refuse' });
-    expect((await read()).status).toBe(400);
-  });
 });
 
 describe('an Ack', () => {

@@ -177,50 +177,8 @@ describe('the account', () => {
   });
 });
 
-describe('a setting', () => {
-  it.each<[object, number, string]>([
-    [{ limitStatus: 403 }, 403, 'create'],
-    [{ unavailable: true }, 503, 'create'],
-    [{ createsRefused503: 1 }, 503, 'create'],
-    [{ unknownIdStatus: 410 }, 410, 'unknown'],
-    [{ unauthorizedStatus: 403 }, 403, 'login'],
-  ])('%j gives the status %i', async (service, status, call) => {
-    const test = await startTestSandbox({ service: { runningMax: 0, ...service } });
-    const url = `${test.sandbox.catalogueUrl}/odata/v1/Subscriptions/Info`;
-    const calls: Record<string, () => Promise<{ status: number }>> = {
-      create: () => test.create(),
-      unknown: () => test.edit(unknownId, paused),
-      login: () => send(url),
-    };
-    expect((await calls[call]?.())?.status).toBe(status);
-  });
-
-  it('closes the connection of a creation that succeeds', async () => {
-    const { create, list } = await startTestSandbox({ service: { createAnswersLost: 1 } });
-    await expect(create()).rejects.toThrow('fetch failed');
-    expect(await list()).toHaveLength(1);
-  });
-
-  it('changes the form of answers and errors', async () => {
-    const { create, sandbox, edit } = await startTestSandbox();
-    sandbox.service.change({ eventsAs: 'string', submissionDateForm: 'withoutZone' });
-    sandbox.service.change({ stageOrderReturned: true });
-    const { json } = await create({ SubscriptionEvent: ['created', 'modified'] });
-    expect(json).toMatchObject({ SubscriptionEvent: 'created, modified', StageOrder: true });
-    expect(json.SubmissionDate).toBe('2026-05-01T12:00:00.0000');
-    const message = `Subscription with id ${unknownId} not found.`;
-    const detailOf = async (detailForm: 'string' | 'object' | 'list') => {
-      sandbox.service.change({ detailForm });
-      return (await edit(unknownId, paused)).json.detail;
-    };
-    const [text, object, list] = [
-      ...[await detailOf('string'), await detailOf('object'), await detailOf('list')],
-    ];
-    expect([text, object.message, list[0].msg]).toEqual([message, message, message]);
-    expect(() => sandbox.service.change({ eventsAs: 'odd' as 'string' })).toThrow(/eventsAs/);
-  });
-
-  it('gives answers the date of the sandbox', async () => {
+describe('every answer', () => {
+  it('has the date of the sandbox, and is logged', async () => {
     const { sandbox } = await startTestSandbox();
     sandbox.clock.advance(90_000);
     const { call } = clientOf(sandbox.catalogueUrl, sandbox.clock.now);

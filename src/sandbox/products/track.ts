@@ -206,14 +206,14 @@ export function toFootprint(ring: readonly Position[], decimals: number) {
 
 let land: ((point: Position) => boolean) | undefined;
 
-/** Returns true for a point on land, except Antarctica. Reads the map of Natural Earth (1:50 million) at first use. */
+/** Returns true for a point on land, except Antarctica. Reads the map of Natural Earth (1:110 million) at first use. */
 export function isLand(point: Position): boolean {
   land ??= openLand();
   return land(point);
 }
 
 function openLand() {
-  const file = createRequire(import.meta.url).resolve('world-atlas/land-50m.json');
+  const file = createRequire(import.meta.url).resolve('world-atlas/land-110m.json');
   const map: Topology<{ land: GeometryCollection }> = JSON.parse(readFileSync(file, 'utf8'));
   const polygons = feature(map, map.objects.land).features.flatMap(({ geometry }) =>
     geometry.type === 'MultiPolygon' ? geometry.coordinates : [],
@@ -224,15 +224,18 @@ function openLand() {
     geometry: { type: 'Polygon' as const, coordinates: rings.map(continuous) },
   }));
   const query = whichPolygon({ type: 'FeatureCollection', features });
-  // Outlines that cross the antimeridian continue on one of its sides.
-  return ([x, y]: Position) => y > -60 && [0, -360, 360].some((turn) => query([x + turn, y]));
+  // Outlines that cross the antimeridian continue beyond 180 degrees.
+  const eastmost = (x: number) => (x < -165 ? x + 360 : x);
+  return ([x, y]: Position) => y > -60 && (query([x, y]) ?? query([eastmost(x), y])) !== null;
 }
 
-/** Shifts each longitude by multiples of 360 to within 180 degrees of the previous. */
+/** Shifts longitudes by multiples of 360 to within 180 degrees of the previous, and an outline around 180 to the east. */
 function continuous(ring: readonly number[][]): number[][] {
   let previous = ring[0]?.[0] ?? 0;
-  return ring.map(([x = 0, y = 0]) => {
+  const shifted = ring.map(([x = 0, y = 0]): [number, number] => {
     previous = x + 360 * Math.round((previous - x) / 360);
     return [previous, y];
   });
+  const isWest = shifted.some(([x]) => x < -180);
+  return isWest ? shifted.map(([x, y]) => [x + 360, y]) : shifted;
 }

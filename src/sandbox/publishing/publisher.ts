@@ -93,6 +93,8 @@ export function createPublisher(options: PublisherOptions) {
       while (await clock.waitUntil(dueMs, signal)) {
         if (resumed !== null) await Promise.race([resumed.promise, aborted]);
         await dispatcher.capacity(openMax);
+        // A rate that the machine does not reach must not keep all other work waiting.
+        await setImmediate();
         if (signal.aborted) break;
         if (resumed !== null) continue;
         const outcome = publication.step(clock.now(), published < count);

@@ -33,6 +33,14 @@ export function findTrial(folder: string): string | null {
   return trials.find(isRunning) ?? trials[0] ?? null;
 }
 
+/** Returns true if the working folder has settings of its own, or data. */
+export function hasSettings({ workingDir, env }: Pick<Io, 'workingDir' | 'env'>): boolean {
+  return (
+    Object.keys(env).some((variable) => variable.startsWith('EARSHOT_')) ||
+    ['.env', subscriptionsFileName, 'data'].some((file) => existsSync(join(workingDir, file)))
+  );
+}
+
 /**
  * Makes a command use the settings of a trial if the working folder has none, and prints that. Throws `usage` for
  * `start`, because the catalogue of the trial may not run.
@@ -40,9 +48,7 @@ export function findTrial(folder: string): string | null {
 export function useTrial(io: Io, name: string): void {
   const { workingDir, env } = io;
   if (withoutTrial.includes(name)) return;
-  const hasOwn =
-    Object.keys(env).some((variable) => variable.startsWith('EARSHOT_')) ||
-    ['.env', subscriptionsFileName, 'data'].some((file) => existsSync(join(workingDir, file)));
+  const hasOwn = hasSettings(io);
   if (hasOwn && name !== 'status') return;
   const trial = findTrial(workingDir);
   if (trial === null) return;

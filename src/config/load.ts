@@ -176,8 +176,8 @@ function describe(name: string, issues: readonly z.core.$ZodIssue[], { example }
   const messages = issues.map((issue) =>
     issue.code === 'invalid_value' ? `must be ${orList(issue.values.map(String))}` : issue.message,
   );
-  const message = `${name}: ${messages.join('; ')}.`;
-  return { message, advice: message.includes(' such as ') ? undefined : `Example: ${example}` };
+  const text = `${name}: ${messages.join('; ')}.`;
+  return { message: text, advice: / such as /.test(text) ? undefined : `Example: ${example}` };
 }
 
 /** Formats a list: `on or off`; `a, b or c`. */

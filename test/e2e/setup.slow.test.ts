@@ -61,6 +61,11 @@ describe('setup --sandbox', () => {
     writeFileSync(join(home, '.env'), real);
     const trial = run(['setup', '--sandbox'], home);
     await trial.says('first notification stored: created S2');
+    await trial.says('earshot tail\n');
+    expect(trial.output()).toMatch(
+      /In a second terminal, .*\n {2}cd sandbox-trial && earshot status\n/,
+    );
+    expect(trial.output()).toMatch(/ && earshot tail\n {2}http:\/\/127\.0\.0\.1:\d+\/\n/);
     expect(trial.output()).toMatch(/The filter matches [1-9][\d,]* products published/);
     const folder = join(home, 'sandbox-trial');
     expect(statSync(join(folder, '.env')).mode & 0o777).toBe(0o600);
@@ -119,7 +124,15 @@ describe('setup --sandbox', () => {
       expect(refused.err).toContain('Nothing was changed.');
     }
     const set = await inFolder([...realFlags, '--yes', '--force'], folder);
-    expect(set.err).toContain(`process ${trial.child.pid}, https://localhost:`);
+    expect(set.err).toContain(`${folder} is the folder of a trial.`);
+    const shared = {
+      EARSHOT_DATA_DIR: join(folder, 'data'),
+      ...{ EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: 'secret' },
+    };
+    const argv = [...realFlags, '--yes', '--force'];
+    const other = await spawnCommand(argv, { env: shared, cwd: home }).ended;
+    expect(other.err).toContain(`process ${trial.child.pid}, https://localhost:`);
+    expect(existsSync(join(home, '.env'))).toBe(false);
     const status = await inFolder(['status'], folder);
     expect(status.out).toMatch(
       new RegExp(`accepting notifications, up for .* \\(process ${trial.child.pid}\\);`),
@@ -265,7 +278,7 @@ it.skipIf(!hasScript)(
     const child = spawn('script', ['-qec', shown, '/dev/null'], { cwd, env: bareEnvironment({}) });
     onTestFinished(() => void child.kill('SIGKILL'));
     const { says, exit, output } = watch(child);
-    await says('Password of the account (not shown): ');
+    await says('Password of the catalogue account (not shown): ');
     child.stdin.write('hunter2-of-mine\n');
     await exit;
     expect(output()).toContain('EARSHOT_ACCOUNT_PASSWORD=********');

@@ -24,7 +24,10 @@ echo.
 
 The command writes the EARSHOT_ variables to .env in the current folder and keeps all other lines.
 Only the owner can read the file. An existing .env is changed only after a prompt, or with --yes and
---force. Then the command creates endpoint credentials, runs the checks of \`earshot doctor\`,
+--force. Each answer is stored at once: after Ctrl-C or a failed check, the next run asks only for
+what is missing or has failed. At the end, an answer can be changed by its number.
+
+Then the command creates endpoint credentials, runs the checks of \`earshot doctor\`,
 starts the receiver and registers the subscription. The receiver runs until Ctrl-C. With --no-stay,
 the command stops the receiver at the end. You must then start the receiver immediately: the
 catalogue retries a notification only three times.

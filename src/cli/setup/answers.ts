@@ -1,11 +1,14 @@
 /** The answers of `earshot setup`: read, asked, stored at once, shown and corrected. */
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
+import { loadConfig } from '../../config/config.ts';
 import { variables } from '../../config/variables.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import { jsonOf, printable } from '../../domain/text.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../../host/files.ts';
-import { type EnvChange, mask, secretNames, writeEnvFile } from './env-file.ts';
+import type { Io } from '../io.ts';
+import { alreadyServed, findRunning, isSameListener } from '../running-receiver.ts';
+import { type EnvChange, ioWith, mask, secretNames, writeEnvFile } from './env-file.ts';
 import {
   type Answers,
   type AskContext,
@@ -77,13 +80,24 @@ export function envChangeOf(
   return { folder, settings, dropped, header, mayChange, yes };
 }
 
+/** Throws `conflict` if a receiver with another address uses the data directory. */
+export async function requireNoOther(io: Io, dataDir: string): Promise<void> {
+  const running = await findRunning(dataDir);
+  if (running === null || isSameListener(running, loadConfig(io, ['health']).health.listen)) return;
+  throw alreadyServed(dataDir, running);
+}
+
 /** Stores the answers: settings in `.env`, the others in the data directory. */
 export async function storeAnswers(
   { io }: AskContext,
   state: SetupState,
   flags: SetupFlags,
 ): Promise<void> {
-  await writeEnvFile(io, envChangeOf(io, state, flags));
+  const change = envChangeOf(io, state, flags);
+  const { pull, EARSHOT_LISTEN: listen } = state.answers;
+  if (pull === 'no' && listen)
+    await requireNoOther(ioWith(io, change.settings), dirname(state.path));
+  await writeEnvFile(io, change);
   state.mayChange = true;
   const others = Object.entries(state.answers).filter(([name]) => !isSetting(name));
   const stored = { answers: Object.fromEntries(others), failed: state.failed };

@@ -22,12 +22,14 @@ import { entitiesOf, readFilter } from '../filter-text.ts';
 import { type Io, pause } from '../io.ts';
 import { painter, writeOut } from '../output.ts';
 import { conditionFlagsOf, describedTwice, filterOfFlags } from '../register-filter.ts';
-import { alreadyServed, findRunning, isSameListener, probeReceiver } from '../running-receiver.ts';
+import { findRunning, probeReceiver } from '../running-receiver.ts';
 import type { RunningReceiver } from '../start/serve.ts';
+import { isTrial } from '../trial-folder.ts';
 import {
   confirmAnswers,
   envChangeOf,
   openAnswers,
+  requireNoOther,
   type SetupState,
   setupFileName,
   storeAnswers,
@@ -47,8 +49,8 @@ export interface SetupPlan extends EnvChange {
   farewell: string;
   /** Called with the settings before the checks and the receiver start. */
   prepare?: ((io: Io) => Promise<void>) | undefined;
-  /** Printed after the first notification. */
-  welcome?: string;
+  /** Called after the first notification. */
+  welcome?: () => void;
   /** Flags of the command, and those of the subscription. */
   flags: Omit<SetupFlags, 'texts'>;
   /** Version of earshot, for alerts and metrics. */
@@ -69,6 +71,12 @@ export async function runSetup(
   { version, command }: { version: string; command: Command },
 ): Promise<void> {
   const { texts, ...own } = flags;
+  if (isTrial(io.workingDir)) {
+    throw new AppError('conflict', `${io.workingDir} is the folder of a trial.`, {
+      advice:
+        'Set up the receiver in another folder. To continue the trial: `earshot setup --sandbox`.',
+    });
+  }
   const file = await loadSubscriptionsFile(io.workingDir);
   const isStated = isChosen(texts) || (texts.event ?? texts.subscription) !== undefined;
   if (file !== null && isStated)
@@ -82,7 +90,8 @@ export async function runSetup(
     const all = { ...{ yes, force, dryRun, odata, stay }, ...chosen };
     const pull = state.answers.pull === 'yes' ? ({ pull: true } as const) : {};
     const change = envChangeOf(io, state, flags);
-    return { ...change, farewell: stopped, flags: { ...all, ...pull } as SetupFlags, version };
+    const farewell = pull.pull ? stoppedReading : stopped;
+    return { ...change, farewell, flags: { ...all, ...pull } as SetupFlags, version };
   };
   try {
     await confirmAnswers(context, state, flags, () => showPlan(io, planOf(), stepsText));
@@ -148,13 +157,6 @@ export async function install(io: Io, plan: SetupPlan): Promise<void> {
   report(io, 'running the checks that do not need a receiver:');
   await runDoctor(own, { beforeStart: true, hasEndpoint }).catch(refuseToStart);
   await (flags.pull ? registerAndRead(own, plan) : receiveAndRegister(own, plan));
-}
-
-/** Throws `conflict` if a receiver with another address uses the data directory. */
-async function requireNoOther(io: Io, dataDir: string): Promise<void> {
-  const running = await findRunning(dataDir);
-  if (running === null || isSameListener(running, loadConfig(io, ['health']).health.listen)) return;
-  throw alreadyServed(dataDir, running);
 }
 
 /** Prints a plan; its filter in English. Throws `usage` if the catalogue would reject the filter. */
@@ -233,7 +235,10 @@ function refuseToStart(cause: unknown): never {
 }
 
 /** Registers only when the receiver answers: without a receiver, notifications would be lost. */
-async function receiveAndRegister(io: Io, { flags, version, farewell }: SetupPlan): Promise<void> {
+async function receiveAndRegister(
+  io: Io,
+  { flags, version, farewell, welcome }: SetupPlan,
+): Promise<void> {
   const registration = registrationOf(flags);
   const isRunning =
     (await probeReceiver(loadConfig(io, ['health']).health, io.signal)).state === 'accepting';
@@ -252,7 +257,7 @@ async function receiveAndRegister(io: Io, { flags, version, farewell }: SetupPla
     await registerNow(io, registration);
     if (!flags.stay) return done.abort('registered');
     report(io, 'registered. The receiver runs until Ctrl-C. Waiting for the first notification');
-    watching = announceFirst(receiver, { ...io, signal }, afterPosition);
+    watching = announceFirst(receiver, { ...io, signal }, afterPosition, welcome);
   });
   await watching;
   report(io, farewell);
@@ -277,7 +282,10 @@ function registrationOf(flags: SetupPlan['flags']) {
 }
 
 /** Registers first: the catalogue keeps the notifications in a queue until a receiver reads them. */
-async function registerAndRead(io: Io, { flags, version }: SetupPlan): Promise<void> {
+async function registerAndRead(
+  io: Io,
+  { flags, version, farewell, welcome }: SetupPlan,
+): Promise<void> {
   const { dataDir } = loadConfig(io, dataSections);
   const isInFile = (await loadSubscriptionsFile(io.workingDir)) !== null;
   await registerNow(io, {
@@ -292,10 +300,10 @@ async function registerAndRead(io: Io, { flags, version }: SetupPlan): Promise<v
   await start(io, version, async (receiver) => {
     const afterPosition = await receiver.store.lastPosition();
     report(io, 'registered. The receiver runs until Ctrl-C. Waiting for the first notification');
-    watching = announceFirst(receiver, io, afterPosition);
+    watching = announceFirst(receiver, io, afterPosition, welcome);
   });
   await watching;
-  report(io, stoppedReading);
+  report(io, farewell);
 }
 
 const stoppedReading =
@@ -321,11 +329,12 @@ async function announceFirst(
   { store }: Pick<RunningReceiver, 'store'>,
   io: Io,
   afterPosition: number,
+  welcome?: () => void,
 ): Promise<void> {
   const wait = () => pause(pollMs, io.signal);
   for await (const row of followLog({ log: store, afterPosition, wait, signal: io.signal })) {
     report(io, `first notification stored: ${row.event} ${row.productName ?? row.productId}`);
-    return;
+    return welcome?.();
   }
 }
 

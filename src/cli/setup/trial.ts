@@ -22,7 +22,13 @@ import type { Io } from '../io.ts';
 import { counted, painter, whole } from '../output.ts';
 import { filterOfFlags } from '../register-filter.ts';
 import { findRunning, type RunningNote, runningText, stopText } from '../running-receiver.ts';
-import { isTrial, trialFolderDefault, trialHeader } from '../trial-folder.ts';
+import {
+  findTrial,
+  hasSettings,
+  isTrial,
+  trialFolderDefault,
+  trialHeader,
+} from '../trial-folder.ts';
 import type { Settings } from './env-file.ts';
 import { simulatedPast, storePast, withStore } from './past.ts';
 import { isChosen, type SetupFlags } from './questions.ts';
@@ -85,15 +91,27 @@ export async function runTrial(
     if (!flags.dryRun) {
       makeDirectory(folder);
       await certificate?.write();
-      const page = `http://${settings.EARSHOT_CONSOLE_LISTEN ?? consoleListen}/`;
-      showCommands(io, folder, { controlUrl: sandbox.controlUrl, page });
+      io.stderr.write(
+        `A sandbox simulates the catalogue, so no account is needed. Observe and control the sandbox at ${sandbox.controlUrl}.\n`,
+      );
     }
+    const page = `http://${settings.EARSHOT_CONSOLE_LISTEN ?? consoleListen}/`;
+    const welcome = () => showCommands(io, folder, page);
     const dir = flags.dir === undefined ? '' : ` --dir ${printable(flags.dir)}`;
     const farewell = `The trial has ended. To continue the trial: \`earshot setup --sandbox${dir}\`. To remove the trial: rm -r ${shown(io, folder)}`;
     const header = `${trialHeader.slice(2)}, which continues this trial.\n# Control port of the sandbox: ${addresses.control}`;
     // A trial that continues has a past already.
     const prepare = earlier === null ? (own: Io) => fillPast(own, trialFlags) : undefined;
-    const plan = { folder, settings, dropped: [], header, farewell, mayChange: true, prepare };
+    const plan = {
+      folder,
+      settings,
+      dropped: [],
+      header,
+      farewell,
+      welcome,
+      mayChange: true,
+      prepare,
+    };
     await install(io, { ...plan, flags: trialFlags, version });
   } finally {
     await sandbox.close();
@@ -236,24 +254,21 @@ async function listenOnce(port: number): Promise<number | null> {
   }
 }
 
-function showCommands(
-  io: Io,
-  folder: string,
-  { controlUrl, page }: { controlUrl: string; page: string },
-): void {
+/** Prints commands to try, and the address of the page. */
+function showCommands(io: Io, folder: string, page: string): void {
   const paint = painter(io, io.stderr);
-  io.stderr.write(`A sandbox simulates the catalogue, so no account is needed. Observe and control the sandbox at ${controlUrl}.
-In a second terminal, all commands work on this trial:
-  ${paint('bold', inFolder(io, folder, 'status'))}
-The web page shows all of it, once the receiver runs:
-  ${paint('bold', page)}
-`);
+  const commands = ['status', 'query products --limit 5', 'tail'];
+  const lines = [...commands.map((command) => inFolder(io, folder, command)), page];
+  io.stderr.write(`In a second terminal, all commands work on this trial, as does the web page:
+${lines.map((line) => `  ${paint('bold', line)}\n`).join('')}`);
 }
 
-/** Returns a shell command that runs an earshot command in the folder of the trial. */
+/** Returns a shell command that runs an earshot command on the trial. */
 function inFolder(io: Io, folder: string, command: string): string {
-  const program = printable(nameCalledIn(folder, io));
-  return `${folder === resolve(io.workingDir) ? '' : `cd ${shown(io, folder)} && `}${program} ${command}`;
+  const here = resolve(io.workingDir);
+  const finds = folder === here || (!hasSettings(io) && findTrial(here) === folder);
+  const program = printable(nameCalledIn(finds ? here : folder, io));
+  return `${finds ? '' : `cd ${shown(io, folder)} && `}${program} ${command}`;
 }
 
 function shown(io: Io, folder: string): string {

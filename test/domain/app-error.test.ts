@@ -48,7 +48,7 @@ describe('an error as a finding', () => {
     ],
   ])('has %s', (_, options, message, advice) => {
     const error = new AppError('invalid', 'It was refused.', options);
-    const finding = { check: 'token', state: 'fail', message, advice };
+    const finding = { check: 'token', state: 'fail', message, advice, code: 'invalid' };
     expect(failedFinding('token', error, 'Look.')).toEqual(finding);
   });
 

@@ -51,8 +51,8 @@ median delay.
 
 Fields of --json, also of /api/coverage of the private listener: since, until, comparison, missing,
 subscriptions. Fields of each subscription: subscription, expected, pushed, late, recovered,
-missing, state, comparedHours, unknownHours, pendingHours, complete, pushedShare, nextComparison, hours,
-delays.
+missing, state, comparedHours, unknownHours, pendingHours, complete, pushedShare, nextComparison,
+hours, delays.
   state         not-compared, partly-compared or compared
   unknownHours  number of hours that are due, but not compared
   pendingHours  number of hours that are not due yet

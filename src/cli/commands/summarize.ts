@@ -59,10 +59,10 @@ Exit codes: 0 done or stopped at a limit, 1 the service did not answer, 2 wrong 
 configuration.
 
 Examples:
-  $ earshot summarize                                    write the summaries that the rules request
-  $ earshot summarize --each --since 2h --limit 20       summarize the newest 20 products
-  $ earshot summarize --digest day --since 7d            write one digest for each day
-  $ earshot summarize --each --limit 1 --dry-run         show a request`,
+  $ earshot summarize                                 write the summaries that the rules request
+  $ earshot summarize --each --since 2h --limit 20    summarize the newest 20 products
+  $ earshot summarize --digest day --since 7d         write one digest for each day
+  $ earshot summarize --each --limit 1 --dry-run      show a request`,
   check: (flags: SummarizeFlags) => {
     if (flags.each !== undefined || flags.digest !== undefined) return;
     const loose = (['since', 'until', 'filter', 'subscription'] as const).filter(

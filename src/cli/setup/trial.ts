@@ -68,16 +68,9 @@ export async function runTrial(
   const certificate = isPull ? null : await createTrialCertificate(folder, now);
   // The new sandbox does not know the session of the earlier one.
   rmSync(join(dataDir, sessionFileName), { force: true });
-  const sandbox = await startSandbox({
-    ...{ account, now, ratePerSecond: productsPerSecond },
-    past: simulatedPast(io, pastProductsPerDay),
-    ...{ modifiedShare: 0.2, deletedShare: 0.1 },
-    // The log has the products of the earlier run, so new ones need other ids.
-    ...(earlier === null ? {} : { seed: Math.trunc(io.random() * 2 ** 31) }),
-    serviceListen: addresses.service,
-    controlListen: addresses.control,
-    inferenceListen: addresses.inference,
-    trustedCaPems: certificate === null ? [] : [certificate.authorityPem],
+  const sandbox = await openSandbox(io, addresses, {
+    isContinued: earlier !== null,
+    authorityPem: certificate?.authorityPem ?? null,
   });
   try {
     const files = certificate?.files ?? null;
@@ -116,6 +109,22 @@ export async function runTrial(
   } finally {
     await sandbox.close();
   }
+}
+
+function openSandbox(
+  io: Io,
+  { service, control, inference }: Addresses,
+  { isContinued, authorityPem }: { isContinued: boolean; authorityPem: string | null },
+): Promise<Sandbox> {
+  return startSandbox({
+    ...{ account, now: () => io.nowUs() / 1000, ratePerSecond: productsPerSecond },
+    past: simulatedPast(io, pastProductsPerDay),
+    ...{ modifiedShare: 0.2, deletedShare: 0.1 },
+    // The log has the products of the earlier run, so new ones need other ids.
+    ...(isContinued ? { seed: Math.trunc(io.random() * 2 ** 31) } : {}),
+    ...{ serviceListen: service, controlListen: control, inferenceListen: inference },
+    trustedCaPems: authorityPem === null ? [] : [authorityPem],
+  });
 }
 
 /** Stores the past of the subscriptions that `setup` registers, and reports it. */

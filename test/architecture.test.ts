@@ -47,7 +47,6 @@ const packageOwners: Record<string, readonly string[]> = {
 const errorTextReaders: Record<string, string> = {
   'cli/commands/sinks.ts': 'a problem of several lines, printed one below the other',
   'config/geojson-file.ts': "the filter's and JSON's reasons, but for the full stop",
-  'config/load.ts': 'the text of a rule, to not repeat its example',
   'config/subscriptions-file.ts': "zod's and the file's own reasons, but for the full stop",
   'domain/notification.ts': "the JSON parser's reason, made printable",
 };

@@ -15,7 +15,7 @@ export interface SampleItem {
 
 /** Uses every n-th recorded product, n being `every`. */
 export function sampleItems(every = 4): SampleItem[] {
-  const records = [...realRecords(every), ...generatedRecords(12, 3)];
+  const records = [...realRecords(every), ...generatedRecords(24, 3)];
   return [...records, ...incompleteRadarRecords(records)].map((record) => ({
     record,
     item: itemOf(record),

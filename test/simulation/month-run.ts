@@ -52,7 +52,7 @@ export async function simulateMonth(
   const incidents = incidentsOf(context, account, options);
   // Deletions are registered long before, so that the sixty days end within the month.
   const quietMs = inactivityMs - Math.floor(options.days / 10) * dayMs;
-  const silentUntil = new Date(context.nowMs() + inactivityMs - hourMs).toISOString();
+  const silentUntil = new Date(context.nowMs() + inactivityMs).toISOString();
   const deletions = { events: ['deleted'], filter: `DeletionDate ge ${silentUntil}` } as const;
   await account.register({ deletions });
   context.sandbox.clock.advance(quietMs);

@@ -32,7 +32,7 @@ export async function startLocalServer(
   server.listen({ host, port: Number(port) }, listening.resolve);
   await listening.promise.catch((cause: Error) => {
     throw new SandboxConfigurationError(
-      `The sandbox cannot listen on ${address}: ${cause.message}. Choose another port, or 0 for any free one.`,
+      `The sandbox cannot listen on ${address}: ${cause.message}. Choose another port with --control, --service or --inference, or 0 for any free one.`,
       { cause },
     );
   });

@@ -11,7 +11,7 @@ export interface KeyedCertificate {
   readonly keyPem: string;
 }
 
-export interface CertificateRequest {
+interface CertificateRequest {
   /** DNS names and IP addresses (IPv6 without brackets) in the certificate; at least one. */
   readonly hosts: readonly string[];
   /** End of validity, ms since 1970 (default: in 30 days). */

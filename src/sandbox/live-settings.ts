@@ -195,7 +195,6 @@ export const inferenceSettingsSchema = z.strictObject({
   next: numberForEach(inferenceFaults, count),
 });
 
-export type InferenceSettings = Readonly<z.output<typeof inferenceSettingsSchema>>;
 export type InferenceSettingsInput = z.input<typeof inferenceSettingsSchema>;
 export type LiveInferenceSettings = LiveSettings<typeof inferenceSettingsSchema>;
 

@@ -51,7 +51,7 @@ interface Task {
 }
 
 /** Maximum number of concurrent connections of one subscription. */
-export const socketsMax = 8;
+const socketsMax = 8;
 
 const answerTimeoutMs = 30_000;
 

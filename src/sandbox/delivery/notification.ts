@@ -12,7 +12,7 @@ interface NotifiedProduct {
   readonly Name: string;
 }
 
-export interface NotificationInput {
+interface NotificationInput {
   readonly event: NotificationEvent;
   readonly product: NotifiedProduct;
   /** Time of the notification, ms since 1970; must not decrease between calls. */

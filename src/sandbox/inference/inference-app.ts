@@ -14,7 +14,7 @@ import {
 } from '../live-settings.ts';
 import { bearerOf, type ServiceAnswer, writeAnswer } from '../services/service-answer.ts';
 
-export interface InferenceAppOptions {
+interface InferenceAppOptions {
   readonly liveSettings: LiveInferenceSettings;
   readonly record: InferenceRecord;
   readonly clock: SandboxClock;
@@ -172,7 +172,7 @@ const additions = [
  * Writes one sentence from the names of facts in the prompt, which are lines `{name}: value`, without any value; a
  * neutral one if there are none. Deterministic.
  */
-export function sentenceFor(prompt: string): string {
+function sentenceFor(prompt: string): string {
   const names = [...prompt.matchAll(/^\{([a-z_]+)\}: /gm)].map(([, name = '']) => name);
   const [first] = names;
   if (first === undefined) return 'There is nothing to report.';
@@ -186,9 +186,9 @@ export function sentenceFor(prompt: string): string {
  * Outcome of a request: `answered` with the correct text; `listed` the models; `refused` as invalid; `abandoned` by a
  * client that disconnected; otherwise the fault, caused by the client or injected.
  */
-export type InferenceOutcome = 'answered' | 'listed' | 'refused' | 'abandoned' | InferenceFault;
+type InferenceOutcome = 'answered' | 'listed' | 'refused' | 'abandoned' | InferenceFault;
 
-export type InferenceRecord = ReturnType<typeof createInferenceRecord>;
+type InferenceRecord = ReturnType<typeof createInferenceRecord>;
 
 /** Creates an empty record of requests. */
 export function createInferenceRecord() {

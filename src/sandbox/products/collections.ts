@@ -14,7 +14,7 @@ import {
 } from './track.ts';
 
 /** Values by attribute name, in output order. */
-export type AttributeValues = Readonly<Record<string, string | number | boolean>>;
+type AttributeValues = Readonly<Record<string, string | number | boolean>>;
 
 /** A product type of a collection. */
 export interface ProductType {

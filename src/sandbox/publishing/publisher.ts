@@ -7,7 +7,7 @@ import type { ProductGenerator } from '../products/product-generator.ts';
 import type { CatalogueProduct } from '../products/record.ts';
 import type { Ledger } from './ledger.ts';
 
-export interface PublisherOptions {
+interface PublisherOptions {
   /** The generator, or a file of records; `next` returns undefined at its end. */
   readonly source: Omit<ProductGenerator, 'next'> & {
     next(publicationMs: number): CatalogueProduct | undefined;
@@ -72,8 +72,6 @@ const batch = 100;
 export function pastProducts({ durationMs, productsPerDay }: Past): number {
   return Math.round((durationMs / 86_400_000) * productsPerDay);
 }
-
-export type Publisher = ReturnType<typeof createPublisher>;
 
 /** Creates a publisher. Publishes nothing before a method is called. */
 export function createPublisher(options: PublisherOptions) {

@@ -23,7 +23,7 @@ import {
   unavailable,
 } from './subscription-api.ts';
 
-export interface ServiceAppOptions extends SubscriptionServices {
+interface ServiceAppOptions extends SubscriptionServices {
   readonly ledger: Ledger;
   readonly provider: IdentityProvider;
   readonly clock: SandboxClock;

@@ -212,6 +212,10 @@ async function isDue({ summaries, nowUs }: SummaryContext): Promise<boolean> {
 /** Interval at which the log and the jobs are checked. */
 const pollMs = 1_000;
 
+/** Number of jobs, and time, after which another program may take its turn. */
+const jobsMax = 16;
+const turnMs = 1_000;
+
 /** Delay after a failure: the disk may be full, or the index may be rebuilding. */
 const retryMs = 10_000;
 
@@ -234,7 +238,7 @@ export function startSummaryWorker(
   const writer = new SummaryWriter(context, signal);
   const { log, nowUs } = context;
   let pausedUntilUs = 0;
-  /** Does one round: the next notifications, and one job. Resolves with true if another one should follow at once. */
+  /** Does one round: the next notifications, and some jobs. Resolves with true if another one should follow at once. */
   const round = async (): Promise<boolean> => {
     const seen = await context.notifications.cursor(summaryReader);
     const isRead = seen === (await context.notifications.lastPosition());
@@ -245,15 +249,18 @@ export function startSummaryWorker(
     try {
       const { hasMore, readUntilUs } = await collectJobs(context, ruleOf);
       if (isPaused) return hasMore;
-      const due = { nowUs: nowUs(), digestsUntilUs: readUntilUs, limit: 1 };
-      const [job] = await context.summaries.due(due);
-      if (job === undefined) return hasMore;
-      const end = await writer.write(job);
-      if (end.end === 'blocked') {
+      const due = { nowUs: nowUs(), digestsUntilUs: readUntilUs, limit: jobsMax };
+      const jobs = await context.summaries.due(due);
+      const endMs = performance.now() + turnMs;
+      for (const job of jobs) {
+        if (signal.aborted || performance.now() > endMs) break;
+        const end = await writer.write(job);
+        if (end.end !== 'blocked') continue;
         pausedUntilUs = end.untilUs;
         log.warn({ reason: end.reason, until: formatDateUs(end.untilUs) }, 'paused summaries');
+        break;
       }
-      return true;
+      return hasMore || jobs.length > 0;
     } finally {
       release();
     }

@@ -8,7 +8,7 @@ import { toGeoJson } from './geometry/geojson.ts';
 import { isEmptyShape, type Shape, toShape } from './geometry/shape.ts';
 import { collectionOf, type ProductRecord, partOf, textOrNull } from './product-record.ts';
 
-interface StoredAttribute {
+export interface StoredAttribute {
   kind: AttributeKind;
   /** As in the record: a String attribute may contain a number. Never undefined. */
   value: unknown;

@@ -179,7 +179,7 @@ describe('the demo', { timeout: 120_000 }, () => {
     // There are more products than the budget of summary requests for an hour.
     expect(count.summaries).toBe(250);
     expect(stderr).toMatch(
-      /^\d+ summaries waiting: the budget of 250 requests per hour is used up\.$/m,
+      /^\d+ summaries waiting: the budget of 250 requests per day is used up\.$/m,
     );
   });
 

@@ -31,7 +31,7 @@ export async function startDemoSummaries(
   if (model === undefined) throw new AppError('internal', 'The sandbox has no model.');
   const rule = 'each' as const;
   const config = { inference: { url, apiKey, model }, budget };
-  const log = createLogger(io, 'warn');
+  const log = createLogger(io, 'error');
   const context = openSummaryContext(config, { store, products, log }, io);
   const ruleOf = createRules(new Map(), plainSummaryRule(rule));
   // Sets the cursor at the start of the empty log.
@@ -50,12 +50,13 @@ export async function countSummaries(
   { inference }: Pick<Sandbox, 'inference'>,
 ) {
   const { indexedPosition } = await products.indexState();
-  let left = 0;
+  let [left, isSpent] = [0, false];
   for (let waitedMs = 0; ; waitedMs += pollMs) {
     ({ waiting: left } = await store.summaries.waiting());
     const isRead = ((await store.cursor('summaries')) ?? 0) >= indexedPosition;
     const { requests } = await store.summaries.spending(nowUs());
-    const isDone = isRead && (left === 0 || requests >= budget.requestsPerDay);
+    isSpent = requests >= budget.requestsPerDay;
+    const isDone = isRead && (left === 0 || isSpent);
     if (isDone || waitedMs >= timeoutMs || signal.aborted) break;
     await pause(pollMs, signal);
   }
@@ -70,7 +71,10 @@ export async function countSummaries(
   if (answered !== summaries && left === 0) {
     mismatches.push(`${answered} requests answered, ${summaries} summaries stored`);
   }
-  return { summaries, rest: left === 0 ? null : `${left} summaries waiting.`, mismatches };
+  const why = isSpent
+    ? `the budget of ${budget.requestsPerDay} requests per day is used up`
+    : 'the time limit was reached';
+  return { summaries, rest: left === 0 ? null : `${left} summaries waiting: ${why}.`, mismatches };
 }
 
 /** Prints the newest summaries, if there are any, below a heading. */

@@ -204,9 +204,20 @@ describe('earshot status of a receiver that only reads queues', () => {
   });
 });
 
-it('a receiver without subscriptions and credentials is refused before it changes anything', async () => {
-  const { run, dataDir } = await openPullAccount();
-  const err = await expectRefusal(run('start'), 'No endpoint credentials are configured');
-  expect(err).toContain('`earshot register --pull`');
-  expect(existsSync(join(dataDir, 'receiver.json'))).toBe(false);
+describe('a receiver with an account, before the first registration', () => {
+  it('is refused before it changes anything if a variable of the listener is set', async () => {
+    const { run, dataDir, env } = await openPullAccount();
+    const push = { ...env, EARSHOT_TLS: 'off' };
+    const err = await expectRefusal(run('start', { env: push }), 'No endpoint credentials are');
+    expect(err).toContain('`earshot register --pull`');
+    expect(existsSync(join(dataDir, 'receiver.json'))).toBe(false);
+  });
+
+  it('starts without a listener, and reads the queue that is registered later', async () => {
+    const { start, register, sandbox } = await openPullAccount();
+    await start();
+    await register();
+    await sandbox.publishNow(3);
+    await expect.poll(() => sandbox.queues()[0]?.length, { timeout: 90_000 }).toBe(0);
+  });
 });

@@ -93,19 +93,16 @@ export async function runTrial(
     const dir = flags.dir === undefined ? '' : ` --dir ${printable(flags.dir)}`;
     const farewell = `The trial has ended. To continue the trial: \`earshot setup --sandbox${dir}\`. To remove the trial: rm -r ${shown(io, folder)}`;
     const header = `${trialHeader.slice(2)}, which continues this trial.\n# Control port of the sandbox: ${addresses.control}`;
+    // The page and the log name commands for the folder in which they find the trial.
+    const earshot_called_as = isFoundHere(io, folder)
+      ? io.env.earshot_called_as
+      : nameCalledIn(folder, io);
+    const named = { ...io, env: { ...io.env, earshot_called_as } };
     // A trial that continues has a past already.
     const prepare = earlier === null ? (own: Io) => fillPast(own, trialFlags) : undefined;
-    const plan = {
-      folder,
-      settings,
-      dropped: [],
-      header,
-      farewell,
-      welcome,
-      mayChange: true,
-      prepare,
-    };
-    await install(io, { ...plan, flags: trialFlags, version });
+    const texts = { header, farewell, welcome };
+    const plan = { folder, settings, dropped: [], ...texts, mayChange: true, prepare };
+    await install(named, { ...plan, flags: trialFlags, version });
   } finally {
     await sandbox.close();
   }
@@ -274,10 +271,18 @@ ${lines.map((line) => `  ${paint('bold', line)}\n`).join('')}`);
 
 /** Returns a shell command that runs an earshot command on the trial. */
 function inFolder(io: Io, folder: string, command: string): string {
+  const isHere = isFoundHere(io, folder);
+  const program = printable(nameCalledIn(isHere ? io.workingDir : folder, io));
+  return `${isHere ? '' : `cd ${shown(io, folder)} && `}${program} ${command}`;
+}
+
+/** True if commands in the working folder use this trial. */
+function isFoundHere(io: Io, folder: string): boolean {
   const here = resolve(io.workingDir);
-  const finds = folder === here || (!hasSettings(io) && findTrial(here) === folder);
-  const program = printable(nameCalledIn(finds ? here : folder, io));
-  return `${finds ? '' : `cd ${shown(io, folder)} && `}${program} ${command}`;
+  return (
+    folder === here ||
+    (!hasSettings(io) && dirname(folder) === here && [folder, null].includes(findTrial(here)))
+  );
 }
 
 function shown(io: Io, folder: string): string {

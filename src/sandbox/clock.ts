@@ -77,9 +77,12 @@ export function createRandom(seed: number) {
     between: (min: number, max: number) => min + next() * (max - min),
     /** Returns true with the given probability, 0 to 1. */
     chance: (rate: number) => next() < rate,
-    /** Draws one item of a non-empty list. */
-    pick: <Item>(items: readonly [Item, ...Item[]]): Item =>
-      items[integer(0, items.length - 1)] ?? items[0],
+    /** Draws one item. Throws RangeError for an empty list. */
+    pick: <Item>(items: readonly Item[]): Item => {
+      const item = items[integer(0, items.length - 1)];
+      if (item === undefined) throw new RangeError('There is nothing to pick.');
+      return item;
+    },
     /** Draws lower-case hexadecimal text of the given number of digits. */
     hex,
     /** Draws a version 4 UUID. */

@@ -24,8 +24,8 @@ export const chapters: Readonly<Record<string, readonly Example[]>> = {
     {
       title: 'One product by name',
       lines: [
-        `--name S2B_MSIL1C_20260430T192931_N0511_R142_T11WNP_20260501T000603.SAFE`,
-        `--filter "Name eq 'S2B_MSIL1C_20260430T192931_N0511_R142_T11WNP_20260501T000603.SAFE'"`,
+        `--name S2B_MSIL1C_20260430T174849_N0511_R141_T15VVJ_20260501T001008.SAFE`,
+        `--filter "Name eq 'S2B_MSIL1C_20260430T174849_N0511_R141_T15VVJ_20260501T001008.SAFE'"`,
       ],
     },
     {
@@ -112,7 +112,7 @@ export const chapters: Readonly<Record<string, readonly Example[]>> = {
       title: 'Sensing that overlaps half an hour (--sensed compares only the start)',
       lines: [
         `--filter "Collection/Name eq 'SENTINEL-1' and
-  ContentDate/Start lt 2026-05-01T12:30:00Z and ContentDate/End gt 2026-05-01T12:00:00Z"`,
+  ContentDate/Start lt 2026-05-01T10:30:00Z and ContentDate/End gt 2026-05-01T10:00:00Z"`,
       ],
     },
     {

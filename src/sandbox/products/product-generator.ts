@@ -1,12 +1,13 @@
 /** Generates products from the table of collections, and their later changes. */
 import { attributeKindOf } from '../../filter/fields.ts';
 import { createRandom, type Random } from '../clock.ts';
-import { type Collection, collections, type ProductType, type Scene } from './collections.ts';
+import { type Collection, collections, type ProductType, type Satellite } from './collections.ts';
 import {
   type CatalogueProduct,
   correctedChecksums,
   drawChecksum,
   drawTimestamp,
+  toNameTime,
   toTimestamp,
 } from './record.ts';
 import {
@@ -30,13 +31,24 @@ export type ProductGenerator = ReturnType<typeof createProductGenerator>;
 const deletionCauses = [
   'Duplicated product',
   ...['Missing checksum', 'Corrupted product', 'Obsolete product', 'Other', 'Reprocessed product'],
-] as const;
+];
 
 /** Fields that a deleted product keeps, in the order of the documented bodies. */
 const keptFields = [
   ...['@odata.mediaContentType', 'Id', 'Name', 'ContentType', 'ContentLength', 'OriginDate'],
   ...['Checksum', 'Footprint', 'GeoFootprint', 'ContentDate', 'Attributes'],
 ];
+
+/** A product while it is generated. Times are whole ms since 1970. */
+interface Scene extends Pass {
+  readonly type: ProductType;
+  readonly endMs: number;
+  readonly processedMs: number;
+  readonly originMs: number;
+  readonly publicationMs: number;
+  readonly tile: string;
+  readonly random: Random;
+}
 
 /** Creates a generator. `seed` is a 32-bit integer. All times are ms since 1970, truncated. */
 export function createProductGenerator({ seed }: { seed: number }) {
@@ -48,7 +60,7 @@ export function createProductGenerator({ seed }: { seed: number }) {
      * records, regardless of modifications and deletions in between.
      */
     next: (publicationMs: number): PublishedProduct => {
-      const [collection, type] = drawType(random);
+      const { collection, type } = random.pick(types);
       const scene = drawScene(random, collection, type, Math.floor(publicationMs));
       return assembleRecord(collection, scene);
     },
@@ -76,19 +88,12 @@ const dayMs = 86_400_000;
 const mediaType = 'application/octet-stream';
 const serviceUrl = 'https://catalogue.dataspace.copernicus.eu/odata/v1';
 
+/** Each product type as often as its weight. */
 const types = collections.flatMap((collection) =>
-  collection.types.map((type) => [collection, type] as const),
+  collection.types.flatMap((type) =>
+    Array.from({ length: type.weight }, () => ({ collection, type })),
+  ),
 );
-const weightSum = types.reduce((sum, [, { weight }]) => sum + weight, 0);
-
-function drawType(random: Random): readonly [Collection, ProductType] {
-  let left = random.next() * weightSum;
-  const found = types.find(([, { weight }]) => {
-    left -= weight;
-    return left < 0;
-  });
-  return found ?? [collections[0], collections[0].types[0]];
-}
 
 /** Number of attempts to find land on one orbit, and on all. */
 const orbitTries = 12;
@@ -103,25 +108,26 @@ function drawScene(
 ): Scene {
   const originMs = publicationMs - random.integer(90_000, 360_000);
   const processedMs = originMs - random.integer(240_000, 540_000);
-  const [first, ...others] = satellites;
-  const isLaunched = (one: typeof first) =>
-    one.reference.startMs - one.reference.orbit * periodMs(one) <= publicationMs;
-  const satellite = random.pick([first, ...others.filter(isLaunched)]);
-  const beforeMs = publicationMs - random.integer(...type.delayMs);
+  const isLaunched = (one: Satellite) =>
+    one.referenceMs - one.referenceOrbit * periodMs(one) <= publicationMs;
+  const satellite = random.pick(satellites.filter(isLaunched));
+  const [minMinutes, maxMinutes] = type.delayMinutes;
+  const beforeMs = publicationMs - random.integer(minMinutes * 60_000, maxMinutes * 60_000);
   for (let tries = 1; ; tries += 1) {
     // An orbit over an ocean has no tiles, so then an earlier one.
     const orbitsBack = Math.floor(tries / orbitTries);
     const argument = frameStart(
       type,
-      random.between(...random.pick(type.arcs)),
+      random.between(...random.pick(type.arcsDegrees)),
       periodMs(satellite),
     );
     const pass = passBefore(satellite, argument, beforeMs - orbitsBack * periodMs(satellite));
-    const times = { endMs: pass.startMs + type.durationMs, processedMs, originMs, publicationMs };
+    const endMs = pass.startMs + type.durationSeconds * 1_000;
+    const times = { endMs, processedMs, originMs, publicationMs };
     const scene = { ...pass, ...times, type, random, tile: '' };
-    if (type.footprint === null) return { ...scene, ...wholeDay(scene) };
-    if (type.footprint === 'swath') return scene;
-    const acrossKm = random.between(type.swath.leftKm, type.swath.rightKm);
+    if (type.swath === null) return { ...scene, ...wholeDay(scene) };
+    if (!type.tile) return scene;
+    const acrossKm = random.between(...type.swath.km);
     const point = groundPoint(satellite, pass.startMs, acrossKm);
     if (!isLand(point) && tries < triesMax) continue;
     const startMs = datatakeStart(pass);
@@ -145,14 +151,14 @@ function frameStart({ frameSeconds }: ProductType, degrees: number, period: numb
 /** Returns the validity of a daily file: an hour before the day, minus the 18 leap seconds of GPS time. */
 function wholeDay({ startMs, type }: Pick<Scene, 'startMs' | 'type'>) {
   const fromMs = Math.floor(startMs / dayMs) * dayMs - 3_618_000;
-  return { startMs: fromMs, endMs: fromMs + type.durationMs };
+  return { startMs: fromMs, endMs: fromMs + type.durationSeconds * 1_000 };
 }
 
 /** Creates the record of a product, with keys in the catalogue's order. */
-function assembleRecord({ name, attributes, ...collection }: Collection, scene: Scene) {
+function assembleRecord(collection: Collection, scene: Scene) {
   const { startMs, endMs, originMs, publicationMs, type, random } = scene;
   const Id: string = random.uuid();
-  const Name = name(scene);
+  const Name = String(fill(collection.name, scene));
   const day = new Date(startMs).toISOString().slice(0, 10).replaceAll('-', '/');
   const S3Path = `/eodata/${collection.folder}/${type.productType}/${day}/${Name}`;
   const ContentLength = random.integer(...type.bytes);
@@ -163,6 +169,7 @@ function assembleRecord({ name, attributes, ...collection }: Collection, scene: 
   ];
   const PublicationDate = drawTimestamp(random, publicationMs);
   const ContentDate = { Start: toTimestamp(startMs), End: toTimestamp(endMs) };
+  const attributes = { ...collection.attributes, ...type.attributes };
   const dates = { beginningDateTime: ContentDate.Start, endingDateTime: ContentDate.End };
   const footprint = footprintOf(scene, collection.decimals);
   const product = `${serviceUrl}/Products(${Id})`;
@@ -176,7 +183,7 @@ function assembleRecord({ name, attributes, ...collection }: Collection, scene: 
     ...{ S3Path, Checksum, ContentDate },
     Footprint: footprint?.text ?? null,
     GeoFootprint: footprint?.geometry ?? null,
-    Attributes: Object.entries({ ...attributes(scene), ...dates }).map(toAttribute),
+    Attributes: Object.entries({ ...attributes, ...dates }).map((one) => toAttribute(one, scene)),
     Assets: type.quicklook ? [quicklook(random.uuid(), S3Path)] : [],
     Locations: [
       { ...extracted, ContentLength, Checksum, S3Path },
@@ -186,15 +193,16 @@ function assembleRecord({ name, attributes, ...collection }: Collection, scene: 
 }
 
 function footprintOf({ satellite, startMs, endMs, tile, type }: Scene, decimals: number) {
-  const { footprint, swath, seen: [from, to] = [0, 1] } = type;
-  if (footprint === null) return null;
-  if (footprint === 'tile') return toFootprint(tileRing(tile), decimals);
+  const { swath, seen } = type;
+  if (swath === null) return null;
+  if (type.tile) return toFootprint(tileRing(tile), decimals);
   const at = (share: number) => startMs + share * (endMs - startMs);
-  return toFootprint(swathRing(satellite, [at(from), at(to)], swath), decimals);
+  return toFootprint(swathRing(satellite, [at(seen[0]), at(seen[1])], swath), decimals);
 }
 
 /** The default type is for beginningDateTime and endingDateTime, which the published list of attributes lacks. */
-function toAttribute([Name, Value]: [string, string | number | boolean]) {
+function toAttribute([Name, template]: [string, string | number | boolean], scene: Scene) {
+  const Value = typeof template === 'string' ? fill(template, scene) : template;
   const ValueType = attributeKindOf(Name) ?? 'DateTimeOffset';
   return { '@odata.type': `#OData.CSC.${ValueType}Attribute`, Name, Value, ValueType };
 }
@@ -212,4 +220,65 @@ function archiveOf(DownloadLink: string, bytes: number, { random, publicationMs 
     Checksum: [drawChecksum(random, 'MD5', 32, publicationMs - 80_000)],
     EvictionDate: drawTimestamp(random, publicationMs + 30 * dayMs),
   };
+}
+
+/** The names in templates, next to the notes of type and satellite. */
+const values: Readonly<Record<string, (scene: Scene) => string | number>> = {
+  serial: ({ satellite }) => satellite.serial,
+  productType: ({ type }) => type.productType,
+  tile: ({ tile }) => tile,
+  start: ({ startMs }) => toNameTime(startMs),
+  end: ({ endMs }) => toNameTime(endMs),
+  processed: ({ processedMs }) => toNameTime(processedMs),
+  processingDate: ({ processedMs }) => toTimestamp(processedMs),
+  processingSecond: ({ processedMs }) => toTimestamp(wholeSecond(processedMs)),
+  originSecond: ({ originMs }) => `${new Date(originMs).toISOString().slice(0, 19)}Z`,
+  orbit: ({ orbit }) => orbit,
+  relativeOrbit: ({ relativeOrbit }) => relativeOrbit,
+  cycle: ({ cycle }) => cycle,
+  direction: ({ ascending }) => (ascending ? 'ASCENDING' : 'DESCENDING'),
+  startSinceNodeMs: ({ startMs, nodeMs }) => startMs - nodeMs,
+  endSinceNodeMs: ({ endMs, nodeMs }) => endMs - nodeMs,
+  frame: ({ startMs, nodeMs }) => Math.round((startMs - nodeMs) / 1_000),
+  // The last line is sensed just before the end, so 180 s are written as 0179.
+  lastSecond: ({ type }) => type.durationSeconds - 1,
+  datatake: datatakeOf,
+  datatakeHex: (scene) => datatakeOf(scene).toString(16).toUpperCase(),
+  slice: sliceOf,
+  segmentStart: (scene) => toTimestamp(scene.startMs - (sliceOf(scene) - 1) * 25_000),
+  hex: ({ random }) => random.hex(4).toUpperCase(),
+  percent: ({ random }) => random.integer(0, 60),
+  cloud: ({ random }) => random.between(0, 100),
+};
+
+function wholeSecond(atMs: number): number {
+  return Math.floor(atMs / 1_000) * 1_000;
+}
+
+/** Data takes are numbered from that of the reference orbit. */
+function datatakeOf({ satellite, orbit, startMs, nodeMs }: Scene): number {
+  const orbits = orbit - satellite.referenceOrbit + (startMs - nodeMs) / periodMs(satellite);
+  const { firstDatatake, datatakesPerOrbit } = satellite.notes;
+  return Number(firstDatatake) + Math.floor(orbits * Number(datatakesPerOrbit));
+}
+
+function sliceOf({ startMs }: Scene): number {
+  return (Math.floor(startMs / 25_000) % 9) + 1;
+}
+
+/**
+ * Fills the names in braces of a template. `{name:6}` pads with zeros; a template of one name keeps the type of its
+ * value. Throws TypeError for an unknown name.
+ */
+function fill(template: string, scene: Scene): string | number {
+  const lookUp = (name: string) => {
+    const value = scene.type.notes[name] ?? scene.satellite.notes[name] ?? values[name]?.(scene);
+    if (value === undefined) throw new TypeError(`The table of collections has no ${name}.`);
+    return value;
+  };
+  const [, only] = /^\{(\w+)\}$/.exec(template) ?? [];
+  if (only !== undefined) return lookUp(only);
+  return template.replaceAll(/\{(\w+)(?::(\d))?\}/g, (_, name, digits) =>
+    String(lookUp(name)).padStart(Number(digits ?? 0), '0'),
+  );
 }

@@ -7,78 +7,10 @@ import type { GeometryCollection, Topology } from 'topojson-specification';
 import whichPolygon from 'which-polygon';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { polygonsOf } from '../../filter/geometry/ring.ts';
-
-/** A table with at least one entry. */
-export type Table<Entry> = readonly [Entry, ...Entry[]];
+import type { ProductType, Satellite } from './collections.ts';
 
 /** Longitude and latitude, degrees. */
 export type Position = readonly [longitudeDegrees: number, latitudeDegrees: number];
-
-/** A satellite on a circular orbit that keeps its local solar time and repeats its ground track. */
-export interface Satellite {
-  /** Letter in the product names. */
-  readonly serial: string;
-  readonly inclinationDegrees: number;
-  /** Length of the repeat cycle in days, and its number of orbits; together they give the period. */
-  readonly cycleDays: number;
-  readonly cycleOrbits: number;
-  /** Mean local solar time at the ascending node, hours. */
-  readonly nodeHours: number;
-  /** A known orbit, which determines all others: its number, and its start at the ascending node. */
-  readonly reference: { readonly orbit: number; readonly startMs: number };
-  /** Relative orbit = (orbit number + offset) mod cycleOrbits + 1. */
-  readonly relativeOffset: number;
-  /** Number of the cycle where orbit number + relativeOffset is 0. */
-  readonly firstCycle: number;
-}
-
-// Figures published by ESA; reference orbits from real products. 693 km; dawn-dusk orbit.
-const radar = { inclinationDegrees: 98.18, cycleDays: 12, cycleOrbits: 175, nodeHours: 18 };
-export const sentinel1: Table<Satellite> = [
-  {
-    ...{ ...radar, serial: 'A', relativeOffset: -73, firstCycle: 15 },
-    reference: { orbit: 62567, startMs: Date.UTC(2026, 0, 1, 1, 16, 42, 736) },
-  },
-  {
-    ...{ ...radar, serial: 'C', relativeOffset: -172, firstCycle: 5 },
-    reference: { orbit: 5702, startMs: Date.UTC(2025, 11, 31, 22, 47, 35, 110) },
-  },
-];
-
-// 786 km; 10:30 at the descending node. The records have no cycle number.
-const optical = { inclinationDegrees: 98.62, cycleDays: 10, cycleOrbits: 143, nodeHours: 22.5 };
-export const sentinel2: Table<Satellite> = [
-  {
-    ...{ ...optical, serial: 'B', relativeOffset: -27, firstCycle: 0 },
-    reference: { orbit: 39345, startMs: Date.UTC(2024, 8, 17, 10, 40, 51) },
-  },
-  {
-    ...{ ...optical, serial: 'C', relativeOffset: 29, firstCycle: 0 },
-    reference: { orbit: 2538, startMs: Date.UTC(2025, 2, 1, 10, 40, 51) },
-  },
-];
-
-// 814.5 km; 10:00 at the descending node.
-const ocean = { inclinationDegrees: 98.65, cycleDays: 27, cycleOrbits: 385, nodeHours: 22 };
-export const sentinel3: Table<Satellite> = [
-  {
-    ...{ ...ocean, serial: 'A', relativeOffset: 26, firstCycle: 1 },
-    reference: { orbit: 28541, startMs: Date.UTC(2021, 7, 10, 7, 33, 45, 279) },
-  },
-  {
-    ...{ ...ocean, serial: 'B', relativeOffset: 112, firstCycle: 11 },
-    reference: { orbit: 31107, startMs: Date.UTC(2024, 3, 15, 7, 13, 29, 480) },
-  },
-];
-
-// 824 km; 13:30 at the ascending node.
-export const sentinel5p: Table<Satellite> = [
-  {
-    ...{ serial: 'P', inclinationDegrees: 98.74, cycleDays: 16, cycleOrbits: 227, nodeHours: 13.5 },
-    reference: { orbit: 24190, startMs: Date.UTC(2022, 5, 14, 10, 43, 12) },
-    ...{ relativeOffset: 0, firstCycle: 0 },
-  },
-];
 
 /** A pass of a satellite over one point of its orbit. Times are whole ms since 1970. */
 export interface Pass {
@@ -92,14 +24,6 @@ export interface Pass {
   readonly ascending: boolean;
 }
 
-/** Area seen by an instrument: km from the ground track, positive to the right of flight. */
-export interface Swath {
-  readonly leftKm: number;
-  readonly rightKm: number;
-  /** Number of outline segments along and across the track. */
-  readonly steps: readonly [along: number, across: number];
-}
-
 const dayMs = 86_400_000;
 const earthRadiusKm = 6371;
 const radiansPerDegree = Math.PI / 180;
@@ -110,15 +34,15 @@ export function periodMs({ cycleDays, cycleOrbits }: Satellite): number {
 
 /** Returns the last pass before a time. `argumentDegrees` is counted from the ascending node along the orbit. */
 export function passBefore(satellite: Satellite, argumentDegrees: number, beforeMs: number): Pass {
-  const { reference, cycleOrbits, relativeOffset, firstCycle } = satellite;
+  const { referenceOrbit, referenceMs, cycleOrbits, relativeOffset, firstCycle } = satellite;
   const period = periodMs(satellite);
   const sinceNodeMs = (argumentDegrees / 360) * period;
-  const orbits = Math.floor((beforeMs - sinceNodeMs - reference.startMs) / period);
-  const nodeMs = reference.startMs + orbits * period;
-  const counted = reference.orbit + orbits + relativeOffset;
+  const orbits = Math.floor((beforeMs - sinceNodeMs - referenceMs) / period);
+  const nodeMs = referenceMs + orbits * period;
+  const counted = referenceOrbit + orbits + relativeOffset;
   return {
     satellite,
-    orbit: reference.orbit + orbits,
+    orbit: referenceOrbit + orbits,
     relativeOrbit: positiveModulo(counted, cycleOrbits) + 1,
     cycle: firstCycle + Math.floor(counted / cycleOrbits),
     nodeMs: Math.floor(nodeMs),
@@ -130,7 +54,7 @@ export function passBefore(satellite: Satellite, argumentDegrees: number, before
 /** Returns the point on the ground `acrossKm` to the right of the ground track (to the left if negative). */
 export function groundPoint(satellite: Satellite, atMs: number, acrossKm: number): Position {
   const inclination = satellite.inclinationDegrees * radiansPerDegree;
-  const argument = (2 * Math.PI * (atMs - satellite.reference.startMs)) / periodMs(satellite);
+  const argument = (2 * Math.PI * (atMs - satellite.referenceMs)) / periodMs(satellite);
   const across = acrossKm / earthRadiusKm;
   // Axes: x to the ascending node, z to the north pole. Right of flight is against the orbit's normal.
   const x = Math.cos(across) * Math.cos(argument);
@@ -151,7 +75,7 @@ function positiveModulo(value: number, divisor: number): number {
 export function swathRing(
   satellite: Satellite,
   [fromMs, toMs]: readonly [fromMs: number, toMs: number],
-  { leftKm, rightKm, steps: [along, across] }: Swath,
+  { km: [leftKm, rightKm], steps: [along, across] }: NonNullable<ProductType['swath']>,
 ): Position[] {
   const at = (i: number, j: number) =>
     groundPoint(

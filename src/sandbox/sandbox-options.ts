@@ -31,9 +31,8 @@ export const sandboxOptionsSchema = z.strictObject({
   /** Number of products to publish by rate (default: all records of the file, or unlimited). */
   count: z.int().min(0).optional(),
   ratePerSecond: z.number().positive().max(10_000).default(1),
-  /** Shares of the products, 0 to 1, that are modified or deleted a few products later; and modified twice. */
+  /** Probabilities that each publication modifies, and deletes, one of the products published last. */
   modifiedShare: share,
-  secondModifiedShare: share,
   deletedShare: share,
   /**
    * Share of the products that query results contain only after a delay of up to `lateMaxMs` from the

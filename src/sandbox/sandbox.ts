@@ -104,8 +104,8 @@ function createParts(options: ReturnType<typeof sandboxOptionsSchema.parse>, sig
   const faults = createLiveSettings(faultsSchema, options.faults, 'faults');
   const record = createDeliveryRecord();
   const common = { clock, liveSettings, record, faults };
-  // Published, modified twice and deleted.
-  const eventsMax = options.eventsMax + 4 * (past === undefined ? 0 : pastProducts(past));
+  // Each publication has at most two changes.
+  const eventsMax = options.eventsMax + 3 * (past === undefined ? 0 : pastProducts(past));
   const ledger = createLedger({ eventsMax, now: clock.now, record });
   const queues = createQueues({ ...common, seed: seed ^ 0x5eed_0001 });
   const subscriptions = createSubscriptions({

@@ -87,7 +87,7 @@ describe('a simulated month', () => {
   it('with outages, losses, pauses and a replacement ends with a log of exactly the expected events', async () => {
     const context = await openContext({
       ...{ retryDelaysMs, faults, lateShare: 0.2, lateMaxMs: 12 * 3_600_000 },
-      ...{ modifiedShare: 0.3, secondModifiedShare: 0.3, deletedShare: 0.1 },
+      ...{ modifiedShare: 0.3, deletedShare: 0.1 },
     });
     const pace = { productsPerDay, roundHours: 4 };
     const month = await simulateMonth(context, { seed, days, ...pace });

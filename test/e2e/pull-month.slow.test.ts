@@ -15,7 +15,7 @@ const seed = 20_261_128;
 /** Hours between two outages. */
 const betweenHours = times(1, 5) * 24;
 const startMs = Date.UTC(2026, 4, 1);
-const changes = { modifiedShare: 0.3, secondModifiedShare: 0.3, deletedShare: 0.1 };
+const changes = { modifiedShare: 0.3, deletedShare: 0.1 };
 
 async function openMonth(sandbox: Partial<SandboxOptions>, productsPerHour: number) {
   const folder = temporaryDirectory();

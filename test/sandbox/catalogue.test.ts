@@ -157,7 +157,7 @@ describe('a product', () => {
 describe('publishing', () => {
   it('adds a past that ends now, without notifications, with its changes', async () => {
     const past = { durationMs: 2 * dayMs, productsPerDay: 40 };
-    const shares = { modifiedShare: 0.5, secondModifiedShare: 0.5, deletedShare: 0.3 };
+    const shares = { modifiedShare: 0.5, deletedShare: 0.3 };
     const { sandbox, ids } = await startCatalogue({ past, ...shares });
     const events = sandbox.events();
     const kinds = Map.groupBy(events, ({ event }) => event);

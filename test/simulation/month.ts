@@ -64,7 +64,7 @@ Examples:
           ackIdAbsent: 0.1,
         },
         ...{ lateShare: 0.2, lateMaxMs: 12 * 3_600_000 },
-        ...{ modifiedShare: 0.3, secondModifiedShare: 0.3, deletedShare: 0.02 },
+        ...{ modifiedShare: 0.3, deletedShare: 0.02 },
         // The check needs all events.
         eventsMax: Math.min(4_000_000, 4 * days * productsPerDay),
       },

@@ -18,9 +18,8 @@ interface PublisherOptions {
   readonly dispatcher: Pick<Dispatcher, 'capacity' | 'drained' | 'quiet'>;
   readonly clock: SandboxClock;
   readonly random: Random;
-  /** Shares of the products, 0 to 1, that are modified and deleted later, and of the modified ones again. */
+  /** Probabilities that each publication modifies, and deletes, one of the products published last. */
   readonly modifiedShare: number;
-  readonly secondModifiedShare: number;
   readonly deletedShare: number;
   /** Share of the products that query results show with a delay, and its maximum, ms. */
   readonly lateShare: number;
@@ -41,7 +40,7 @@ interface Past {
 /** Products to publish while the time moves forward. */
 export interface SimulatedPeriod {
   readonly durationMs: number;
-  /** Number of products, spread evenly. Due changes of earlier products are published too. */
+  /** Number of products, spread evenly, with changes of earlier ones. */
   readonly products: number;
   /** Number of equal steps (default: number of products). */
   readonly steps?: number | undefined;
@@ -61,7 +60,8 @@ interface LiveProduct {
 // The two documented bodies that contain both times were sent 46 and 48 s after the publication.
 const catalogueDelayMs = [46_000, 48_000] as const;
 const liveMax = 1_000;
-const followUpStepsMax = 20;
+/** Changes are of one of this number of products. */
+const recentMax = 20;
 // Compensates timer delays, but not a clock jump or a pause, which would cause a burst.
 const catchUpMaxMs = 100;
 // Open bodies are in memory, so publishing waits if an endpoint hangs.
@@ -95,9 +95,8 @@ export function createPublisher(options: PublisherOptions) {
         await setImmediate();
         if (signal.aborted) break;
         if (resumed !== null) continue;
-        const outcome = publication.step(clock.now(), published < count);
-        if (outcome === 'nothing') break;
-        if (outcome === 'product') published += 1;
+        if (published >= count || !publication.next(clock.now())) break;
+        published += 1;
         dueMs = Math.max(dueMs, clock.now() - catchUpMaxMs) + 1_000 / ratePerSecond;
       }
       await dispatcher.drained();
@@ -135,21 +134,14 @@ function createSimulatedTime(
     publishPast: async (past: Past, signal: AbortSignal): Promise<void> => {
       const products = pastProducts(past);
       const startMs = clock.now() - past.durationMs;
-      const intervalMs = past.durationMs / Math.max(1, products);
-      let published = 0;
-      for (let step = 1; !signal.aborted; step += 1) {
-        // Remaining changes are published at the end.
-        const atMs = startMs + Math.min(step * intervalMs, past.durationMs);
-        const outcome = publication.step(atMs, published < products, true);
-        if (outcome === 'nothing') break;
-        if (outcome === 'product') published += 1;
-        if (step % batch === 0) await setImmediate();
+      for (let published = 1; published <= products && !signal.aborted; published += 1) {
+        if (!publication.next(startMs + (published * past.durationMs) / products, true)) break;
+        if (published % batch === 0) await setImmediate();
       }
     },
     /**
      * Moves the time forward while publishing products. Each step waits until everything due has been sent,
-     * so that each notification is sent at its own time. Returns the number of products. Without products,
-     * each step publishes planned changes.
+     * so that each notification is sent at its own time. Returns the number of products.
      */
     pass: async (period: SimulatedPeriod, signal: AbortSignal): Promise<number> => {
       const { durationMs, products } = period;
@@ -157,9 +149,8 @@ function createSimulatedTime(
       let published = 0;
       for (let step = 1; step <= steps && !signal.aborted; step += 1) {
         clock.advance(durationMs / steps);
-        if (products === 0) publication.step(clock.now(), false);
         for (const due = Math.floor((step * products) / steps); published < due; published += 1) {
-          if (publication.step(clock.now(), true) !== 'product') return published;
+          if (!publication.next(clock.now())) return published;
         }
         await dispatcher.quiet();
       }
@@ -171,9 +162,9 @@ function createSimulatedTime(
 /** Creates the publication of products, one at a time, and their changes. */
 function createPublication(options: PublisherOptions) {
   const { source, random, ledger, notify, lateShare, lateMaxMs } = options;
-  const live = new Set<LiveProduct>();
-  const followUps = createFollowUps(options);
-  let step = 0;
+  const { modifiedShare, deletedShare } = options;
+  /** Recently published or modified products, oldest first. */
+  const live: LiveProduct[] = [];
 
   const publishEvent = (
     event: NotificationEvent,
@@ -182,66 +173,51 @@ function createPublication(options: PublisherOptions) {
     isPast: boolean,
   ) => {
     const record = changedRecord(event, product, atMs, source);
-    if (event === 'deleted') followUps.cancel(product);
-    keepLive(live, event, product);
+    if (event !== 'deleted') live.push(product);
+    if (live.length > liveMax) live.shift();
     const shownFromMs = event === 'deleted' ? atMs : Math.max(atMs, product.shownFromMs);
     const entry = ledger.add(event, record, { atMs, shownFromMs });
     if (!isPast) notify(entry);
   };
-
-  const publishNext = (atMs: number, isPast: boolean) => {
+  /** Changes the live product at an index. Returns false if there is none. */
+  const change = (
+    event: 'modified' | 'deleted',
+    index: number,
+    atMs: number,
+    isPast: boolean,
+  ): boolean => {
+    const [product] = live.splice(index, 1);
+    if (product !== undefined) publishEvent(event, product, atMs, isPast);
+    return product !== undefined;
+  };
+  const create = (atMs: number, isPast: boolean): boolean => {
     const delayMs = random.integer(...catalogueDelayMs);
     const changedMs = atMs - delayMs;
     const latest = source.next(changedMs);
-    if (latest === undefined) return undefined;
+    if (latest === undefined) return false;
     const shownFromMs = atMs + (random.chance(lateShare) ? random.integer(1, lateMaxMs) : 0);
-    const product = { latest, changedMs, delayMs, shownFromMs };
-    publishEvent('created', product, atMs, isPast);
-    return product;
+    publishEvent('created', { latest, changedMs, delayMs, shownFromMs }, atMs, isPast);
+    return true;
   };
 
   return {
-    /** Publishes a product, or changes the oldest recently published one. Returns false if there is none. */
+    /** Publishes a product, or changes the oldest recent one. Returns false if there is none. */
     publish: (event: NotificationEvent, nowMs: number): boolean => {
       const atMs = Math.trunc(nowMs);
-      if (event === 'created') return publishNext(atMs, false) !== undefined;
-      const [product] = live;
-      if (product !== undefined) publishEvent(event, product, atMs, false);
-      return product !== undefined;
+      return event === 'created' ? create(atMs, false) : change(event, 0, atMs, false);
     },
-    /**
-     * Publishes a product, if requested, and the changes of earlier products that are due; without a
-     * product, the next planned changes. Returns what was published.
-     */
-    step: (
-      nowMs: number,
-      withProduct: boolean,
-      isPast = false,
-    ): 'product' | 'changes' | 'nothing' => {
+    /** Publishes a product, and perhaps changes of recent ones. Returns false at the end of the source. */
+    next: (nowMs: number, isPast = false): boolean => {
       const atMs = Math.trunc(nowMs);
-      const product = withProduct ? publishNext(atMs, isPast) : undefined;
-      if (product) {
-        step += 1;
-        followUps.plan(product, step);
-      } else {
-        const nextStep = followUps.nextStep();
-        if (nextStep === undefined) return 'nothing';
-        step = Math.max(step + 1, nextStep);
+      if (!create(atMs, isPast)) return false;
+      const shares = { modified: modifiedShare, deleted: deletedShare };
+      for (const event of ['modified', 'deleted'] as const) {
+        if (!random.chance(shares[event])) continue;
+        change(event, -random.integer(1, recentMax), atMs, isPast);
       }
-      for (const one of followUps.removeDue(step)) {
-        publishEvent(one.event, one.product, atMs, isPast);
-      }
-      return product ? 'product' : 'changes';
+      return true;
     },
   };
-}
-
-/** Moves the product to the end of the recently changed ones, or removes it. */
-function keepLive(live: Set<LiveProduct>, event: NotificationEvent, product: LiveProduct): void {
-  live.delete(product);
-  if (event !== 'deleted') live.add(product);
-  const [oldest] = live;
-  if (live.size > liveMax && oldest) live.delete(oldest);
 }
 
 /** Returns the record after a change, which happens before the notification. */
@@ -256,38 +232,4 @@ function changedRecord(
   if (event === 'deleted') return source.deleted(product.latest, product.changedMs);
   product.latest = source.modified(product.latest, product.changedMs);
   return product.latest;
-}
-
-/** Creates an empty plan of changes after publication, counted in steps, so that a rate does not change it. */
-function createFollowUps(options: PublisherOptions) {
-  const { random, modifiedShare, secondModifiedShare, deletedShare } = options;
-  let planned: { product: LiveProduct; event: 'modified' | 'deleted'; step: number }[] = [];
-  return {
-    /** Draws the changes of a product published at `step`. */
-    plan: (product: LiveProduct, publishedStep: number) => {
-      let step = publishedStep;
-      const add = (event: 'modified' | 'deleted') => {
-        step += random.integer(1, followUpStepsMax);
-        planned.push({ product, event, step });
-      };
-      if (random.chance(modifiedShare)) {
-        add('modified');
-        if (random.chance(secondModifiedShare)) add('modified');
-      }
-      if (random.chance(deletedShare)) add('deleted');
-      planned.sort((one, other) => one.step - other.step);
-    },
-    /** Removes and returns the changes due by a step, in order. */
-    removeDue: (step: number) => {
-      const due = planned.filter((followUp) => followUp.step <= step);
-      planned = planned.slice(due.length);
-      return due;
-    },
-    /** Returns the step of the next change; undefined if there is none. */
-    nextStep: () => planned[0]?.step,
-    /** Cancels the planned changes of a product. */
-    cancel: (product: LiveProduct) => {
-      planned = planned.filter((followUp) => followUp.product !== product);
-    },
-  };
 }

@@ -133,7 +133,7 @@ function columnsAt(nowUs: number): TableColumn<LiveRow>[] {
     { title: 'mission', value: ({ cells }) => cells.mission },
     { title: 'type', value: ({ cells }) => cells.type },
     { title: 'tile/orbit', value: ({ cells }) => cells.tile, class: 'tight' },
-    { title: 'place', value: ({ cells }) => cells.place, class: 'tight' },
+    { title: 'place', value: ({ cells }) => cells.place, class: 'place' },
     { title: 'cloud', value: ({ cells }) => cells.cloud, isNumber: true },
     {
       title: 'delay',

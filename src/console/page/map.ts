@@ -210,7 +210,7 @@ function columnsAt(nowUs: number): TableColumn<FoundProduct>[] {
     { title: 'collection', value: ({ row }) => row.collection, class: 'tight' },
     { title: 'type', value: (one) => cells(one).type },
     { title: 'tile/orbit', value: (one) => cells(one).tile, class: 'tight' },
-    { title: 'place', value: ({ footprint }) => placeOf(footprint), class: 'tight' },
+    { title: 'place', value: ({ footprint }) => placeOf(footprint), class: 'place' },
     { title: 'sensed (UTC)', value: (one) => cells(one).sensed, class: 'tight' },
     { title: 'cloud', value: (one) => cells(one).cloud, isNumber: true },
     {

@@ -197,7 +197,7 @@ function columnsOf({ entity, order }: ProductSearch, nowUs: number): TableColumn
     { title: 'product', value: (one) => productName(one, cells(one)), class: 'tight' },
     { title: 'tile/orbit', value: (one) => cells(one).tile, class: 'tight' },
     { title: 'sensed (UTC)', value: (one) => cells(one).sensed, class: 'tight' },
-    { title: 'place', value: ({ footprint }) => placeOf(footprint), class: 'tight' },
+    { title: 'place', value: ({ footprint }) => placeOf(footprint), class: 'place' },
     { title: 'cloud', value: (one) => cells(one).cloud, isNumber: true },
     { title: 'size', value: ({ row }) => byteText(row.sizeBytes), isNumber: true },
     ...(entity === 'Products' ? [{ title: 'online', value: onlineText }] : []),

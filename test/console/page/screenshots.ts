@@ -31,7 +31,10 @@ const pictures: Readonly<Record<string, Picture>> = {
   live: {
     path: '/live',
     ...{ theme: 'light', width: 1280, height: 860 },
-    act: (page) => page.locator('#live button.name').nth(2).click(),
+    act: async (page) => {
+      await page.locator('#live button.name').nth(2).click();
+      await page.locator('#live .detail:not(:has-text("Loading"))').waitFor();
+    },
   },
   products: {
     path: "/products?filter=Collection/Name eq 'SENTINEL-2'",

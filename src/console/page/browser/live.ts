@@ -274,7 +274,7 @@ function rowOf(
     text(cells.mission),
     text(cells.type),
     text(cells.tile, 'tight'),
-    text(cells.place, 'tight'),
+    text(cells.place, 'place'),
     text(cells.cloud, 'num'),
     text(delayText(row.notificationDate, row.receivedAt), 'num'),
     text(subscription),

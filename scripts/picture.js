@@ -11,14 +11,13 @@ const timeoutMs = 120_000;
 const last = 'comparison found';
 /** Texts in the first lines of the paragraphs to draw. */
 const drawn = [
-  ...['earshot demo', 'simulated past day', 'delay  product', '$ earshot query', last],
+  ...['earshot demo', 'simulated past day', 'delay  product', '$ ./earshot query', last],
   'notifications stored',
 ];
 
 /** @returns {Promise<string>} the output of the demo, stopped with Ctrl-C when the missing hour is fetched. */
 function runDemo() {
-  const program = `${process.execPath} scripts/earshot.js demo --seed 3`;
-  const command = `stty cols ${columns} rows 50 -echo; exec ${program}`;
+  const command = `stty cols ${columns} rows 50 -echo; ./earshot demo --seed 3`;
   const child = spawn('script', ['-qec', command, '/dev/null'], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
@@ -70,7 +69,12 @@ const styles = /** @type {Record<string, string>} */ ({
 
 /** @param {string} text */
 const escaped = (text) =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    // Browsers collapse repeated spaces.
+    .replaceAll('  ', '\u00a0\u00a0');
 
 /** @param {string} line @param {number} row */
 function drawLine(line, row) {
@@ -102,7 +106,7 @@ function draw(lines) {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="The earshot demo on a terminal">
 <rect width="${width}" height="${height}" rx="10" fill="#0d1117"/>
 ${buttons.join('')}
-<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13" fill="#e6edf3" xml:space="preserve">
+<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13" fill="#e6edf3">
 ${lines.map(drawLine).join('\n')}
 </g>
 </svg>

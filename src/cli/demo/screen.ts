@@ -174,14 +174,14 @@ function productText(row: NotificationRow, cells: ProductCells, width: number): 
 async function showNewestSummaries(io: Io, { receiver }: DemoContext): Promise<void> {
   const limit = 3;
   const command = asCalled(`$ earshot query summaries --limit ${limit}`, io);
-  const heading = `${painter(io, io.stdout)('bold', command)}   summaries by the sandbox's model:`;
+  const heading = `${painter(io, io.stdout)('bold', command)}  # by the sandbox's model`;
   await showSummaries(io, receiver, { limit, heading });
 }
 
 async function showAreaQuery(io: Io, { receiver: { products } }: DemoContext): Promise<void> {
   const flags = `products ${demoQueryFlags} --limit 5`;
   const command = painter(io, io.stdout)('bold', asCalled(`$ earshot query ${flags}`, io));
-  io.stdout.write(`\n${command}   products by area:\n`);
+  io.stdout.write(`\n${command}  # products by area\n`);
   await waitForIndex(products);
   const filter = parseFilter(demoFilter).tree;
   const query = { entity: 'Products', filter, limit: 5 } as const;

@@ -34,7 +34,7 @@ export async function recoverLosses(
   { settings, sandbox, receiver }: Pick<DemoContext, 'settings' | 'sandbox' | 'receiver'>,
 ): Promise<{ recovered: number; missing: string[] }> {
   const command = painter(io, io.stdout)('bold', asCalled('$ earshot reconcile', io));
-  io.stdout.write(`\n${command}   recovers lost notifications:\n`);
+  io.stdout.write(`\n${command}  # recovers lost notifications\n`);
   await runReconcile(ioWith(io, settings), { subscription: [] });
   const stored = new Set<string>();
   let recovered = 0;

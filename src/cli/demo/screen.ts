@@ -96,7 +96,7 @@ function showAddresses(io: Io, { receiver, sandbox, settingsFile }: DemoContext)
   const paint = painter(io, io.stdout);
   const { url, consoleUrl } = receiver;
   io.stdout.write(`  web page  ${paint('bold', `${consoleUrl}/`)}  (open it in a browser)
-${url === null ? '' : `  receiver  ${paint('cyan', `${url}/notifications/${demoName}`)}\n`}  sandbox   ${paint('cyan', sandbox.controlUrl)}  (observe and control it: /totals /record /subscriptions)
+${url === null ? '' : `  receiver  ${paint('cyan', `${url}/notifications/${demoName}`)}\n`}  sandbox   ${paint('cyan', sandbox.controlUrl)}  (observe and control it: /totals /events /subscriptions)
 
 The catalogue publishes products of all missions worldwide. Only those that match the filter arrive.
 All commands work on the demo's data. Paste this line into another terminal, in this folder:

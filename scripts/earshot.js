@@ -8,6 +8,13 @@ import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
 import './require-node.js';
 
+try {
+  process.cwd();
+} catch {
+  process.stderr.write('earshot: The working folder was removed. Change to another folder.\n');
+  process.exit(1);
+}
+
 const name = process.argv[process.argv[2] === '--data-dir' ? 4 : 2];
 
 // Queries only read, and run with low priority so that the receiver on the same machine has precedence.

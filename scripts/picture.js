@@ -11,13 +11,13 @@ const timeoutMs = 120_000;
 const last = 'comparison found';
 /** Texts in the first lines of the paragraphs to draw. */
 const drawn = [
-  ...['earshot demo', 'simulated past day', 'delay  product', '$ ./earshot query', last],
+  ...['earshot demo', 'simulated past day', 'delay  product', '$ earshot query', last],
   'notifications stored',
 ];
 
 /** @returns {Promise<string>} the output of the demo, stopped with Ctrl-C when the missing hour is fetched. */
 function runDemo() {
-  const command = `stty cols ${columns} rows 50 -echo; ./earshot demo --seed 3`;
+  const command = `stty cols ${columns} rows 50 -echo; PATH=$PWD:$PATH earshot demo --seed 3`;
   const child = spawn('script', ['-qec', command, '/dev/null'], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });

@@ -59,11 +59,11 @@ async function startDemo(...args: string[]) {
 }
 
 itIfComplete(
-  'prints one line after which every command works on its data',
+  'prints the folder in which every command works on its data',
   { timeout: 120_000 },
   async () => {
     const { child, printed, TMPDIR } = await startDemo('--products', '800');
-    const [line = ''] = /set -a; \. \S+; set \+a/.exec(printed.out) ?? [];
+    const [line = ''] = /cd \S+/.exec(printed.out) ?? [];
     // The web page has the demo's data, and the stream sends further notifications.
     const [, page = ''] = /^ {2}web page {2}(http:\S+\/) /m.exec(printed.out) ?? [];
     const read = async (path: string) => (await fetch(new URL(path, page))).text();

@@ -30,9 +30,9 @@ export const demoCommand = defineCommand('demo', {
 the end. The subscriptions have a filter with a collection and an area. The log begins with a
 simulated past day, in which the notifications of one hour are missing. 30 seconds after the start,
 the receiver compares its log with the catalogue and fetches them. The demo prints the address of
-its web page, and runs until Ctrl-C or until all products are published. To use other commands with
-the data of the demo, paste the printed line into another terminal. With --faults, the demo runs
-\`earshot reconcile\` at the end to recover the lost notifications.
+its web page and its folder, in which other commands use the data of the demo, and runs until Ctrl-C
+or until all products are published. With --faults, the demo runs \`earshot reconcile\` at the end
+to recover the lost notifications.
 
 With --once, the demo has no past day, and a subscription without a filter. The last line of output
 has its counts: {"published","delivered","stored","duplicates","quarantined","summaries"}. With

@@ -8,6 +8,7 @@ import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
 import type { Store } from '../../store/store.ts';
 import { newCredentials } from '../account.ts';
+import { nameCalledIn } from '../called-as.ts';
 import type { Closers } from '../closers.ts';
 import { start } from '../commands/start.ts';
 import type { Io } from '../io.ts';
@@ -28,9 +29,11 @@ export interface DemoFlags {
 }
 
 export interface DemoContext {
+  /** Names commands for the folder of the demo, which has the settings. */
+  io: Io;
   settings: Settings;
-  /** File with the settings, for a shell. */
-  settingsFile: string;
+  /** Folder with the settings, for other commands. */
+  folder: string;
   /** Numbers of notifications of the past day; null without a past. */
   past: Awaited<ReturnType<typeof storePast>> | null;
   receiver: RunningReceiver;
@@ -65,10 +68,11 @@ export async function openDemo(
   const { folder, settings, sandbox } = await openSandbox(io, publishing(io, flags), {
     ...{ isPull: pull === true, closers },
   });
-  const settingsFile = join(folder, 'settings');
-  const header = 'Settings of a running demo: set -a; . <this file>; set +a';
-  await writeOwnerOnly(settingsFile, mergeEnvFile(null, settings, { header }));
-  const own = { ...ioWith(io, settings), workingDir: folder };
+  const header = 'Settings of a running demo';
+  await writeOwnerOnly(join(folder, '.env'), mergeEnvFile(null, settings, { header }));
+  const earshot_called_as = nameCalledIn(folder, io);
+  const inFolder = { ...io, env: { ...io.env, earshot_called_as } };
+  const own = { ...ioWith(inFolder, settings), workingDir: folder };
   const desired = demoSubscriptions(flags);
   let past: DemoContext['past'] = null;
   const prepare = async (store: Store) => {
@@ -85,7 +89,7 @@ export async function openDemo(
   const summaries = await startDemoSummaries(io, receiver, sandbox);
   closers.add(() => summaries.stop());
   sandbox.resume();
-  return { settings, settingsFile, past, receiver, sandbox };
+  return { io: inFolder, settings, folder, past, receiver, sandbox };
 }
 
 function publishing(io: Io, flags: DemoFlags): Partial<SandboxOptions> {

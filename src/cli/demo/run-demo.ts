@@ -31,8 +31,8 @@ export async function runDemo(io: Io, flags: DemoFlags, version: string): Promis
       throw io.signal.aborted ? stopped() : error;
     });
     if (flags.once) return await runOnce(io, demo, progress, flags);
-    await showArrivals(io, demo, flags);
-    if (flags.faults) await recoverShown(io, demo);
+    await showArrivals(demo.io, demo, flags);
+    if (flags.faults) await recoverShown(demo.io, demo);
     await showFarewell(io, demo);
   } finally {
     progress.clear();

@@ -1,5 +1,6 @@
 /** Screen of the interactive demo: addresses, past day, incoming notifications, example queries. */
 
+import { shellText } from '../../console/page/browser/texts.ts';
 import { hourUs } from '../../domain/completeness.ts';
 import { readSubscriptionCoverage } from '../../domain/coverage.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
@@ -92,16 +93,15 @@ Next: see the README for running the receiver on your own host.
 `);
 }
 
-function showAddresses(io: Io, { receiver, sandbox, settingsFile }: DemoContext): void {
+function showAddresses(io: Io, { receiver, sandbox, folder }: DemoContext): void {
   const paint = painter(io, io.stdout);
   const { url, consoleUrl } = receiver;
   io.stdout.write(`  web page  ${paint('bold', `${consoleUrl}/`)}  (open it in a browser)
 ${url === null ? '' : `  receiver  ${paint('cyan', `${url}/notifications/${demoName}`)}\n`}  sandbox   ${paint('cyan', sandbox.controlUrl)}  (observe and control it: /totals /events /subscriptions)
 
 The catalogue publishes products of all missions worldwide. Only those that match the filter arrive.
-All commands work on the demo's data. Paste this line into another terminal, in this folder:
-  ${paint('bold', `set -a; . ${settingsFile}; set +a`)}
-Then, for example:
+All commands work on the demo's data in its folder. In another terminal:
+  $ ${paint('bold', `cd ${shellText(folder)}`)}
 ${asCalled(
   `  $ earshot status
   $ earshot query products ${demoQueryFlags}

@@ -51,30 +51,33 @@ export function filterOfFlags(
 }
 
 /**
- * Prints the filter, unless it is already shown, and, for each event, the number of matching products of the last week in the catalogue. Prints a
- * note if counting fails.
+ * Prints the filter, unless it is already shown, and, for each event, the number of matching products of the last week
+ * in the catalogue. Prints a note if counting fails. Resolves with the sum; null if it is not known.
  */
 export async function showFilter(
   { events, filter }: Pick<DesiredSubscription, 'events' | 'filter'>,
   catalogueUrl: string,
   io: Pick<Io, 'env' | 'stderr' | 'nowUs' | 'fetch' | 'random' | 'signal'>,
   isShown = false,
-): Promise<void> {
+): Promise<number | null> {
   const paint = painter(io, io.stderr);
   const shown = isBlankFilter(filter) ? 'none (all products)' : printable(filter);
   if (!isShown) io.stderr.write(`Filter: ${paint('cyan', shown)}\n`);
+  let sum = 0;
   for (const event of events) {
     try {
       const count = await countLastWeek(event, filter, catalogueUrl, io);
+      sum += count;
       io.stderr.write(
         `The filter matches ${counted(count, 'product')} ${verbs[event]} in the last 7 days.\n`,
       );
     } catch (error) {
       if (!(error instanceof AppError) || error.code === 'cancelled') throw error;
       io.stderr.write(`Failed to count matching products: ${printable(errorText(error))}\n`);
-      return;
+      return null;
     }
   }
+  return sum;
 }
 
 const verbs = { created: 'published', modified: 'modified', deleted: 'deleted' } as const;

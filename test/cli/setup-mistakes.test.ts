@@ -11,13 +11,13 @@ import { openPullAccount } from './pull-account.ts';
 
 /** Questions of a set-up with pull, each with a valid answer. */
 const questions: readonly (readonly [question: string, answer: string])[] = [
-  ['Read notifications from a queue', 'yes'],
+  ['Pull (earshot reads a queue) or push', 'pull'],
   ['User name of the catalogue account', account.username],
   ['Password of the catalogue account', account.password],
   ['Shared secret of the two-factor login', ''],
   ['Collection,', 'S2'],
   ['Product type,', ''],
-  ['Area:', '5,45,11,48'],
+  ['Area:', '-170,-56,170,80'],
   ['Upper limit of the cloud cover', ''],
   ['Kind of event', 'created'],
   ['Subscription name', ''],
@@ -38,6 +38,7 @@ const asked = (err: string) =>
 /** Opens an empty folder; `run` sets up pull with answers. */
 async function openFolder() {
   const { sandbox, run, env: all } = await openPullAccount();
+  await sandbox.publishNow(20);
   const { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWORD, ...env } = all;
   const workingDir = temporaryDirectory();
   const dataDir = join(workingDir, 'data');
@@ -108,7 +109,7 @@ describe('after a mistake, setup asks again only', () => {
       next: [],
     },
     ...[
-      ['Read notifications from a queue', 'perhaps', /Answer yes or no/],
+      ['Pull (earshot reads a queue) or push', 'perhaps', /Answer pull or push/],
       ['Collection,', ',', /Use one or more names/],
       ['Area:', '5,48,11,45', /South \(48\) is greater than north \(45\)/],
       ['Area:', 'alps.geojson', /alps\.geojson cannot be read/],
@@ -146,7 +147,7 @@ describe('after a mistake, setup asks again only', () => {
 
   it('with a warning at the question whose answer is probably a mistake', async () => {
     const { setup } = await openFolder();
-    const answers = [...answersWith('Area:', '48,5,45,11', '5,45,11,48')];
+    const answers = [...answersWith('Area:', '48,5,45,11', '-170,-56,170,80')];
     const { err } = await expectEnd(setup(answers), 0);
     expect(err.match(/The box spans 357 degrees/g)).toHaveLength(1);
     expect(err).toMatch(/\n(?:warning: .*\n)+Area: .*\[48,5,45,11; - for none\]/);
@@ -176,6 +177,29 @@ describe('after a mistake, setup asks again only', () => {
     expect(sandbox.subscriptions()).toHaveLength(1);
   });
 
+  it('before it replaces a registered subscription, and before one without matching products', async () => {
+    const { setup, sandbox } = await openFolder();
+    const refused = await setup([...answersWith('Collection,', 'S22', ''), 'n']);
+    expect(refused).toMatchObject({ code: 1 });
+    expect(refused.err).toMatch(/matches 0 products .*\nApply these changes\? \[y\/N\]/s);
+    expect(sandbox.subscriptions()).toEqual([]);
+    await expectEnd(setup(['5', 'S2', '']), 0);
+    const again = await setup(['S1', '', '', '', '', '', '', 'n']);
+    expect(again.err).toContain('already registered: default');
+    expect(again.out).toMatch(/^~ replace +default$/m);
+    expect(again.err).toMatch(/Apply these changes\? \[y\/N\]/);
+    expect(sandbox.subscriptions()).toMatchObject([
+      { filter: expect.stringContaining('SENTINEL-2') },
+    ]);
+  });
+
+  it('a suspicious answer that was not confirmed', async () => {
+    const { setup } = await openFolder();
+    await setup(['pull', account.username, account.password, '', 'S22', ctrlC]);
+    const { err } = await setup([ctrlC]);
+    expect(promptsIn(err)[0]).toMatch(/^Collection, .* \(empty: any\): $/);
+  });
+
   it('neither doctor nor start demand a certificate before the first registration', async () => {
     const { setup, path, workingDir } = await openFolder();
     await setup(answersWith('Password of the catalogue account', 'wrong'));
@@ -189,6 +213,7 @@ describe('after a mistake, setup asks again only', () => {
 describe('with push, setup', () => {
   it('asks again only for the address after a port in use, and names its variable', async () => {
     const { env: all, sandbox, run } = await openAccountContext();
+    await sandbox.publishNow(20);
     const workingDir = temporaryDirectory();
     const { EARSHOT_PUBLIC_URL = '', EARSHOT_TLS_CERT = '', EARSHOT_TLS_KEY = '', ...others } = all;
     const { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWORD, EARSHOT_LISTEN, ...env } = others;
@@ -196,7 +221,7 @@ describe('with push, setup', () => {
     const used = new URL(EARSHOT_PUBLIC_URL).port;
     const port = await freePort();
     const answers = [
-      ...['no', `localhost:${port}`, 'files', EARSHOT_TLS_CERT, 'none.pem', EARSHOT_TLS_KEY],
+      ...['push', `localhost:${port}`, 'files', EARSHOT_TLS_CERT, 'none.pem', EARSHOT_TLS_KEY],
       ...[
         `127.0.0.1:${used}`,
         account.username,

@@ -163,6 +163,7 @@ describe('setup without a terminal', () => {
     ['an e-mail that is none', ['--email', 'me'], 2, /'--email <address>' .*e-mail address/],
     ['a filter with an error', ['--filter', "foo eq 'bar'"], 2, /not valid for Products/],
     ['a password on the command line', ['--account-password', 'x'], 2, /unknown option/],
+    ['a public host with pull', ['--pull'], 2, /--host is for push, and excludes --pull/],
     ['an address where a name is needed', ['--host', '192.0.2.1'], 2, /needs a host name/],
   ])('explains %s', async (_what, flags, exit, reason) => {
     const { run } = context();
@@ -197,7 +198,7 @@ describe('setup on a terminal', () => {
     );
     expect(err).toContain('An answer is required.');
     expect(err).toContain('must be an https URL');
-    expect(err).toContain('Answer yes or no.');
+    expect(err).toContain('Answer pull or push.');
     expect(err).toContain('Allowed choices are acme, files, off.');
     expect(err).toContain('Use created, modified, deleted, comma-separated.');
     expect(err).toContain('issues no certificate without your agreement.');
@@ -225,6 +226,7 @@ describe('setup on a terminal', () => {
     const { run } = context();
     const { code, err } = await run(['--dry-run'], []);
     expect(err.match(/Public host name/g)).toHaveLength(5);
+    expect(err).toContain('Stopped after 5 invalid answers.');
     expect(code).toBe(2);
   });
 
@@ -245,7 +247,7 @@ describe('setup on a terminal', () => {
     ]);
     expect(err).toContain('   2  host                    https://old.example.org\n');
     expect(err).toContain('   2  host                    https://new.example.org\n');
-    expect(err).toContain('account password file   ********\n');
+    expect(err).toContain('account password        ********\n');
     expect(err + readFileSync(envFile, 'utf8')).toContain(
       'EARSHOT_PUBLIC_URL=https://new.example.org',
     );

@@ -31,8 +31,11 @@ import {
 import { needsEndpoint } from '../subscription-ways.ts';
 
 interface RegisterFlags extends SubscriptionFlags {
-  /** Asks despite `yes`, if another program may be reading a queue of the plan. */
-  asksToAdopt?: boolean;
+  /**
+   * Asks despite `yes` before a registered subscription is replaced, a queue is read that another program may read, and if
+   * the filter matched no product of the last week.
+   */
+  asksAgain?: boolean;
   /** True if the user knows the plan for a new subscription: it is not printed again. */
   isShown?: boolean;
   status?: RequestedStatus;
@@ -173,7 +176,8 @@ async function planAndApply(
   const isChange = plan.differences.length > 0;
   if (!flags.skipFilterCheck) refuseFilters(options.desired, plan, io);
   const { isShown = false } = flags;
-  if (isChange && shown !== null) await showFilter(shown, config.catalogueUrl, io, isShown);
+  const matched =
+    isChange && shown !== null ? await showFilter(shown, config.catalogueUrl, io, isShown) : null;
   const isNew = plan.differences.every(({ current, old }) => current === null && old.length === 0);
   const { limitErrors } = plan;
   const fault =
@@ -187,7 +191,7 @@ async function planAndApply(
         : null;
   const applies = !readOnly && fault === null;
   if (!json && !(isShown && isNew)) await showPlan(plan, { json, applied: false }, account, io);
-  if (applies) await apply(plan, options, flags, account, io);
+  if (applies) await apply(plan, options, { ...flags, isEmpty: matched === 0 }, account, io);
   if (json) await showPlan(plan, { json, applied: applies && isChange }, account, io);
   if (fault !== null) throw fault;
 }
@@ -196,13 +200,17 @@ async function planAndApply(
 async function apply(
   { differences }: Plan,
   options: ApplyOptions,
-  { yes, skipProbe, asksToAdopt = false }: RegisterFlags,
+  { yes, skipProbe, asksAgain = false, isEmpty }: RegisterFlags & { isEmpty: boolean },
   account: OpenedAccount,
   io: Io,
 ): Promise<void> {
-  const isAdopted = differences.some(({ adopted, desired }) => adopted && desired?.type === 'pull');
+  const isDoubtful =
+    isEmpty ||
+    differences.some(
+      ({ adopted, desired, old }) => old.length > 0 || (adopted && desired?.type === 'pull'),
+    );
   const isChange = differences.length > 0;
-  if (isChange) await confirm(io, 'Apply these changes?', asksToAdopt && isAdopted ? {} : { yes });
+  if (isChange) await confirm(io, 'Apply these changes?', asksAgain && isDoubtful ? {} : { yes });
   const paint = painter(io, io.stderr);
   if (isChange && skipProbe) io.stderr.write(`${paint('yellow', skippedProbe)}\n`);
   const isPush = differences.some(({ desired }) => desired?.type === 'push');

@@ -95,7 +95,7 @@ export async function storeAnswers(
 ): Promise<void> {
   const change = envChangeOf(io, state, flags);
   const { pull, EARSHOT_LISTEN: listen } = state.answers;
-  if (pull === 'no' && listen)
+  if (pull === 'push' && listen)
     await requireNoOther(ioWith(io, change.settings), dirname(state.path));
   await writeEnvFile(io, change);
   state.mayChange = true;
@@ -106,7 +106,7 @@ export async function storeAnswers(
 
 const applies = ({ part, when }: Question, { answers, asksSubscription }: SetupState) =>
   when?.(answers) !== false &&
-  (part !== 'endpoint' || answers.pull !== 'yes') &&
+  (part !== 'endpoint' || answers.pull !== 'pull') &&
   (part !== 'subscription' || asksSubscription);
 
 function isAnswered({ name, optional }: Question, { answers }: SetupState): boolean {
@@ -217,8 +217,9 @@ function table(state: SetupState, context: AskContext): { rows: Question[]; text
   const rows = questions.filter((one) => applies(one, state) && isAnswered(one, state));
   const lines = rows.map((question, i) => {
     const { name } = question;
-    const label = optionOf(question, context).name().replaceAll('-', ' ');
     const isSecret = secretNames.has(name) && answers[name];
+    const flag = name === 'pull' ? 'pull or push' : optionOf(question, context).name();
+    const label = (isSecret ? flag.replace('-file', '') : flag).replaceAll('-', ' ');
     const value = isSecret ? mask : answers[name] || answers[`${name}_FILE`] || 'none';
     return `${String(i + 1).padStart(4)}  ${label.padEnd(22)}  ${printable(value)}\n`;
   });

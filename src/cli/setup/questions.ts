@@ -5,7 +5,6 @@ import { type VariableName, variables } from '../../config/variables.ts';
 import { AppError, errorText, readFaultOf } from '../../domain/app-error.ts';
 import { defaultSubscriptionName } from '../../domain/subscription.ts';
 import { readFilter } from '../filter-text.ts';
-import { pullFlagText } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { readAreaFile } from '../product-flags.ts';
 import { filterOfFlags, type SubscriptionFlags } from '../register-filter.ts';
@@ -144,7 +143,10 @@ const aboutSubscription = (flag: keyof SubscriptionFlags) =>
 
 /** Questions in their order. */
 export const questions: readonly Question[] = [
-  { flag: 'pull', name: 'pull', ask: `${pullFlagText}, yes or no`, fallback: () => 'no' },
+  {
+    ...{ flag: 'pull', name: 'pull', fallback: () => 'push' },
+    ask: 'pull (earshot reads a queue) or push (the catalogue sends to a public host)',
+  },
   ...settingQuestions,
   ...conditions.map((name, i) => ({
     ...aboutSubscription(name),
@@ -219,8 +221,13 @@ export function isChosen(texts: Answers): boolean {
   return texts.filter !== undefined || conditions.some((name) => texts[name]);
 }
 
-/** Replaces answers by flags, and prints warnings about them. */
+/** Replaces answers by flags, and prints warnings about them. Throws `usage` for flags that exclude each other. */
 export function takeFlags(texts: Answers, answers: Answers, context: AskContext): void {
+  const publicFlag = questions.find(({ flag, part }) => part === 'endpoint' && texts[flag]);
+  if (texts.pull && publicFlag !== undefined) {
+    const { long } = optionOf(publicFlag, context);
+    throw new AppError('usage', `${long} is for push, and excludes --pull.`);
+  }
   for (const question of questions) {
     const { flag, name, inFile } = question;
     const text = texts[flag];
@@ -232,7 +239,8 @@ export function takeFlags(texts: Answers, answers: Answers, context: AskContext)
     context.io.stderr.write(warningsOf(question, text, context));
   }
   const isPush = texts.push ?? (texts.pull === undefined && answers.EARSHOT_PUBLIC_URL);
-  if (isPush) answers.pull = 'no';
+  if (texts.pull) answers.pull = 'pull';
+  else if (isPush) answers.pull = 'push';
 }
 
 /** Returns the warnings about an answer that selects products. */
@@ -249,8 +257,8 @@ function readAnswer(question: Question, text: string, context: AskContext): stri
   const { name, part, inFile } = question;
   if (inFile) return textFor(name as VariableName, text);
   if (name === 'pull') {
-    if (/^(y|n|yes|no)$/i.test(text)) return isYes(text) ? 'yes' : 'no';
-    throw new InvalidArgumentError('Answer yes or no.');
+    if (/^(pull|push)$/i.test(text)) return text.toLowerCase();
+    throw new InvalidArgumentError('Answer pull or push.');
   }
   const value = parsed(question, text, context);
   return part === 'subscription' ? text : String(value);
@@ -266,17 +274,19 @@ function questionText(question: Question, context: AskContext): string {
 }
 
 /**
- * Asks a question, with the current answer as default, and stores the answer. Asks again after an answer with warnings.
- * Without a terminal, the default is the answer, or the answer is `missing`.
+ * Asks a question, with the current answer as default, and stores the answer. After an answer with warnings, asks again
+ * with that answer as default. Without a terminal, the default is the answer, or the answer is `missing`.
  */
 export async function askQuestion(
   question: Question,
   answers: Answers,
   context: AskContext,
+  suspicious?: string,
 ): Promise<'answered' | 'default' | 'missing'> {
   const { name, inFile: hidden = false, optional = false } = question;
   const { io } = context;
-  const present = answers[name] || answers[`${name}_FILE`];
+  const stored = answers[name] || answers[`${name}_FILE`];
+  const present = suspicious ?? stored;
   const initial = present ?? question.fallback?.(answers) ?? (optional ? '' : undefined);
   const shown = hidden ? present && 'keep the current one' : initial;
   const none = optional && present ? '; - for none' : '';
@@ -290,15 +300,15 @@ export async function askQuestion(
       throw new InvalidArgumentError('An answer is required.');
     },
   });
-  const value = text ?? (present ? undefined : initial);
+  const warnings = text ? warningsOf(question, text, context) : '';
+  if (text && warnings !== '') {
+    io.stderr.write(warnings);
+    return askQuestion(question, answers, context, text);
+  }
+  const value = text ?? suspicious ?? (stored ? undefined : initial);
   if (value !== undefined) {
     answers[name] = value;
     delete answers[`${name}_FILE`];
-  }
-  const warnings = text ? warningsOf(question, text, context) : '';
-  if (warnings !== '') {
-    io.stderr.write(warnings);
-    return askQuestion(question, answers, context);
   }
   if (text !== null) return 'answered';
   return initial === undefined ? 'missing' : 'default';
@@ -317,8 +327,10 @@ export async function askUntil<Value>(
       return read(text.trim());
     } catch (error) {
       const isInvalid = error instanceof InvalidArgumentError || error instanceof AppError;
-      if (!isInvalid || attempts === attemptsMax) throw error;
+      if (!isInvalid) throw error;
       io.stderr.write(`  ${errorText(error)}\n`);
+      if (attempts < attemptsMax) continue;
+      throw new AppError('usage', `Stopped after ${attemptsMax} invalid answers.`);
     }
   }
 }

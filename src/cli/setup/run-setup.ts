@@ -9,9 +9,10 @@ import { problemsOf } from '../../config/load.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import { followLog } from '../../domain/streams.ts';
-import { defaultSubscriptionName } from '../../domain/subscription.ts';
+import { type DesiredSubscription, defaultSubscriptionName } from '../../domain/subscription.ts';
 import { printable } from '../../domain/text.ts';
 import { describeFilter } from '../../filter/describe.ts';
+import { placeOf } from '../../places/places.ts';
 import { registeredSubscriptions } from '../../store/account.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { newCredentials } from '../account.ts';
@@ -83,12 +84,17 @@ export async function runSetup(
     throw describedTwice(texts.subscription ?? defaultSubscriptionName);
   const context = { io, command };
   const asksSubscription = file === null;
-  const state = openAnswers(context, flags, { asksSubscription, pull: await knownWay(io, file) });
+  const known = file ?? registeredIn(io);
+  const state = openAnswers(context, flags, { asksSubscription, pull: wayOf(known, io) });
+  if (asksSubscription && known.length > 0 && !state.continues) {
+    const names = known.map(({ name }) => name).join(', ');
+    report(io, `already registered: ${names}. To start the receiver: \`earshot start\`.`);
+  }
   const planOf = (): SetupPlan => {
     const { yes, force, dryRun, odata, stay } = own;
     const chosen = asksSubscription ? subscriptionOf(state.answers, context) : {};
     const all = { ...{ yes, force, dryRun, odata, stay }, ...chosen };
-    const pull = state.answers.pull === 'yes' ? ({ pull: true } as const) : {};
+    const pull = state.answers.pull === 'pull' ? ({ pull: true } as const) : {};
     const change = envChangeOf(io, state, flags);
     const farewell = pull.pull ? stoppedReading : stopped;
     return { ...change, farewell, flags: { ...all, ...pull } as SetupFlags, version };
@@ -102,19 +108,24 @@ export async function runSetup(
   }
 }
 
-/** Returns the answer about pull that the subscriptions imply: of the file, otherwise the registered ones. */
-async function knownWay(io: Io, file: Awaited<ReturnType<typeof loadSubscriptionsFile>>) {
-  const { publicUrl, dataDir } = checkConfig(io, ['publicUrl', 'dataDir']).config;
-  const known = file ?? (dataDir === undefined ? [] : registeredSubscriptions(dataDir));
-  if (file === null && known.length === 0) return undefined;
+function registeredIn(io: Io): readonly DesiredSubscription[] {
+  const { dataDir } = checkConfig(io, ['dataDir']).config;
+  return dataDir === undefined ? [] : registeredSubscriptions(dataDir);
+}
+
+/** Returns the answer about pull that the known subscriptions imply. */
+function wayOf(known: readonly DesiredSubscription[], io: Io): string | undefined {
+  if (known.length === 0) return undefined;
+  const { publicUrl } = checkConfig(io, ['publicUrl']).config;
   const isPull = publicUrl === undefined && known.every(({ type }) => type === 'pull');
-  return isPull ? 'yes' : 'no';
+  return isPull ? 'pull' : 'push';
 }
 
 /** Variables of the answers that a failed check of the doctor puts in question. */
 const variablesOf: Readonly<Record<string, readonly string[]>> = {
   token: ['EARSHOT_ACCOUNT_USERNAME', 'EARSHOT_ACCOUNT_PASSWORD', 'EARSHOT_ACCOUNT_TOTP'],
   'public URL': ['EARSHOT_PUBLIC_URL'],
+  'public address': ['EARSHOT_PUBLIC_URL'],
   name: ['EARSHOT_PUBLIC_URL'],
   'certificate files': ['EARSHOT_TLS_CERT', 'EARSHOT_TLS_KEY'],
 };
@@ -173,6 +184,11 @@ async function showPlan(
   const trees = entitiesOf(event).map((entity) => readFilter(filter ?? '', entity, silent));
   const tree = trees[0] ?? null;
   const lines = tree === null ? ['all products'] : describeFilter(tree);
+  const area = (tree?.node === 'and' ? tree.terms : [tree]).find(
+    (one) => one?.node === 'intersects',
+  );
+  const place = area?.node === 'intersects' ? placeOf(area.geometry) : null;
+  if (place !== null) lines.push(`the area is in: ${place}`);
   const odata = flags.odata && tree !== null ? [`$filter: ${filter}`] : [];
   const subject =
     filter !== undefined
@@ -277,7 +293,7 @@ function registrationOf(flags: SetupPlan['flags']) {
     ...(event === undefined ? {} : { event }),
     ...(subscription === undefined ? {} : { subscription }),
     ...conditionFlagsOf(flags),
-    yes: true as const,
+    ...{ yes: true as const, asksAgain: !flags.yes },
   };
 }
 
@@ -289,7 +305,7 @@ async function registerAndRead(
   const { dataDir } = loadConfig(io, dataSections);
   const isInFile = (await loadSubscriptionsFile(io.workingDir)) !== null;
   await registerNow(io, {
-    ...{ ...registrationOf(flags), asksToAdopt: !flags.yes },
+    ...registrationOf(flags),
     ...(isInFile ? {} : { pull: true as const }),
   });
   if ((await findRunning(dataDir)) !== null) {

@@ -181,11 +181,13 @@ export const summaryWrites = {
     );
   },
 
-  endRequest(database: Database, { id, tokens }: Options<'endRequest'>): void {
-    prepared(database, 'UPDATE summary_request SET tokens = ? WHERE id = ?').run(tokens, id);
-  },
-
-  settle(database: Database, { job, result }: Options<'settle'>): void {
+  settle(database: Database, { job, result, requests = [] }: Options<'settle'>): void {
+    for (const { id, tokensAbove } of requests) {
+      prepared(database, 'UPDATE summary_request SET tokens = tokens + ? WHERE id = ?').run(
+        tokensAbove,
+        id,
+      );
+    }
     const isSame = 'id = @id AND revision = @revision';
     if (result.outcome === 'withdrawn') {
       prepared(database, `DELETE FROM summary WHERE ${isSame}`).run(job);

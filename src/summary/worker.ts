@@ -209,7 +209,6 @@ export class SummaryWriter {
 
 /** Checks without the lock whether a job is due. */
 async function isDue({ summaries, nowUs }: SummaryContext): Promise<boolean> {
-  if ((await summaries.waiting()).waiting === 0) return false;
   const due = await summaries.due({ nowUs: nowUs(), digestsUntilUs: nowUs(), limit: 1 });
   return due.length > 0;
 }

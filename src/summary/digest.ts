@@ -57,6 +57,15 @@ export async function digestFacts(
   return counted.facts(scope, restored);
 }
 
+/** Returns true if a digest has products, deleted ones included. */
+export async function hasProducts(
+  scope: DigestScope,
+  products: Pick<Products, 'find'>,
+): Promise<boolean> {
+  for await (const _ of productsOf(scope, products)) return true;
+  return false;
+}
+
 async function* productsOf(
   { fromUs, untilUs, subscription, filter: text }: DigestScope,
   products: Pick<Products, 'find'>,

@@ -16,6 +16,7 @@ import {
 } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
 import { chatRequest, estimateTokens } from '../../summary/answer.ts';
+import { hasProducts } from '../../summary/digest.ts';
 import type { SummaryContext } from '../../summary/jobs.ts';
 import {
   collectJobs,
@@ -106,23 +107,20 @@ async function requestedJobs(
   if (since !== undefined && since >= untilUs) {
     throw new AppError('usage', '--since must be earlier than --until and earlier than now.');
   }
-  const select = async (received: { fromUs?: number; untilUs?: number }, limit: number) => {
-    const jobs: NewSummaryJob[] = [];
+  const jobs: NewSummaryJob[] = [];
+  if (digest === undefined) {
+    const isByFilter = tree !== null && since === undefined && until === undefined;
+    const received = isByFilter ? {} : { fromUs: since ?? untilUs - dayUs, untilUs };
+    const limit = flags.limit ?? waitingMax + 1;
     const query = { entity: 'Products', filter: tree, received, limit, records: false } as const;
     const named = subscription === undefined ? query : { ...query, subscription };
     for await (const { row } of products.find(named, io.signal)) {
       jobs.push(productJob({ ...row, subscription: subscription ?? null }, atUs));
     }
-    return jobs;
-  };
-  if (digest === undefined) {
-    const isByFilter = tree !== null && since === undefined && until === undefined;
-    const received = isByFilter ? {} : { fromUs: since ?? untilUs - dayUs, untilUs };
-    return atMost(await select(received, flags.limit ?? waitingMax + 1));
+    return atMost(jobs);
   }
   const scope = { subscription: subscription ?? null, filter: flags.filter?.trim() || null };
   const current = windowAt(digest, atUs);
-  const jobs: NewSummaryJob[] = [];
   let window = windowAt(digest, since ?? windowAt(digest, untilUs).fromUs - 1);
   for (
     ;
@@ -132,9 +130,9 @@ async function requestedJobs(
     jobs.unshift(digestJob({ ...window, ...scope }, 0));
     atMost(jobs);
   }
-  const first = jobs.at(-1)?.scope?.fromUs ?? current.fromUs;
-  const hasProducts = (await select({ fromUs: first, untilUs: current.fromUs }, 1)).length > 0;
-  if (!hasProducts && current.fromUs < untilUs) {
+  const fromUs = jobs.at(-1)?.scope?.fromUs ?? current.fromUs;
+  const complete = { ...scope, fromUs, untilUs: current.fromUs };
+  if (current.fromUs < untilUs && !(await hasProducts(complete, products))) {
     io.stderr.write(
       `No complete ${digest} has products. The digest covers ${shortDateUs(current.fromUs)} UTC until now.\n`,
     );

@@ -264,10 +264,11 @@ function report({ ends, total, blocked, areOff }: Report, { model }: SummaryCont
     return count === 0 ? [] : [`${count} ${text}`];
   });
   const left = total - ends.length;
+  const rest = io.signal.aborted ? laterText : (blocked?.reason ?? '');
   const texts = [
     counts.length === 0 ? '' : `${counts.join(', ')}.`,
     total > 0 ? '' : areOff ? nothing.areOff : nothing.found,
-    left > 0 ? `${left} waiting. ${blocked?.reason ?? ''}` : '',
+    left > 0 ? `${left} waiting. ${rest}` : '',
     model === null && ends.length > 0
       ? 'No model is configured: set EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL.'
       : '',
@@ -280,6 +281,9 @@ function report({ ends, total, blocked, areOff }: Report, { model }: SummaryCont
   if (blocked?.by === 'service') throw new AppError('unavailable', text);
   io.stderr.write(`${printable(text)}\n`);
 }
+
+const laterText =
+  'A running receiver with a rule for summaries, or the next `earshot summarize`, writes them.';
 
 const nothing = {
   areOff:

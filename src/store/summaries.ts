@@ -12,6 +12,7 @@ import type {
   SummarySpending,
   SummaryText,
 } from '../domain/summaries.ts';
+import { dayUs } from '../domain/time-units.ts';
 import { prepared } from './engine/database.ts';
 
 type Options<Name extends keyof Summaries> = Parameters<Summaries[Name]>[0];
@@ -31,8 +32,6 @@ const textColumns = 'text, facts, model, created_at_us AS createdAtUs';
 
 const subjectColumns = `id, kind, subject, product_id AS productId, product_name AS productName, subscription,
   scope, requested_at_us AS requestedAtUs, due_at_us AS dueAtUs`;
-
-const dayUs = 86_400_000_000;
 
 /** No job waits longer: a job due later was dated by a clock that ran ahead, and is due now. */
 const waitUsMax = 8 * dayUs;

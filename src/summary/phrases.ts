@@ -1,9 +1,7 @@
 /** Formats the values of facts. Returns null for implausible values. */
 
-const secondUs = 1_000_000;
-const minuteUs = 60 * secondUs;
-const hourUs = 60 * minuteUs;
-export const dayUs = 24 * hourUs;
+import { dayUs, minuteUs, secondUs } from '../domain/time-units.ts';
+
 const yearUs = 365.25 * dayUs;
 
 /** Plausible dates: from the first Landsat to beyond all plans. */

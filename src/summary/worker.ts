@@ -12,6 +12,7 @@ import {
   type SummaryOutcome,
   summaryReader,
 } from '../domain/summaries.ts';
+import { dayUs } from '../domain/time-units.ts';
 import {
   type CheckedAnswer,
   chatRequest,
@@ -30,7 +31,6 @@ import {
   type SummaryModel,
   summaryWithinUs,
 } from './jobs.ts';
-import { dayUs } from './phrases.ts';
 import { productFacts, productTemplate } from './product-facts.ts';
 
 /** Result of a job. `reason`: why the text is not from the model. */

@@ -15,6 +15,7 @@ import {
   toSummaryJson,
 } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
+import { dayUs } from '../../domain/time-units.ts';
 import { chatRequest, estimateTokens } from '../../summary/answer.ts';
 import { hasProducts } from '../../summary/digest.ts';
 import type { SummaryContext } from '../../summary/jobs.ts';
@@ -91,8 +92,6 @@ async function collectAll(
 
 const dueJobs = ({ summaries, nowUs }: SummaryContext) =>
   summaries.due({ nowUs: nowUs(), digestsUntilUs: nowUs(), limit: waitingMax });
-
-const dayUs = 86_400_000_000;
 
 /** Returns the jobs that the flags request, the newest first. Rejects with `usage` for too many. */
 async function requestedJobs(

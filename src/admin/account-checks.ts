@@ -1,11 +1,11 @@
 /** Checks of the catalogue account for `earshot doctor`: token, catalogue, limits, subscriptions, clock. */
 import type { AccessTokens, Account, DeliveryMark, Registration } from '../domain/account.ts';
 import { isAppError } from '../domain/app-error.ts';
-import { hourUs } from '../domain/completeness.ts';
 import { shortDateUs } from '../domain/dates.ts';
 import { type Finding, failedFinding } from '../domain/finding.ts';
 import type { PullQueue } from '../domain/pull-queue.ts';
 import type { DesiredSubscription } from '../domain/subscription.ts';
+import { hourUs } from '../domain/time-units.ts';
 import { isDigestOf } from './account-context.ts';
 import { type AccountLimits, countsOf, sortAccount } from './differences.ts';
 import { lastDeliveryOf, review } from './maintain.ts';

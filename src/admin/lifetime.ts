@@ -1,8 +1,7 @@
 /** The times at which the catalogue pauses and deletes a subscription that sends nothing (specification, Limits). */
 import type { Registration } from '../domain/account.ts';
+import { dayUs } from '../domain/time-units.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
-
-const dayUs = 86_400_000_000;
 
 /** Time without activity after which a running subscription is paused. */
 const inactivityPauseUs = 60 * dayUs;

@@ -4,6 +4,7 @@ import type { CatalogueEvent } from '../domain/completeness.ts';
 import { hourOf } from '../domain/coverage.ts';
 import { formatDateUs, shortDateUs } from '../domain/dates.ts';
 import { printable } from '../domain/text.ts';
+import { minuteUs } from '../domain/time-units.ts';
 import type { ListingRetry } from '../reconcile/listing-requests.ts';
 import { noCounts, type ReconcileProgress, type TaskReport } from '../reconcile/tasks.ts';
 import type { Io } from './io.ts';
@@ -216,7 +217,7 @@ function duration(ms: number): string {
 }
 
 /** Tolerated difference of the clocks: smaller than the response time and the resolution of time ranges. */
-const toleratedUs = 60_000_000;
+const toleratedUs = minuteUs;
 
 /** Time by which the local clock is ahead of the catalogue's, in microseconds; 0 within the tolerance. */
 export function aheadOf(catalogue: { nowUs: () => number }, own: { nowUs: () => number }): number {

@@ -13,6 +13,7 @@ import {
   subscriptionNamePattern,
 } from '../domain/subscription.ts';
 import { printable } from '../domain/text.ts';
+import { weekUs } from '../domain/time-units.ts';
 import { isBlankFilter } from '../filter/check.ts';
 import { showFinding } from '../filter/finding.ts';
 import { printFilter } from '../filter/print.ts';
@@ -29,8 +30,6 @@ import {
   conditionsOf,
   filterOption,
 } from './product-flags.ts';
-
-const weekMs = 604_800_000;
 
 /** Short, because the user waits and the registration does not depend on the count. */
 const countTimeoutMs = 20_000;
@@ -90,7 +89,7 @@ async function countLastWeek(
 ): Promise<number> {
   const list = { ...eventLists[event], expand: [] };
   const untilMs = Math.ceil(nowUs() / 1000);
-  const sinceMs = untilMs - weekMs;
+  const sinceMs = untilMs - weekUs / 1_000;
   const span = { list, filter, sinceMs, untilMs };
   const url = listingUrl(catalogueUrl, { ...span, top: 1, skip: 0, count: true });
   const ask = createOutboundClient({

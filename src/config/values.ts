@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { Retention } from '../domain/pruning.ts';
+import { dayUs, hourUs, weekUs } from '../domain/time-units.ts';
 import type { Expression } from '../filter/builder.ts';
 import { exactUrl, pathPrefixForm } from '../http/network-address.ts';
 
@@ -155,9 +156,9 @@ export const addressRanges = z.string().transform((text, context) => {
 });
 
 const ageUnitsUs: Readonly<Record<string, number>> = {
-  h: 3_600_000_000,
-  d: 86_400_000_000,
-  w: 604_800_000_000,
+  h: hourUs,
+  d: dayUs,
+  w: weekUs,
 };
 
 /** Parses `365d`, `52w` or `36h` to microseconds. */
@@ -178,7 +179,7 @@ export const keptSize = z.string().transform((text, context) => {
 });
 
 /** Minimum limits: smaller ones are probably mistakes, and pruning cannot be undone. */
-const minimumLimits = { ageUs: 86_400_000_000, bytes: 100e6 };
+const minimumLimits = { ageUs: dayUs, bytes: 100e6 };
 
 /** Parses `365d`, `50GB`, or both, separated by a comma. */
 export const kept = z.string().transform((text, context): Retention => {

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
 import { lostPlusAdvice, parseDate } from '../domain/dates.ts';
+import { dayUs } from '../domain/time-units.ts';
 
 /** Answer of a route; `headers` are added to the usual ones. */
 export interface ApiAnswer<Body = object> {
@@ -140,7 +141,7 @@ export function periodOf(
 ): { sinceUs: number; untilUs: number } {
   const untilUs = Math.min(until ?? nowUs, nowUs);
   const sinceUs = since ?? untilUs - backUs;
-  if (sinceUs < untilUs && untilUs - sinceUs <= periodDaysMax * 86_400_000_000) {
+  if (sinceUs < untilUs && untilUs - sinceUs <= periodDaysMax * dayUs) {
     return { sinceUs, untilUs };
   }
   throw new AppError(

@@ -12,6 +12,7 @@ import { coverageSchema, readCoverage, toCoverageJson } from '../domain/coverage
 import { jsonSchemaOf } from '../domain/json-rows.ts';
 import type { Logger } from '../domain/ports.ts';
 import { type Status, statusSchema, toStatusJson } from '../domain/status.ts';
+import { weekUs } from '../domain/time-units.ts';
 import { hostInUrl } from '../http/network-address.ts';
 import { statusOf } from '../http/problem.ts';
 import { createAddresses } from './address.ts';
@@ -212,8 +213,6 @@ function statusRoute(status: () => Promise<Status>): ApiRoute {
     respond: async () => ({ body: toStatusJson(await status()) }),
   });
 }
-
-const weekUs = 7 * 86_400_000_000;
 
 const coverageQuery = z.strictObject({
   since: dateParameter

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { isAppError } from '../domain/app-error.ts';
 import { entities } from '../domain/filter-tree.ts';
 import type { Facets, Products } from '../domain/products.ts';
+import { minuteUs } from '../domain/time-units.ts';
 import { checkFilter } from '../filter/check.ts';
 import { completeFilter } from '../filter/complete.ts';
 import { excerptOf, toFindingJson } from '../filter/finding.ts';
@@ -98,7 +99,7 @@ const countedAttributes = {
   tileId: 'tile',
 } as const satisfies Record<string, keyof Facets['values']>;
 
-const keptUs = 60_000_000;
+const keptUs = minuteUs;
 
 /** Returns a function that resolves with frequent values of attributes, read at most once a minute. */
 function receivedValues({ products, nowUs }: Parameters<typeof filterCheckRoute>[0]) {

@@ -6,6 +6,7 @@ import { formatDateUs } from '../domain/dates.ts';
 import type { FilterTree } from '../domain/filter-tree.ts';
 import type { NotificationLog } from '../domain/ports.ts';
 import type { FoundProduct, ProductQuery, Products } from '../domain/products.ts';
+import { hourUs } from '../domain/time-units.ts';
 import { requireFilter } from '../filter/check.ts';
 import { displayLimits } from '../filter/geometry/display.ts';
 import {
@@ -155,7 +156,7 @@ export interface FootprintQuestion {
 }
 
 /** Time by which an older product may follow a newer one, because a clock was set back. */
-const clockToleranceUs = 3_600_000_000;
+const clockToleranceUs = hourUs;
 
 /** Streams products with their footprints. The scan ends at the first product that is clearly older than `sinceUs`. */
 export async function* receivedProducts(

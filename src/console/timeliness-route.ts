@@ -9,10 +9,9 @@ import {
   periodDelayFields,
   periodDelaysInSeconds,
 } from '../domain/products.ts';
+import { dayUs } from '../domain/time-units.ts';
 import { type ApiRoute, apiRoute, dateParameter, periodDaysMax, periodOf } from './api-route.ts';
 import { lagHeader, lagHeaders } from './products-route.ts';
-
-const dayUs = 86_400_000_000;
 
 const query = z.strictObject({
   since: dateParameter

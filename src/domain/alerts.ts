@@ -3,6 +3,7 @@
  * are sent through every notification channel. All times are microseconds since 1970, UTC.
  */
 import { formatDateUs } from './dates.ts';
+import { hourUs } from './time-units.ts';
 
 /** Kinds of alerts. */
 export const alertKinds = [
@@ -68,7 +69,7 @@ export interface AlertQuery {
 }
 
 /** Maximum delay before a retry, before jitter of a quarter. */
-export const alertRetryDelayMaxUs = 60 * 60_000_000;
+export const alertRetryDelayMaxUs = hourUs;
 
 /**
  * Maximum delay including jitter; `nextAttemptAtUs` must stay below it. A delivery due later was dated by a clock

@@ -8,9 +8,7 @@
  */
 import { millisecondOf } from './dates.ts';
 import type { SubscriptionEvent } from './subscription.ts';
-
-/** Duration of an hour, the unit of coverage, in microseconds. */
-export const hourUs = 3_600_000_000;
+import { hourUs } from './time-units.ts';
 
 /**
  * Time from the end of an hour until it is compared, because records appear in the catalogue query results with a

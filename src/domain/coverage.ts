@@ -12,7 +12,6 @@ import {
   type CompletenessReader,
   type Definition,
   type HourCoverage,
-  hourUs,
   settlingUs,
 } from './completeness.ts';
 import { shortDateUs } from './dates.ts';
@@ -24,6 +23,7 @@ import {
   type SubscriptionDelays,
 } from './products.ts';
 import { sortedEvents } from './subscription.ts';
+import { hourUs } from './time-units.ts';
 
 /** State of an hour; the worst that applies. */
 export const hourStates = [

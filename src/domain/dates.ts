@@ -6,6 +6,8 @@
  * Numbers keep the order of times, and equal times have equal numbers.
  */
 
+import { dayUs } from './time-units.ts';
+
 /** `zoned` is true when the text has a time zone. */
 export interface ReadDate {
   us: number;
@@ -80,8 +82,6 @@ function daysSince1970(year: number, month: number, day: number): number | null 
   return day < 1 || day > lastMonth.days ? null : lastMonth.firstDay + day - 1;
 }
 
-const dayUs = 86_400_000_000;
-
 /** The last formatted day: most times of a list are of few days, and a day costs most of a time. */
 let lastDay = { number: 0, text: '1970-01-01' };
 
@@ -120,5 +120,5 @@ function zoneOffsetMs(zone: string | undefined): number {
 
 /** Returns the number of whole days, for example until a certificate expires; negative after the end. */
 export function wholeDays(us: number): number {
-  return Math.floor(us / 86_400_000_000);
+  return Math.floor(us / dayUs);
 }

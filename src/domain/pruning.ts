@@ -1,5 +1,5 @@
 /** Pruning: removal of old notifications from the log, to limit its size. Times are microseconds since 1970, UTC. */
-import { hourUs } from './completeness.ts';
+import { hourUs } from './time-units.ts';
 
 /** Extent of the pruning so far. */
 export interface PruneHorizon {

@@ -3,6 +3,8 @@
  * by an acknowledgement. The catalogue keeps one position for each queue, which all readers share.
  */
 
+import { dayUs, hourUs } from './time-units.ts';
+
 /** Maximum number of entries that one request reads. */
 export const readEntriesMax = 20;
 
@@ -10,7 +12,7 @@ export const readEntriesMax = 20;
 export const queueLengthMaxDefault = 100_000;
 
 /** Age at which the catalogue removes the record and the name of the product from an entry. */
-export const recordAgeMaxUs = 3 * 86_400_000_000;
+export const recordAgeMaxUs = 3 * dayUs;
 
 /** Name of the cursor of the part that fetches the records of entries without one. */
 export const recordReader = 'queue:records';
@@ -99,7 +101,7 @@ const emptyForUs = 300_000_000;
 export function queueOutlook(state: QueueState, nowUs: number): QueueOutlook {
   const { oldestAtUs, emptiedAtUs, readAtUs, entriesPerHour, lengthMax } = state;
   const sinceUs = Math.max(0, nowUs - (readAtUs ?? nowUs));
-  const perUs = (entriesPerHour ?? 0) / 3_600_000_000;
+  const perUs = (entriesPerHour ?? 0) / hourUs;
   const length = state.length === null ? null : Math.round(state.length + sinceUs * perUs);
   // Entries that arrived after the queue was empty are younger than that.
   const fromUs = oldestAtUs ?? (state.length === 0 ? emptiedAtUs : null);

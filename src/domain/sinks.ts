@@ -9,6 +9,7 @@
 import { AppError } from './app-error.ts';
 import { shortDateUs } from './dates.ts';
 import type { SubscriptionEvent } from './subscription.ts';
+import { minuteUs } from './time-units.ts';
 
 /** Form of a sink name, which is also part of its reader name. */
 export const sinkNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -118,7 +119,7 @@ export function unusedSink(sink: string): SinkCounts {
 }
 
 /** Usual maximum time from queuing an item to its delivery. */
-const deliveryUs = 60_000_000;
+const deliveryUs = minuteUs;
 
 /**
  * Describes why a sink does not deliver, without the delay of an alert: it fails, or has never delivered. Null when it

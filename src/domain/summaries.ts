@@ -111,6 +111,12 @@ export interface SummarySpending {
   sinceUs: number | null;
 }
 
+/** A request that ended, with its reported tokens minus the estimate; 0 if none were reported. */
+export interface EndedRequest {
+  id: number;
+  tokensAbove: number;
+}
+
 /** An answer that does not follow the required form. */
 export interface RefusedAnswer {
   model: string;
@@ -170,11 +176,11 @@ export interface Summaries extends SummaryReader {
   }): Promise<{ ids: number[]; dropped: number }>;
   /** Records a request before it is sent, with an estimate of its tokens. Resolves with its id. */
   beginRequest(options: { atUs: number; tokens: number }): Promise<number>;
-  /** Replaces the estimate. */
-  endRequest(options: { id: number; tokens: number }): Promise<void>;
+  /** Saves the result of an attempt, and corrects the tokens of its requests. */
   settle(options: {
     job: Pick<SummaryJob, 'id' | 'revision'>;
     result: SummaryOutcome;
+    requests?: readonly EndedRequest[];
   }): Promise<void>;
 }
 

@@ -3,6 +3,7 @@
 import { formatDateUs } from '../domain/dates.ts';
 import { type AttributeKind, attributeKinds, type Entity } from '../domain/filter-tree.ts';
 import { publishedCollections } from '../domain/missions.ts';
+import { dayUs } from '../domain/time-units.ts';
 import { Cursor, filterLengthMax, type Token, unquoted } from './cursor.ts';
 import { attributeKindOf, type Field, fieldsOf, findField, publishedAttributes } from './fields.ts';
 import { attributeForm, showText } from './print.ts';
@@ -264,8 +265,6 @@ function valuesOf(field: Field | undefined, context: Context): Offer[] {
   if (field?.type === 'boolean') return booleans;
   return field?.type === 'date' ? dateOffers(context) : [];
 }
-
-const dayUs = 86_400_000_000;
 
 /** Starts of days, in UTC. */
 function dateOffers({ nowUs }: Context): Offer[] {

@@ -3,6 +3,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../domain/app-error.ts';
 import type { Logger } from '../domain/ports.ts';
+import { minuteUs } from '../domain/time-units.ts';
 import { createClientAddress, networkOf } from '../http/network-address.ts';
 import { type CredentialPair, probeProofHeader } from '../http/probe-proof.ts';
 import { problemResponse } from '../http/problem.ts';
@@ -114,7 +115,7 @@ export function createLoginLog(log: Logger, nowUs: () => number): Logger['warn']
   };
 }
 
-const windowUs = 60_000_000;
+const windowUs = minuteUs;
 const countedKeysMax = 10_000;
 
 /** Counts events by key, in limited memory. The minute of a key starts with its first event. */

@@ -1,7 +1,8 @@
 /** Selects the hours to compare automatically, from earlier comparisons and from the receiver's downtimes. */
 import type { Gap, Registration } from '../domain/account.ts';
-import { type Definition, type HourCoverage, hourUs, type Uptime } from '../domain/completeness.ts';
+import type { Definition, HourCoverage, Uptime } from '../domain/completeness.ts';
 import { hourOf } from '../domain/coverage.ts';
+import { hourUs, minuteUs } from '../domain/time-units.ts';
 import {
   cutTasks,
   isInForce,
@@ -12,8 +13,6 @@ import {
   segmentsOf,
   type TimeWindow,
 } from './tasks.ts';
-
-const minuteUs = 60_000_000;
 
 /** Pushes sent this long before the last heartbeat may not have been stored. */
 const beforeDowntimeUs = 5 * minuteUs;

@@ -4,7 +4,6 @@
  */
 import type { AcquireLock, Release } from '../domain/account.ts';
 import { AppError, errorText, isAppError } from '../domain/app-error.ts';
-import { hourUs } from '../domain/completeness.ts';
 import { errorFields, jittered } from '../domain/job.ts';
 import type { Intake, Logger, Receipt } from '../domain/ports.ts';
 import {
@@ -16,6 +15,7 @@ import {
   queueLengthMaxDefault,
   readEntriesMax,
 } from '../domain/pull-queue.ts';
+import { hourUs } from '../domain/time-units.ts';
 import { createPageSize } from './page-size.ts';
 import { retried, retryDelayMs } from './queue-retries.ts';
 

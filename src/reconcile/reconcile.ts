@@ -1,6 +1,7 @@
 /** Compares the log with the catalogue hour by hour, and records missing events. */
-import { type HourCoverage, hourUs } from '../domain/completeness.ts';
+import type { HourCoverage } from '../domain/completeness.ts';
 import { hourOf, sumCounts } from '../domain/coverage.ts';
+import { hourUs } from '../domain/time-units.ts';
 import {
   type CompareContext,
   type ComparedEvent,

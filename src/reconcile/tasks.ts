@@ -1,9 +1,10 @@
 /** Types of a comparison: tasks, modes and results. */
 
 import type { Registration } from '../domain/account.ts';
-import { type CatalogueEvent, type Definition, hourUs } from '../domain/completeness.ts';
+import type { CatalogueEvent, Definition } from '../domain/completeness.ts';
 import { hourOf } from '../domain/coverage.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../domain/subscription.ts';
+import { hourUs } from '../domain/time-units.ts';
 
 /** Time from `fromUs` (inclusive) to `toUs` (exclusive). */
 export interface TimeWindow {

@@ -4,6 +4,7 @@ import { formatDateUs } from '../domain/dates.ts';
 import type { NotificationRow } from '../domain/ports.ts';
 import { type SinkItem, type Sinks, sinkWaitingMax } from '../domain/sinks.ts';
 import { notificationAt } from '../domain/streams.ts';
+import { minuteUs } from '../domain/time-units.ts';
 import { compileMatcher, documentOf, recordOf, type SinkDocument } from './document.ts';
 import {
   type AttemptAnswer,
@@ -32,7 +33,7 @@ interface DeliveryOptions {
 const waitMsMax = 1_000;
 
 /** Minimum interval between two log lines that a sink is down, so that a few failing items do not flood the log. */
-const logIntervalUs = 60_000_000;
+const logIntervalUs = minuteUs;
 
 /**
  * Delivers the items of a sink. An item stays in the queue until its outcome is on disk. After a kill, the next process

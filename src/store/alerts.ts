@@ -10,6 +10,7 @@ import {
   alertWaitMaxUs,
   type ListedAlert,
 } from '../domain/alerts.ts';
+import { weekUs } from '../domain/time-units.ts';
 import { prepared } from './engine/database.ts';
 
 type Options<Name extends keyof Alerts> = Parameters<Alerts[Name]>[0];
@@ -29,7 +30,7 @@ const alertColumns = `alert.id, alert.kind, alert.subject, alert.severity, alert
 const endless = Number.MAX_SAFE_INTEGER;
 
 /** Time for which an abandoned delivery is shown. */
-const abandonedShownUs = 7 * 86_400_000_000;
+const abandonedShownUs = weekUs;
 
 export const alertReads = {
   /** Returns alerts by id, newest first: times are not in order after the clock was set back. */

@@ -1,18 +1,18 @@
 /** Tables of coverage: compared hours, definitions, uptimes, arrivals, and reconcile runs. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../domain/app-error.ts';
-import {
-  type Completeness,
-  type Definition,
-  type HourArrivals,
-  type HourCoverage,
-  hourUs,
-  type ReconcileRun,
-  type RecoveredEvent,
-  type Uptime,
+import type {
+  Completeness,
+  Definition,
+  HourArrivals,
+  HourCoverage,
+  ReconcileRun,
+  RecoveredEvent,
+  Uptime,
 } from '../domain/completeness.ts';
 import { unprunedSinceUs } from '../domain/pruning.ts';
 import type { SubscriptionEvent } from '../domain/subscription.ts';
+import { hourUs } from '../domain/time-units.ts';
 import { prepared } from './engine/database.ts';
 import { pruneHorizon } from './pruning/prune-queries.ts';
 

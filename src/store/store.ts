@@ -268,7 +268,7 @@ export function changePorts(
     },
     summaries: {
       ...reader.summaries,
-      ...pick(summaries, ['enqueue', 'beginRequest', 'endRequest', 'settle']),
+      ...pick(summaries, ['enqueue', 'beginRequest', 'settle']),
     },
     completeness: {
       ...reader.completeness,

@@ -12,6 +12,7 @@ import type {
   SummarySpending,
   SummaryText,
 } from '../domain/summaries.ts';
+import { dayUs } from '../domain/time-units.ts';
 import { prepared } from './engine/database.ts';
 
 type Options<Name extends keyof Summaries> = Parameters<Summaries[Name]>[0];
@@ -31,8 +32,6 @@ const textColumns = 'text, facts, model, created_at_us AS createdAtUs';
 
 const subjectColumns = `id, kind, subject, product_id AS productId, product_name AS productName, subscription,
   scope, requested_at_us AS requestedAtUs, due_at_us AS dueAtUs`;
-
-const dayUs = 86_400_000_000;
 
 /** No job waits longer: a job due later was dated by a clock that ran ahead, and is due now. */
 const waitUsMax = 8 * dayUs;
@@ -181,11 +180,13 @@ export const summaryWrites = {
     );
   },
 
-  endRequest(database: Database, { id, tokens }: Options<'endRequest'>): void {
-    prepared(database, 'UPDATE summary_request SET tokens = ? WHERE id = ?').run(tokens, id);
-  },
-
-  settle(database: Database, { job, result }: Options<'settle'>): void {
+  settle(database: Database, { job, result, requests = [] }: Options<'settle'>): void {
+    for (const { id, tokensAbove } of requests) {
+      prepared(database, 'UPDATE summary_request SET tokens = tokens + ? WHERE id = ?').run(
+        tokensAbove,
+        id,
+      );
+    }
     const isSame = 'id = @id AND revision = @revision';
     if (result.outcome === 'withdrawn') {
       prepared(database, `DELETE FROM summary WHERE ${isSame}`).run(job);

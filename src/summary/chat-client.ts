@@ -132,7 +132,13 @@ function createCall(access: InferenceAccess) {
       });
       return { status: response.status, headers: response.headers, body: await response.text() };
     } catch (error) {
-      if (signal.aborted) throw fault('caller', 'was not waited for.', 'Run the command again.');
+      if (signal.aborted) {
+        throw fault(
+          'caller',
+          'did not answer before the stop.',
+          'The next run repeats the request.',
+        );
+      }
       const what = timeout.aborted
         ? `did not complete its answer within ${timeoutMs / 1000} s.`
         : `cannot be reached: ${networkFault(error)}.`;

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { NotificationLog } from '../domain/ports.ts';
 import type { FoundProduct, ProductRow, Products } from '../domain/products.ts';
 import type { DigestScope } from '../domain/summaries.ts';
+import { dayUs, hourUs } from '../domain/time-units.ts';
 import { requireFilter } from '../filter/check.ts';
 import type { Places } from '../places/places.ts';
 import { type Facts, insertValues } from './answer.ts';
@@ -10,7 +11,6 @@ import {
   countPhrase,
   datePhrase,
   dayPhrase,
-  dayUs,
   durationPhrase,
   listPhrase,
   percentPhrase,
@@ -32,7 +32,7 @@ const placesMax = 2_000;
 const restEvery = 32;
 
 /** Delay after the publication from which a product counts as late. */
-const lateUs = 3_600_000_000;
+const lateUs = hourUs;
 
 /** Reads the products of a period; null if there are none. Rejects with the signal's reason. */
 export async function digestFacts(
@@ -55,6 +55,15 @@ export async function digestFacts(
     for await (const _ of sources.notifications.find({ ...span, ...named })) restored += 1;
   }
   return counted.facts(scope, restored);
+}
+
+/** Returns true if a digest has products, deleted ones included. */
+export async function hasProducts(
+  scope: DigestScope,
+  products: Pick<Products, 'find'>,
+): Promise<boolean> {
+  for await (const _ of productsOf(scope, products)) return true;
+  return false;
 }
 
 async function* productsOf(

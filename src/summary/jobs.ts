@@ -13,10 +13,10 @@ import {
   type SummaryRule,
   summaryReader,
 } from '../domain/summaries.ts';
+import { dayUs } from '../domain/time-units.ts';
 import { requireFilter } from '../filter/check.ts';
 import type { Places } from '../places/places.ts';
 import type { ChatClient } from './chat-client.ts';
-import { dayUs } from './phrases.ts';
 
 export interface SummaryModel {
   /** `<vendor>/<model_name>`. */

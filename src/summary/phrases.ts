@@ -1,9 +1,8 @@
 /** Formats the values of facts. Returns null for implausible values. */
 
-const secondUs = 1_000_000;
-const minuteUs = 60 * secondUs;
-const hourUs = 60 * minuteUs;
-export const dayUs = 24 * hourUs;
+import { dayUs, minuteUs, secondUs } from '../domain/time-units.ts';
+
+const yearUs = 365.25 * dayUs;
 
 /** Plausible dates: from the first Landsat to beyond all plans. */
 const [firstUs, lastUs] = [Date.UTC(1972, 0, 1) * 1000, Date.UTC(2100, 0, 1) * 1000];
@@ -28,12 +27,13 @@ export function timeOf(us: number): string {
   return new Date(us / 1000).toISOString().slice(11, 16);
 }
 
-/** `29 s`, `3 min`, `4 h 37 min`, `12 days`; null below half a second and above a hundred years. */
+/** `29 s`, `3 min`, `4 h 37 min`, `12 days`, `7.4 years`; null below half a second and above a hundred years. */
 export function durationPhrase(us: number | null): string | null {
   if (us === null || !(us >= secondUs / 2 && us < 36_525 * dayUs)) return null;
   if (us < 119.5 * secondUs) return `${Math.round(us / secondUs)} s`;
   const minutes = Math.round(us / minuteUs);
   if (minutes < 60) return `${minutes} min`;
+  if (us >= 2 * yearUs) return `${(us / yearUs).toFixed(1)} years`;
   if (minutes >= 48 * 60) return `${countPhrase(Math.round(us / dayUs))} days`;
   const rest = minutes % 60;
   return `${Math.floor(minutes / 60)} h${rest === 0 ? '' : ` ${rest} min`}`;

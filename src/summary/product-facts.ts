@@ -3,6 +3,7 @@ import { findMission, missionOfName } from '../domain/missions.ts';
 import { parseProductName } from '../domain/naming/conventions.ts';
 import type { FoundProduct, ProductRow } from '../domain/products.ts';
 import type { SummaryText } from '../domain/summaries.ts';
+import { dayUs } from '../domain/time-units.ts';
 import { productView } from '../filter/product-view.ts';
 import type { Places } from '../places/places.ts';
 import { type Facts, insertValues } from './answer.ts';
@@ -80,7 +81,7 @@ function after(delay: string | null, event: string): string | null {
 }
 
 /** A later notification was not caused by the publication. */
-const receiptDelayUsMax = 30 * 86_400_000_000;
+const receiptDelayUsMax = 30 * dayUs;
 
 function receiptText({ publicationUs, receivedAtUs }: ProductRow): string | null {
   const delayUs = receivedAtUs - (publicationUs ?? Number.NEGATIVE_INFINITY);

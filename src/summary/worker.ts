@@ -5,12 +5,14 @@ import { errorText, isAppError } from '../domain/app-error.ts';
 import { formatDateUs } from '../domain/dates.ts';
 import { jittered } from '../domain/job.ts';
 import {
+  type EndedRequest,
   type NewSummaryJob,
   type RefusedAnswer,
   type SummaryJob,
   type SummaryOutcome,
   summaryReader,
 } from '../domain/summaries.ts';
+import { dayUs } from '../domain/time-units.ts';
 import {
   type CheckedAnswer,
   chatRequest,
@@ -29,7 +31,6 @@ import {
   type SummaryModel,
   summaryWithinUs,
 } from './jobs.ts';
-import { dayUs } from './phrases.ts';
 import { productFacts, productTemplate } from './product-facts.ts';
 
 /** Result of a job. `reason`: why the text is not from the model. */
@@ -79,6 +80,8 @@ export class SummaryWriter {
   readonly #context: SummaryContext;
   readonly #signal: AbortSignal;
   #failures = 0;
+  /** Requests of the present job. Their tokens are saved with its result, in one commit. */
+  #ended: EndedRequest[] = [];
 
   constructor(context: SummaryContext, signal: AbortSignal) {
     this.#context = context;
@@ -91,6 +94,7 @@ export class SummaryWriter {
    */
   async write(job: SummaryJob): Promise<JobEnd> {
     const { summaries, log, nowUs } = this.#context;
+    this.#ended = [];
     const { result, end } = await this.#resultOf(job).catch((error: unknown): Written => {
       if (this.#signal.aborted || isAppError(error)) throw error;
       // A bug that one record triggers: other jobs continue.
@@ -99,7 +103,7 @@ export class SummaryWriter {
       const postponed = { dueAtUs: nowUs() + dayUs, reason, text: null };
       return { result: { outcome: 'postponed', ...postponed }, end: { end: 'template', reason } };
     });
-    await summaries.settle({ job, result });
+    await summaries.settle({ job, result, requests: this.#ended });
     return end;
   }
 
@@ -175,7 +179,7 @@ export class SummaryWriter {
       throw error;
     } finally {
       const tokens = Math.min(spent ?? estimate, tokensFactorMax * estimate);
-      await summaries.endRequest({ id, tokens });
+      this.#ended.push({ id, tokensAbove: tokens - estimate });
     }
   }
 
@@ -184,7 +188,8 @@ export class SummaryWriter {
     const { summaries, budget, nowUs } = this.#context;
     const spent = await summaries.spending(nowUs());
     const isOut = spent.requests >= budget.requestsPerDay;
-    if (!isOut && spent.tokens + tokens <= budget.tokensPerDay) return null;
+    const above = this.#ended.reduce((sum, { tokensAbove }) => sum + tokensAbove, 0);
+    if (!isOut && spent.tokens + above + tokens <= budget.tokensPerDay) return null;
     const limit = `EARSHOT_SUMMARY_${isOut ? 'REQUESTS' : 'TOKENS'}_PER_DAY`;
     const untilUs = (spent.sinceUs ?? nowUs()) + dayUs;
     const reason = `The budget is used up (${limit}).`;
@@ -204,7 +209,6 @@ export class SummaryWriter {
 
 /** Checks without the lock whether a job is due. */
 async function isDue({ summaries, nowUs }: SummaryContext): Promise<boolean> {
-  if ((await summaries.waiting()).waiting === 0) return false;
   const due = await summaries.due({ nowUs: nowUs(), digestsUntilUs: nowUs(), limit: 1 });
   return due.length > 0;
 }

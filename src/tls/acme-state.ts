@@ -6,6 +6,7 @@ import { AppError, errorCodeOf } from '../domain/app-error.ts';
 import { shortDateUs } from '../domain/dates.ts';
 import { type Finding, failedFinding } from '../domain/finding.ts';
 import { jsonOf } from '../domain/text.ts';
+import { dayUs, hourUs, minuteUs } from '../domain/time-units.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
 import { checkKeyPair, type LoadedCertificate } from './certificate.ts';
 
@@ -108,10 +109,6 @@ export async function writeSaved(path: string, value: unknown): Promise<void> {
     throw new AppError('unavailable', message, { advice, cause });
   });
 }
-
-const minuteUs = 60_000_000;
-const hourUs = 60 * minuteUs;
-export const dayUs = 24 * hourUs;
 
 /** A short lifetime is renewed with half of it left, to have time for retries. */
 const shortLifetimeUs = 10 * dayUs;

@@ -6,13 +6,13 @@ import axios, { type AxiosRequestConfig } from 'axios';
 import { z } from 'zod';
 import type { AcquireLock } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
+import { dayUs } from '../domain/time-units.ts';
 import { answerBytesMax, networkFault, retryAfterMs } from '../http/bounded-fetch.ts';
 import { foreignText } from '../http/foreign-text.ts';
 import { contextTrusting } from '../http/tls-settings.ts';
 import {
   checkedPair,
   createKey,
-  dayUs,
   type Issue,
   type OwnCertificate,
   renewalStatus,

@@ -1,13 +1,9 @@
 /** Alerts of events that are not in the log, or may be lost: missing events, and the queues of pull subscriptions. */
-import {
-  comparisonHorizonUs,
-  type HourCoverage,
-  hourUs,
-  settlingUs,
-} from '../domain/completeness.ts';
+import { comparisonHorizonUs, type HourCoverage, settlingUs } from '../domain/completeness.ts';
 import { queueOutlook } from '../domain/pull-queue.ts';
+import { dayUs, hourUs } from '../domain/time-units.ts';
 import { type Problem, problem, row, type SubscriptionView } from './situation.ts';
-import { countText, dayUs, lengthText, momentText } from './texts.ts';
+import { countText, lengthText, momentText } from './texts.ts';
 
 /** Maximum age of hours with missing events: that of automatic comparison, minus a day. */
 const missingBackUs = comparisonHorizonUs - dayUs;

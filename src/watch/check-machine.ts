@@ -1,18 +1,10 @@
 /** Alerts of the machine: certificate, disk, intake, backups, and the receivers and database of a shared log. */
-import { hourUs } from '../domain/completeness.ts';
 import { type DiskSpace, diskLevels, type LastBackups } from '../domain/ports.ts';
 import type { DatabaseWarning, KnownNode } from '../domain/shared-log.ts';
 import { sizeText } from '../domain/text.ts';
+import { dayUs, hourUs, minuteUs } from '../domain/time-units.ts';
 import { type Certificate, problem, row } from './situation.ts';
-import {
-  countText,
-  dayUs,
-  lengthText,
-  minuteUs,
-  momentText,
-  percentText,
-  quoted,
-} from './texts.ts';
+import { countText, lengthText, momentText, percentText, quoted } from './texts.ts';
 
 /**
  * Remaining time at which the alert is raised: a fifth of the lifetime, as automatic renewal starts at a third

@@ -1,7 +1,8 @@
 /** Alerts of sinks: waiting and failing notifications, faults, and dead letters. */
 import { type SinkCounts, unusedSink } from '../domain/sinks.ts';
+import { minuteUs } from '../domain/time-units.ts';
 import { type Moment, type Problem, problem, row, type WatchDeps } from './situation.ts';
-import { countText, lengthText, minuteUs, momentText, quoted } from './texts.ts';
+import { countText, lengthText, momentText, quoted } from './texts.ts';
 
 /** A sink, or all sinks with the name ''. */
 export interface SinkView extends Omit<SinkCounts, 'failed'> {

@@ -1,9 +1,9 @@
 /** Alerts of subscriptions: silence, lost pushes, lifetime, and whether they run. */
-import { hourUs } from '../domain/completeness.ts';
+import { dayUs, hourUs, minuteUs } from '../domain/time-units.ts';
 import { coveredUs } from './pushes.ts';
 import { lostPushes, usualSilence } from './silence.ts';
 import { isRunning, problem, row, type SubscriptionView } from './situation.ts';
-import { countText, dayUs, lengthText, minuteUs, momentText, percentText } from './texts.ts';
+import { countText, lengthText, momentText, percentText } from './texts.ts';
 
 const reach = {
   push: 'Run `earshot doctor` to check whether the catalogue can reach this endpoint',

@@ -8,12 +8,12 @@ import {
 } from '../domain/alerts.ts';
 import { AppError, errorCodeOf, errorText } from '../domain/app-error.ts';
 import { jittered } from '../domain/job.ts';
+import { minuteUs } from '../domain/time-units.ts';
 import type { RunProgram } from '../host/run-program.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
 import { createOutboundClient } from '../http/outbound-client.ts';
 import { alertMessage } from './alert-message.ts';
 import type { AlertSender, WatchDeps } from './situation.ts';
-import { minuteUs } from './texts.ts';
 
 /** Returns the configured channels. */
 export function channelsOf(senders: WatchDeps['senders']): AlertChannel[] {

@@ -1,12 +1,7 @@
 /** Memory of the pushes and comparisons of all subscriptions, and arithmetic of time spans. */
-import {
-  type CompletenessReader,
-  type HourArrivals,
-  type HourCoverage,
-  hourUs,
-} from '../domain/completeness.ts';
+import type { CompletenessReader, HourArrivals, HourCoverage } from '../domain/completeness.ts';
 import { hourOf } from '../domain/coverage.ts';
-import { dayUs } from './texts.ts';
+import { dayUs, hourUs } from '../domain/time-units.ts';
 
 /** A time span from `fromUs` (inclusive) to `toUs` (exclusive). */
 export interface Span {

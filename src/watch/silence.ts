@@ -1,7 +1,7 @@
 /** Rules for silence and lost pushes, from the known pushes of one subscription. */
-import { type HourArrivals, type HourCoverage, hourUs } from '../domain/completeness.ts';
+import type { HourArrivals, HourCoverage } from '../domain/completeness.ts';
+import { dayUs, hourUs } from '../domain/time-units.ts';
 import { coveredUs, type Span } from './pushes.ts';
-import { dayUs } from './texts.ts';
 
 /** Known pushes of one subscription. */
 export interface PushHistory {

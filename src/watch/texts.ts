@@ -1,9 +1,6 @@
 /** Formats of times, numbers and foreign text in alerts and in the status. */
-import { hourUs } from '../domain/completeness.ts';
 import { shortDateUs, wholeDays } from '../domain/dates.ts';
-
-export const minuteUs = 60_000_000;
-export const dayUs = 24 * hourUs;
+import { dayUs, hourUs, minuteUs } from '../domain/time-units.ts';
 
 /** Markup characters, and similar characters without a function in the same order. */
 const [markup, harmless] = ['[]`*_~|', "()'∗‗∼∣"];

@@ -6,6 +6,7 @@ import { type Alert, type AlertFinding, alertChannels } from '../domain/alerts.t
 import { AppError } from '../domain/app-error.ts';
 import { hourOf } from '../domain/coverage.ts';
 import { errorFields, type Job, type JobOptions, startJob } from '../domain/job.ts';
+import { minuteUs } from '../domain/time-units.ts';
 import { missingRow, queueReaderRow, queueRow } from './check-events.ts';
 import {
   backupRow,
@@ -26,7 +27,6 @@ import {
   without,
 } from './pushes.ts';
 import type { AlertRow, Result, SubscriptionView, WatchDeps } from './situation.ts';
-import { minuteUs } from './texts.ts';
 
 /** Intervals, shorter in tests. All are jittered by a tenth. */
 const defaultTiming = {

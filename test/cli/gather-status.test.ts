@@ -6,7 +6,7 @@ import {
   type StatusSources,
 } from '../../src/cli/status/gather-status.ts';
 import { AppError } from '../../src/domain/app-error.ts';
-import { hourUs } from '../../src/domain/completeness.ts';
+import { hourUs } from '../../src/domain/time-units.ts';
 import type { Store } from '../../src/store/store.ts';
 import { queueState } from '../domain/sample-queue.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';

@@ -1,7 +1,7 @@
 /** The routes of `/api`, as a program uses them. */
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
-import { type Definition, type HourCoverage, hourUs } from '../../src/domain/completeness.ts';
+import type { Definition, HourCoverage } from '../../src/domain/completeness.ts';
 import { parseDate } from '../../src/domain/dates.ts';
 import {
   notificationFields,
@@ -10,6 +10,7 @@ import {
 } from '../../src/domain/json-rows.ts';
 import type { NotificationQuery, NotificationRow } from '../../src/domain/ports.ts';
 import { summaryFields } from '../../src/domain/summaries.ts';
+import { hourUs } from '../../src/domain/time-units.ts';
 import {
   type Answer,
   createMemoryCompleteness,

@@ -1,8 +1,8 @@
 /** The OpenAPI document, compared with the behaviour of the routes. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { hourUs } from '../../src/domain/completeness.ts';
 import { writeKey } from '../../src/domain/product-order.ts';
+import { hourUs } from '../../src/domain/time-units.ts';
 import {
   type Console,
   createMemoryCompleteness,

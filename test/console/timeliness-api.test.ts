@@ -1,8 +1,8 @@
 /** `/api/timeliness`, as a program uses it. */
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
-import { hourUs } from '../../src/domain/completeness.ts';
 import { delayBinSeconds, type Timeliness } from '../../src/domain/products.ts';
+import { hourUs } from '../../src/domain/time-units.ts';
 import { type Console, openConsole } from './console-context.ts';
 
 const startUs = Date.UTC(2026, 4, 2) * 1000;

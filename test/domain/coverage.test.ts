@@ -1,9 +1,10 @@
 /** A coverage report: the state of an hour, and counts that add up for any comparisons. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Definition, type HourCoverage, hourUs } from '../../src/domain/completeness.ts';
+import type { Definition, HourCoverage } from '../../src/domain/completeness.ts';
 import { hourOf, type ReportedHour, reportCoverage, sumCounts } from '../../src/domain/coverage.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../../src/domain/subscription.ts';
+import { hourUs } from '../../src/domain/time-units.ts';
 
 /** Start of the first hour. */
 const t0 = Date.UTC(2026, 4, 1) * 1000;

@@ -1,7 +1,7 @@
 /** The estimate of a queue: number and age of unread entries, and the time until some are lost. */
 import { describe, expect, it } from 'vitest';
-import { hourUs } from '../../src/domain/completeness.ts';
 import { type QueueState, queueOutlook, recordAgeMaxUs } from '../../src/domain/pull-queue.ts';
+import { hourUs } from '../../src/domain/time-units.ts';
 import { queueState, readAtUs } from './sample-queue.ts';
 
 const dayUs = 24 * hourUs;

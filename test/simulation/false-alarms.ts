@@ -1,6 +1,6 @@
 /** Simulates months of a subscription with the watchdog's silence rule, then stops the subscription. */
 import { quantile } from '../../bench/figures.ts';
-import { hourUs } from '../../src/domain/completeness.ts';
+import { hourUs } from '../../src/domain/time-units.ts';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
 import { historyUs } from '../../src/watch/pushes.ts';
 import { type PushHistory, usualSilence } from '../../src/watch/silence.ts';

@@ -1,5 +1,5 @@
 /** Simulates months of a subscription that loses some pushes, with the watchdog's rule, then loses more. */
-import { hourUs } from '../../src/domain/completeness.ts';
+import { hourUs } from '../../src/domain/time-units.ts';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
 import { countedUs, lostPushes } from '../../src/watch/silence.ts';
 import { noticedAfter } from './false-alarms.ts';

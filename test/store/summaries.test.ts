@@ -147,13 +147,15 @@ describe('results', () => {
   });
 });
 
-it('counts the requests of the last 24 hours, with the reported tokens', async () => {
+it('counts the requests of the last 24 hours, with the tokens that a result reports', async () => {
   const summaries = await open();
   await summaries.beginRequest({ atUs: atUs - dayUs, tokens: 1 });
   const id = await summaries.beginRequest({ atUs: atUs - hourUs, tokens: 10 });
   await summaries.beginRequest({ atUs, tokens: 100 });
   await summaries.beginRequest({ atUs: atUs + 1, tokens: 1_000 });
-  await summaries.endRequest({ id, tokens: 20 });
+  const job = { id: 1, revision: 1 };
+  const requests = [{ id, tokensAbove: 10 }];
+  await summaries.settle({ job, result: { outcome: 'withdrawn' }, requests });
   const spent = { requests: 2, tokens: 120, sinceUs: atUs - hourUs };
   expect(await summaries.spending(atUs)).toEqual(spent);
 });

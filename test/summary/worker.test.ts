@@ -1,6 +1,6 @@
 /** The worker: rules, requests within the budget, pauses, refused answers, and repetition until all is written. */
 import fc from 'fast-check';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
 import type { FoundProduct } from '../../src/domain/products.ts';
 import { plainSummaryRule, type SummaryRule, summaryReader } from '../../src/domain/summaries.ts';
@@ -173,6 +173,16 @@ describe('the requests', () => {
     },
   );
 
+  it('count with their reported tokens, also before a second attempt', async () => {
+    const budget = { requestsPerDay: 9, tokensPerDay: 800 };
+    const { receive, collect, work, answers, context } = await openContext({ budget });
+    await receive(1);
+    await collect();
+    answers.push('12 clouds');
+    expect(await work()).toEqual(['written']);
+    expect(await context.summaries.spending(startUs)).toMatchObject({ requests: 2, tokens: 200 });
+  });
+
   it.each<[Answer, number]>([
     [{ scope: 'service' }, 30 * secondUs],
     [{ scope: 'service', retryAfterMs: 90_000 }, 90 * secondUs],
@@ -266,8 +276,9 @@ describe('the rules', () => {
   });
 });
 
-it('the background job writes, logs a pause once, and stops', async () => {
-  const { context, receive, answers, log, rows, clock } = await openContext();
+it('the background job writes, logs a pause once, takes no lock at rest, and stops', async () => {
+  const acquireLock = vi.fn(async () => () => undefined);
+  const { context, receive, answers, log, rows, clock } = await openContext({ acquireLock });
   answers.push({ scope: 'service' });
   const worker = startSummaryWorker(context, createRules(new Map(), plainSummaryRule('each')), {
     pollMs: 1,
@@ -279,6 +290,12 @@ it('the background job writes, logs a pause once, and stops', async () => {
     .toHaveLength(1);
   clock.us += hourUs;
   await expect.poll(rows).toMatchObject([{ state: 'done', text: { model: 'a/b' } }]);
+  const due = vi.spyOn(context.summaries, 'due');
+  await expect.poll(() => due.mock.calls.length).toBeGreaterThan(2);
+  acquireLock.mockClear();
+  due.mockClear();
+  await expect.poll(() => due.mock.calls.length).toBeGreaterThan(2);
+  expect(acquireLock).not.toHaveBeenCalled();
   await worker.stop();
   expect(log.filter(({ level }) => level === 'error')).toEqual([]);
 });

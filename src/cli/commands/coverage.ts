@@ -16,6 +16,7 @@ import {
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import type { DelayPercentiles, SubscriptionDelays } from '../../domain/products.ts';
 import { printable } from '../../domain/text.ts';
+import { dayUs, hourUs, weekUs } from '../../domain/time-units.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { addSpan, jsonOption, readTimeArgument, readWindow, type TimeArgument } from '../flags.ts';
@@ -74,8 +75,6 @@ interface CoverageFlags {
   subscription?: string;
   json?: true;
 }
-
-const weekUs = 7 * 86_400_000_000;
 
 const noHour = 'The time range is empty: --since must be before --until and before now (UTC).';
 
@@ -251,8 +250,6 @@ function shortDuration(ms: number): string {
 
 type Paint = ReturnType<typeof painter>;
 
-const dayUs = 86_400_000_000;
-
 /** Maximum number of days shown by hour. */
 const hourlyDaysMax = 14;
 
@@ -308,10 +305,10 @@ export function stripLegend(hours: readonly ReportedHour[], paint: Paint): strin
 /** Groups the states by day, 24 hours each; hours before the first or after the last are outside. */
 function byDay(hours: readonly ReportedHour[]): Map<number, HourState[]> {
   const days = new Map<number, HourState[]>();
-  for (const { hourUs, state } of hours) {
-    const day = Math.floor(hourUs / dayUs) * dayUs;
+  for (const { hourUs: atUs, state } of hours) {
+    const day = Math.floor(atUs / dayUs) * dayUs;
     const states = days.get(day) ?? Array.from({ length: 24 }, () => 'outside' as const);
-    states[Math.round((hourUs - day) / 3_600_000_000)] = state;
+    states[Math.round((atUs - day) / hourUs)] = state;
     days.set(day, states);
   }
   return days;

@@ -3,6 +3,7 @@ import { loadConfig, type ReconcileConfig, reconcileSections } from '../../confi
 import { AppError } from '../../domain/app-error.ts';
 import { type ReconcileRun, settlingUs } from '../../domain/completeness.ts';
 import { shortDateUs } from '../../domain/dates.ts';
+import { dayUs, minuteUs } from '../../domain/time-units.ts';
 import { reconcile } from '../../reconcile/reconcile.ts';
 import {
   type ReconcileTask,
@@ -91,8 +92,6 @@ interface ReconcileFlags {
   check?: true;
   json?: true;
 }
-
-const dayUs = 86_400_000_000;
 
 /** Maximum age of an interrupted run that is continued: the catalogue changes meanwhile. */
 const resumableUs = 7_200_000_000;
@@ -259,6 +258,6 @@ async function begunRun(
 }
 
 function ageOf({ startedAtUs }: ReconcileRun, nowUs: number): string {
-  const minutes = Math.round((nowUs - startedAtUs) / 60_000_000);
+  const minutes = Math.round((nowUs - startedAtUs) / minuteUs);
   return minutes < 1 ? 'less than a minute' : `${minutes} min`;
 }

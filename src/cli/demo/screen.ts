@@ -1,12 +1,12 @@
 /** Screen of the interactive demo: addresses, past day, incoming notifications, example queries. */
 
 import { shellText } from '../../console/page/browser/texts.ts';
-import { hourUs } from '../../domain/completeness.ts';
 import { readSubscriptionCoverage } from '../../domain/coverage.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import { isIdentified, type ProductCells } from '../../domain/product-cells.ts';
 import { followLog } from '../../domain/streams.ts';
 import { printable } from '../../domain/text.ts';
+import { hourUs } from '../../domain/time-units.ts';
 import { parseFilter } from '../../filter/parse.ts';
 import { asCalled } from '../called-as.ts';
 import { stripLegend, stripLines } from '../commands/coverage.ts';

@@ -1,16 +1,12 @@
 /** The simulated past day of a trial or demo: its notifications are in the log, except those of one hour. */
 import { dataSections, loadConfig, reconcileSections } from '../../config/config.ts';
 import type { Registration } from '../../domain/account.ts';
-import {
-  type HourCoverage,
-  hourUs,
-  notificationDelayUs,
-  settlingUs,
-} from '../../domain/completeness.ts';
+import { type HourCoverage, notificationDelayUs, settlingUs } from '../../domain/completeness.ts';
 import { hourOf } from '../../domain/coverage.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import type { Delivery } from '../../domain/ports.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
+import { hourUs } from '../../domain/time-units.ts';
 import { isExpected } from '../../reconcile/compare-page.ts';
 import type { ListedEvent } from '../../reconcile/tasks.ts';
 import type { Store } from '../../store/store.ts';

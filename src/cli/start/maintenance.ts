@@ -7,11 +7,10 @@ import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { type Job, type RoundTimes, startJob } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
+import { hourMs } from '../../domain/time-units.ts';
 import type { Store } from '../../store/store.ts';
 import type { AccountIo } from '../account.ts';
 import { type Io, pause } from '../io.ts';
-
-const hourMs = 3_600_000;
 
 /** The first round waits until the endpoint is likely to answer. */
 const usual: RoundTimes = { firstMs: 60_000, intervalMs: 6 * hourMs, retryMs: 300_000 };

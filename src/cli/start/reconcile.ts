@@ -2,17 +2,13 @@
 import type { ReconcileConfig } from '../../config/config.ts';
 import type { HistoryEntry } from '../../domain/account.ts';
 import { isAppError } from '../../domain/app-error.ts';
-import {
-  comparisonHorizonUs,
-  hourUs,
-  recheckAfterUs,
-  settlingUs,
-} from '../../domain/completeness.ts';
+import { comparisonHorizonUs, recheckAfterUs, settlingUs } from '../../domain/completeness.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { errorFields, type Job, type RoundTimes, startJob } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
 import { recordReader } from '../../domain/pull-queue.ts';
+import { hourUs, minuteUs } from '../../domain/time-units.ts';
 import {
   createKindRound,
   type DueTasks,
@@ -101,7 +97,7 @@ interface DueComparison extends OpenedListing {
 }
 
 /** Overlap of two early checks: covers events that arrived shortly before or during the first one. */
-const checkOverlapUs = 5 * 60_000_000;
+const checkOverlapUs = 5 * minuteUs;
 
 /** Part of the due work that was compared; `all` if nothing was due. */
 export type RoundOutcome = 'all' | 'some' | 'none';
@@ -291,7 +287,7 @@ const lockWaitMs = 10_000;
 const unreadMax = 100;
 
 /** Age of a state after which the queue counts as not being read. */
-const queueStateMaxUs = 5 * 60_000_000;
+const queueStateMaxUs = 5 * minuteUs;
 
 /**
  * Returns the subscriptions whose queues are being read: what they contain would be fetched twice, and out of order.

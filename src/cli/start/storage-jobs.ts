@@ -5,6 +5,7 @@ import { type Job, type RoundTimes, startJob } from '../../domain/job.ts';
 import type { BackupRun, Logger } from '../../domain/ports.ts';
 import type { LogSize, Retention } from '../../domain/pruning.ts';
 import { sizeText } from '../../domain/text.ts';
+import { dayUs, hourUs, minuteMs } from '../../domain/time-units.ts';
 import { removeOldBackups } from '../../store/backups/backup-folder.ts';
 import { makeBackup } from '../../store/backups/make-backup.ts';
 import { compactLog } from '../../store/bodies/compact-log.ts';
@@ -15,8 +16,6 @@ import type { Store } from '../../store/store.ts';
 import { blockerText } from '../commands/prune.ts';
 import { type Io, pause } from '../io.ts';
 
-const minuteMs = 60_000;
-
 /** Each round checks whether a backup is due. */
 const backupTimes: RoundTimes = {
   firstMs: minuteMs,
@@ -24,8 +23,6 @@ const backupTimes: RoundTimes = {
   retryMs: 5 * minuteMs,
   retryMsMax: 360 * minuteMs,
 };
-
-const hourUs = 3_600_000_000;
 
 interface BackupParts {
   store: Pick<Store, 'backups'>;
@@ -94,8 +91,6 @@ const pruneTimes: RoundTimes = {
 
 /** Share of the file that may stay free for the notifications of the next day, so that fewer pages move. */
 const freeShare = 0.05;
-
-const dayUs = 86_400_000_000;
 
 interface PruneParts {
   store: Pick<Store, 'pruning' | 'find' | 'acquireLock'>;

@@ -16,6 +16,7 @@ import {
 } from '../../domain/status.ts';
 import { refusalText } from '../../domain/summaries.ts';
 import { sizeText } from '../../domain/text.ts';
+import { dayUs } from '../../domain/time-units.ts';
 import { backupRow, certificateRow, diskRow } from '../../watch/check-machine.ts';
 import { checkDeadLetters, checkDelivery } from '../../watch/check-sinks.ts';
 import type { AlertRow, Problem } from '../../watch/situation.ts';
@@ -304,7 +305,7 @@ function uncomparedText({ coverage, comparisonOff, receiver }: StatusFacts): str
 const lagMaxUs = 900_000_000;
 
 /** Tolerated lag of fetching records: one request for each of them, at a limited rate. */
-const recordsLagMaxUs = 2 * 86_400_000_000;
+const recordsLagMaxUs = 2 * dayUs;
 
 const isShown = (reader: ReaderStatus, { summaries }: StatusFacts) =>
   reader.of !== 'sink' && !(reader.of === 'summaries' && summaries?.mode === 'off');

@@ -25,6 +25,7 @@ import type {
 } from '../../domain/status.ts';
 import { firstOf } from '../../domain/streams.ts';
 import { type SummaryRuleKind, summaryReader } from '../../domain/summaries.ts';
+import { weekUs } from '../../domain/time-units.ts';
 import { currentProductFile } from '../../store/products/product-file.ts';
 import type { StoreReader } from '../../store/store.ts';
 import type { Probes } from '../../watch/situation.ts';
@@ -148,8 +149,6 @@ function reasonOf(part: StatusPart, error: unknown, { log }: Pick<StatusSources,
 }
 
 type Store = StatusSources['store'];
-
-const weekUs = 7 * 86_400_000_000;
 
 /** Like the functions below, rejects with `unavailable` if a read fails. */
 async function logFacts(

@@ -15,7 +15,9 @@ import {
   toSummaryJson,
 } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
+import { dayUs } from '../../domain/time-units.ts';
 import { chatRequest, estimateTokens } from '../../summary/answer.ts';
+import { hasProducts } from '../../summary/digest.ts';
 import type { SummaryContext } from '../../summary/jobs.ts';
 import {
   collectJobs,
@@ -91,8 +93,6 @@ async function collectAll(
 const dueJobs = ({ summaries, nowUs }: SummaryContext) =>
   summaries.due({ nowUs: nowUs(), digestsUntilUs: nowUs(), limit: waitingMax });
 
-const dayUs = 86_400_000_000;
-
 /** Returns the jobs that the flags request, the newest first. Rejects with `usage` for too many. */
 async function requestedJobs(
   flags: SummarizeFlags,
@@ -106,23 +106,20 @@ async function requestedJobs(
   if (since !== undefined && since >= untilUs) {
     throw new AppError('usage', '--since must be earlier than --until and earlier than now.');
   }
-  const select = async (received: { fromUs?: number; untilUs?: number }, limit: number) => {
-    const jobs: NewSummaryJob[] = [];
+  const jobs: NewSummaryJob[] = [];
+  if (digest === undefined) {
+    const isByFilter = tree !== null && since === undefined && until === undefined;
+    const received = isByFilter ? {} : { fromUs: since ?? untilUs - dayUs, untilUs };
+    const limit = flags.limit ?? waitingMax + 1;
     const query = { entity: 'Products', filter: tree, received, limit, records: false } as const;
     const named = subscription === undefined ? query : { ...query, subscription };
     for await (const { row } of products.find(named, io.signal)) {
       jobs.push(productJob({ ...row, subscription: subscription ?? null }, atUs));
     }
-    return jobs;
-  };
-  if (digest === undefined) {
-    const isByFilter = tree !== null && since === undefined && until === undefined;
-    const received = isByFilter ? {} : { fromUs: since ?? untilUs - dayUs, untilUs };
-    return atMost(await select(received, flags.limit ?? waitingMax + 1));
+    return atMost(jobs);
   }
   const scope = { subscription: subscription ?? null, filter: flags.filter?.trim() || null };
   const current = windowAt(digest, atUs);
-  const jobs: NewSummaryJob[] = [];
   let window = windowAt(digest, since ?? windowAt(digest, untilUs).fromUs - 1);
   for (
     ;
@@ -132,9 +129,9 @@ async function requestedJobs(
     jobs.unshift(digestJob({ ...window, ...scope }, 0));
     atMost(jobs);
   }
-  const first = jobs.at(-1)?.scope?.fromUs ?? current.fromUs;
-  const hasProducts = (await select({ fromUs: first, untilUs: current.fromUs }, 1)).length > 0;
-  if (!hasProducts && current.fromUs < untilUs) {
+  const fromUs = jobs.at(-1)?.scope?.fromUs ?? current.fromUs;
+  const complete = { ...scope, fromUs, untilUs: current.fromUs };
+  if (current.fromUs < untilUs && !(await hasProducts(complete, products))) {
     io.stderr.write(
       `No complete ${digest} has products. The digest covers ${shortDateUs(current.fromUs)} UTC until now.\n`,
     );
@@ -266,10 +263,11 @@ function report({ ends, total, blocked, areOff }: Report, { model }: SummaryCont
     return count === 0 ? [] : [`${count} ${text}`];
   });
   const left = total - ends.length;
+  const rest = io.signal.aborted ? laterText : (blocked?.reason ?? '');
   const texts = [
     counts.length === 0 ? '' : `${counts.join(', ')}.`,
     total > 0 ? '' : areOff ? nothing.areOff : nothing.found,
-    left > 0 ? `${left} waiting. ${blocked?.reason ?? ''}` : '',
+    left > 0 ? `${left} waiting. ${rest}` : '',
     model === null && ends.length > 0
       ? 'No model is configured: set EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL.'
       : '',
@@ -282,6 +280,9 @@ function report({ ends, total, blocked, areOff }: Report, { model }: SummaryCont
   if (blocked?.by === 'service') throw new AppError('unavailable', text);
   io.stderr.write(`${printable(text)}\n`);
 }
+
+const laterText =
+  'A running receiver with a rule for summaries, or the next `earshot summarize`, writes them.';
 
 const nothing = {
   areOff:

@@ -5,9 +5,9 @@ import {
   channelVariables,
   type ListedAlert,
 } from '../../domain/alerts.ts';
-import { hourUs } from '../../domain/completeness.ts';
 import { hourOf } from '../../domain/coverage.ts';
 import { parseDate } from '../../domain/dates.ts';
+import { hourUs, weekUs } from '../../domain/time-units.ts';
 import { spanText } from './browser/texts.ts';
 import { periodChoice, stateForm } from './layout.ts';
 import {
@@ -170,7 +170,7 @@ function withTimes(text: string, { kind, subject }: Pick<ListedAlert, 'kind' | '
 }
 
 /** Time for which the store reports a delivery that was given up. */
-const givenUpShownUs = 7 * 86_400_000_000;
+const givenUpShownUs = weekUs;
 
 /** Renders each channel, and why it has not accepted the alert. */
 function channelsOf(

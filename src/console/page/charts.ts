@@ -3,6 +3,7 @@
  * links is a group for screen readers: an image has no content.
  */
 import { shortDateUs } from '../../domain/dates.ts';
+import { dayUs, hourUs } from '../../domain/time-units.ts';
 import { count, type Html, html } from './markup.ts';
 
 export interface Bar {
@@ -73,8 +74,6 @@ export function shortCount(value: number): string {
   return value >= 1_000 ? `${Number((value / 1_000).toFixed(1))}k` : String(value);
 }
 
-const hourUs = 3_600_000_000;
-const dayUs = 24 * hourUs;
 /** Distances between labels of a time axis. */
 const steps = [5 / 60, 0.25, 1, 3, 6, 12, 24, 48, 120, 240].map((hours) => hours * hourUs);
 

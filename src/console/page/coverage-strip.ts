@@ -7,6 +7,7 @@ import {
   type SubscriptionCoverage,
 } from '../../domain/coverage.ts';
 import { shortDateUs } from '../../domain/dates.ts';
+import { dayUs } from '../../domain/time-units.ts';
 import { badge, count, type Html, html, type Tone } from './markup.ts';
 import { isoMinute, linkTo } from './page-state.ts';
 
@@ -22,8 +23,6 @@ export const stateLooks: Readonly<Record<HourState, { text: string; tone: Tone; 
   pruned: { text: 'pruned', tone: 'plain', sign: '–' },
   outside: { text: 'no subscription', tone: 'plain', sign: '' },
 };
-
-const dayUs = 86_400_000_000;
 
 /** Draws one row per subscription. */
 export function coverageStrip(

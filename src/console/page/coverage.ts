@@ -1,5 +1,4 @@
 /** The page `/coverage`: by hour, which events of the catalogue are in the log, and which are missing. */
-import { hourUs } from '../../domain/completeness.ts';
 import {
   type HourState,
   hourStates,
@@ -11,6 +10,7 @@ import {
   sumCoverage,
 } from '../../domain/coverage.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
+import { dayUs, hourUs } from '../../domain/time-units.ts';
 import { stateLooks } from './coverage-strip.ts';
 import { choice, periodChoice, stateForm } from './layout.ts';
 import {
@@ -32,7 +32,6 @@ import {
 import { isoMinute, listOfSpan, type PageState } from './page-state.ts';
 
 const back = '7d';
-const dayUs = 24 * hourUs;
 
 /** Ranges with missing events shown with their commands. */
 const rangesMax = 50;

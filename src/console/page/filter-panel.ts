@@ -3,6 +3,7 @@ import { shortDateUs } from '../../domain/dates.ts';
 import type { Box, FilterTree } from '../../domain/filter-tree.ts';
 import { defaultOrderOf, productOrders } from '../../domain/product-order.ts';
 import { type Facets, facetFields } from '../../domain/products.ts';
+import { dayUs, minuteUs } from '../../domain/time-units.ts';
 import { parseBoundingBox } from '../../filter/bounding-box.ts';
 import { cloudCover, deleted, intersects, published } from '../../filter/builder.ts';
 import { orderableFields } from '../../filter/fields.ts';
@@ -80,8 +81,6 @@ function boxReason({ badBox }: ProductSearch): Html | string {
   return html`<p class="note" id="box-reason">${badge('bad', 'error')} The box cannot be used. ${badBox.reason}</p>`;
 }
 
-const dayUs = 86_400_000_000;
-
 /** Example areas; the link names the box, because it is not the exact outline. */
 const places = [
   ['Europe', '-25,34,45,72'],
@@ -148,7 +147,6 @@ const areas = places.map(
 
 function presets(search: ProductSearch, nowUs: number): Html {
   const { entity } = search;
-  const minuteUs = 60_000_000;
   const since = new Date(Math.floor((nowUs - dayUs) / minuteUs) * (minuteUs / 1000));
   const date = entity === 'Products' ? published : deleted;
   const clouds = [10, 20, 50].map((percent) =>

@@ -1,11 +1,11 @@
 /** The overview: healthy or not, what arrived, what is missing, and the next step. */
 import { isAppError } from '../../domain/app-error.ts';
-import { hourUs } from '../../domain/completeness.ts';
 import { readSubscriptionCoverage } from '../../domain/coverage.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import { productCells, productNameText } from '../../domain/product-cells.ts';
 import type { FoundProduct } from '../../domain/products.ts';
 import { isWell, type PartStatus, type Status, worstFirst } from '../../domain/status.ts';
+import { hourUs } from '../../domain/time-units.ts';
 import { shellText } from './browser/texts.ts';
 import { type Bar, barChart } from './charts.ts';
 import { coverageStrip } from './coverage-strip.ts';

@@ -3,11 +3,12 @@ import { z } from 'zod';
 import { AppError } from '../../domain/app-error.ts';
 import { parseDate } from '../../domain/dates.ts';
 import { subscriptionEvents } from '../../domain/subscription.ts';
+import { dayUs, hourUs, minuteUs } from '../../domain/time-units.ts';
 
 const unitsUs: Readonly<Record<string, number>> = {
-  m: 60_000_000,
-  h: 3_600_000_000,
-  d: 86_400_000_000,
+  m: minuteUs,
+  h: hourUs,
+  d: dayUs,
 };
 
 /** Maximum period of a page. */

@@ -3,6 +3,7 @@ import { isAppError } from '../../domain/app-error.ts';
 import type { AnyGeometry } from '../../domain/filter-tree.ts';
 import { productNameText } from '../../domain/product-cells.ts';
 import type { FoundProduct, ProductRow } from '../../domain/products.ts';
+import { hourUs } from '../../domain/time-units.ts';
 import { intersects } from '../../filter/builder.ts';
 import { boxesOf, centreOf, toShape } from '../../filter/geometry/shape.ts';
 import { printFilter } from '../../filter/print.ts';
@@ -56,7 +57,7 @@ function neighbourLinks(row: ProductRow, footprint: AnyGeometry, nowUs: number):
 }
 
 /** Neighbours are received so long before and after a product. */
-const neighbourPeriodUs = 12 * 3_600_000_000;
+const neighbourPeriodUs = 12 * hourUs;
 
 function areaFilter(footprint: AnyGeometry): string | undefined {
   try {

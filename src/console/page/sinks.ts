@@ -8,6 +8,7 @@ import {
   sinkCounts,
 } from '../../domain/status.ts';
 import { notificationAt } from '../../domain/streams.ts';
+import { minuteUs } from '../../domain/time-units.ts';
 import { collect } from '../notifications-route.ts';
 import { spanText } from './browser/texts.ts';
 import {
@@ -147,7 +148,7 @@ ${commandList([
 }
 
 /** A sink that delivers is usually up to date within this time. */
-const lagMaxUs = 5 * 60_000_000;
+const lagMaxUs = 5 * minuteUs;
 
 /** Returns the time of the oldest notification that is not delivered; null without one. */
 function oldestUsOf({ sink, reader }: SinkView): number | null {

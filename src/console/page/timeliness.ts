@@ -1,6 +1,5 @@
 /** The page `/timeliness`: delays from sensing to receipt, each stage separately. */
 import { isAppError } from '../../domain/app-error.ts';
-import { hourUs } from '../../domain/completeness.ts';
 import { hourOf } from '../../domain/coverage.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import {
@@ -10,6 +9,7 @@ import {
   delayStages,
   type Timeliness,
 } from '../../domain/products.ts';
+import { hourUs } from '../../domain/time-units.ts';
 import { spanText } from './browser/texts.ts';
 import { type DelayPoint, delayChart, durationText, histogram, percentileLines } from './charts.ts';
 import { choice, periodChoice, stateForm } from './layout.ts';

@@ -5,7 +5,6 @@ import {
   type CatalogueEvent,
   type Completeness,
   coversEvent,
-  hourUs,
   type MissingEvent,
   writtenEventUs,
 } from '../../domain/completeness.ts';
@@ -14,6 +13,7 @@ import { type Notification, readNotifications } from '../../domain/notification.
 import { contentOf, type Delivery, type PublicationDelay } from '../../domain/ports.ts';
 import { unprunedSinceUs } from '../../domain/pruning.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../../domain/subscription.ts';
+import { hourUs } from '../../domain/time-units.ts';
 import { recordIn } from '../../filter/product-record.ts';
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';

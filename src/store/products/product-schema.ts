@@ -1,5 +1,6 @@
 /** Tables of the product index, and the units of the box index. */
 
+import { dayUs } from '../../domain/time-units.ts';
 import { type Column, derivedDefinitions } from '../../filter/product-columns.ts';
 
 /** Increased with each change of the tables or of derived values. An index of another version is rebuilt. */
@@ -59,7 +60,7 @@ const unitsPerDay = 16;
 const epochUs = Date.UTC(2000, 0, 1) * 1000;
 
 /** Converts a time to units of the box index since 2000. */
-export const sensingUnits = (us: number): number => ((us - epochUs) / 86_400_000_000) * unitsPerDay;
+export const sensingUnits = (us: number): number => ((us - epochUs) / dayUs) * unitsPerDay;
 
 /** Converts a position of the log (a product's id): the catalogue publishes about 32,768 a day (facts, catalogue 7). */
 export const receivedUnits = (position: number): number => (position / 32_768) * unitsPerDay;

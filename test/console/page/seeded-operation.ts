@@ -1,8 +1,8 @@
 /** Data for the pages about the operation: sinks, dead letters, summaries, alerts, and a paused subscription. */
 import type { BackgroundJobs } from '../../../src/cli/status/gather-status.ts';
-import { hourUs } from '../../../src/domain/completeness.ts';
 import { sinkReader } from '../../../src/domain/sinks.ts';
 import type { NewSummaryJob, SummaryOutcome } from '../../../src/domain/summaries.ts';
+import { hourUs } from '../../../src/domain/time-units.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { doneWith } from '../../store/summary-jobs.ts';
 

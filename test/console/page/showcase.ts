@@ -3,9 +3,9 @@
  * late pushes, a recovered hour and a missing hour. The clock stands still, so that pictures change only with the page.
  */
 import type { BackgroundJobs } from '../../../src/cli/status/gather-status.ts';
-import { hourUs } from '../../../src/domain/completeness.ts';
 import { sinkReader } from '../../../src/domain/sinks.ts';
 import type { NewSummaryJob } from '../../../src/domain/summaries.ts';
+import { hourUs } from '../../../src/domain/time-units.ts';
 import { createRandom, type Random } from '../../../src/sandbox/clock.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { missingFinding } from '../../../src/watch/check-events.ts';

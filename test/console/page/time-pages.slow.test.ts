@@ -2,8 +2,8 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/domain/app-error.ts';
-import { hourUs } from '../../../src/domain/completeness.ts';
 import { delayBinSeconds } from '../../../src/domain/products.ts';
+import { hourUs } from '../../../src/domain/time-units.ts';
 import { createMemoryCompleteness, createMemoryLog, openConsole } from '../console-context.ts';
 import { hasChromium, openBrowser, openPage } from './browser.ts';
 import { openSeeded, type SeededReceiver } from './seeded-receiver.ts';

@@ -1,8 +1,8 @@
 /** The delays of each stage by hour of receipt, and their distribution by collection. */
 import { describe, expect, it } from 'vitest';
-import { hourUs } from '../../../src/domain/completeness.ts';
 import { formatDateUs } from '../../../src/domain/dates.ts';
 import { type DelayStage, delayBinSeconds, delayStages } from '../../../src/domain/products.ts';
+import { hourUs } from '../../../src/domain/time-units.ts';
 import { openProductContext, type TestEvent } from './product-context.ts';
 
 const startUs = Date.UTC(2026, 0, 1) * 1000;

@@ -1,12 +1,13 @@
 /** Texts that server and browser write in the same way. */
 
-/** Formats a duration with its two largest digits: `45 s`, `12 min`, `5 h`, `3 d`. */
+/** Formats a duration with its two largest digits: `45 s`, `12 min`, `5 h`, `3 d`, `7.4 years`. */
 export function spanText(seconds: number): string {
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 100) return `${seconds < 10 ? Number(seconds.toFixed(1)) : Math.round(seconds)} s`;
   if (seconds < 6_000) return `${Math.round(seconds / 60)} min`;
   if (seconds < 172_800) return `${Number((seconds / 3_600).toFixed(seconds < 36_000 ? 1 : 0))} h`;
-  return `${Math.round(seconds / 86_400)} d`;
+  const days = Math.round(seconds / 86_400);
+  return days < 2 * 365.25 ? `${days} d` : `${(days / 365.25).toFixed(1)} years`;
 }
 
 /** `just now`, `12 s ago`, `in 3 h`. */

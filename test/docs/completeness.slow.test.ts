@@ -17,7 +17,7 @@ describe('the outputs in docs/operations.md', () => {
       page = page.replace(text, () => `${line}\n${out}${err}`);
     }
     const { out } = await earshot(['coverage', '--since', '48h']);
-    expect(out).toMatch(/^s2 +619 +546 +3 +70 +0 +48 of 48 h +100 %$/m);
+    expect(out).toMatch(/^s2 +620 +541 +3 +76 +0 +48 of 48 h +100 %$/m);
     await expect(page).toMatchFileSnapshot('../../docs/operations.md');
   });
 });

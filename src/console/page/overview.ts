@@ -5,7 +5,7 @@ import { readSubscriptionCoverage } from '../../domain/coverage.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import { productCells, productNameText } from '../../domain/product-cells.ts';
 import type { FoundProduct } from '../../domain/products.ts';
-import { isWell, type PartStatus, type Status, worstFirst } from '../../domain/status.ts';
+import { headline, isWell, type PartStatus, type Status, worstFirst } from '../../domain/status.ts';
 import { shellText } from './browser/texts.ts';
 import { type Bar, barChart } from './charts.ts';
 import { coverageStrip } from './coverage-strip.ts';
@@ -79,7 +79,7 @@ function health(status: Status): Html {
   const [worst, ...others] = worstFirst(status);
   if (worst === undefined || isWell(status)) {
     const receiver = status.parts.find(({ part }) => part === 'receiver')?.text ?? '';
-    return html`<section class="panel health" aria-label="State"><p><strong>Healthy.</strong> The receiver is ${receiver}.</p></section>`;
+    return html`<section class="panel health" aria-label="State"><p><strong>${headline(status)}</strong> The receiver is ${receiver}.</p></section>`;
   }
   return html`<section class="panel health ${worst.level}" aria-label="State"><div><p><strong>Not all is well: ${withCommands(worst.text)}</strong></p>
 ${nextStep(worst.nextStep)}${alsoNotWell(others)}</div></section>`;

@@ -21,7 +21,7 @@ import { nameCalledIn } from '../called-as.ts';
 import type { Io } from '../io.ts';
 import { counted, painter, whole } from '../output.ts';
 import { filterOfFlags } from '../register-filter.ts';
-import { findRunning, type RunningNote, runningText, stopText } from '../running-receiver.ts';
+import { findRunning, type RunningNote, stopText } from '../running-receiver.ts';
 import {
   findTrial,
   hasSettings,
@@ -204,13 +204,12 @@ async function filterFlags(flags: SetupFlags, dataDir: string): Promise<Partial<
 }
 
 function trialRuns(io: Io, folder: string, running: RunningNote | 'unknown'): AppError {
-  return new AppError(
-    'conflict',
-    `The trial in ${folder} is already running: ${runningText(running)}. Nothing was changed.`,
-    {
-      advice: `To use the trial from this terminal: ${inFolder(io, folder, 'status')}. To stop the trial: Ctrl-C in its terminal, or ${stopText(running)}. For a second trial, specify another folder: --dir trial-2.`,
-    },
-  );
+  return new AppError('conflict', `The trial in ${folder} is already running.`, {
+    details: [
+      `To use the trial: ${inFolder(io, folder, 'status')}. To stop the trial: ${stopText(running)}.`,
+      'For a second trial, add --dir trial-2.',
+    ],
+  });
 }
 
 /** Returns the usual ports of a sandbox and a receiver, or free ones if they are in use. */

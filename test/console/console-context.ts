@@ -237,6 +237,7 @@ export function createMemoryCompleteness(
           (subscription === undefined || one.subscription === subscription),
       ),
     arrivals: async () => [],
+    stored: async () => [],
     unprunedSinceUs: async () => unprunedSinceUs,
   };
 }

@@ -141,7 +141,7 @@ function lastHour({ value, fromUs, toUs }: Bar, nowUs: number): string {
     : `${count(value)} from ${from} to ${to}`;
 }
 
-/** Counts the pushes of each hour, day by day. */
+/** Counts the notifications of each hour, day by day. */
 async function arrivalBars(
   { completeness }: Pick<PageParts, 'completeness'>,
   { sinceUs, untilUs, subscription }: PageState,
@@ -149,9 +149,9 @@ async function arrivalBars(
   const counts = new Map<number, number>();
   for (let fromUs = sinceUs; fromUs < untilUs; fromUs += countedUs) {
     const toUs = Math.min(fromUs + countedUs, untilUs);
-    for (const one of await completeness.arrivals({ sinceUs: fromUs, untilUs: toUs })) {
+    for (const one of await completeness.stored({ sinceUs: fromUs, untilUs: toUs })) {
       if (subscription !== undefined && one.subscription !== subscription) continue;
-      counts.set(one.hourUs, (counts.get(one.hourUs) ?? 0) + one.pushes);
+      counts.set(one.hourUs, (counts.get(one.hourUs) ?? 0) + one.notifications);
     }
   }
   return [...counts].map(([hour, value]) => ({

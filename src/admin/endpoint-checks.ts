@@ -106,10 +106,12 @@ export async function checkEndpoint(options: {
   endpoint: string;
   publicly: ProbeEndpoint;
   withExtra: ProbeEndpoint | null;
+  /** True if the catalogue is on this machine, too: then the certificate need not be publicly trusted. */
+  isLocal?: boolean;
   pairs: readonly EndpointCredentials[];
   nowUs: () => number;
 }): Promise<Finding[]> {
-  const { endpoint, publicly, withExtra, pairs, nowUs } = options;
+  const { endpoint, publicly, withExtra, isLocal = false, pairs, nowUs } = options;
   let probe = publicly;
   let report = await probe(endpoint, null);
   if (report.fault?.stage === 'certificate' && withExtra !== null) {
@@ -122,7 +124,8 @@ export async function checkEndpoint(options: {
     const advice = isReached ? fault.advice : `${fault.advice} ${hairpin}`;
     return [found('endpoint', 'fail', fault.message, advice)];
   }
-  const findings = [certificateFinding(report, probe === publicly, nowUs()), openFinding(report)];
+  const trust = probe === publicly ? 'public' : isLocal ? 'local' : 'extra';
+  const findings = [certificateFinding(report, trust, nowUs()), openFinding(report)];
   for (const [i, pair] of pairs.entries()) {
     const login = (await probe(endpoint, pair)).fault;
     // A number, as the user name is part of the credentials.
@@ -142,16 +145,24 @@ export async function checkEndpoint(options: {
 const hairpin =
   'If the router does not allow connections to its own public address, test from another network.';
 
-function certificateFinding({ tls }: ProbeReport, isPublic: boolean, nowUs: number): Finding {
+function certificateFinding(
+  { tls }: ProbeReport,
+  trust: 'public' | 'local' | 'extra',
+  nowUs: number,
+): Finding {
   const { validFromDate, validToDate } = tls?.certificate ?? {};
   const endUs = (validToDate?.getTime() ?? 0) * 1_000;
   const lifetimeUs = endUs - (validFromDate?.getTime() ?? 0) * 1_000;
   const left = `${tls?.protocol}, valid until ${validToDate?.toISOString().slice(0, 10)} (days left: ${wholeDays(endUs - nowUs)}).`;
-  if (!isPublic) {
+  if (trust === 'extra') {
     const message = `NOT PUBLICLY TRUSTED: only with EARSHOT_PROBE_CA. This is fine for a test, but the catalogue refuses it. ${left}`;
     return found('endpoint', 'warn', message, 'Get a certificate of a public authority.');
   }
-  const message = `The endpoint answers, with a publicly trusted certificate: ${left}`;
+  const trusted =
+    trust === 'public'
+      ? 'publicly trusted certificate'
+      : 'certificate that only EARSHOT_PROBE_CA trusts';
+  const message = `The endpoint answers, with a ${trusted}: ${left}`;
   if (endUs - nowUs >= lifetimeUs * shareLeftWarn) return found('endpoint', 'pass', message);
   const advice = 'Renew the certificate, and check why the automatic renewal failed.';
   return found('endpoint', 'warn', message, advice);

@@ -102,7 +102,7 @@ export async function createProgram(
     refuseEmptySpan(action);
     const dataDir = dataDirOf(action);
     if (dataDir !== undefined) own.env = { ...own.env, EARSHOT_DATA_DIR: dataDir };
-    else (await import('./trial-folder.ts')).useTrial(own, action.name());
+    else await (await import('./trial-folder.ts')).useFolder(own, action.name());
   });
   for (const command of withChildren(program)) {
     addCommonFlags(command);

@@ -25,14 +25,14 @@ export async function run(argv: readonly string[], plain: Io, version: string): 
       return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
     }
     io.stderr.write(explain(error));
-    if (isAppError(error, 'configuration')) io.stderr.write(await environmentHint(io));
+    if (isAppError(error, 'configuration')) io.stderr.write(await environmentHint(io, argv));
     if (isSandboxRefusal(error)) return exitCodes.usage;
     return error instanceof AppError ? exitCodeOf[error.code] : exitCodes.failed;
   }
 }
 
 /** Returns a hint for the most frequent cause of missing settings: another working folder. */
-async function environmentHint(io: Io): Promise<string> {
+async function environmentHint(io: Io, [name]: readonly string[]): Promise<string> {
   const { workingDir, env } = io;
   const isSet = Object.keys(env).some((name) => name.startsWith('EARSHOT_'));
   if (isSet || existsSync(join(workingDir, '.env'))) return '';
@@ -42,6 +42,8 @@ async function environmentHint(io: Io): Promise<string> {
   if (existsSync(join(calledIn, '.env'))) {
     return `npm runs its scripts in ${printable(workingDir)}, but the file .env is in ${printable(calledIn)}. In the folder of .env, use \`${printable(nameCalledIn(calledIn, io))}\`.\n`;
   }
+  // `status` has already printed how to set up the folder.
+  if (name === 'status') return '';
   return `There is no file .env in ${printable(workingDir)}. To write one: \`earshot setup\`. To start a trial: \`earshot setup --sandbox\`.\n`;
 }
 

@@ -18,8 +18,9 @@ import { nearestName } from '../domain/text.ts';
 import type { SinkDefinition } from '../sinks/registry.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
 import type { Io } from './io.ts';
+import { hasSettings } from './trial-folder.ts';
 
-type Folder = Pick<Io, 'workingDir'>;
+type Folder = Pick<Io, 'workingDir' | 'env'>;
 
 /** Note that the folder has no configuration file; null if it has one. */
 export function noFileNote({ workingDir }: Folder): string | null {
@@ -31,12 +32,12 @@ export function noFileNote({ workingDir }: Folder): string | null {
 function unknownSink(name: string, known: readonly string[], folder: Folder): AppError {
   const noFile = noFileNote(folder);
   if (known.length === 0) {
-    const why = noFile ?? 'No sinks are configured.';
-    const advice =
-      noFile === null
-        ? 'See docs/sinks.md to add a sink.'
-        : 'Run the command in the folder of the receiver. See docs/sinks.md to add a sink.';
-    return new AppError('usage', why, { advice });
+    const elsewhere =
+      noFile === null || hasSettings(folder)
+        ? ''
+        : 'Run the command in the folder of the receiver. ';
+    const why = ['No sinks are configured.', ...(noFile === null ? [] : [noFile])].join(' ');
+    return new AppError('usage', why, { advice: `${elsewhere}See docs/sinks.md to add a sink.` });
   }
   const nearest = nearestName(name, known);
   const hint = nearest === null ? '' : ` Did you mean ${nearest}?`;
@@ -59,7 +60,7 @@ const namesOf = ({ definitions, faulty }: LoadedSinks) =>
   [...definitions, ...faulty].map(({ name }) => name);
 
 /** Names of the sinks in the file; null if it cannot be read. */
-export async function sinksInFile({ workingDir }: Folder) {
+export async function sinksInFile({ workingDir }: Pick<Io, 'workingDir'>) {
   try {
     const loaded = await loadEachSink(workingDir);
     return { names: namesOf(loaded), faulty: loaded.faulty.map(({ name }) => name) };

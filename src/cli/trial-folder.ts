@@ -1,7 +1,8 @@
-/** Finds the trial whose settings commands use in a folder without settings of its own. */
+/** Finds the settings of the working folder: its own, or those of a trial below; and reports what is missing. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { parseEnv } from 'node:util';
+import { checkConfig } from '../config/config.ts';
 import { subscriptionsFileName } from '../config/subscriptions-file.ts';
 import { AppError } from '../domain/app-error.ts';
 import { printable } from '../domain/text.ts';
@@ -41,11 +42,47 @@ export function hasSettings({ workingDir, env }: Pick<Io, 'workingDir' | 'env'>)
   );
 }
 
+/** Commands that report the state of a receiver, and first whether there is one. */
+const reporting = ['status', 'doctor'];
+
 /**
- * Makes a command use the settings of a trial if the working folder has none, and prints that. Throws `usage` for
- * `start`, because the catalogue of the trial may not run.
+ * Makes a command use the settings of a trial if the working folder has none, and prints that. `status` and `doctor` also
+ * print how to set up the folder or how to continue its trial.
  */
-export function useTrial(io: Io, name: string): void {
+export async function useFolder(io: Io, name: string): Promise<void> {
+  const { workingDir } = io;
+  useTrial(io, name);
+  if (!reporting.includes(name)) return;
+  if (isTrial(io.workingDir)) io.trialStep = await stepOfTrial(io, workingDir);
+  const note = io.trialStep ? `The trial is stopped. ${io.trialStep}` : await setupNote(io);
+  if (note !== null) io.stderr.write(`${painter(io, io.stderr)('yellow', note)}\n`);
+}
+
+/** Returns how to continue a stopped trial from a folder. */
+async function stepOfTrial(io: Io, folder: string): Promise<string | undefined> {
+  const { findRunning } = await import('./running-receiver.ts');
+  const isRunning = (await findRunning(join(io.workingDir, 'data'), 0)) !== null;
+  return isRunning ? undefined : continueText(printable(relative(folder, io.workingDir)));
+}
+
+function continueText(trial: string): string {
+  const dir = ['', trialFolderDefault].includes(trial) ? '' : ` --dir ${trial}`;
+  return `To continue the trial: \`earshot setup --sandbox${dir}\`.`;
+}
+
+/** Returns how to set up the folder; null if that is done. */
+async function setupNote(io: Io): Promise<string | null> {
+  if (!hasSettings(io)) {
+    return 'This folder is not set up. To set up a receiver: `earshot setup`. To try earshot without an account: `earshot setup --sandbox`.';
+  }
+  const { dataDir = '' } = checkConfig(io, ['dataDir']).config;
+  const { setupFileName } = await import('./setup/answers.ts');
+  const isUnfinished = existsSync(join(dataDir, setupFileName));
+  return isUnfinished ? 'Setup is not finished. To continue: `earshot setup`.' : null;
+}
+
+/** Throws `usage` for `start`, because the catalogue of the trial may not run. */
+function useTrial(io: Io, name: string): void {
   const { workingDir, env } = io;
   if (withoutTrial.includes(name)) return;
   const hasOwn = hasSettings(io);
@@ -59,9 +96,8 @@ export function useTrial(io: Io, name: string): void {
     return;
   }
   if (name === 'start') {
-    const dir = shown === trialFolderDefault ? '' : ` --dir ${shown}`;
     throw new AppError('usage', `The only settings here are those of the trial in ./${shown}.`, {
-      advice: `To continue the trial: \`earshot setup --sandbox${dir}\`. To set up a receiver: \`earshot setup\`.`,
+      advice: `${continueText(shown)} To set up a receiver: \`earshot setup\`.`,
     });
   }
   note(`Using the trial in ./${shown}.`);

@@ -103,6 +103,11 @@ export interface HourArrivals {
   lastAtUs: number;
 }
 
+/** Notifications received or recovered within one hour. */
+export interface HourStored extends Pick<HourArrivals, 'subscription' | 'hourUs'> {
+  notifications: number;
+}
+
 /** Read access, which never waits for the intake. All calls reject with `unavailable`. */
 export interface CompletenessReader {
   /** Returns recovered events in any order. At most 1,000 product ids. */
@@ -122,6 +127,8 @@ export interface CompletenessReader {
   }): Promise<HourCoverage[]>;
   /** Returns the pushes received in [sinceUs, untilUs), at most 25 hours, by hour. */
   arrivals(options: { sinceUs: number; untilUs: number }): Promise<HourArrivals[]>;
+  /** Returns the notifications received or recovered in [sinceUs, untilUs), at most 25 hours, by hour. */
+  stored(options: { sinceUs: number; untilUs: number }): Promise<HourStored[]>;
   /**
    * Returns the start of the first hour of events without pruned notifications; 0 when nothing was pruned. Events
    * before it are never reported as missing or fetched.

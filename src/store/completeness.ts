@@ -6,6 +6,7 @@ import type {
   Definition,
   HourArrivals,
   HourCoverage,
+  HourStored,
   ReconcileRun,
   RecoveredEvent,
   Uptime,
@@ -21,6 +22,14 @@ type Options<Name extends keyof Completeness> = Parameters<Completeness[Name]>[0
 const productIdsMax = 1_000;
 const arrivalHoursMax = 25;
 const savedHoursMax = 1_000;
+
+function requireFewHours({ sinceUs, untilUs }: Options<'stored'>): void {
+  if (untilUs - sinceUs <= arrivalHoursMax * hourUs) return;
+  throw new AppError(
+    'invalid',
+    `Received notifications can be counted for at most ${arrivalHoursMax} hours per request.`,
+  );
+}
 
 export const coverageReads = {
   recoveredEvents(
@@ -82,12 +91,7 @@ export const coverageReads = {
 
   /** Counts pushes of recovered events, too, at the time of the push. */
   arrivals(database: Database, options: Options<'arrivals'>): HourArrivals[] {
-    if (options.untilUs - options.sinceUs > arrivalHoursMax * hourUs) {
-      throw new AppError(
-        'invalid',
-        `Received notifications can be counted for at most ${arrivalHoursMax} hours per request.`,
-      );
-    }
+    requireFewHours(options);
     return prepared<[object], HourArrivals>(
       database,
       `SELECT subscription, at_us - at_us % ${hourUs} AS hourUs, count(*) AS pushes,
@@ -100,6 +104,19 @@ export const coverageReads = {
          SELECT subscription, pushed_at_us FROM notification INDEXED BY notification_pushed
          WHERE pushed_at_us >= @sinceUs AND pushed_at_us < @untilUs
        )
+       GROUP BY subscription, hourUs ORDER BY hourUs, subscription`,
+    ).all(options);
+  },
+
+  /** Counts the rows of the log: recovered ones at the time of their recovery. */
+  stored(database: Database, options: Options<'stored'>): HourStored[] {
+    requireFewHours(options);
+    return prepared<[object], HourStored>(
+      database,
+      `SELECT subscription, received_at_us - received_at_us % ${hourUs} AS hourUs,
+         count(*) AS notifications
+       FROM notification INDEXED BY notification_received_at_us
+       WHERE received_at_us >= @sinceUs AND received_at_us < @untilUs
        GROUP BY subscription, hourUs ORDER BY hourUs, subscription`,
     ).all(options);
   },

@@ -140,6 +140,7 @@ export function readPorts(reads: Remote<Reads>): Omit<StoreReader, 'close'> {
       'uptimes',
       'coverage',
       'arrivals',
+      'stored',
       'unprunedSinceUs',
     ]),
     alerts: {

@@ -181,10 +181,9 @@ describe('the doctor with a receiver and a catalogue', () => {
       'pass clock',
       'pass filters',
       'pass public URL',
-      'warn name',
-      'warn public address',
+      'skipped public address',
       'pass certificate files',
-      'warn endpoint',
+      'pass endpoint',
       'pass login required',
       'pass endpoint login',
       'pass token',
@@ -246,7 +245,18 @@ describe('the doctor with a receiver and a catalogue', () => {
     const { code, findings } = await doctor({ EARSHOT_PROBE_CA: '' });
     expect(code).toBe(1);
     expect(stateOf(findings, 'endpoint')).toEqual(['fail']);
-    expect(stateOf(findings, 'public address')).toEqual(['fail']);
+  });
+
+  it('demands a public address of a receiver on this machine with a catalogue elsewhere', async () => {
+    const { doctor } = await openDoctorContext();
+    const { findings } = await doctor({
+      EARSHOT_CATALOGUE_URL: 'https://catalogue.invalid',
+      // Without a token, the doctor sends no request to that catalogue.
+      EARSHOT_ACCOUNT_PASSWORD: 'mistyped',
+    });
+    expect(stateOf(findings, 'name')).toEqual(['warn']);
+    expect(stateOf(findings, 'public address')).toEqual(['warn']);
+    expect(stateOf(findings, 'endpoint')).toEqual(['warn']);
   });
 
   it('reports a manually paused subscription', async () => {

@@ -6,7 +6,14 @@ import { describe, expect, it } from 'vitest';
 import { freePort } from '../helpers/free-ports.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { account, openAccountContext } from './account-context.ts';
-import { ctrlC, expectEnd, type FakeIoOptions, promptsIn, runCommand } from './fake-io.ts';
+import {
+  ctrlC,
+  expectEnd,
+  type FakeIoOptions,
+  promptsIn,
+  runCommand,
+  startCommand,
+} from './fake-io.ts';
 import { openPullAccount } from './pull-account.ts';
 
 /** Questions of a set-up with pull, each with a valid answer. */
@@ -207,6 +214,10 @@ describe('after a mistake, setup asks again only', () => {
     const { out } = await runCommand('doctor', { env, workingDir });
     expect(out).toMatch(/^skipped +endpoint/m);
     expect(out).not.toMatch(/EARSHOT_TLS|EARSHOT_PUBLIC_URL is/);
+    const start = startCommand('start', { env, workingDir });
+    await expect.poll(start.err).toContain('ready to read queues');
+    start.stop();
+    expect((await start.ended).err).toContain('no subscription is registered yet: `earshot setup`');
   });
 });
 

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { sinkReader } from '../../src/domain/sinks.ts';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { startHook } from '../sinks/hook-server.ts';
-import { expectEnd, nowUs, printedJson } from './fake-io.ts';
+import { expectEnd, nowUs, printedJson, runCommand } from './fake-io.ts';
 import { hourUs, withStore } from './filled-store.ts';
 import { createSinkCommandContext, openRefusedContext, refusal } from './sink-context.ts';
 
@@ -267,6 +268,18 @@ describe('an unknown sink name', () => {
     await withStore(dataDir, async () => undefined);
     const { err } = await earshot('sinks retry bus --all');
     expect(err).toBe('earshot: No sinks are configured. See docs/sinks.md to add a sink.\n');
+  });
+
+  it.each([
+    ['in the folder of a receiver', { EARSHOT_INDEX: 'on' }, ''],
+    ['elsewhere', {}, 'Run the command in the folder of the receiver. '],
+  ])('is refused without a file %s', async (_, env, where) => {
+    const workingDir = temporaryDirectory();
+    const { code, err } = await runCommand('sinks test hook', { workingDir, env });
+    expect(code).toBe(2);
+    expect(err).toContain(
+      `earshot: No sinks are configured. There is no earshot.config.ts in ${workingDir}. ${where}See docs/sinks.md`,
+    );
   });
 });
 

@@ -1,9 +1,11 @@
 /** Commands use the trial in a folder below if the working folder has no settings. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { expectEnd, expectRefusal, runCommand } from './fake-io.ts';
+import { withStore } from './filled-store.ts';
 
 /** Creates a folder with trials of these names. */
 function folderWith(...trials: string[]) {
@@ -19,6 +21,49 @@ function folderWith(...trials: string[]) {
     runCommand(argv, { workingDir, env: { ...env, ...more } });
   return { workingDir, run };
 }
+
+describe.each(['status', 'doctor'])('%s', (command) => {
+  const sandbox = '`./earshot setup --sandbox';
+
+  it('first names setup in a folder that is not set up', async () => {
+    const { err } = await folderWith().run(command);
+    expect(err).toMatch(
+      /^This folder is not set up\. To set up a receiver: `\.\/earshot setup`\. /,
+    );
+    expect(err.split(sandbox)).toHaveLength(2);
+  });
+
+  it('first names setup while stored answers are unfinished', async () => {
+    const { run, workingDir } = folderWith();
+    mkdirSync(join(workingDir, 'data'));
+    writeFileSync(join(workingDir, 'data/setup.json'), '{}');
+    const env = { EARSHOT_DATA_DIR: join(workingDir, 'data') };
+    const { err } = await run(command, env);
+    expect(err).toMatch(/^Setup is not finished\. To continue: `\.\/earshot setup`\.\n/);
+  });
+
+  it.each([
+    ['sandbox-trial', `${sandbox}\``],
+    ['trial-2', `${sandbox} --dir trial-2\``],
+  ])('says that the trial in %s is stopped, until it runs', async (name, continued) => {
+    const { run, workingDir } = folderWith(name);
+    const stopped = `The trial is stopped. To continue the trial: ${continued}.\n`;
+    expect((await run(command)).err).toContain(`Using the trial in ./${name}.\n${stopped}`);
+    const release = await createAcquireLock(join(workingDir, name, 'data'))('receiver', {
+      waitMs: 0,
+    });
+    onTestFinished(release);
+    expect((await run(command)).err).not.toContain('stopped');
+  });
+});
+
+it('status says how to continue a stopped trial instead of starting its receiver alone', async () => {
+  const { run, workingDir } = folderWith('sandbox-trial');
+  await withStore(join(workingDir, 'sandbox-trial/data'), async () => undefined);
+  const { out } = await run('status');
+  expect(out).toContain('Next: To continue the trial: `./earshot setup --sandbox`.');
+  expect(out).not.toContain('earshot start');
+});
 
 describe('a command in a folder without settings', () => {
   it('uses the trial in the folder below, and prints its name', async () => {

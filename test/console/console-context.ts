@@ -70,6 +70,7 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
     catalogueUrl: 'https://catalogue.test',
     status: async () => sampleStatus(),
     comparisonOff: () => null,
+    hasAlertChannel: () => false,
     metrics: createMetrics(log),
     readiness: async () => [],
     nowUs: () => Date.UTC(2026, 4, 2, 12) * 1000,
@@ -236,6 +237,7 @@ export function createMemoryCompleteness(
           (subscription === undefined || one.subscription === subscription),
       ),
     arrivals: async () => [],
+    stored: async () => [],
     unprunedSinceUs: async () => unprunedSinceUs,
   };
 }

@@ -90,7 +90,7 @@ itIfComplete(
     expect(printed.out).toMatch(/^ {2}\d{4}-\d\d-\d\d .*!/m);
     const fetched = `The comparison found and fetched ${missing} missing notifications:`;
     await vi.waitUntil(() => printed.out.includes(fetched), 90_000);
-    expect(printed.out.split(fetched)[1]).toMatch(/^ {2}\d{4}-\d\d-\d\d .*▒/m);
+    expect(printed.out.split(fetched)[1]).toMatch(/^ {2}\d{4}-\d\d-\d\d .*▒[\s\S]*▒ /m);
     const coverage = JSON.parse(await inShell(`${line}; earshot coverage --json`));
     expect(coverage).toMatchObject({ comparison: { automatic: true }, missing: 0 });
     const recovered = coverage.subscriptions.map((one: { recovered: number }) => one.recovered);

@@ -118,9 +118,14 @@ describe('setup --sandbox', () => {
         expect(refused.err).toContain(`is inside the trial ${folder}. Trials cannot be nested.`);
         continue;
       }
+      expect(refused.err).toContain(`kill ${trial.child.pid}`);
+      if (argv[0] === 'setup') {
+        expect(refused.err).toContain(`The trial in ${folder} is already running.\n`);
+        expect(refused.err).toContain('For a second trial, add --dir trial-2.\n');
+        continue;
+      }
       expect(refused.err).toContain(`process ${trial.child.pid}, https://localhost:`);
       expect(refused.err).toContain(`listening on ${listen}, queries on 127.0.0.1:`);
-      expect(refused.err).toContain(`kill ${trial.child.pid}`);
       expect(refused.err).toContain('Nothing was changed.');
     }
     const set = await inFolder([...realFlags, '--yes', '--force'], folder);

@@ -149,11 +149,22 @@ describe('the arrival counts', () => {
     );
   });
 
+  it('group all notifications, and recovered ones only when they were recovered', async () => {
+    const { completeness, accept } = (await openLocalStore()).store;
+    await completeness.recover({ events: [missing(8)], knownUpTo: 0, atUs: atUs + 5 });
+    await accept(push(pushed(1), { receivedAtUs: atUs + 6, subscription }));
+    await accept(push(pushed(8), { receivedAtUs: atUs + hour, subscription }));
+    expect(await completeness.stored({ sinceUs: atUs, untilUs: atUs + 2 * hour })).toEqual([
+      { subscription, hourUs: atUs, notifications: 2 },
+    ]);
+  });
+
   it('cover at most 25 hours', async () => {
     const { completeness } = (await openLocalStore()).store;
     const day = (hours: number) => ({ sinceUs: atUs, untilUs: atUs + hours * hour });
     expect(await completeness.arrivals(day(25))).toEqual([]);
     await expect(completeness.arrivals(day(26))).rejects.toMatchObject({ code: 'invalid' });
+    await expect(completeness.stored(day(26))).rejects.toMatchObject({ code: 'invalid' });
   });
 });
 

@@ -9,6 +9,7 @@ import {
 import { checkConsolePassword } from '../../config/console-password.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
+import { registeredSubscriptions } from '../../store/account.ts';
 import type { Closers } from '../closers.ts';
 import { defineCommand } from '../command.ts';
 import { type Io, pause, untilAborted } from '../io.ts';
@@ -206,7 +207,10 @@ function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): 
   const { url, consoleUrl } = receiver;
   const { dataDir, console } = config;
   if (url === null) {
-    const reason = 'all subscriptions are pull, and EARSHOT_PUBLIC_URL is not set';
+    const reason =
+      registeredSubscriptions(dataDir).length === 0
+        ? 'no subscription is registered yet: `earshot setup`, or `earshot register --pull`'
+        : 'all subscriptions are pull, and EARSHOT_PUBLIC_URL is not set';
     log.info({ dataDir, consoleUrl, reason }, 'ready to read queues, without a public listener');
   } else announceEndpoint(config, receiver, log);
   if (console?.password !== undefined && consoleUrl !== null) {

@@ -104,12 +104,21 @@ async function showStatus(
     await usable;
     const { problems } = settings;
     const sources = await sourcesOf(io, { ...place, ...settings, store, version });
-    const status = await gatherStatus(sources);
+    const status = withTrialStep(await gatherStatus(sources), io);
     const text = `${printStatus(status, io)}${pageLine(status, settings.serve)}`;
     await writeOut(io.stdout, json ? jsonOf(status, io) : text);
     refuseProblems(problems);
     if (check && !isWell(status)) throw new AppError('differences', headline(status));
   });
+}
+
+/** In a stopped trial, `earshot start` would run a receiver without its catalogue. */
+function withTrialStep(status: Status, { trialStep }: Pick<Io, 'trialStep'>): Status {
+  if (trialStep === undefined) return status;
+  const parts = status.parts.map((one) =>
+    one.part === 'receiver' ? { ...one, nextStep: trialStep } : one,
+  );
+  return { ...status, parts };
 }
 
 /** Returns the address of the web page of a running receiver; nothing without one. */

@@ -89,7 +89,7 @@ export async function showFarewell(io: Io, { receiver, sandbox }: DemoContext): 
   io.stdout.write(`
 ${stored}, ${sandbox.totals().delivered} of them during the demo.
 ${duplicates} duplicates detected, ${quarantined} in quarantine.
-Next: see the README for running the receiver on your own host.
+${asCalled('Next: set up a receiver on your own host: `earshot setup`', io)}
 `);
 }
 
@@ -127,10 +127,10 @@ The receiver compares its log with the catalogue, for the first time after 30 se
 
 /** Prints the coverage once nothing is missing; resolves with false before. */
 async function showRecovered(io: Io, { receiver, past }: DemoContext): Promise<boolean> {
-  const { lines, missing } = await strip(io, receiver);
+  const { lines, legend, missing } = await strip(io, receiver);
   if (missing > 0) return false;
   const found = counted(past?.missing ?? 0, 'missing notification');
-  io.stdout.write(`\nThe comparison found and fetched ${found}:\n${lines}\n\n`);
+  io.stdout.write(`\nThe comparison found and fetched ${found}:\n${lines}\n${legend}\n\n`);
   return true;
 }
 

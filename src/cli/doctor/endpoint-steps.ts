@@ -18,6 +18,7 @@ import type { Finding } from '../../domain/finding.ts';
 import { defaultSubscriptionName, endpointOf } from '../../domain/subscription.ts';
 import { areAllOff, plainSummaryRule, type RefusedAnswer } from '../../domain/summaries.ts';
 import { reachHost } from '../../http/bounded-fetch.ts';
+import { isLoopbackHost } from '../../http/network-address.ts';
 import { probeProof } from '../../http/probe-proof.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { createStoreChecks } from '../../store/store-checks.ts';
@@ -46,9 +47,44 @@ export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
   const proving = (probe: ProbeEndpoint) => provingProbe(probe, pairs?.at(-1), io);
   const withExtra = probeWithExtra && proving(probeWithExtra);
   const publicly = proving(createEndpointProbe());
-  let addresses: readonly string[] = [];
+  const isLocal = [publicUrl, settings.catalogueUrl].every(isOfThisMachine);
   return [
     { name: 'public URL', needs: [], run: async () => checkPublicUrl(settings.publicUrl) },
+    ...(isLocal
+      ? [{ name: 'public address', needs: ['public URL'], run: async () => [localOnly] }]
+      : addressSteps(publicUrl, { isTest: withExtra !== null }, io)),
+    ...certificateSteps(settings, io),
+    {
+      name: 'endpoint',
+      needs: ['public URL', 'name'],
+      run: async () => {
+        const options = { endpoint, publicly, withExtra, isLocal, pairs: pairs ?? [], nowUs };
+        const findings = await checkEndpoint(options);
+        return pairs?.length === 0 ? [...findings, noCredentials] : findings;
+      },
+    },
+  ];
+}
+
+const localOnly: Finding = {
+  check: 'public address',
+  state: 'skipped',
+  message: 'Not needed, because the receiver and the catalogue are on this machine: name, address.',
+};
+
+function isOfThisMachine(text: string | undefined): boolean {
+  const url = URL.parse(text ?? '');
+  return url !== null && isLoopbackHost(hostOf(url));
+}
+
+/** Steps for a receiver that the catalogue reaches through public DNS. */
+function addressSteps(
+  publicUrl: string,
+  { isTest }: { isTest: boolean },
+  io: Pick<Io, 'localAddresses'>,
+): Step[] {
+  let addresses: readonly string[] = [];
+  return [
     {
       name: 'name',
       needs: ['public URL'],
@@ -62,22 +98,7 @@ export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
     {
       name: 'public address',
       needs: ['name'],
-      run: async () =>
-        checkAddresses({
-          addresses,
-          localAddresses: io.localAddresses(),
-          isTest: withExtra !== null,
-        }),
-    },
-    ...certificateSteps(settings, io),
-    {
-      name: 'endpoint',
-      needs: ['name'],
-      run: async () => {
-        const options = { endpoint, publicly, withExtra, pairs: pairs ?? [], nowUs };
-        const findings = await checkEndpoint(options);
-        return pairs?.length === 0 ? [...findings, noCredentials] : findings;
-      },
+      run: async () => checkAddresses({ addresses, localAddresses: io.localAddresses(), isTest }),
     },
   ];
 }

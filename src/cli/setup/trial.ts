@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { sessionFileName } from '../../admin/session.ts';
+import { dataSections, loadConfig } from '../../config/config.ts';
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { defaultSubscriptionName } from '../../domain/subscription.ts';
@@ -16,12 +17,13 @@ import { createCertificateAuthority } from '../../sandbox/certificate-authority.
 import { accountDefault, demoProject } from '../../sandbox/live-settings.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
+import { catchUpIndex } from '../../store/products/index-maintenance.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { nameCalledIn } from '../called-as.ts';
 import type { Io } from '../io.ts';
 import { counted, painter, whole } from '../output.ts';
 import { filterOfFlags } from '../register-filter.ts';
-import { findRunning, type RunningNote, runningText, stopText } from '../running-receiver.ts';
+import { findRunning, type RunningNote, stopText } from '../running-receiver.ts';
 import {
   findTrial,
   hasSettings,
@@ -132,6 +134,8 @@ async function fillPast(io: Io, flags: SetupFlags): Promise<void> {
   const inFile = await loadSubscriptionsFile(io.workingDir);
   const subscriptions = inFile ?? [{ ...one, status: 'running' }];
   const { stored, missing } = await withStore(io, (store) => storePast(io, store, subscriptions));
+  // Otherwise the log would report a lag of the index at the start.
+  await catchUpIndex(loadConfig(io, dataSections));
   const setup = painter(io, io.stderr)('bold', 'setup:');
   io.stderr.write(
     `${setup} a simulated past day: ${counted(stored, 'notification')} stored, ${whole(missing)} of one hour missing. The receiver compares its log with the catalogue 30 seconds after the start, and fetches what is missing.\n`,
@@ -204,13 +208,12 @@ async function filterFlags(flags: SetupFlags, dataDir: string): Promise<Partial<
 }
 
 function trialRuns(io: Io, folder: string, running: RunningNote | 'unknown'): AppError {
-  return new AppError(
-    'conflict',
-    `The trial in ${folder} is already running: ${runningText(running)}. Nothing was changed.`,
-    {
-      advice: `To use the trial from this terminal: ${inFolder(io, folder, 'status')}. To stop the trial: Ctrl-C in its terminal, or ${stopText(running)}. For a second trial, specify another folder: --dir trial-2.`,
-    },
-  );
+  return new AppError('conflict', `The trial in ${folder} is already running.`, {
+    details: [
+      `To use the trial: ${inFolder(io, folder, 'status')}. To stop the trial: ${stopText(running)}.`,
+      'For a second trial, add --dir trial-2.',
+    ],
+  });
 }
 
 /** Returns the usual ports of a sandbox and a receiver, or free ones if they are in use. */

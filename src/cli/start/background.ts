@@ -71,6 +71,7 @@ export async function startBackgroundJobs(
     summaryMode: mode.current,
     backupEveryHours: backup.folder === null ? null : backup.everyHours,
     comparisonOff: comparisonOff(settings),
+    hasAlertChannel: settings.alertUrl !== null || settings.alertCommand !== null,
   });
   config.start(async (file) => {
     await sinks.change(file);

@@ -211,6 +211,7 @@ const noBackgroundJobs: BackgroundJobs = {
   summaryMode: async () => 'off',
   backupEveryHours: null,
   comparisonOff: 'This receiver compares only on request.',
+  hasAlertChannel: false,
 };
 
 /** Texts for the reasons of `/readyz`. The store reports its own. */
@@ -224,7 +225,8 @@ export function serveStatus(
   config: ServeConfig,
   { store, readiness, log }: { store: Store; readiness: Readiness; log: Logger },
   { nowUs, pid }: Pick<Io, 'nowUs'> & Partial<Pick<Io, 'pid'>>,
-): Pick<ConsoleOptions, 'status' | 'comparisonOff'> & Pick<RunningReceiver, 'setBackgroundJobs'> {
+): Pick<ConsoleOptions, 'status' | 'comparisonOff' | 'hasAlertChannel'> &
+  Pick<RunningReceiver, 'setBackgroundJobs'> {
   const { dataDir, index, tls } = config;
   const startedAtUs = nowUs();
   const probes = watchProbes(config, store);
@@ -246,6 +248,7 @@ export function serveStatus(
   return {
     status,
     comparisonOff: () => backgroundJobs.comparisonOff,
+    hasAlertChannel: () => backgroundJobs.hasAlertChannel === true,
     setBackgroundJobs: (now) => {
       backgroundJobs = now;
     },

@@ -334,6 +334,8 @@ export interface BackgroundJobs {
   backupEveryHours: number | null;
   /** Why automatic comparison is off; null if it is on. */
   comparisonOff: string | null;
+  /** True if alerts are sent to a URL or a command. Known only to the running receiver. */
+  hasAlertChannel?: boolean;
 }
 
 export interface StatusSources {

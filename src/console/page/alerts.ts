@@ -55,7 +55,7 @@ export const alertsPage: PageRoute = {
         subscription: state.subscription,
       }),
       body: html`${active.length === 0 ? noneActive() : active.map((one) => activePanel(one, { history, unsent, nowUs }))}
-${resolved}${channelsPanel()}`,
+${resolved}${channelsPanel(parts)}`,
     };
   },
 };
@@ -233,13 +233,14 @@ function columnsAt(nowUs: number): TableColumn<ListedAlert>[] {
   ];
 }
 
-function channelsPanel(): Html {
+function channelsPanel({ hasAlertChannel }: PageParts): Html {
+  const has = hasAlertChannel();
   return panel(
     'Notification channels',
     html`<p>Each raised and each resolved alert is sent to <code>EARSHOT_ALERT_URL</code> and
-<code>EARSHOT_ALERT_COMMAND</code>, if they are set.</p>
+<code>EARSHOT_ALERT_COMMAND</code>, if they are set.${has ? '' : html` Neither is set. <code>docs/monitoring.md</code> explains them.`}</p>
 ${commandList([
-  ['Send a test alert', `earshot alerts --test`],
+  ...(has ? [['Send a test alert', `earshot alerts --test`] as const] : []),
   ['List all alerts', `earshot alerts --all`],
 ])}`,
   );

@@ -4,7 +4,7 @@ import { readSubscriptionCoverage } from '../../domain/coverage.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import { productCells, productNameText } from '../../domain/product-cells.ts';
 import type { FoundProduct } from '../../domain/products.ts';
-import { isWell, type PartStatus, type Status, worstFirst } from '../../domain/status.ts';
+import { headline, isWell, type PartStatus, type Status, worstFirst } from '../../domain/status.ts';
 import { hourUs } from '../../domain/time-units.ts';
 import { shellText } from './browser/texts.ts';
 import { type Bar, barChart } from './charts.ts';
@@ -79,7 +79,7 @@ function health(status: Status): Html {
   const [worst, ...others] = worstFirst(status);
   if (worst === undefined || isWell(status)) {
     const receiver = status.parts.find(({ part }) => part === 'receiver')?.text ?? '';
-    return html`<section class="panel health" aria-label="State"><p><strong>Healthy.</strong> The receiver is ${receiver}.</p></section>`;
+    return html`<section class="panel health" aria-label="State"><p><strong>${headline(status)}</strong> The receiver is ${receiver}.</p></section>`;
   }
   return html`<section class="panel health ${worst.level}" aria-label="State"><div><p><strong>Not all is well: ${withCommands(worst.text)}</strong></p>
 ${nextStep(worst.nextStep)}${alsoNotWell(others)}</div></section>`;
@@ -141,7 +141,7 @@ function lastHour({ value, fromUs, toUs }: Bar, nowUs: number): string {
     : `${count(value)} from ${from} to ${to}`;
 }
 
-/** Counts the pushes of each hour, day by day. */
+/** Counts the notifications of each hour, day by day. */
 async function arrivalBars(
   { completeness }: Pick<PageParts, 'completeness'>,
   { sinceUs, untilUs, subscription }: PageState,
@@ -149,9 +149,9 @@ async function arrivalBars(
   const counts = new Map<number, number>();
   for (let fromUs = sinceUs; fromUs < untilUs; fromUs += countedUs) {
     const toUs = Math.min(fromUs + countedUs, untilUs);
-    for (const one of await completeness.arrivals({ sinceUs: fromUs, untilUs: toUs })) {
+    for (const one of await completeness.stored({ sinceUs: fromUs, untilUs: toUs })) {
       if (subscription !== undefined && one.subscription !== subscription) continue;
-      counts.set(one.hourUs, (counts.get(one.hourUs) ?? 0) + one.pushes);
+      counts.set(one.hourUs, (counts.get(one.hourUs) ?? 0) + one.notifications);
     }
   }
   return [...counts].map(([hour, value]) => ({

@@ -24,6 +24,8 @@ export interface PageParts {
   status: () => Promise<Status>;
   /** Returns why hours are not compared automatically; null when they are. */
   comparisonOff: () => string | null;
+  /** Returns true if alerts are sent to a URL or a command. */
+  hasAlertChannel: () => boolean;
   /** Base of download URLs. */
   catalogueUrl: string;
   /** Requests need the password of the private listener. */

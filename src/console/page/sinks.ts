@@ -140,10 +140,7 @@ other sinks.</p>
 <p>Add sinks to <code>earshot.config.ts</code>, in the working directory of the receiver. The receiver applies the change
 automatically. <code>docs/sinks.md</code> explains all settings.</p>
 <pre class="body" tabindex="0">${example}</pre>
-${commandList([
-  ['Check the configuration', `earshot doctor`],
-  ['Deliver a test notification', `earshot sinks test inbox`],
-])}`,
+${commandList([['Check the configuration', `earshot doctor`]])}`,
   );
 }
 

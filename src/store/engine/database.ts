@@ -192,7 +192,7 @@ export function requireDatabase(dataDir: string): void {
   }
   throw new AppError(
     'configuration',
-    `There is no database in ${dataDir}. Set EARSHOT_DATA_DIR or --data-dir to the data directory of the receiver, or run \`earshot start\` first.`,
+    `There is no database in ${dataDir}. Set EARSHOT_DATA_DIR or --data-dir to the data directory of the receiver. A receiver creates the database at its first start.`,
   );
 }
 

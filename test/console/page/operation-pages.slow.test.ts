@@ -187,6 +187,7 @@ describe('/sinks', () => {
     );
     expect(textOf(page)).toContain('docs/sinks.md');
     expect(page).not.toMatch(/href="https?:/);
+    expect(page).not.toContain('earshot sinks test');
   });
 });
 
@@ -209,6 +210,15 @@ describe('/alerts', () => {
     expect(resolved).toMatch(
       /24 h warning disk The disk is nearly full\. 3\.9 GiB of 80 GiB are free\./,
     );
+  });
+
+  it('shows the command for a test message only with a channel', async () => {
+    for (const has of [true, false]) {
+      const { get } = await openConsole({ hasAlertChannel: () => has });
+      const { text } = await get('/alerts');
+      expect(text.includes('earshot alerts --test')).toBe(has);
+      expect(text.includes('docs/monitoring.md')).toBe(!has);
+    }
   });
 
   it('shows resolved alerts of the period only', async () => {

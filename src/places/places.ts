@@ -1,5 +1,4 @@
 /** Describes where a footprint is: country, sea or ocean, and a direction, from bundled data. */
-import { hash } from 'node:crypto';
 import type { AnyGeometry, Box, Position } from '../domain/filter-tree.ts';
 import { toGeoJson } from '../filter/geometry/geojson.ts';
 import {
@@ -26,25 +25,11 @@ export interface Places {
   readonly names: readonly string[];
 }
 
-/** Number of kept texts. The products of a scene share its footprint: about half of the lookups of a day repeat one. */
-const keptMax = 1_000;
-
 /** Reads the data, in about 100 ms. */
 function openPlaces(): Places {
   const outlines = openOutlines();
-  const kept = new Map<string, string | null>();
   return {
-    placeOf: (geometry) => {
-      // A footprint in a record can be large, its hash is not.
-      const key = hash('sha256', JSON.stringify(geometry), 'base64');
-      const text = kept.get(key);
-      if (text !== undefined) return text;
-      const [oldest] = kept.size < keptMax ? [] : kept.keys();
-      if (oldest !== undefined) kept.delete(oldest);
-      const described = describe(geometry, outlines);
-      kept.set(key, described);
-      return described;
-    },
+    placeOf: (geometry) => describe(geometry, outlines),
     names: outlines.names.map((name) =>
       name.normalize('NFD').replaceAll(/\p{M}/gu, '').toLowerCase(),
     ),

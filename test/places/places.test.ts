@@ -58,16 +58,6 @@ describe('a footprint', () => {
     expect(place.length).toBeLessThanOrEqual(50);
   });
 
-  it('has its own place, also after a thousand other places', () => {
-    const places = lazyPlaces()();
-    const others = Array.from({ length: 1_100 }, (_, i) => point(-30 - i / 1_000, 40));
-    for (const round of ['first', 'kept', 'dropped']) {
-      const [italy, germany] = [tile(10.3, 45), tile(9, 50)].map(places.placeOf);
-      expect([round, italy, germany]).toEqual([round, 'northern Italy', 'central Germany']);
-      if (round === 'kept') for (const other of others) places.placeOf(other);
-    }
-  });
-
   it.each<[title: string, AnyGeometry]>([
     ['without positions', { type: 'Polygon', coordinates: [[]] }],
     ['with numbers that are not finite', point(Number.NaN, 5)],

@@ -70,6 +70,7 @@ describe('the tarball', () => {
     expect(others.filter((path) => !/\.(js|d\.ts)$/.test(path))).toEqual([
       'dist/places/names.json',
       'dist/places/seas.json',
+      'dist/sandbox/products/collections.json',
       'dist/store/bodies/dictionary-1.json',
     ]);
     expect(dist).not.toContain('dist/left-over.js');

@@ -5,7 +5,7 @@ import { runCommand, startCommand } from './fake-io.ts';
 it('the counter of the demo fits a terminal of 80 columns', async () => {
   const nowUs = () => Date.now() * 1000;
   const env = { NO_COLOR: '1' };
-  const argv = ['demo', '--once', '--faults', '--products', '300'];
+  const argv = ['demo', '--once', '--faults', '--products', '600'];
   const { err, out } = await runCommand(argv, { isTTY: true, columns: 80, env, nowUs });
   const named = `${err}\n${out}`.split('\n').filter((line) => /^ {2}created S/.test(line));
   expect(named.length).toBeGreaterThan(10);

@@ -22,14 +22,14 @@ describe('earshot coverage', () => {
     const [table = '', strip = '', legend = '', delays = ''] = out.split('\n\n');
     expect(table.split('\n')).toEqual([
       'subscription  expected  pushed  late  recovered  missing    compared  complete',
-      'sea-ice            108      60     0         48        0  71 of 72 h     100 %',
+      'sea-ice            113      60     0         53        0  71 of 72 h     100 %',
     ]);
     expect(strip.split('\n')).toEqual([
       'sea-ice',
       // Subscribed throughout, but nothing was published yet; and the hour before the window.
       '  2026-04-29              ·░░░░░░░░░░░',
-      '  2026-04-30  ░░░░░░░░░░░░█████▒██▒███',
-      '  2026-05-01  ▒█████▒▒██▒▒█▒▒▒█████▒▒▒',
+      '  2026-04-30  ░░░░░░░░░░░░▒░▒███▒█▒▒█▒',
+      '  2026-05-01  ████▒██▒█▒▒█████▒▒▒█▒█▒▒',
       // The current hour and the next ones.
       '  2026-05-02  ▒▒▒▒▒▒▒▒▒▒▒▒·           ',
     ]);
@@ -51,18 +51,18 @@ describe('earshot coverage', () => {
     const { run } = await openCompared('--check');
     const { out, err } = await expectEnd(run('coverage --since 3d'), 3);
     expect(out).toContain(
-      'sea-ice            108      60     0          0       48  71 of 72 h    55.5 %',
+      'sea-ice            113      60     0          0       53  71 of 72 h    53.0 %',
     );
-    expect(out).toContain('  2026-04-30  ░░░░░░░░░░░░█████!██!███\n');
-    expect(out).toContain('\n  2026-04-30 17:00  1 missing\n');
+    expect(out).toContain('  2026-04-30  ░░░░░░░░░░░░!░!███!█!!█!\n');
+    expect(out).toContain('\n  2026-04-30 12:00  1 missing\n');
     expect(out.match(/ missing\n/g)).toHaveLength(12);
-    expect(out).toContain('\n  … and 13 more hours (all with --json)\n');
+    expect(out).toContain('\n  … and 16 more hours (all with --json)\n');
     expect(err).toBe(
-      'earshot: 48 events are missing. To fetch them: `earshot reconcile --since 2026-04-30T17:00Z`.\n',
+      'earshot: 53 events are missing. To fetch them: `earshot reconcile --since 2026-04-30T12:00Z`.\n',
     );
     // Run the printed command.
-    const fetched = await run('reconcile --since 2026-04-30T17:00Z');
-    expect(fetched.err).toMatch(/^Recovered 52 missing events\. Expected: \d+ events\./);
+    const fetched = await run('reconcile --since 2026-04-30T12:00Z');
+    expect(fetched.err).toMatch(/^Recovered 55 missing events\. Expected: \d+ events\./);
     expect(await run('coverage --since 3d')).toMatchObject({ code: 0 });
   });
 
@@ -100,7 +100,7 @@ describe('earshot coverage', () => {
     const { out } = await context.run('coverage --since 3d', {
       ...{ isTTY: true, columns: 80, env: { NO_COLOR: '1' } },
     });
-    expect(out).toMatch(/^fore\S*… *\S* +108 /m);
+    expect(out).toMatch(/^fore\S*… *\S* +113 /m);
     expect(out).toContain('publication to notification');
     for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   });
@@ -111,8 +111,8 @@ describe('earshot coverage', () => {
     const both = await context.run('coverage --since 3d');
     expect(both.out.split('\n').slice(1, 4)).toEqual([
       'alps                 -       -     -          -        -    0 of 71 h         -',
-      'sea-ice            108      60     0         48        0   71 of 72 h     100 %',
-      'all                108      60     0         48        0  71 of 143 h     100 %',
+      'sea-ice            113      60     0         53        0   71 of 72 h     100 %',
+      'all                113      60     0         53        0  71 of 143 h     100 %',
     ]);
     const one = await expectEnd(context.run('coverage --since 3d --subscription alps'), 0);
     expect(one.out).not.toContain('sea-ice');

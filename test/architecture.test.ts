@@ -12,7 +12,9 @@ const shared = ['domain', 'filter', 'http', 'host'];
  * sinks.
  */
 const parts =
-  'config store shared-log tls receiver admin reconcile summary watch sinks console'.split(' ');
+  'config store shared-log tls receiver admin reconcile summary state watch sinks console'.split(
+    ' ',
+  );
 
 /** Design, section 2: the folders that a folder may import, in addition to itself. */
 const allowed: Record<string, readonly string[]> = {
@@ -22,7 +24,10 @@ const allowed: Record<string, readonly string[]> = {
   http: ['domain', 'filter'],
   places: ['domain', 'filter'],
   ...Object.fromEntries(parts.map((part) => [part, shared])),
-  console: [...shared, 'places'],
+  // The state of a thing is read from the store, and of a subscription also from the catalogue's limits.
+  state: [...shared, 'admin', 'store'],
+  watch: [...shared, 'state'],
+  console: [...shared, 'places', 'state'],
   summary: [...shared, 'places'],
   // Each kind of sink has its settings in its own file.
   config: [...shared, 'sinks'],
@@ -45,7 +50,6 @@ const packageOwners: Record<string, readonly string[]> = {
 
 /** Files that parse the text of an error, and the origin of the text; all others use its data. */
 const errorTextReaders: Record<string, string> = {
-  'cli/commands/sinks.ts': 'a problem of several lines, printed one below the other',
   'config/geojson-file.ts': "the filter's and JSON's reasons, but for the full stop",
   'config/subscriptions-file.ts': "zod's and the file's own reasons, but for the full stop",
   'domain/notification.ts': "the JSON parser's reason, made printable",

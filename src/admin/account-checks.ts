@@ -1,4 +1,5 @@
 /** Checks of the catalogue account for `earshot doctor`: token, catalogue, limits, subscriptions, clock. */
+
 import type { AccessTokens, Account, DeliveryMark, Registration } from '../domain/account.ts';
 import { isAppError } from '../domain/app-error.ts';
 import { shortDateUs } from '../domain/dates.ts';
@@ -8,7 +9,8 @@ import type { DesiredSubscription } from '../domain/subscription.ts';
 import { hourUs } from '../domain/time-units.ts';
 import { isDigestOf } from './account-context.ts';
 import { type AccountLimits, countsOf, sortAccount } from './differences.ts';
-import { lastDeliveryOf, review } from './maintain.ts';
+import { lastDeliveryOf } from './lifetime.ts';
+import { review } from './maintain.ts';
 import type {
   CatalogueSubscription,
   EndpointCredentials,

@@ -1,5 +1,5 @@
 /** The times at which the catalogue pauses and deletes a subscription that sends nothing (specification, Limits). */
-import type { Registration } from '../domain/account.ts';
+import type { DeliveryMark, Registration } from '../domain/account.ts';
 import { dayUs } from '../domain/time-units.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
 
@@ -39,4 +39,19 @@ export function lifetimeOf(input: {
     pausesAtUs: lastActivityAtUs + inactivityPauseUs,
     cancelsAtUs: lastNotificationAtUs + cancellationUs,
   };
+}
+
+/**
+ * Returns the time of the last delivery to a subscription's path, with any credentials. Ignores times in the future,
+ * from a clock that was ahead.
+ */
+export function lastDeliveryOf(
+  name: string,
+  marks: readonly DeliveryMark[],
+  nowUs: number,
+): number | null {
+  const times = marks
+    .filter((mark) => mark.subscription === name && mark.lastAtUs <= nowUs)
+    .map((mark) => mark.lastAtUs);
+  return times.length === 0 ? null : Math.max(...times);
 }

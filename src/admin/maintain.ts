@@ -1,12 +1,12 @@
 /** Maintenance: undoes automatic changes of the catalogue, completes interrupted ones, and reports all others. */
-import type { AdministrationChange, DeliveryMark, Registration } from '../domain/account.ts';
+import type { AdministrationChange, Registration } from '../domain/account.ts';
 import { AppError, errorText, withAdvice } from '../domain/app-error.ts';
 import { type DesiredSubscription, endpointOf } from '../domain/subscription.ts';
 import { type AccountContext, entryOf, listAccount, observed } from './account-context.ts';
 import { applyDesired } from './apply.ts';
 import { fixedDifferences, isSameEndpoint, sortAccount } from './differences.ts';
 import { setStatus } from './direct-change.ts';
-import { type Lifetime, lifetimeOf } from './lifetime.ts';
+import { type Lifetime, lastDeliveryOf, lifetimeOf } from './lifetime.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
 
 /** `resume` and `recreate` undo what the catalogue did; `finish` completes an interrupted change. */
@@ -223,19 +223,4 @@ async function act(
     if (!(error instanceof AppError)) throw error;
     return [errorText(error), ...error.details].join(' ');
   }
-}
-
-/**
- * Returns the time of the last delivery to a subscription's path, with any credentials. Ignores times in the future,
- * from a clock that was ahead.
- */
-export function lastDeliveryOf(
-  name: string,
-  marks: readonly DeliveryMark[],
-  nowUs: number,
-): number | null {
-  const times = marks
-    .filter((mark) => mark.subscription === name && mark.lastAtUs <= nowUs)
-    .map((mark) => mark.lastAtUs);
-  return times.length === 0 ? null : Math.max(...times);
 }

@@ -3,20 +3,19 @@
 import { InvalidArgumentError } from 'commander';
 import { dataSections, loadConfig, watchSections } from '../config/config.ts';
 import { subscriptionsFileName } from '../config/subscriptions-file.ts';
-import type { AlertKind } from '../domain/alerts.ts';
 import { AppError } from '../domain/app-error.ts';
 import { formatDateUs, shortDateUs } from '../domain/dates.ts';
+import { counted, countText } from '../domain/formats.ts';
 import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
 import type { Replay, SinkItem, SinkReader } from '../domain/sinks.ts';
 import { firstOf, notificationAt } from '../domain/streams.ts';
+import { deadLetters, readSinks, sinkChecks } from '../state/sinks.ts';
 import type { Store } from '../store/store.ts';
-import { checkDeadLetters, checkDelivery } from '../watch/check-sinks.ts';
 import { channelsOf } from '../watch/notify.ts';
-import type { Problem } from '../watch/situation.ts';
 import { defineCommand, type Parts } from './command.ts';
 import { confirm, jsonOption, limitOption, yesOption } from './flags.ts';
 import type { Io } from './io.ts';
-import { type Column, counted, printTable, whole, writeJson } from './output.ts';
+import { type Column, printTable, writeJson } from './output.ts';
 import { requireSink, sinksInFile } from './sink-names.ts';
 import { alertSenders } from './start/watchdog.ts';
 
@@ -205,32 +204,29 @@ async function thenSettleAlerts(io: WithStore, sink: string, change: () => Promi
   }
 }
 
-async function settleAlerts(io: WithStore, sink: string): Promise<void> {
-  const { alerts, sinks } = io.store;
-  const active = await alerts.alerts({ all: false, limit: 1_000 });
-  const counts = await sinks.counts();
-  const counted = counts.find((one) => one.sink === sink);
-  if (counted === undefined || active.every(({ subject }) => subject !== sink)) return;
+/** Only the watchdog raises new alerts. */
+async function settleAlerts(io: WithStore, name: string): Promise<void> {
+  const { store } = io;
+  const alerts = await store.alerts.alerts({ all: false, limit: 1_000 });
+  const own = alerts.filter(({ subject }) => subject === name);
   const inFile = await sinksInFile(io);
-  const isSetUp = inFile?.names.includes(sink) ?? null;
-  const view = { ...counted, isSetUp, fault: null };
-  const nowUs = io.nowUs();
-  // Only the watchdog raises new alerts.
-  const own = active.filter((one) => one.subject === sink);
-  const alertOf = (kind: AlertKind) => own.find((one) => one.kind === kind);
-  const problems = new Map<AlertKind, Problem | null>([['sink-refused', checkDeadLetters(view)]]);
+  const config = { names: inFile?.names ?? null, fault: null };
+  const sinks = await readSinks({ sinks: store.sinks, notifications: store }, config);
+  const sink = sinks.find((one) => one.name === name);
   // The alert of a faulty sink remains active for the watchdog.
-  if (inFile?.faulty.includes(sink) !== true) {
-    problems.set('sink', checkDelivery(view, { nowUs, alert: alertOf('sink') }));
-  }
-  await alerts.settleFindings({
-    checked: own.filter(({ kind }) => problems.has(kind)),
-    findings: own.flatMap(({ kind }) => {
-      const problem = problems.get(kind) ?? null;
-      return problem === null ? [] : [{ kind, subject: sink, ...problem }];
-    }),
+  const checks = inFile?.faulty.includes(name) ? [deadLetters] : sinkChecks;
+  if (sink === undefined || own.length === 0) return;
+  const moment = { nowUs: io.nowUs(), upSinceUs: 0 };
+  const findings = own.flatMap((alert) => {
+    const { kind } = alert;
+    const found = checks.find((one) => one.kind === kind)?.check(sink, { ...moment, alert });
+    return found === 'unchecked' || found == null ? [] : [{ kind, subject: name, ...found }];
+  });
+  await store.alerts.settleFindings({
+    checked: own.filter(({ kind }) => checks.some((one) => one.kind === kind)),
+    findings,
     channels: channelsOf(alertSenders(loadConfig(io, watchSections), io)),
-    atUs: nowUs,
+    atUs: moment.nowUs,
   });
 }
 
@@ -357,7 +353,7 @@ const columns: readonly Column<DeadRow>[] = [
   { title: 'id', value: ({ item }) => String(item.id), align: 'right' },
   { title: 'sink', value: ({ item }) => item.sink },
   { title: 'queued (UTC)', value: ({ item }) => shortDateUs(item.queuedAtUs) },
-  { title: 'attempts', value: ({ item }) => whole(item.attempts), align: 'right' },
+  { title: 'attempts', value: ({ item }) => countText(item.attempts), align: 'right' },
   { title: 'event', value: ({ notification }) => notification?.event ?? '-' },
   {
     title: 'product',
@@ -377,7 +373,7 @@ async function closingLine(
     .reduce((sum, { dead }) => sum + dead, 0);
   const rest =
     shown < all
-      ? `The newest ${whole(shown)} of ${counted(all, 'dead letter')}. All: --limit ${all}\n`
+      ? `The newest ${countText(shown)} of ${counted(all, 'dead letter')}. All: --limit ${all}\n`
       : '';
   const name = sink ?? '<sink>';
   return `\n${rest}To deliver all again: \`earshot sinks retry ${name} --all\`. To drop all: \`earshot sinks drop ${name} --all\`.\n`;

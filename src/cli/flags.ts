@@ -27,6 +27,13 @@ export function limitOption({ note = '' } = {}): Option {
   return new Option('-n, --limit <rows>', text).argParser(wholeNumber(1));
 }
 
+/** `--before`, for lists by id, newest first. */
+export function beforeOption(): Option {
+  return new Option('--before <id>', 'only rows before this row (lower ids)').argParser(
+    wholeNumber(1),
+  );
+}
+
 /** `--since`. `of` names the time that is compared ("time of receipt"); `note` is the default as text. */
 export function sinceOption<Time>(parse: (text: string) => Time, of: string, note = ''): Option {
   const when = `start of the time range (${of}): UTC date, or 90m, 24h or 7d before now`;

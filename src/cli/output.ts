@@ -2,6 +2,7 @@
 
 import { styleText } from 'node:util';
 import { formatDateUs } from '../domain/dates.ts';
+import { countText } from '../domain/formats.ts';
 import { cellWidth, printable } from '../domain/text.ts';
 import type { Io, Output } from './io.ts';
 
@@ -34,7 +35,7 @@ export function countColumn<Key extends string>(
   title: string = key,
 ): Column<Readonly<Record<Key, number | null>>> {
   const value = ({ [key]: count }: Readonly<Record<Key, number | null>>) =>
-    count === null ? '-' : whole(count);
+    count === null ? '-' : countText(count);
   return { title, value, align: 'right' };
 }
 
@@ -275,13 +276,6 @@ export function printJson(output: Output, value: unknown, form?: 'line'): Promis
 
 /** ISO 8601 UTC; null for no time. */
 export const isoTime = (us: number | null) => (us === null ? null : formatDateUs(us));
-
-export const whole = (count: number) => count.toLocaleString('en-US');
-
-/** `1 dead letter`, `1,288 dead letters`. */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${whole(count)} ${count === 1 ? one : many}`;
-}
 
 /** Progress line on standard error; silent without a terminal. */
 export interface ProgressLine {

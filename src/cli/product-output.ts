@@ -1,4 +1,6 @@
 /** Writes products in every output format, optionally with summaries. */
+
+import { byteText } from '../domain/formats.ts';
 import {
   productFields,
   productLinkFields,
@@ -10,7 +12,7 @@ import type { ProductOrder } from '../domain/product-order.ts';
 import type { FoundProduct } from '../domain/products.ts';
 import { batches } from '../domain/streams.ts';
 import { toTextJson } from '../domain/summaries.ts';
-import { byteText, printable } from '../domain/text.ts';
+import { printable } from '../domain/text.ts';
 import { toFeature } from '../filter/product-view.ts';
 import { toStacItem } from '../filter/stac/item.ts';
 import { createCollector } from '../host/memory.ts';

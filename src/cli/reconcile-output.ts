@@ -3,12 +3,13 @@
 import type { CatalogueEvent } from '../domain/completeness.ts';
 import { hourOf } from '../domain/coverage.ts';
 import { formatDateUs, shortDateUs } from '../domain/dates.ts';
+import { counted, countText } from '../domain/formats.ts';
 import { printable } from '../domain/text.ts';
 import { minuteUs } from '../domain/time-units.ts';
 import type { ListingRetry } from '../reconcile/listing-requests.ts';
 import { noCounts, type ReconcileProgress, type TaskReport } from '../reconcile/tasks.ts';
 import type { Io } from './io.ts';
-import { type Column, countColumn, counted, printJson, printTable, whole } from './output.ts';
+import { type Column, countColumn, printJson, printTable } from './output.ts';
 
 interface MissingRow extends CatalogueEvent {
   productName: string | null;
@@ -134,7 +135,7 @@ function summaryOf(
   if (missing === 0) return [`Nothing is missing. Expected: ${events(expected)}.`];
   if (isChecked && !dryRun) return [];
   return [
-    `${whole(missing)} of ${events(expected)} ${missing === 1 ? 'is' : 'are'} missing.`,
+    `${countText(missing)} of ${events(expected)} ${missing === 1 ? 'is' : 'are'} missing.`,
     ...(dryRun ? [`To fetch ${missing === 1 ? 'it' : 'them'}, omit --dry-run.`] : []),
   ];
 }
@@ -146,9 +147,9 @@ function earlierText(rows: readonly CountRow[], fetched: number): string[] {
   const missing = sumOf(rows, 'missing');
   const outcome =
     fetched > 0
-      ? `${whole(fetched)} fetched`
+      ? `${countText(fetched)} fetched`
       : missing > 0
-        ? `${whole(missing)} not in the log`
+        ? `${countText(missing)} not in the log`
         : 'all in the log';
   return [`Older than the subscription, so not expected: ${events(found)}, ${outcome}.`];
 }
@@ -199,7 +200,7 @@ export function progressText(progress: ReconcileProgress, requests: number): str
   const { task, tasks, tasksDone, upToUs, seen, total, etaMs } = progress;
   return [
     `${task.subscription} ${task.event} (${Math.min(tasksDone + 1, tasks)} of ${tasks})`,
-    `${whole(seen)}${total === null ? '' : ` of ${whole(total)}`} records`,
+    `${countText(seen)}${total === null ? '' : ` of ${countText(total)}`} records`,
     ...(etaMs === null || etaMs === 0 ? [] : [`${duration(etaMs)} left`]),
     shortDateUs(upToUs),
     requestsText(requests),

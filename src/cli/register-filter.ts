@@ -4,6 +4,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Plan } from '../admin/differences.ts';
 import { subscriptionsFileName } from '../config/subscriptions-file.ts';
 import { AppError, errorText } from '../domain/app-error.ts';
+import { counted } from '../domain/formats.ts';
 import {
   type DesiredSubscription,
   defaultSubscriptionName,
@@ -23,7 +24,7 @@ import { readListing } from '../reconcile/read-listing.ts';
 import { checkSubscriptionFilter, type FilterReport, findingText } from './filter-text.ts';
 import { eventFlagText, pullFlagText } from './flags.ts';
 import type { Io } from './io.ts';
-import { counted, painter } from './output.ts';
+import { painter } from './output.ts';
 import {
   addConditionFlags,
   type ConditionFlags,

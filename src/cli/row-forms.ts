@@ -1,10 +1,12 @@
 /** Writes rows as table, JSON, NDJSON, CSV, GeoJSON, GeoParquet, STAC items or ids. */
+
 import { stringify } from 'csv-stringify/sync';
 import { AppError } from '../domain/app-error.ts';
+import { counted } from '../domain/formats.ts';
 import { csvOptions } from '../domain/json-rows.ts';
 import { likelyNames, printable } from '../domain/text.ts';
 import type { Io, Output } from './io.ts';
-import { counted, printTable, writeForeign, writeJson } from './output.ts';
+import { printTable, writeForeign, writeJson } from './output.ts';
 
 export const outputForms = ['table', 'json', 'ndjson', 'csv'] as const;
 export type OutputForm = (typeof outputForms)[number];

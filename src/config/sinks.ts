@@ -1,6 +1,7 @@
 /** Sinks of `earshot.config.ts`, with the secrets and certificates of their files. */
 import { join } from 'node:path';
-import { AppError } from '../domain/app-error.ts';
+import { AppError, errorText } from '../domain/app-error.ts';
+import type { DeliveryState } from '../domain/sinks.ts';
 import { sortedEvents } from '../domain/subscription.ts';
 import { nearestName } from '../domain/text.ts';
 import { checkFilter } from '../filter/check.ts';
@@ -42,6 +43,25 @@ export async function loadEachSink(folder: string): Promise<LoadedSinks> {
     else faulty.push({ name, problems });
   }
   return { definitions, faulty };
+}
+
+/** Returns the state of the delivery as the loaded sinks imply it. */
+export function deliveryStateOf({ definitions, faulty }: LoadedSinks): DeliveryState {
+  const names = [...definitions, ...faulty].map(({ name }) => name);
+  const faults = new Map(faulty.map(({ name, problems }) => [name, problems.join(' ')]));
+  const kinds = new Map(definitions.map(({ name, target }) => [name, target.kind]));
+  return { names, kinds, faults, fault: null };
+}
+
+/** Reads the state of the delivery from the file in the folder. An invalid file is `rejected`. */
+export async function readDeliveryState(folder: string): Promise<DeliveryState> {
+  try {
+    return deliveryStateOf(await loadEachSink(folder));
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    const rejected = [errorText(error), ...error.details].join(' ');
+    return { names: null, fault: null, rejected };
+  }
 }
 
 /** Returns a `configuration` error that lists the problems of sinks. */

@@ -11,10 +11,10 @@ import { AppError, errorText } from '../domain/app-error.ts';
 import { coverageSchema, readCoverage, toCoverageJson } from '../domain/coverage.ts';
 import { jsonSchemaOf } from '../domain/json-rows.ts';
 import type { Logger } from '../domain/ports.ts';
-import { type Status, statusSchema, toStatusJson } from '../domain/status.ts';
 import { weekUs } from '../domain/time-units.ts';
 import { hostInUrl } from '../http/network-address.ts';
 import { statusOf } from '../http/problem.ts';
+import { type Status, statusSchema, toStatusJson } from '../state/status.ts';
 import { createAddresses } from './address.ts';
 import {
   type ApiRoute,

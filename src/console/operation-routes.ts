@@ -1,19 +1,18 @@
 /** `/api/subscriptions`, `/api/alerts` and `/api/quarantine`: the operation of the receiver. */
 import { z } from 'zod';
 import { type AdministrationReader, historyActions, historyActors } from '../domain/account.ts';
-import {
-  type AlertReader,
-  alertChannels,
-  alertKinds,
-  alertSeverities,
-  toAlertJson,
-} from '../domain/alerts.ts';
+import { type AlertReader, alertChannels, alertKinds, toAlertJson } from '../domain/alerts.ts';
 import { isAppError } from '../domain/app-error.ts';
-import { timeField, toQuarantineJson } from '../domain/json-rows.ts';
+import { evaluationSchema } from '../domain/evaluation.ts';
+import { jsonSchemaOf, timeField, toJson, toQuarantineJson } from '../domain/json-rows.ts';
 import { faultCodes } from '../domain/notification.ts';
 import { notificationSources, type Quarantine, type QuarantineEntry } from '../domain/ports.ts';
-import type { Status } from '../domain/status.ts';
-import { subscriptionTypes } from '../domain/subscription.ts';
+import type { Status } from '../state/status.ts';
+import {
+  otherPathSchema,
+  readOtherPaths,
+  subscriptionSchema,
+} from '../state/subscription-state.ts';
 import {
   type ApiRoute,
   apiRoute,
@@ -25,92 +24,30 @@ import {
   positionParameter,
 } from './api-route.ts';
 import { collect } from './notifications-route.ts';
-import {
-  historyMax,
-  readSubscriptionRows,
-  subscriptionStates,
-  toSubscriptionJson,
-} from './subscription-rows.ts';
 
-const historyFields = z.object({
-  at: timeField,
+const historySchema = z.object({
+  atUs: z.number(),
   subscriptionId: z.string().nullable(),
   action: z.enum(historyActions),
   actor: z.enum(historyActors).describe('Command that made the change.'),
   reason: z.string(),
 });
 
-const queueFields = z.object({
-  length: z.int().nullable().describe('Number of unread entries; null before the first answer.'),
-  lengthMax: z.int().describe('With more entries, the catalogue drops the oldest ones.'),
-  oldestAt: timeField.nullable().describe('NotificationDate of the oldest unread entry.'),
-  emptiedAt: timeField.nullable().describe('Time when the queue was last read to its end.'),
-  readAt: timeField.nullable().describe('Time of the last successful request.'),
-  entriesPerHour: z.number().nullable().describe('Mean of the last 24 hours.'),
-  failure: z.string().nullable().describe('Error of the last request.'),
-  otherReaderAt: timeField
-    .nullable()
-    .describe('Last time that entries left the queue without earshot.'),
-});
+/** Maximum history per subscription. */
+const historyMax = 50;
 
-/** Fields with the meaning of `earshot subscriptions list --json`, and more. */
-const subscriptionFields = z.object({
-  name: z.string().nullable().describe('Null for the path `/notifications` without a name.'),
-  id: z.string().nullable().describe('Id in the catalogue; null if none is known.'),
-  state: z
-    .enum(subscriptionStates)
-    .nullable()
-    .describe(
-      'Last known state. `unfinished`: a change of the subscription is not complete. `absent`: not in the catalogue. `unregistered`: the path received notifications, but earshot has registered no such subscription. Null if the status could not be read.',
-    ),
-  type: z.enum(subscriptionTypes),
-  events: z.array(z.string()).nullable().describe('Null for an unregistered subscription.'),
-  filter: z
-    .string()
-    .nullable()
-    .describe('Filter expression; empty for all products, null for an unregistered subscription.'),
-  path: z
-    .string()
-    .nullable()
-    .describe(
-      'Path of the public listener to which the catalogue pushes; null for a pull subscription.',
-    ),
-  changedByPerson: z
-    .boolean()
-    .describe(
-      'True if a person changed the status in the catalogue, which maintenance then keeps.',
-    ),
-  runningSeenAt: timeField
-    .nullable()
-    .describe('Last time it was seen running in the catalogue; null if never.'),
-  pausedSeenAt: timeField
-    .nullable()
-    .describe('First time it was seen paused since it last ran; null while it runs.'),
-  lastDeliveryAt: timeField.nullable().describe('Time of the last push.'),
-  pausesAt: timeField
-    .nullable()
-    .describe(
-      'Time at which the catalogue pauses the subscription, unless a notification arrives first.',
-    ),
-  cancelsAt: timeField
-    .nullable()
-    .describe(
-      'Time at which the catalogue deletes the subscription, unless a notification arrives first.',
-    ),
-  queue: queueFields
-    .nullable()
-    .describe('Queue of a pull subscription, as last read; null for push.'),
-  senders: z
-    .array(z.object({ username: z.string(), lastAt: timeField }))
-    .describe('User names that pushed to the path, with the time of the last push.'),
-  gaps: z
-    .array(z.object({ from: timeField, to: timeField.nullable(), reason: z.string() }))
-    .describe(
-      'Time spans in which events were not pushed, the newest first. `to` is null while a gap is open.',
-    ),
-  history: z
-    .array(historyFields)
-    .describe(`Changes of the subscription, the newest ${historyMax} first.`),
+const subscriptionsSchema = z.object({
+  subscriptions: z.array(
+    z.object({
+      ...subscriptionSchema.shape,
+      history: z
+        .array(historySchema)
+        .describe(`Changes of the subscription, the newest ${historyMax} first.`),
+    }),
+  ),
+  otherPaths: z
+    .array(otherPathSchema)
+    .describe('Paths that received notifications, but belong to no registered subscription.'),
 });
 
 /** Returns the route. */
@@ -128,10 +65,18 @@ export function subscriptionsRoute({
     description:
       'Registered subscriptions, and paths that received notifications without a registration. The states are the last known ones: the request does not query the catalogue.',
     query: z.strictObject({}),
-    answer: z.object({ subscriptions: z.array(subscriptionFields) }),
+    answer: jsonSchemaOf(subscriptionsSchema),
     respond: async () => {
-      const rows = await readSubscriptionRows(administration, await status());
-      return { body: { subscriptions: rows.map(toSubscriptionJson) } };
+      const { subscriptions } = await status();
+      const withHistory = subscriptions.map(async (one) => ({
+        ...one,
+        history: await administration.history({ subscription: one.name, limit: historyMax }),
+      }));
+      const found = {
+        subscriptions: await Promise.all(withHistory),
+        otherPaths: await readOtherPaths(administration),
+      };
+      return { body: toJson(subscriptionsSchema, found) };
     },
   });
 }
@@ -143,10 +88,7 @@ const alertFields = z.object({
   subject: z
     .string()
     .describe('Affected subscription or sink; empty if there is only one, or all are affected.'),
-  severity: z.enum(alertSeverities),
-  cause: z.string(),
-  evidence: z.array(z.string()).describe('Measurements, one sentence each.'),
-  nextStep: z.string(),
+  ...evaluationSchema.shape,
   raisedAt: timeField,
   resolvedAt: timeField.nullable().describe('Null for an active alert.'),
   channels: z

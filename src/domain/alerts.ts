@@ -3,6 +3,7 @@
  * are sent through every notification channel. All times are microseconds since 1970, UTC.
  */
 import { formatDateUs } from './dates.ts';
+import type { Evaluation } from './evaluation.ts';
 import { hourUs } from './time-units.ts';
 
 /** Kinds of alerts. */
@@ -25,20 +26,15 @@ export const alertKinds = [
 ] as const;
 export type AlertKind = (typeof alertKinds)[number];
 
-export const alertSeverities = ['warning', 'critical'] as const;
-export type AlertSeverity = (typeof alertSeverities)[number];
+export const alertLevels = ['warning', 'critical'] as const;
+export type AlertLevel = (typeof alertLevels)[number];
 
-/** A problem, described for people. */
-export interface AlertFinding {
+/** A problem of a thing, with its evaluation. */
+export interface AlertFinding extends Evaluation {
   kind: AlertKind;
   /** Name of the affected subscription, sink or receiver; '' when there is only one, or when all are affected. */
   subject: string;
-  severity: AlertSeverity;
-  /** The problem, in one sentence. */
-  cause: string;
-  /** Measurements behind it, one sentence each. */
-  evidence: readonly string[];
-  /** Next step, in one sentence. */
+  level: AlertLevel;
   nextStep: string;
 }
 
@@ -83,8 +79,8 @@ export function toAlertJson({ raisedAtUs, resolvedAtUs, evidence, ...alert }: Li
     id: alert.id,
     kind: alert.kind,
     subject: alert.subject,
-    severity: alert.severity,
-    cause: alert.cause,
+    level: alert.level,
+    text: alert.text,
     evidence: [...evidence],
     nextStep: alert.nextStep,
     raisedAt: formatDateUs(raisedAtUs),

@@ -98,7 +98,10 @@ export interface QueueOutlook {
 const emptyForUs = 300_000_000;
 
 /** Estimates the state of a queue at `nowUs`. */
-export function queueOutlook(state: QueueState, nowUs: number): QueueOutlook {
+export function queueOutlook(
+  state: Omit<QueueState, 'subscription' | 'subscriptionId'>,
+  nowUs: number,
+): QueueOutlook {
   const { oldestAtUs, emptiedAtUs, readAtUs, entriesPerHour, lengthMax } = state;
   const sinceUs = Math.max(0, nowUs - (readAtUs ?? nowUs));
   const perUs = (entriesPerHour ?? 0) / hourUs;

@@ -16,29 +16,6 @@ export function hidePassword(text: string): string {
   return text.replace(/(:\/*|\/\/).*@/s, '$1(hidden)@');
 }
 
-const units = [
-  ['GiB', 2 ** 30],
-  ['MiB', 2 ** 20],
-  ['KiB', 2 ** 10],
-] as const;
-
-/** Formats a size, rounded down so that free space is never overstated: `4.2 GiB`, `63 MiB` or `0 KiB`. */
-export function sizeText(bytes: number): string {
-  const [unit, size] = units.find((one) => bytes >= one[1]) ?? units[2];
-  const amount = bytes / size;
-  return `${amount < 10 ? Math.floor(amount * 10) / 10 : Math.floor(amount)} ${unit}`;
-}
-
-const decimalUnits = ['B', 'kB', 'MB', 'GB', 'TB'];
-
-/** Formats a size in decimal units, as the catalogue's pages do: `1.7 GB` is 1.7e9 bytes. Null for no size. */
-export function byteText(bytes: number | null): string | null {
-  if (bytes === null) return null;
-  const step = Math.min(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), decimalUnits.length - 1);
-  const value = bytes / 1000 ** step;
-  return `${value.toFixed(step === 0 || value >= 100 ? 0 : 1)} ${decimalUnits[step]}`;
-}
-
 /** Parses JSON; returns undefined, which is not a JSON value, for invalid text. */
 export function jsonOf(text: string): unknown {
   try {

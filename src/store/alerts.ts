@@ -23,7 +23,7 @@ type StoredDelivery = Omit<AlertDelivery, 'id' | 'alert'> & {
   endedAtUs: number | null;
 };
 
-const alertColumns = `alert.id, alert.kind, alert.subject, alert.severity, alert.cause,
+const alertColumns = `alert.id, alert.kind, alert.subject, alert.level, alert.text,
   alert.evidence, alert.next_step AS nextStep, alert.raised_at_us AS raisedAtUs,
   alert.resolved_at_us AS resolvedAtUs`;
 
@@ -103,7 +103,7 @@ export const alertWrites = {
       const before = activeAlert(database, finding);
       const alert =
         before === null ? raise(database, finding, atUs) : update(database, before.id, finding);
-      const isWorse = alert.severity === 'critical' && before?.severity !== 'critical';
+      const isWorse = alert.level === 'critical' && before?.level !== 'critical';
       if (before !== null && !isWorse) continue;
       raised.push(alert);
       queueDeliveries(database, alert, 'raised', { channels, atUs });
@@ -159,8 +159,8 @@ function activeAlert(database: Database, { kind, subject }: Subject): Alert | nu
 function raise(database: Database, finding: AlertFinding, atUs: number): Alert {
   return written(
     database,
-    `INSERT INTO alert (kind, subject, severity, cause, evidence, next_step, raised_at_us, channels)
-     VALUES (@kind, @subject, @severity, @cause, @evidence, @nextStep, @atUs, '[]')`,
+    `INSERT INTO alert (kind, subject, level, text, evidence, next_step, raised_at_us, channels)
+     VALUES (@kind, @subject, @level, @text, @evidence, @nextStep, @atUs, '[]')`,
     { ...finding, evidence: JSON.stringify(finding.evidence), atUs },
   );
 }
@@ -168,7 +168,7 @@ function raise(database: Database, finding: AlertFinding, atUs: number): Alert {
 function update(database: Database, id: number, finding: AlertFinding): Alert {
   return written(
     database,
-    `UPDATE alert SET severity = @severity, cause = @cause, evidence = @evidence,
+    `UPDATE alert SET level = @level, text = @text, evidence = @evidence,
        next_step = @nextStep WHERE id = @id`,
     { ...finding, evidence: JSON.stringify(finding.evidence), id },
   );

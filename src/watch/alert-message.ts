@@ -19,7 +19,7 @@ type Change = Pick<AlertDelivery, 'id' | 'alert' | 'change'>;
 
 /** Returns the message of a delivery. */
 export function alertMessage({ id, alert, change }: Change) {
-  const { kind, subject, severity, cause, evidence, nextStep } = alert;
+  const { kind, subject, level, text, evidence, nextStep } = alert;
   return {
     version: alertMessageVersion,
     text: textOf({ alert, change }),
@@ -27,7 +27,7 @@ export function alertMessage({ id, alert, change }: Change) {
     id: `alert_${alert.id}_${id}`,
     alert: alert.id,
     change,
-    ...{ kind: kind as string, subject, severity, cause, evidence, nextStep },
+    ...{ kind: kind as string, subject, level, problem: text, evidence, nextStep },
     raisedAt: formatDateUs(alert.raisedAtUs),
     resolvedAt: alert.resolvedAtUs === null ? null : formatDateUs(alert.resolvedAtUs),
   };
@@ -36,8 +36,8 @@ export function alertMessage({ id, alert, change }: Change) {
 /** Returns the message that tests a channel. */
 export function testMessage(nowUs: number): AlertMessage {
   const alert = {
-    ...({ id: 0, kind: 'disk', subject: '', severity: 'warning', raisedAtUs: nowUs } as const),
-    ...{ cause: 'This is a test message.', evidence: ['Sent by `earshot alerts --test`.'] },
+    ...({ id: 0, kind: 'disk', subject: '', level: 'warning', raisedAtUs: nowUs } as const),
+    ...{ text: 'This is a test message.', evidence: ['Sent by `earshot alerts --test`.'] },
     ...{ nextStep: 'No action needed.', resolvedAtUs: null },
   };
   // The id is unique: a receiver that drops repeated messages shows each test.
@@ -46,14 +46,14 @@ export function testMessage(nowUs: number): AlertMessage {
 }
 
 function textOf({ alert, change }: Omit<Change, 'id'>): string {
-  const { kind, subject, severity, cause, evidence, nextStep } = alert;
+  const { kind, subject, level, text, evidence, nextStep } = alert;
   const about = subject === '' ? kind : `${kind} (${subject})`;
   const lines =
     change === 'resolved'
-      ? [`earshot: resolved: ${about}`, `Problem: ${cause}`]
+      ? [`earshot: resolved: ${about}`, `Problem: ${text}`]
       : [
-          `earshot: ${severity}: ${about}`,
-          cause,
+          `earshot: ${level}: ${about}`,
+          text,
           ...evidence.slice(0, shownEvidenceMax),
           `Next: ${nextStep}`,
         ];

@@ -13,7 +13,7 @@ import type { RunProgram } from '../host/run-program.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';
 import { createOutboundClient } from '../http/outbound-client.ts';
 import { alertMessage } from './alert-message.ts';
-import type { AlertSender, WatchDeps } from './situation.ts';
+import type { AlertSender, WatchDeps } from './watch-deps.ts';
 
 /** Returns the configured channels. */
 export function channelsOf(senders: WatchDeps['senders']): AlertChannel[] {
@@ -97,7 +97,7 @@ export async function sendUnstored(
     if (reason === null) sentAtUs.set(key, now);
     else if (!signal.aborted) log.error({ channel, reason }, 'failed to send an alert');
   };
-  const critical = findings.filter(({ severity }) => severity === 'critical');
+  const critical = findings.filter(({ level }) => level === 'critical');
   await Promise.all(
     Object.entries(senders).flatMap(([channel, send]) =>
       critical.map((finding) => sendOne(channel, send, finding)),

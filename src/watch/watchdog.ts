@@ -4,29 +4,23 @@
  */
 import { type Alert, type AlertFinding, alertChannels } from '../domain/alerts.ts';
 import { AppError } from '../domain/app-error.ts';
-import { hourOf } from '../domain/coverage.ts';
 import { errorFields, type Job, type JobOptions, startJob } from '../domain/job.ts';
 import { minuteUs } from '../domain/time-units.ts';
-import { missingRow, queueReaderRow, queueRow } from './check-events.ts';
+import type { Check, Result } from '../state/check.ts';
 import {
-  backupRow,
-  certificateRow,
-  databaseRow,
-  diskRow,
-  intakeRow,
-  receiverRow,
-} from './check-machine.ts';
-import { readSinks, sinkRows } from './check-sinks.ts';
-import { lifetimeRow, lostPushesRow, notRunningRow, silenceRow } from './check-subscriptions.ts';
+  backupCheck,
+  certificateCheck,
+  databaseCheck,
+  diskCheck,
+  intakeCheck,
+  receiverCheck,
+} from '../state/machine.ts';
+import { createPushMemory, historyUs } from '../state/pushes.ts';
+import { readSinks, watchedSinkChecks, watchedSinks } from '../state/sinks.ts';
+import { coverageChecks, subscriptionChecks } from '../state/subscription-checks.ts';
+import { readSubscriptions } from '../state/subscription-state.ts';
 import { channelsOf, deliverDue, sendUnstored } from './notify.ts';
-import {
-  createPushMemory,
-  historyUs,
-  type PushMemory,
-  refreshPushMemory,
-  without,
-} from './pushes.ts';
-import type { AlertRow, Result, SubscriptionView, WatchDeps } from './situation.ts';
+import type { WatchDeps } from './watch-deps.ts';
 
 /** Intervals, shorter in tests. All are jittered by a tenth. */
 const defaultTiming = {
@@ -113,8 +107,8 @@ export async function watchOnce(
     for (const { id, raisedAtUs, resolvedAtUs, ...fields } of changed.raised) {
       log.warn(fields, 'alert raised');
     }
-    for (const { kind, subject, cause } of changed.resolved) {
-      log.info({ kind, subject, cause }, 'alert resolved');
+    for (const { kind, subject, text } of changed.resolved) {
+      log.info({ kind, subject, text }, 'alert resolved');
     }
   } catch (error) {
     log.error(errorFields(error), 'failed to store alerts');
@@ -134,30 +128,35 @@ interface Round {
   checked: Alert[];
 }
 
-/** Subjects by name. The subject of checks of which there is only one has no name. */
-type Named<Subject> = readonly (readonly [name: string, subject: Subject])[];
+/** Things by name. One of which there is only one has no name. */
+type Named<Thing> = readonly (readonly [name: string, thing: Thing])[];
 
 async function checkAll(round: Round): Promise<void> {
   const { deps, memory, nowUs } = round;
   const { probes, backups, backupEveryHours: everyHours } = deps;
-  const check = <Subject>(rows: AlertRow<Subject>[], read: () => Promise<Named<Subject>>) =>
-    checkSubjects(rows, read, round);
-  const single = <Subject>(row: AlertRow<Subject>, read: () => Promise<Subject>) =>
-    check([row], async () => [['', await read()]]);
-  const pushRows = [silenceRow, lostPushesRow, missingRow, lifetimeRow, notRunningRow];
-  const subscriptionRows = [...pushRows, queueRow, queueReaderRow];
+  const check = <Thing>(checks: readonly Check<Thing>[], read: () => Promise<Named<Thing>>) =>
+    checkThings(checks, read, round);
+  const single = <Thing>(one: Check<Thing>, read: () => Promise<Thing>) =>
+    check([one], async () => [['', await read()]]);
+  const delivery = deps.deliveryState();
+  const named = <Thing extends { name: string }>(things: readonly Thing[]): Named<Thing> =>
+    things.map((one) => [one.name, one]);
   await Promise.all([
-    check(subscriptionRows, () => readSubscriptions(deps, memory.pushes, nowUs)),
-    check(sinkRows, () => readSinks(deps)),
-    check([receiverRow], async () => {
+    check([...subscriptionChecks, ...coverageChecks], async () =>
+      named(await readSubscriptions(deps, memory.pushes, nowUs)),
+    ),
+    check(watchedSinkChecks(delivery), async () =>
+      watchedSinks(await readSinks(deps, delivery), delivery),
+    ),
+    check([receiverCheck], async () => {
       const { ownId, nodes } = (await probes.receivers?.()) ?? { ownId: '', nodes: [] };
       return nodes.filter(({ id }) => id !== ownId).map((node) => [node.name, node]);
     }),
-    single(certificateRow, () => probes.certificate()),
-    single(diskRow, () => probes.disk()),
-    single(intakeRow, () => probes.intake()),
-    single(databaseRow, async () => probes.databaseWarnings?.() ?? []),
-    single(backupRow, async () => ({ ...(await backups.lastBackups()), everyHours })),
+    single(certificateCheck, () => probes.certificate()),
+    single(diskCheck, () => probes.disk()),
+    single(intakeCheck, () => probes.intake()),
+    single(databaseCheck, async () => probes.databaseWarnings?.() ?? []),
+    single(backupCheck, async () => ({ ...(await backups.lastBackups()), everyHours })),
   ]);
 }
 
@@ -165,20 +164,20 @@ async function checkAll(round: Round): Promise<void> {
 const readTimeoutMs = 20_000;
 
 /** Applies the checks to all subjects. Checks nothing when these cannot be read in time. Never rejects. */
-async function checkSubjects<Subject>(
-  rows: readonly AlertRow<Subject>[],
-  read: () => Promise<Named<Subject>>,
+async function checkThings<Thing>(
+  checks: readonly Check<Thing>[],
+  read: () => Promise<Named<Thing>>,
   round: Round,
 ): Promise<void> {
   const { pause, log } = round.deps;
   const enough = new AbortController();
   try {
     const timeout = pause(readTimeoutMs, enough.signal);
-    const subjects = await Promise.race([read(), timeout]);
-    if (subjects === undefined) throw new AppError('unavailable', 'The check timed out.');
-    for (const row of rows) settle(row, subjects, round);
+    const things = await Promise.race([read(), timeout]);
+    if (things === undefined) throw new AppError('unavailable', 'The check timed out.');
+    for (const one of checks) settle(one, things, round);
   } catch (error) {
-    const kinds = rows.map(({ kind }) => kind);
+    const kinds = checks.map(({ kind }) => kind);
     log.warn({ kinds, ...errorFields(error) }, 'watchdog probe failed');
   } finally {
     enough.abort();
@@ -189,16 +188,16 @@ async function checkSubjects<Subject>(
  * Selects the problems that have existed long enough for an alert, and the active alerts to be resolved: those whose
  * subject was checked, or no longer exists, and whose problem has been gone long enough.
  */
-function settle<Subject>(
-  { kind, check, resolveAfterUs }: AlertRow<Subject>,
-  subjects: Named<Subject>,
+function settle<Thing>(
+  { kind, check, resolveAfterUs }: Check<Thing>,
+  things: Named<Thing>,
   { memory: { since }, nowUs, upSinceUs, active, findings, checked }: Round,
 ): void {
   const own = active.filter((alert) => alert.kind === kind);
   const alerts = new Map(own.map((alert) => [alert.subject, alert]));
   const results = new Map<string, Result>(own.map(({ subject }) => [subject, null]));
-  for (const [name, subject] of subjects) {
-    results.set(name, check(subject, { nowUs, upSinceUs, alert: alerts.get(name) }));
+  for (const [name, thing] of things) {
+    results.set(name, check(thing, { nowUs, upSinceUs, alert: alerts.get(name) }));
   }
   for (const [subject, result] of results) {
     if (result === 'unchecked') continue;
@@ -214,42 +213,4 @@ function settle<Subject>(
       if (isDue) findings.push({ kind, subject, ...finding });
     } else if (alert !== undefined && nowUs - atUs >= resolveAfterUs) checked.push(alert);
   }
-}
-
-/** Reads all subscriptions, by name. Rejects with `unavailable`. */
-async function readSubscriptions(
-  { administration, completeness, lifetimes, maintenance, reconcile }: WatchDeps,
-  memory: PushMemory,
-  nowUs: number,
-): Promise<Named<SubscriptionView>> {
-  await refreshPushMemory(memory, completeness, nowUs);
-  const uptimes = await completeness.uptimes(nowUs - historyUs);
-  const unprunedSinceUs = await completeness.unprunedSinceUs();
-  const definitions = await completeness.definitions();
-  const gaps = await administration.gaps();
-  const queues = await administration.queues();
-  const marks = await administration.deliveryMarks();
-  return (await administration.registrations()).map((registration) => {
-    const { name, type } = registration;
-    const ofThis = <One extends { subscription: string | null }>(all: Iterable<One>) =>
-      [...all].filter(({ subscription }) => subscription === name);
-    const known = ofThis(definitions);
-    const knownSinceUs = Math.max(unprunedSinceUs, hourOf(known[0]?.fromUs ?? nowUs));
-    const definedUs = Math.max(unprunedSinceUs, known.at(-1)?.fromUs ?? nowUs, nowUs - historyUs);
-    const watched = without(uptimes, [
-      { fromUs: 0, toUs: definedUs },
-      { fromUs: nowUs, toUs: Number.POSITIVE_INFINITY },
-      ...ofThis(gaps).map(({ fromUs, toUs }) => ({ fromUs, toUs: toUs ?? nowUs })),
-    ]);
-    // A mark dated by a clock that ran ahead has no meaning.
-    const times = ofThis(marks).flatMap(({ lastAtUs }) => (lastAtUs > nowUs ? [] : [lastAtUs]));
-    const view = {
-      ...{ ...registration, lifetimes, maintenance, reconcile, knownSinceUs, watched },
-      arrivals: ofThis(memory.arrivals.values()),
-      coverage: ofThis(memory.coverage.values()).filter((hour) => hour.hourUs >= knownSinceUs),
-      queue: type === 'pull' ? ofThis(queues)[0] : undefined,
-      lastDeliveryAtUs: times.length === 0 ? null : Math.max(...times),
-    };
-    return [name, view];
-  });
 }

@@ -13,15 +13,15 @@ import { createContext, hourUs, withStore } from './filled-store.ts';
 const silence: AlertFinding = {
   kind: 'silence',
   subject: 'alps',
-  severity: 'critical',
-  cause: 'No push of the subscription alps has arrived for 9 h. This is unlikely to be chance.',
+  level: 'critical',
+  text: 'No push of the subscription alps has arrived for 9 h. This is unlikely to be chance.',
   evidence: [
     'The last notification arrived at 2026-05-02 02:00 UTC.',
     'About 40 pushes were expected.',
   ],
   nextStep: 'Run `earshot doctor` to see whether the catalogue can reach this endpoint.',
 };
-const disk: AlertFinding = { ...silence, kind: 'disk', subject: '', severity: 'warning' };
+const disk: AlertFinding = { ...silence, kind: 'disk', subject: '', level: 'warning' };
 
 /** An active alert for a silent subscription and an older, resolved one for a full disk (one hour). */
 async function openContext() {
@@ -43,15 +43,18 @@ async function openContext() {
 }
 
 describe('earshot alerts', () => {
-  it('shows active alerts with cause, evidence and next step, wrapped to the terminal width', async () => {
+  it('shows active alerts with text, evidence and next step, wrapped to the terminal width', async () => {
     const { earshot } = await openContext();
     const out = await printed(earshot('alerts'));
     expect(out).toBe(
       [
-        'critical: silence of alps  since 2026-05-02 11:00 (UTC)',
-        `  ${silence.cause}`,
+        'critical: silence: alps',
+        `  ${silence.text}`,
         ...silence.evidence.map((line) => `  - ${line}`),
         `  Next: ${silence.nextStep}`,
+        '  id           2',
+        '  since (UTC)  2026-05-02 11:00',
+        '  sent to      EARSHOT_ALERT_URL (not sent yet)',
         '',
       ].join('\n'),
     );
@@ -68,9 +71,9 @@ describe('earshot alerts', () => {
     const { earshot } = await openContext();
     const { out } = await earshot('alerts --all');
     const [newer, older] = out.split('\n\n');
-    expect(newer).toContain('silence of alps');
+    expect(newer).toContain('silence: alps');
     expect(older).toMatch(
-      /^warning: disk {2}since 2026-05-02 07:00, resolved 2026-05-02 08:00 \(UTC\)\n/,
+      /^warning: disk\n[\s\S]* {2}since \(UTC\) +2026-05-02 07:00\n {2}resolved \(UTC\) +2026-05-02 08:00\n/,
     );
     const one = await earshot('alerts --all --limit 1');
     expect(one.out).not.toContain('disk');
@@ -102,7 +105,7 @@ describe('earshot alerts', () => {
     await withStore(dataDir, ({ completeness }) => completeness.recordUptime(up));
     expect(await earshot('alerts')).toMatchObject({
       out: '',
-      err: 'No active alerts. `earshot alerts --all` shows resolved alerts.\n',
+      err: 'No active alerts. `earshot alerts --all` also lists resolved ones.\n',
     });
     expect((await earshot('alerts --all')).err).toBe('No alerts.\n');
     expect((await earshot('alerts --json')).out).toBe('[]\n');
@@ -113,8 +116,10 @@ describe('earshot alerts', () => {
       const failed = { outcome: 'failed', error: 'no answer', nextAttemptAtUs: nowUs + 1 } as const;
       await alerts.settleDelivery({ id: url?.id ?? 0, atUs: nowUs, ...failed });
     });
-    const { err } = await earshot('alerts');
-    expect(err).toBe('Failed to send alert 1 to EARSHOT_ALERT_URL (will be retried): no answer\n');
+    const { out } = await earshot('alerts');
+    expect(out).toContain(
+      'EARSHOT_ALERT_COMMAND (not sent yet), EARSHOT_ALERT_URL (failed, will be retried: no answer)',
+    );
   });
 });
 
@@ -125,7 +130,7 @@ describe('earshot alerts without a running receiver', () => {
     const { code, out, err } = await earshot('alerts');
     expect({ code, out }).toEqual({ code: 0, out: '' });
     expect(err).toBe(
-      'No active alerts. `earshot alerts --all` shows resolved alerts.\nNo receiver has ever run on this data directory, so nothing is checked. Start the receiver with `earshot start`.\n',
+      'No active alerts. `earshot alerts --all` also lists resolved ones.\nNo receiver has ever run on this data directory, so nothing is checked. Start the receiver with `earshot start`.\n',
     );
     const ended = { fromUs: nowUs - 9 * hourUs, toUs: nowUs - 3 * hourUs };
     await withStore(dataDir, ({ completeness }) => completeness.recordUptime(ended));

@@ -1,6 +1,6 @@
 /** Coverage has one definition: all views show the same numbers, on the first day and after a recovery. */
 import { describe, expect, it } from 'vitest';
-import { coverageFacts } from '../../src/cli/status/gather-status.ts';
+import { coverageFacts } from '../../src/state/read-status.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
 import { openConsole } from '../console/console-context.ts';

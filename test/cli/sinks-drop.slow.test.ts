@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { dropWaiting } from '../../src/cli/dead-letters.ts';
-import { checkDeadLetters } from '../../src/watch/check-sinks.ts';
+import { deadLetters, readSinks } from '../../src/state/sinks.ts';
 import { expectEnd, nowUs } from './fake-io.ts';
 import { withStore } from './filled-store.ts';
 import { openRefusedContext } from './sink-context.ts';
@@ -70,13 +70,14 @@ describe('alerts about a sink', () => {
     const env = { EARSHOT_ALERT_COMMAND: 'notify-me' };
     const causes = async () => {
       const { out } = await earshot('alerts --json', { env });
-      return (JSON.parse(out) as { cause: string }[]).map(({ cause }) => cause);
+      return (JSON.parse(out) as { text: string }[]).map(({ text }) => text);
     };
-    await withStore(dataDir, async ({ sinks, alerts }) => {
-      const [bus] = await sinks.counts();
+    await withStore(dataDir, async (store) => {
+      const { alerts, sinks } = store;
+      const [bus] = await readSinks({ sinks, notifications: store }, { names: null, fault: null });
       if (bus === undefined) throw new Error('no sink');
-      const problem = checkDeadLetters({ ...bus, isSetUp: true, fault: null });
-      if (problem === null) throw new Error('no dead letters');
+      const problem = deadLetters.check(bus, { nowUs, upSinceUs: 0, alert: undefined });
+      if (problem === null || problem === 'unchecked') throw new Error('no dead letters');
       const findings = [{ kind: 'sink-refused', subject: 'bus', ...problem } as const];
       await alerts.settleFindings({ checked: [], findings, channels: ['command'], atUs: nowUs });
     });

@@ -582,7 +582,7 @@ describe('/api/status', () => {
     const { status, json, headers } = await get('/api/status');
     expect({ status, kept: headers['cache-control'] }).toEqual({ status: 200, kept: 'no-store' });
     expect(json).toMatchObject({
-      ...{ at: '2026-05-02T13:00:00.000000Z', version: '0.2.0', well: false },
+      ...{ at: '2026-05-02T13:00:00.000000Z', version: '0.2.0', ok: false },
       failures: [{ part: 'disk', reason: 'It does not say.' }],
       receiver: { refusing: 'The disk is full.', queue: { bytes: 1_001, bytesMax: 2_001 } },
       log: { usedBytes: 3_001, lastPosition: 6_001, pruned: { position: 9 } },
@@ -590,16 +590,17 @@ describe('/api/status', () => {
       coverage: [{ subscription: 'alps', missing: 19 }],
       readers: [{ name: 'product index', of: 'index', behind: 1_001 }, { of: 'sink' }],
       backups: { made: { bytes: 25_001 }, failed: { error: 'There is no space.' }, everyHours: 25 },
-      alerts: [{ kind: 'disk', severity: 'warning', nextStep: 'Free some space.' }],
+      alerts: [{ kind: 'disk', level: 'warning', nextStep: 'Free some space.' }],
     });
     expect(json.parts).toContainEqual({
-      ...{ part: 'disk', level: 'critical', text: 'All is well.', nextStep: null },
+      ...{ part: 'disk', level: 'critical', text: 'It has a fault.' },
+      ...{ nextStep: 'Run `earshot doctor`.', evidence: ['It says so.'] },
     });
   });
 
-  it('is ok when every part is ok or unused', async () => {
+  it('is ok when every part is', async () => {
     const { get } = await openConsole();
-    expect((await get('/api/status')).json.well).toBe(true);
+    expect((await get('/api/status')).json.ok).toBe(true);
   });
 
   it('accepts no parameters, and no other method', async () => {

@@ -8,7 +8,7 @@ import {
 } from '../../src/console/metrics/metric-table.ts';
 import { createMetrics } from '../../src/console/metrics/metrics.ts';
 import { alertKinds } from '../../src/domain/alerts.ts';
-import { type Status, statusParts } from '../../src/domain/status.ts';
+import { type Status, statusParts } from '../../src/state/status.ts';
 import { log, openConsole } from './console-context.ts';
 import { type MetricSample, readScrape } from './metric-samples.ts';
 import { emptyStatus, sampleStatus } from './status-sample.ts';
@@ -233,6 +233,8 @@ earshot_refusing 0
 earshot_queue_bytes 1000
 earshot_queue_bytes_max 2000
 earshot_last_notification_timestamp_seconds 1777719600
+earshot_subscription_level{subscription="alps"} 0
+earshot_subscription_level{subscription="andes"} 0
 earshot_subscription_state{subscription="alps",state="running"} 1
 earshot_subscription_state{subscription="alps",state="paused"} 0
 earshot_subscription_state{subscription="alps",state="unfinished"} 0
@@ -282,6 +284,7 @@ earshot_reader_behind_seconds{reader="sink orders",kind="sink"} 0
 earshot_summaries_waiting 11
 earshot_inference_requests_last_day 12
 earshot_inference_tokens_last_day 14
+earshot_sink_level{sink="orders"} 0
 earshot_sink_items{sink="orders",state="waiting"} 15
 earshot_sink_items{sink="orders",state="dead"} 16
 earshot_sink_oldest_waiting_seconds{sink="orders"} 1800

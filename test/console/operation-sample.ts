@@ -23,7 +23,7 @@ export const registration: Registration = {
 
 export function alertRow(id: number, changes: Partial<ListedAlert> = {}): ListedAlert {
   return {
-    ...{ id, kind: 'silence', subject: 'alps', severity: 'warning', cause: 'It is silent.' },
+    ...{ id, kind: 'silence', subject: 'alps', level: 'warning', text: 'It is silent.' },
     ...{ evidence: ['Usually 20 an hour.'], nextStep: 'Run `earshot doctor`.' },
     ...{ raisedAtUs: seenUs, resolvedAtUs: null, channels: ['url'], ...changes },
   };

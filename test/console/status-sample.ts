@@ -1,10 +1,19 @@
 /** Receiver states: one with every field set, and one with every field changed. */
-import { type Status, statusParts } from '../../src/domain/status.ts';
+import { type Evaluation, evaluation, ok } from '../../src/domain/evaluation.ts';
+import { type Status, statusParts } from '../../src/state/status.ts';
+import { subscription } from '../state/status-facts.ts';
 
 const hourUs = 3_600_000_000;
 const dayUs = 24 * hourUs;
 
 export const sampleAtUs = Date.UTC(2026, 4, 2, 12) * 1_000;
+
+/** A fault, or none. */
+function sampleEvaluation(isFault: boolean): Evaluation {
+  return isFault
+    ? evaluation('critical', 'It has a fault.', 'Run `earshot doctor`.', 'It says so.')
+    : ok('fine');
+}
 
 /** Every field is known, and each figure is unique; `moved` changes every one. */
 export function sampleStatus(moved = false): Status {
@@ -39,33 +48,24 @@ export function sampleStatus(moved = false): Status {
       },
     ],
     subscriptions: [
-      {
-        name: 'alps',
-        state: moved ? 'paused' : 'running',
-        pausedOnPurpose: false,
-        lastDeliveryAtUs: agoUs(2 * hourUs),
-        pausesAtUs: agoUs(-10 * dayUs),
-        cancelsAtUs: agoUs(-60 * dayUs),
-      },
-      {
-        name: 'andes',
-        state: moved ? 'absent' : 'unfinished',
-        pausedOnPurpose: false,
-        lastDeliveryAtUs: null,
-        pausesAtUs: null,
-        cancelsAtUs: null,
-      },
-    ],
-    queues: [
-      {
-        ...{ subscription: 'andes', subscriptionId: 'an-id', length: 27 + step },
-        ...{ lengthMax: 100_000 + step, oldestAtUs: agoUs(4 * hourUs), emptiedAtUs: agoUs(dayUs) },
-        ...{ readAtUs: agoUs(3_000_000), entriesPerHour: 28 + step, entries: 29 + step },
-        ...{ requests: 30 + step, failure: moved ? 'The catalogue is down.' : null },
-        failingSinceUs: moved ? agoUs(60_000_000) : null,
-        otherReader: moved ? { atUs: agoUs(hourUs), entries: 31 } : null,
-      },
-    ],
+      subscription('alps', {
+        ...{ state: moved ? 'paused' : 'running', lastDeliveryAtUs: agoUs(2 * hourUs) },
+        ...{ pausesAtUs: agoUs(-10 * dayUs), cancelsAtUs: agoUs(-60 * dayUs) },
+        senders: [{ username: 'new', lastAtUs: agoUs(2 * hourUs) }],
+        gaps: [{ fromUs: agoUs(3 * dayUs), toUs: agoUs(2 * dayUs), reason: 'It was paused.' }],
+      }),
+      subscription('andes', {
+        ...{ state: moved ? 'absent' : 'unfinished', type: 'pull', path: null },
+        queue: {
+          ...{ length: 27 + step, lengthMax: 100_000 + step, oldestAtUs: agoUs(4 * hourUs) },
+          ...{ emptiedAtUs: agoUs(dayUs), readAtUs: agoUs(3_000_000) },
+          ...{ entriesPerHour: 28 + step, entries: 29 + step, requests: 30 + step },
+          failure: moved ? 'The catalogue is down.' : null,
+          failingSinceUs: moved ? agoUs(60_000_000) : null,
+          otherReader: moved ? { atUs: agoUs(hourUs), entries: 31 } : null,
+        },
+      }),
+    ].map((one) => ({ ...one, evaluation: sampleEvaluation(moved) })),
     hasEndpoint: true,
     behindProxy: false,
     certificate: {
@@ -95,17 +95,14 @@ export function sampleStatus(moved = false): Status {
     },
     sinks: [
       {
-        name: 'orders',
-        waiting: 15 + step,
-        dead: 16 + step,
-        isSetUp: true,
-        target: moved ? 'webhook' : 'command',
-        oldestWaitingAtUs: agoUs(hourUs),
-        oldestLiveWaitingAtUs: agoUs(hourUs / 2),
-        lastError: null,
-        failingSinceUs: agoUs(hourUs / 4),
-        lastDeliveredAtUs: null,
+        ...{ name: 'orders', isSetUp: true, target: moved ? 'webhook' : 'command' },
+        ...{ position: 6_000, behind: 32 + step, waiting: 15 + step, failed: 33 + step },
+        ...{ dead: 16 + step, replays: 34 + step, delivered: 35 + step },
+        ...{ oldestUndeliveredAtUs: agoUs(hourUs), oldestWaitingAtUs: agoUs(hourUs) },
+        ...{ oldestLiveWaitingAtUs: agoUs(hourUs / 2), failingSinceUs: agoUs(hourUs / 4) },
+        ...{ lastError: null, lastDeliveredAtUs: null },
         fault: moved ? 'The command is not there.' : null,
+        evaluation: sampleEvaluation(moved),
       },
     ],
     coverage: [
@@ -149,9 +146,7 @@ export function sampleStatus(moved = false): Status {
     failures: moved ? [{ part: 'disk', reason: 'It does not say.' }] : [],
     parts: statusParts.map((part) => ({
       part,
-      level: moved && part === 'disk' ? 'critical' : 'well',
-      text: 'All is well.',
-      nextStep: null,
+      ...sampleEvaluation(moved && part === 'disk'),
     })),
     alerts: moved
       ? [
@@ -159,8 +154,8 @@ export function sampleStatus(moved = false): Status {
             id: 1,
             kind: 'disk',
             subject: '',
-            severity: 'warning',
-            cause: 'Little is left.',
+            level: 'warning',
+            text: 'Little is left.',
             evidence: [],
             nextStep: 'Free some space.',
             raisedAtUs: agoUs(0),
@@ -179,7 +174,6 @@ export function emptyStatus(): Status {
     receiver: null,
     log: null,
     subscriptions: [],
-    queues: [],
     certificate: null,
     readers: [],
     sinks: [],

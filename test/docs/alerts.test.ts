@@ -16,10 +16,10 @@ const shown: AlertMessage = JSON.parse(blocks(page, 'json')[0] ?? '');
 
 describe('the page on alerts', () => {
   it('shows the message as sent, and names its fields', () => {
-    const { subject, cause, evidence, nextStep, raisedAt } = shown;
+    const { subject, problem: text, evidence, nextStep, raisedAt } = shown;
     const raisedAtUs = parseDate(raisedAt)?.us ?? 0;
-    const alert = { id: 7, kind: 'silence', severity: 'critical', resolvedAtUs: null } as const;
-    const words = { subject, cause, evidence, nextStep, raisedAtUs };
+    const alert = { id: 7, kind: 'silence', level: 'critical', resolvedAtUs: null } as const;
+    const words = { subject, text, evidence, nextStep, raisedAtUs };
     expect(alertMessage({ id: 12, alert: { ...alert, ...words }, change: 'raised' })).toEqual(
       shown,
     );
@@ -32,9 +32,9 @@ describe('the page on alerts', () => {
     await live(beginUs + (lastHour + 8) * hourUs, moments(0, lastHour));
     const [alert] = await check();
     const [text = ''] = blocks(page, 'text');
-    const lines = [alert?.cause, ...(alert?.evidence ?? []).map((line) => `- ${line}`)];
-    expect(text).toContain(`${alert?.severity}: ${alert?.kind} of ${alert?.subject}  since`);
-    const unwrapped = text.replaceAll(/\n {2}(?=[a-z])/g, ' ');
+    const lines = [alert?.text, ...(alert?.evidence ?? []).map((line) => `- ${line}`)];
+    expect(text).toContain(`${alert?.level}: ${alert?.kind}: ${alert?.subject}\n`);
+    const unwrapped = text.replaceAll(/\n {2}(?=and )/g, ' ');
     for (const line of [...lines, `Next: ${asCalled(alert?.nextStep ?? '', { env: asOnPages })}`])
       expect(unwrapped).toContain(`  ${line}\n`);
   });

@@ -3,10 +3,11 @@
  * `npx vitest run test/docs/status.test.ts --update`.
  */
 import { describe, expect, it } from 'vitest';
-import { printStatus } from '../../src/cli/commands/status.ts';
-import { evaluateStatus } from '../../src/cli/status/check-status.ts';
-import type { StatusFacts } from '../../src/domain/status.ts';
-import { dayUs, hourUs, wellFacts } from '../cli/status-facts.ts';
+import { statusReport } from '../../src/cli/commands/status.ts';
+import { printReport } from '../../src/cli/print-report.ts';
+import { evaluateStatus } from '../../src/state/parts.ts';
+import type { StatusFacts } from '../../src/state/status.ts';
+import { dayUs, hourUs, wellFacts } from '../state/status-facts.ts';
 import { asOnPages, readPage } from './console-sessions.ts';
 
 const columnsMax = 100;
@@ -14,13 +15,17 @@ const linesMax = 24;
 
 /** Prints as on a terminal of this width, without colour. */
 async function printed(facts: StatusFacts): Promise<string> {
-  const stdout = {
-    ...{ isTTY: true, columns: columnsMax },
-    write: () => true,
-    once: () => undefined,
+  let text = '';
+  const output = {
+    ...{ isTTY: true, columns: columnsMax, once: () => undefined },
+    write: (chunk: unknown) => {
+      text += String(chunk);
+      return true;
+    },
   };
-  const status = { ...facts, parts: evaluateStatus(facts) };
-  return printStatus(status, { stdout, env: { NO_COLOR: '1', ...asOnPages } });
+  const io = { stdout: output, stderr: output, env: { NO_COLOR: '1', ...asOnPages } };
+  await printReport(io, statusReport(evaluateStatus(facts)));
+  return text;
 }
 
 /** A certificate that could not be renewed for two weeks, and a sink that is down. */

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { toStatusJson } from '../../src/domain/status.ts';
+import type { toStatusJson } from '../../src/state/status.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { openRegistered, publish } from './start-context.ts';
 
@@ -39,7 +39,7 @@ it('the status is the same from the private listener and from the command, which
   await expect.poll(async () => (await freshStatus()).alerts.length).toBe(1);
   const byListener = await freshStatus();
   expect(byListener).toMatchObject({
-    ...{ well: false, failures: [], version: expect.stringMatching(/./) },
+    ...{ ok: false, failures: [], version: expect.stringMatching(/./) },
     receiver: { refusing: null, queue: { bytes: 0 } },
     subscriptions: [{ name: 'default', state: 'running' }],
     certificate: { lastFailure: null },
@@ -66,6 +66,6 @@ it('the status is the same from the private listener and from the command, which
 
   await context.stop(running);
   const { out } = await context.command('status');
-  expect(out).toMatch(/^Not all is well: The receiver is not running: /);
+  expect(out).toMatch(/^The receiver is not running: /);
   expect(out).toContain('Nothing is delivered to the sink odd.');
 }, 60_000);

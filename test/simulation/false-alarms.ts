@@ -2,8 +2,8 @@
 import { quantile } from '../../bench/figures.ts';
 import { hourUs } from '../../src/domain/time-units.ts';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
-import { historyUs } from '../../src/watch/pushes.ts';
-import { type PushHistory, usualSilence } from '../../src/watch/silence.ts';
+import { historyUs } from '../../src/state/pushes.ts';
+import { type PushHistory, usualSilence } from '../../src/state/silence.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';
 
 /** Figures of one kind. Hours are from the stop to the alarm; null when not detected within 90 days. */

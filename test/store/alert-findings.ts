@@ -6,8 +6,8 @@ const atUs = 1_795_000_000_000_001;
 export const finding = (fields: Partial<AlertFinding> = {}): AlertFinding => ({
   kind: 'silence',
   subject: 'alps',
-  severity: 'warning',
-  cause: 'Nothing came from Kärnten €.',
+  level: 'warning',
+  text: 'Nothing came from Kärnten €.',
   evidence: ['Usually 20 an hour.', 'Now "0" for 3 hours.'],
   nextStep: 'Run `npm run earshot -- doctor`.',
   ...fields,

@@ -4,7 +4,7 @@ import {
   type AlertQuery,
   type Alerts,
   alertKinds,
-  alertSeverities,
+  alertLevels,
   alertWaitMaxUs,
 } from '../../src/domain/alerts.ts';
 import { finding, settle } from './alert-findings.ts';
@@ -30,7 +30,7 @@ describe('stored alerts', () => {
   it('keep every kind and field over a restart, newest first', async () => {
     const { store, reopen } = await openLocalStore();
     const findings = alertKinds.flatMap((kind) =>
-      alertSeverities.map((severity) => finding({ kind, subject: severity, severity })),
+      alertLevels.map((level) => finding({ kind, subject: level, level })),
     );
     const { raised } = await settle(store.alerts, findings);
     const began = { id: expect.any(Number), raisedAtUs: atUs, resolvedAtUs: null };
@@ -58,8 +58,8 @@ describe('stored alerts', () => {
   it('take the newest text of an active alert and keep its first time', async () => {
     const { alerts } = (await openLocalStore()).store;
     const [{ id } = { id: 0 }] = (await settle(alerts, [finding()])).raised;
-    const newer = finding({ cause: 'Still nothing.', evidence: [], nextStep: 'Wait.' });
-    await settle(alerts, [finding({ cause: 'Lost.' }), newer], { atUs: atUs + 5 });
+    const newer = finding({ text: 'Still nothing.', evidence: [], nextStep: 'Wait.' });
+    await settle(alerts, [finding({ text: 'Lost.' }), newer], { atUs: atUs + 5 });
     const lasting = [{ ...newer, id, raisedAtUs: atUs, resolvedAtUs: null }];
     expect(await alerts.alerts({ all: true, limit: 9 })).toMatchObject(lasting);
     expect((await alerts.dueDeliveries({ nowUs: atUs, limit: 9 }))[0]?.alert).toEqual(lasting[0]);
@@ -83,7 +83,7 @@ describe('stored alerts', () => {
 
   it('notify again when an alert becomes critical, and not otherwise', async () => {
     const { alerts } = (await openLocalStore()).store;
-    const critical = finding({ severity: 'critical' });
+    const critical = finding({ level: 'critical' });
     await settle(alerts, [finding()]);
     await sendAll(alerts);
     expect((await settle(alerts, [critical])).raised).toMatchObject([critical]);

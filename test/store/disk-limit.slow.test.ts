@@ -113,8 +113,8 @@ describe('without free space', () => {
     const finding = {
       kind: 'disk',
       subject: '',
-      severity: 'critical',
-      cause: 'It is full.',
+      level: 'critical',
+      text: 'It is full.',
     } as const;
     const findings = [{ ...finding, evidence: [], nextStep: 'Free some.' }];
     const settled = await alerts.settleFindings({

@@ -7,8 +7,8 @@ const nothing = () => undefined;
 const nowUs = () => Date.now() * 1000;
 const random = Math.random;
 const { alerts } = await openStore({ dataDir, nowUs });
-const text = { cause: 'The disk is full.', evidence: [], nextStep: 'Free some space.' };
-const finding = { kind: 'disk', subject: '', severity: 'critical', ...text } as const;
+const text = { text: 'The disk is full.', evidence: [], nextStep: 'Free some space.' };
+const finding = { kind: 'disk', subject: '', level: 'critical', ...text } as const;
 // It must not outlive the test.
 process.once('disconnect', () => process.exit());
 const about = { checked: [], findings: [finding], channels: ['url'], atUs: nowUs() } as const;

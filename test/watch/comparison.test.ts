@@ -32,15 +32,13 @@ describe('lost pushes', () => {
     };
     expect(await lose(48, 63, lossy)).toEqual([]);
     const [alert] = await lose(63, 64, lossy);
-    expect(alert).toMatchObject({ kind: 'lost-pushes', subject: 'alps', severity: 'warning' });
-    expect(alert?.cause).toContain('did not deliver 48 of 240 events of the subscription alps');
+    expect(alert).toMatchObject({ kind: 'lost-pushes', subject: 'alps', level: 'warning' });
+    expect(alert?.text).toContain('did not deliver 48 of 240 events of the subscription alps');
     expect(alert?.evidence[0]).toContain('That is 20 % since');
     // Eight lossy hours are left in the day: too few to raise the alert, too many to resolve it.
     expect(await lose(64, 80, {})).toHaveLength(1);
     expect(await lose(80, 81, {})).toEqual([]);
-    expect(await lose(81, 95, { pushed: 0, recovered: 10 })).toMatchObject([
-      { severity: 'critical' },
-    ]);
+    expect(await lose(81, 95, { pushed: 0, recovered: 10 })).toMatchObject([{ level: 'critical' }]);
   });
 
   it('during our own downtime are no alert', async () => {
@@ -79,7 +77,7 @@ describe('lost pushes', () => {
     await store.completeness.saveCoverage(hours(0, 48).map((at) => rare(at, 12)));
     expect(await check()).toEqual([]);
     await store.completeness.saveCoverage(hours(0, 48).map((at) => rare(at, 8)));
-    expect(await check()).toMatchObject([{ kind: 'lost-pushes', severity: 'critical' }]);
+    expect(await check()).toMatchObject([{ kind: 'lost-pushes', level: 'critical' }]);
   });
 });
 
@@ -90,7 +88,7 @@ describe('missing events', () => {
       const comparedAtUs = hour(30) + minute * minuteUs;
       await live(comparedAtUs);
       await store.completeness.saveCoverage([covered(7, { comparedAtUs, ...fields })]);
-      return (await check()).map(({ cause }) => cause);
+      return (await check()).map(({ text }) => text);
     };
     for (const minute of [0, 59]) expect(await at(minute, { missing: 1 })).toEqual([]);
     expect(await at(59, { pushed: 9, recovered: 1 })).toEqual([]);
@@ -107,7 +105,7 @@ describe('missing events', () => {
     const lost = covered(7, { pushed: 9, missing: 1 });
     await store.completeness.saveCoverage([...hours(0, 28).map((at) => covered(at)), lost]);
     const [alert] = await check();
-    expect(alert).toMatchObject({ kind: 'missing', subject: 'alps', severity: 'warning' });
+    expect(alert).toMatchObject({ kind: 'missing', subject: 'alps', level: 'warning' });
     expect(alert?.nextStep).toMatch(
       /`earshot reconcile --since \S+T07:00Z --until \S+T08:00Z --subscription alps`/,
     );
@@ -147,8 +145,8 @@ describe('a comparison that has stopped', () => {
     expect(await check()).toEqual([]);
     await live(hour(16) + 30 * minuteUs);
     const [alert] = await check();
-    expect(alert).toMatchObject({ kind: 'missing', subject: 'alps', severity: 'warning' });
-    expect(alert?.cause).toContain('no hour has been compared with the catalogue for 6.5 h');
+    expect(alert).toMatchObject({ kind: 'missing', subject: 'alps', level: 'warning' });
+    expect(alert?.text).toContain('no hour has been compared with the catalogue for 6.5 h');
     expect(alert?.nextStep).toMatch(/--since \S+T10:00Z --until \S+T16:00Z --subscription alps`/);
     await compare(10, 14);
     expect(await check()).toHaveLength(1);

@@ -8,13 +8,13 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { checkAlerts } from '../../src/cli/doctor/endpoint-steps.ts';
 import type { AlertFinding } from '../../src/domain/alerts.ts';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
+import { quoted } from '../../src/domain/formats.ts';
 import type { RunProgram } from '../../src/host/run-program.ts';
 import { answerBytesMax } from '../../src/http/bounded-fetch.ts';
 import { openStore } from '../../src/store/store.ts';
 import { alertMessage } from '../../src/watch/alert-message.ts';
 import { createCommandSender, createUrlSender, deliverDue } from '../../src/watch/notify.ts';
-import type { AlertSender } from '../../src/watch/situation.ts';
-import { quoted } from '../../src/watch/texts.ts';
+import type { AlertSender } from '../../src/watch/watch-deps.ts';
 import { startWatchdog } from '../../src/watch/watchdog.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -37,8 +37,8 @@ const refusing: AlertSender = () => Promise.reject(new AppError('unavailable', '
 const finding = (fields: Partial<AlertFinding> = {}): AlertFinding => ({
   kind: 'sink',
   subject: 'bus',
-  severity: 'warning',
-  cause: 'The sink bus has a backlog.',
+  level: 'warning',
+  text: 'The sink bus has a backlog.',
   evidence: ['It waits for 20 min.', 'The last failure: <!channel> @all https://x.example'],
   nextStep: 'See to it.',
   ...fields,
@@ -246,7 +246,7 @@ describe('an alert that cannot be stored', () => {
       return sent.length;
     };
     expect([await sentAt(0), await sentAt(0.9), await sentAt(1)]).toEqual([1, 1, 2]);
-    expect(sent).toMatchObject(Array(2).fill({ kind: 'disk', severity: 'critical', alert: 0 }));
+    expect(sent).toMatchObject(Array(2).fill({ kind: 'disk', level: 'critical', alert: 0 }));
     expect(new Set(sent.map(({ id }) => id)).size).toBe(2);
     expect(await sentAt(-1)).toBe(3);
     // The store cannot be read, either.

@@ -17,7 +17,7 @@ async function openSinks(deliveryState: DeliveryState = { names: ['bus'], fault:
     store.sinks.settle((await due()).map(({ id }: SinkItem) => outcomeOf(id)));
   const at = async (minutes: number) => {
     const alerts = await checkAt(beginUs + minutes * minuteUs);
-    return alerts.map(({ kind, subject, severity }) => `${kind} ${subject} ${severity}`);
+    return alerts.map(({ kind, subject, level }) => `${kind} ${subject} ${level}`);
   };
   return { ...opened, queue, settle, at };
 }
@@ -28,8 +28,8 @@ const refused = (id: number) =>
 it('a sink that does not acknowledge new items is an alert after 15 minutes, critical after six hours, resolved when they are acknowledged', async () => {
   const { queue, settle, at } = await openSinks();
   await queue(4, ['product-1', 'product-2']);
-  expect(await at(15)).toEqual([]);
-  expect(await at(16)).toEqual(['sink bus warning']);
+  expect(await at(14)).toEqual([]);
+  expect(await at(15)).toEqual(['sink bus warning']);
   expect(await at(361)).toEqual(['sink bus critical']);
   await settle((id) => ({ id, outcome: 'acknowledged' }));
   expect(await at(362)).toEqual([]);
@@ -42,8 +42,8 @@ it('dead letters are an alert of their own, raised once, with their number and a
   expect(await at(1)).toEqual(['sink-refused bus warning']);
   const [alert] = await activeAlerts();
   expect(alert).toMatchObject({
-    cause: 'The sink bus has refused 1 notification permanently.',
-    evidence: ['Last failure: It answered 400: (x)(https : //evil.example)'],
+    text: 'The sink bus has refused 1 notification permanently.',
+    evidence: ['Last error: It answered 400: (x)(https : //evil.example)'],
     nextStep: expect.stringContaining('`earshot sinks retry bus --all`'),
   });
   // The sink is also stuck: neither alert hides the other.
@@ -53,7 +53,7 @@ it('dead letters are an alert of their own, raised once, with their number and a
   expect((await at(16)).sort()).toEqual(['sink bus warning', 'sink-refused bus warning']);
   await settle(refused);
   expect(await at(17)).toEqual(['sink-refused bus warning']);
-  expect((await activeAlerts())[0]?.cause).toContain('has refused 2 notifications');
+  expect((await activeAlerts())[0]?.text).toContain('has refused 2 notifications');
   await store.sinks.drop({ sink: 'bus', state: 'dead', ids: 'all', nowUs: beginUs });
   expect(await at(18)).toEqual([]);
   expect(await store.alerts.alerts({ all: true, limit: 9 })).toHaveLength(2);
@@ -79,7 +79,7 @@ it('a sink that is no longer configured is an alert while items wait for it, wit
   await queue(1, ['product-1']);
   expect(await at(0)).toEqual(['sink bus warning']);
   expect((await activeAlerts())[0]).toMatchObject({
-    cause: 'The sink bus is no longer configured, and 1 notification is waiting for it.',
+    text: 'The sink bus is no longer configured, and 1 notification waits for it.',
     nextStep: expect.stringContaining('`earshot sinks drop bus --waiting`'),
   });
   expect(await at(24 * 60)).toEqual(['sink bus warning']);
@@ -101,7 +101,7 @@ it('a faulty sink is an alert at once, grows critical, does not hide its dead le
   await settle(refused);
   expect((await at(1)).toSorted()).toEqual(['sink bus warning', 'sink-refused bus warning']);
   const alert = (await activeAlerts()).find(({ kind }) => kind === 'sink');
-  expect(alert?.cause).toBe('Nothing is delivered to the sink bus.');
+  expect(alert?.text).toBe('Nothing is delivered to the sink bus.');
   expect(alert?.evidence[0]).toBe(reason);
   expect(await at(1 + 361)).toContain('sink bus critical');
   deliveryState.faults = new Map();
@@ -111,8 +111,8 @@ it('a faulty sink is an alert at once, grows critical, does not hide its dead le
 it('a changed file that is rejected is an alert with its reason, until it is fixed', async () => {
   const deliveryState: DeliveryState = { names: ['act'], fault: null, rejected: reason };
   const { check } = await openContext({ deliveryState: () => deliveryState });
-  const cause = expect.stringContaining('earshot.config.ts is rejected');
-  expect(await check()).toMatchObject([{ kind: 'sink', subject: '', cause, evidence: [reason] }]);
+  const text = expect.stringContaining('earshot.config.ts is rejected');
+  expect(await check()).toMatchObject([{ kind: 'sink', subject: '', text, evidence: [reason] }]);
   deliveryState.rejected = null;
   expect(await check()).toEqual([]);
 });

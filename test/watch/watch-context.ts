@@ -3,9 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Registration } from '../../src/domain/account.ts';
 import type { Alert, AlertKind } from '../../src/domain/alerts.ts';
 import type { HourCoverage } from '../../src/domain/completeness.ts';
+import type { Probes } from '../../src/state/probes.ts';
+import type { SubscriptionState } from '../../src/state/subscription-state.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { AlertMessage } from '../../src/watch/alert-message.ts';
-import type { Probes, SubscriptionView, WatchDeps } from '../../src/watch/situation.ts';
+import type { WatchDeps } from '../../src/watch/watch-deps.ts';
 import { createWatchMemory, watchOnce } from '../../src/watch/watchdog.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
@@ -50,15 +52,26 @@ export const covered = (hour: number, fields: Partial<HourCoverage> = {}): HourC
 });
 
 /** A subscription of which nothing is known. */
-export const view = (fields: Partial<SubscriptionView> = {}): SubscriptionView => ({
-  ...{ ...registration(), lifetimes: () => null, maintenance: false, reconcile: false },
-  ...{ knownSinceUs: beginUs, arrivals: [], coverage: [], watched: [] },
-  ...{ queue: undefined, lastDeliveryAtUs: null, ...fields },
-});
+export function view(
+  fields: Partial<SubscriptionState> = {},
+  changes: Partial<Registration> = {},
+): SubscriptionState {
+  const known = registration(changes);
+  const { name, type, status, subscriptionId: id, filter, events } = known;
+  return {
+    ...{ name, id, type, filter, events: [...events], path: '/notifications/alps' },
+    ...{ state: 'running', pausedOnPurpose: status === 'paused', registration: known },
+    ...{ changedByPerson: known.changedByPerson, runningSeenAtUs: known.runningSeenAtUs },
+    ...{ pausedSeenAtUs: known.pausedSeenAtUs, lastDeliveryAtUs: null, pausesAtUs: null },
+    ...{ cancelsAtUs: null, queue: null, senders: [], gaps: [] },
+    ...{ maintenance: false, reconcile: false, knownSinceUs: beginUs },
+    ...{ arrivals: [], coverage: [], watched: [], ...fields },
+  };
+}
 
 /** An alert that is active since a time. */
 export const activeAlert = (kind: AlertKind, raisedAtUs: number): Alert => ({
-  ...{ id: 1, kind, subject: 'alps', severity: 'warning', cause: '', evidence: [], nextStep: '' },
+  ...{ id: 1, kind, subject: 'alps', level: 'warning', text: '', evidence: [], nextStep: '' },
   ...{ raisedAtUs, resolvedAtUs: null },
 });
 
@@ -87,7 +100,6 @@ export async function openContext(
   const context: WatchDeps = {
     ...portsOf(store),
     probes: quiet,
-    lifetimes: () => null,
     deliveryState: () => ({ names: null, fault: null }),
     senders: { url: async (message) => void sent.push(message) },
     nowUs: () => nowUs,
@@ -139,7 +151,7 @@ export async function openContext(
 
 function portsOf(store: Store) {
   const { completeness, alerts, administration, sinks, backups } = store;
-  return { completeness, alerts, administration, sinks, backups };
+  return { completeness, alerts, administration, sinks, backups, notifications: store };
 }
 
 /** Hours from one to another (excluded), as times. */

@@ -3,7 +3,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { watchProbes } from '../../src/cli/start/watch-probes.ts';
 import { AppError } from '../../src/domain/app-error.ts';
-import type { WatchDeps } from '../../src/watch/situation.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import {
   beginUs,
@@ -64,7 +63,7 @@ describe('a subscription', () => {
     const { check, live, store } = await openContext({ maintenance }, [registration(fields)]);
     const kindsAt = async (minute: number) => {
       await live(beginUs + minute * minuteUs);
-      return (await check()).map(({ kind, severity }) => `${severity} ${kind}`);
+      return (await check()).map(({ kind, level }) => `${level} ${kind}`);
     };
     expect(await kindsAt((minutes ?? 24 * 60) - 1)).toEqual([]);
     if (minutes === null) return;
@@ -81,21 +80,6 @@ describe('a subscription', () => {
       return (await checkAt(upUs + minutes * minuteUs)).length;
     };
     expect([await at(0.5), await at(29), await at(30)]).toEqual([0, 0, 1]);
-  });
-
-  it('lives from its last delivery, unless a clock ran ahead then', async () => {
-    const asked: (number | null)[] = [];
-    const lifetimes: WatchDeps['lifetimes'] = ({ lastDeliveryAtUs }) => {
-      asked.push(lastDeliveryAtUs);
-      return null;
-    };
-    const { check, store } = await openContext({ lifetimes });
-    await store.administration.markDeliveries([
-      { subscription: 'alps', username: 'u', lastAtUs: beginUs - dayUs },
-      { subscription: 'alps', username: 'v', lastAtUs: beginUs + 90 * dayUs },
-    ]);
-    await check();
-    expect(asked).toEqual([beginUs - dayUs]);
   });
 });
 
@@ -131,7 +115,7 @@ describe('a check', () => {
         for (let turn = 0; turn < 50 && !signal.aborted; turn += 1) await nextTurn();
       },
     });
-    expect(await check()).toMatchObject([{ kind: 'disk', severity: 'critical' }]);
+    expect(await check()).toMatchObject([{ kind: 'disk', level: 'critical' }]);
     expect(pauses).toContain(20_000);
   });
 });
@@ -147,13 +131,13 @@ it('a backup alert is raised when no backup was made in two intervals, an hour a
     return check();
   };
   expect(await at(0.9)).toEqual([]);
-  expect(await at(1.1)).toMatchObject([{ kind: 'backup', severity: 'warning', evidence: [] }]);
+  expect(await at(1.1)).toMatchObject([{ kind: 'backup', level: 'warning', evidence: [] }]);
   await store.backups.recordBackup(run(1, null));
   expect(await at(49)).toEqual([]);
   await store.backups.recordBackup(run(40, 'The disk is full (ENOSPC).'));
   expect(await at(50)).toMatchObject([
     {
-      cause: 'The last backup is 2 days old, although a backup should be made every 24 h.',
+      text: 'The last backup is 2 days old, although a backup should be made every 24 h.',
       evidence: [expect.stringContaining('The disk is full (ENOSPC).')],
     },
   ]);

@@ -1,22 +1,19 @@
 /** `earshot alerts`: lists active and resolved alerts. */
 import { loadConfig, watchSections } from '../../config/config.ts';
-import {
-  type Alert,
-  type AlertDelivery,
-  channelVariables,
-  toAlertJson,
-} from '../../domain/alerts.ts';
+import { channelVariables, toAlertJson } from '../../domain/alerts.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { CompletenessReader } from '../../domain/completeness.ts';
 import { shortDateUs } from '../../domain/dates.ts';
-import { printable } from '../../domain/text.ts';
+import { alertSections } from '../../state/alerts.ts';
+import * as report from '../../state/report.ts';
 import { testMessage } from '../../watch/alert-message.ts';
 import { channelsOf } from '../../watch/notify.ts';
-import { asCalled } from '../called-as.ts';
 import { defineCommand, withParts } from '../command.ts';
-import { jsonOption, limitOption } from '../flags.ts';
+import { beforeOption, jsonOption, limitOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { painter, wrapText, writeJson, writeOut } from '../output.ts';
+import { writeJson } from '../output.ts';
+import { printReport } from '../print-report.ts';
+import { reportNextPage } from '../row-forms.ts';
 import { alertSenders } from '../start/watchdog.ts';
 
 export const alertsCommand = defineCommand('alerts', {
@@ -25,6 +22,7 @@ export const alertsCommand = defineCommand('alerts', {
     command
       .option('--all', 'select all (active and resolved alerts)')
       .addOption(limitOption().default(100))
+      .addOption(beforeOption())
       .addOption(jsonOption())
       .option('--test', 'send a test alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND'),
   help: `The receiver checks every minute for these problems:
@@ -33,11 +31,9 @@ export const alertsCommand = defineCommand('alerts', {
   - Pushes were lost, events are missing, or a comparison failed.
   - The certificate, the disk, the database, the backup or a sink has a problem.
 The receiver sends each new and each resolved alert to EARSHOT_ALERT_URL and EARSHOT_ALERT_COMMAND.
-This command reports unsent alerts on standard error, and warns if no receiver is running.
+Each alert is shown with the channels that have accepted it.
 
-Fields of --json: id, kind, subject, severity, cause, evidence, nextStep, raisedAt, resolvedAt,
-channels. The subject is the affected subscription or sink. resolvedAt is null for an active alert.
-channels lists the configured channels (url, command) when the alert was raised.
+Fields of --json: those of /api/alerts (docs/reference/http.md).
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
@@ -51,6 +47,7 @@ Examples:
 interface AlertFlags {
   all?: boolean;
   limit: number;
+  before?: number;
   json?: true;
   test?: true;
 }
@@ -58,25 +55,26 @@ interface AlertFlags {
 /** Maximum age of the last heartbeat of a running receiver, which records one each minute. */
 const heartbeatMaxAgeUs = 120_000_000;
 
-function showAlerts(io: Io, { all = false, limit, json }: AlertFlags): Promise<void> {
+function showAlerts(
+  io: Io,
+  { all = false, limit, before: beforeId, json }: AlertFlags,
+): Promise<void> {
   return withParts(io, ['reader'], async ({ reader: { alerts: stored, completeness } }) => {
-    const alerts = await stored.alerts({ all, limit });
+    const alerts = await stored.alerts({ all, limit, beforeId });
     if (json) await writeJson(io.stdout, alerts.map(toAlertJson));
-    else await printAlerts(io, alerts, all);
-    // In every format: otherwise an empty list could mean that nothing was checked or sent.
+    else {
+      const nowUs = io.nowUs();
+      const context = { unsent: await stored.unsentDeliveries(nowUs), nowUs };
+      const none = all
+        ? report.empty('No alerts.')
+        : report.empty('No active alerts.', '`earshot alerts --all` also lists resolved ones.');
+      const blocks = alerts.length === 0 ? [none] : alertSections(alerts, context);
+      await printReport(io, { title: 'Alerts', blocks });
+      reportNextPage(io, { count: alerts.length, limit }, `--before ${alerts.at(-1)?.id}`);
+    }
+    // In every format: otherwise an empty list could mean that nothing was checked.
     await reportUnwatched(io, completeness);
-    reportUnsent(io, await stored.unsentDeliveries(io.nowUs()));
   });
-}
-
-async function printAlerts(io: Io, alerts: readonly Alert[], all: boolean): Promise<void> {
-  for (const [i, alert] of alerts.entries()) {
-    await writeOut(io.stdout, `${i === 0 ? '' : '\n'}${paragraph(alert, io)}`);
-  }
-  if (alerts.length > 0) return;
-  io.stderr.write(
-    all ? 'No alerts.\n' : 'No active alerts. `earshot alerts --all` shows resolved alerts.\n',
-  );
 }
 
 /** Warns if no receiver runs: without its watchdog, an empty list means nothing. */
@@ -115,33 +113,4 @@ async function sendTest(io: Io): Promise<void> {
   const [first, ...others] = failures;
   if (first === undefined) return;
   throw first.with({ details: others.map(errorText) });
-}
-
-function paragraph(alert: Alert, io: Io): string {
-  const paint = painter(io, io.stdout);
-  const { severity, kind, subject, cause, evidence, nextStep, raisedAtUs, resolvedAtUs } = alert;
-  const colour = resolvedAtUs !== null ? 'dim' : severity === 'critical' ? 'red' : 'yellow';
-  const about = subject === '' ? kind : `${kind} of ${printable(subject)}`;
-  const until = resolvedAtUs === null ? '' : `, resolved ${shortDateUs(resolvedAtUs)}`;
-  const head = `${paint(colour, `${severity}: ${about}`)}  ${paint('dim', `since ${shortDateUs(raisedAtUs)}${until} (UTC)`)}`;
-  const lines = [cause, ...evidence.map((line) => `- ${line}`), `Next: ${nextStep}`];
-  return [
-    head,
-    ...lines.flatMap((line) => wrapText(asCalled(printable(line), io), '  ', io.stdout)),
-    '',
-  ].join('\n');
-}
-
-function reportUnsent(
-  { stderr }: Pick<Io, 'stderr'>,
-  unsentDeliveries: readonly (AlertDelivery & { isGivenUp: boolean })[],
-): void {
-  for (const { alert, channel, error, isGivenUp } of unsentDeliveries) {
-    // Before its first attempt, a delivery has no error.
-    if (error === null) continue;
-    const state = isGivenUp ? 'not retried' : 'will be retried';
-    stderr.write(
-      `Failed to send alert ${alert.id} to ${channelVariables[channel]} (${state}): ${printable(error)}\n`,
-    );
-  }
 }

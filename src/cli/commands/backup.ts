@@ -3,14 +3,14 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
+import { counted, sizeText } from '../../domain/formats.ts';
 import type { BackupRun } from '../../domain/ports.ts';
-import { sizeText } from '../../domain/text.ts';
 import { type Backup, backupsIn, madeText } from '../../store/backups/backup-folder.ts';
 import { makeBackup } from '../../store/backups/make-backup.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { type Column, counted, printJson, printTable, writeOut } from '../output.ts';
+import { type Column, printJson, printTable, writeOut } from '../output.ts';
 
 export const backupCommand = defineCommand('backup', {
   description: 'Back up the log and the secrets to a new folder, also while the receiver runs.',

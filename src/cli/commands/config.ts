@@ -13,7 +13,8 @@ import {
   variables,
 } from '../../config/variables.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { hidePassword, sizeText } from '../../domain/text.ts';
+import { sizeText } from '../../domain/formats.ts';
+import { hidePassword } from '../../domain/text.ts';
 import { defaultReserveBytes } from '../../store/engine/disk-limit.ts';
 import { defineCommand } from '../command.ts';
 import { dataDirOf, jsonOption } from '../flags.ts';

@@ -1,4 +1,5 @@
 /** `earshot coverage`: compares the log with the catalogue, by hour. */
+
 import { comparisonOff, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import type { CompletenessReader } from '../../domain/completeness.ts';
@@ -14,6 +15,7 @@ import {
   toCoverageJson,
 } from '../../domain/coverage.ts';
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
+import { countText } from '../../domain/formats.ts';
 import type { DelayPercentiles, SubscriptionDelays } from '../../domain/products.ts';
 import { printable } from '../../domain/text.ts';
 import { dayUs, hourUs, weekUs } from '../../domain/time-units.ts';
@@ -21,15 +23,7 @@ import { asCalled } from '../called-as.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { addSpan, jsonOption, readTimeArgument, readWindow, type TimeArgument } from '../flags.ts';
 import type { Io } from '../io.ts';
-import {
-  type Column,
-  countColumn,
-  painter,
-  printJson,
-  printTable,
-  whole,
-  writeOut,
-} from '../output.ts';
+import { type Column, countColumn, painter, printJson, printTable, writeOut } from '../output.ts';
 import { neverRegistered, unknownSubscription } from '../reconcile-listing.ts';
 
 export const coverageCommand = defineCommand('coverage', {
@@ -120,7 +114,7 @@ async function nothingToShow(
 function refuseMissing({ subscriptions }: CoverageReport): void {
   const missing = subscriptions.reduce((sum, one) => sum + one.missing, 0);
   if (missing === 0) return;
-  const events = missing === 1 ? '1 event is' : `${whole(missing)} events are`;
+  const events = missing === 1 ? '1 event is' : `${countText(missing)} events are`;
   const gaps = subscriptions.flatMap(({ hours }) => hours.filter((hour) => hour.missing > 0));
   const first = formatDateUs(Math.min(...gaps.map(({ hourUs }) => hourUs))).slice(0, 16);
   throw new AppError('differences', `${events} missing.`, {
@@ -135,7 +129,7 @@ const counts = ['expected', 'pushed', 'late', 'recovered', 'missing'] as const;
 /** Count column; `-` if no hour was compared. */
 const count = (title: (typeof counts)[number]): Column<CountRow> => ({
   title,
-  value: (row) => (row.state === 'not-compared' ? '-' : whole(row[title])),
+  value: (row) => (row.state === 'not-compared' ? '-' : countText(row[title])),
   align: 'right',
 });
 
@@ -151,7 +145,7 @@ const coverageColumns: readonly Column<CountRow>[] = [
   {
     title: 'compared',
     value: (row) =>
-      `${whole(row.comparedHours)} of ${whole(row.comparedHours + row.unknownHours)} h`,
+      `${countText(row.comparedHours)} of ${countText(row.comparedHours + row.unknownHours)} h`,
     align: 'right',
   },
   { title: 'complete', value: (row) => percent(row.complete), align: 'right' },
@@ -178,7 +172,7 @@ async function printCoverage(
     await writeOut(io.stdout, `\n${printable(subscription)}\n${lines.join('\n')}\n`);
     const gaps = hours.filter(({ missing }) => missing > 0);
     for (const { hourUs, missing } of gaps.slice(0, shownMax)) {
-      const count = paint('red', `${whole(missing)} missing`);
+      const count = paint('red', `${countText(missing)} missing`);
       await writeOut(io.stdout, `  ${shortDateUs(hourUs)}  ${count}\n`);
     }
     const more = gaps.length - shownMax;

@@ -2,13 +2,14 @@
 
 import { AppError } from '../../domain/app-error.ts';
 import { type Finding, findingStates } from '../../domain/finding.ts';
+import { counted } from '../../domain/formats.ts';
 import { printable } from '../../domain/text.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand } from '../command.ts';
 import { readDoctorSettings, runSteps } from '../doctor/steps.ts';
 import { dataDirOf, jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { counted, painter, wrapText, writeJson, writeOut } from '../output.ts';
+import { painter, wrapText, writeJson, writeOut } from '../output.ts';
 
 export const doctorCommand = defineCommand('doctor', {
   description:

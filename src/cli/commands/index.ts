@@ -1,13 +1,15 @@
 /** `earshot index`: shows and rebuilds the product index. */
+
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
+import { counted } from '../../domain/formats.ts';
 import type { IndexState } from '../../domain/products.ts';
 import { rebuildIndex } from '../../store/products/index-maintenance.ts';
 import { asCalled } from '../called-as.ts';
 import { defineCommand, defineGroup, withParts } from '../command.ts';
 import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { counted, printJson, writeOut } from '../output.ts';
+import { printJson, writeOut } from '../output.ts';
 import { createIndexProgress } from '../product-index.ts';
 
 const jsonFields = `Fields of --json: indexedPosition, lastPosition, behind, products, tombstones, skipped.

@@ -2,13 +2,13 @@
 import { Argument } from 'commander';
 import { type DataConfig, dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
+import { counted, sizeText } from '../../domain/formats.ts';
 import {
   type DatabaseState,
   type KnownNode,
   type LogHead,
   nodeSilentMs,
 } from '../../domain/shared-log.ts';
-import { sizeText } from '../../domain/text.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { CopiedLog, CopyOptions } from '../../store/shared/copy-log.ts';
@@ -17,14 +17,7 @@ import { defineCommand, defineGroup } from '../command.ts';
 import { confirm, jsonOption, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { openConfiguredLog, openConfiguredStore } from '../open-store.ts';
-import {
-  type Column,
-  counted,
-  createProgressLine,
-  printJson,
-  printTable,
-  writeOut,
-} from '../output.ts';
+import { type Column, createProgressLine, printJson, printTable, writeOut } from '../output.ts';
 
 const statusCommand = defineCommand('status', {
   description: 'Show the shared log: the database, the receivers and their lag.',

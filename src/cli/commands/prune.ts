@@ -5,6 +5,7 @@ import { type Config, type DataConfig, dataSections, loadConfig } from '../../co
 import { keptAge, keptSize } from '../../config/values.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
+import { counted, countText, sizeText } from '../../domain/formats.ts';
 import type {
   LogSize,
   Prunable,
@@ -16,7 +17,6 @@ import type {
 import { recordReader } from '../../domain/pull-queue.ts';
 import { sinkReader } from '../../domain/sinks.ts';
 import { summaryReader } from '../../domain/summaries.ts';
-import { sizeText } from '../../domain/text.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import { removeLeftovers } from '../../store/leftovers.ts';
 import { pruneIndex } from '../../store/products/index-maintenance.ts';
@@ -25,7 +25,7 @@ import type { Store, StoreReader } from '../../store/store.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { confirm, dryRunOption, jsonOption, yesOption } from '../flags.ts';
 import { type Io, pause } from '../io.ts';
-import { counted, createProgressLine, isoTime, printJson, whole } from '../output.ts';
+import { createProgressLine, isoTime, printJson } from '../output.ts';
 
 export const pruneCommand = defineCommand('prune', {
   description: 'Delete old notifications permanently and free disk space.',
@@ -170,7 +170,7 @@ async function remove(
     const onStep = (phase: PrunePhase, { notifications, space }: Readonly<Pruned>) => {
       const all = Math.max(notifications, found.notifications);
       if (phase === 'space') progress.show(`Freeing disk space: ${sizeText(space)}`);
-      else progress.show(`Deleted ${whole(notifications)} of ${counted(all, 'notification')}`);
+      else progress.show(`Deleted ${countText(notifications)} of ${counted(all, 'notification')}`);
     };
     const pruned = await pruneLog(request, { pruning, pause, signal, onStep });
     const givenBackBytes = Math.max(0, bytesBefore - (await fileBytes()));
@@ -294,7 +294,7 @@ async function removeReader(
 /** Describes a blocker: `reader downloads, at position 1,200 since 2026-01-03 …`. */
 export function blockerText({ name, position, sinceUs }: PruneBlocker): string {
   const since = sinceUs === null ? '' : ` since ${shortDateUs(sinceUs)}`;
-  return `${name}, at position ${whole(Math.max(position, 0))}${since}`;
+  return `${name}, at position ${countText(Math.max(position, 0))}${since}`;
 }
 
 /** Advice to advance a blocker, or to remove it. */

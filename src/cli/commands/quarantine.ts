@@ -1,12 +1,15 @@
 /** `earshot quarantine`: lists, shows, retries and drops quarantined bodies. */
+
 import { InvalidArgumentError } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
-import { shortDateUs } from '../../domain/dates.ts';
+import { counted } from '../../domain/formats.ts';
 import { toQuarantineJson } from '../../domain/json-rows.ts';
 import type { QuarantineEntry, QuarantineRow, Receipt } from '../../domain/ports.ts';
 import { printable } from '../../domain/text.ts';
+import { bodyReport, emptyQuarantine, quarantineColumns } from '../../state/quarantine.ts';
 import { defineCommand, defineGroup, type Parts } from '../command.ts';
 import {
+  beforeOption,
   confirm,
   jsonOption,
   lengthOfTimeUs,
@@ -15,7 +18,9 @@ import {
   yesOption,
 } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { type Column, counted, printTable, writeForeign, writeJson, writeOut } from '../output.ts';
+import { printJson, printTable, writeForeign, writeJson, writeOut } from '../output.ts';
+import { printReport, printRows, textColumns } from '../print-report.ts';
+import { reportNextPage } from '../row-forms.ts';
 
 const listCommand = defineCommand('list', {
   description: 'List the quarantined bodies, the newest first.',
@@ -23,6 +28,7 @@ const listCommand = defineCommand('list', {
     command
       .option('--released', 'also list released bodies')
       .addOption(limitOption({ note: 'unlimited' }))
+      .addOption(beforeOption())
       .addOption(jsonOption()),
   help: `Fields of --json: id, receivedAt, subscription, source, reason, faults, bodyBytes, releasedAt. The
 source is push or reconcile. The faults describe each problem of the body. \`earshot quarantine
@@ -36,14 +42,23 @@ Examples:
   $ earshot quarantine list --json         print all fields`,
   needs: ['reader'],
   run: async (
-    { reader, stdout, stderr },
-    { released = false, limit, json }: { released?: boolean; limit?: number; json?: true },
+    io,
+    {
+      released = false,
+      limit,
+      before: beforeId,
+      json,
+    }: { released?: boolean; limit?: number; before?: number; json?: true },
   ) => {
-    const rows = reader.quarantined({ released, ...(limit === undefined ? {} : { limit }) });
-    if (json) await writeJson(stdout, rows, { element: toQuarantineJson });
-    else if ((await printTable(stdout, columns, rows)) === 0) {
-      stderr.write('The quarantine is empty.\n');
-    }
+    const rows = io.reader.quarantined({
+      released,
+      ...(limit !== undefined && { limit }),
+      ...(beforeId !== undefined && { beforeId }),
+    });
+    if (json) return void (await writeJson(io.stdout, rows, { element: toQuarantineJson }));
+    const { count, last } = await printRows(io, quarantineColumns, rows);
+    if (last === undefined) await printReport(io, { title: '', blocks: [emptyQuarantine] });
+    else reportNextPage(io, { count, limit }, `--before ${last.id}`);
   },
 });
 
@@ -63,13 +78,11 @@ Examples:
   $ earshot quarantine show 12 --body > odd.json     save the body to a file
   $ earshot quarantine show 12 --json                print all fields`,
   needs: ['reader'],
-  run: async (
-    { reader, stdout },
-    { body, json = false }: { body?: true; json?: boolean },
-    id: number,
-  ) => {
-    const entry = await reader.quarantineEntry(id);
-    await writeForeign(stdout, body ? entry.body : shown(entry, json));
+  run: async (io, { body, json }: { body?: true; json?: true }, id: number) => {
+    const entry = await io.reader.quarantineEntry(id);
+    if (body) await writeForeign(io.stdout, entry.body);
+    else if (json) await printJson(io.stdout, entryJson(entry));
+    else await showEntry(io, entry);
   },
 });
 
@@ -188,7 +201,7 @@ async function drop(
   }
   if (rows.length === 0) return void stderr.write('Nothing to drop.\n');
   const shown = rows.slice(0, shownMax);
-  await printTable(stderr, columns, shown);
+  await printTable(stderr, textColumns(quarantineColumns), shown);
   if (rows.length > shown.length) stderr.write(`… and ${rows.length - shown.length} more\n`);
   await confirm(io, `Delete ${counted(rows.length, 'body', 'bodies')} permanently?`, { yes });
   const dropped = await store.drop(rows.map(({ id }) => id));
@@ -204,35 +217,18 @@ function resultText(receipt: Receipt): string {
   return `still quarantined: ${receipt.faults[0]?.message ?? 'unreadable'}`;
 }
 
-const columns: readonly Column<QuarantineRow>[] = [
-  { title: 'id', value: (row) => String(row.id), align: 'right' },
-  { title: 'received (UTC)', value: (row) => shortDateUs(row.receivedAtUs, 'second') },
-  { title: 'bytes', value: (row) => String(row.bodyBytes), align: 'right' },
-  { title: 'subscription', value: (row) => row.subscription ?? '-' },
-  { title: 'reason', value: (row) => row.faults[0]?.message ?? row.reason, flexible: true },
-];
+function entryJson(entry: QuarantineEntry) {
+  const bodyBase64 = Buffer.from(entry.body).toString('base64');
+  return { ...toQuarantineJson(entry), headers: entry.headers, bodyBase64 };
+}
 
-function shown(entry: QuarantineEntry, json: boolean): string {
+/** Prints the report of a body, then its headers and its content. */
+async function showEntry(io: Io, entry: QuarantineEntry): Promise<void> {
   const { headers, body } = entry;
-  const fields = toQuarantineJson(entry);
-  if (json) {
-    const bodyBase64 = Buffer.from(body).toString('base64');
-    return `${JSON.stringify({ ...fields, headers, bodyBase64 }, null, 2)}\n`;
-  }
   const pairs = headers.flatMap((name, i) =>
-    i % 2 === 0 ? [`  ${printable(`${name}: ${headers[i + 1] ?? ''}`)}`] : [],
+    i % 2 === 0 ? [`  ${name}: ${headers[i + 1] ?? ''}`] : [],
   );
-  const text = new TextDecoder().decode(body).split('\n').map(printable).join('\n');
-  return [
-    `entry         ${fields.id}`,
-    `received      ${fields.receivedAt}`,
-    `subscription  ${fields.subscription ?? '-'}`,
-    `released      ${fields.releasedAt ?? 'no'}`,
-    ...fields.faults.map(({ message }) => `fault         ${printable(message)}`),
-    'headers',
-    ...pairs,
-    `body (${fields.bodyBytes} bytes)`,
-    text,
-    '',
-  ].join('\n');
+  await printReport(io, bodyReport(entry));
+  const text = ['', 'headers', ...pairs, 'body', new TextDecoder().decode(body), ''];
+  await writeOut(io.stdout, text.join('\n').split('\n').map(printable).join('\n'));
 }

@@ -1,9 +1,11 @@
 /** `earshot query products`: searches the product index with the catalogue's filter terms. */
+
 import { Option } from 'commander';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import type { Entity, FilterTree } from '../../domain/filter-tree.ts';
+import { countText } from '../../domain/formats.ts';
 import {
   defaultOrderOf,
   orderText,
@@ -27,7 +29,7 @@ import {
   readTime,
 } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { createProgressLine, whole, writeOut } from '../output.ts';
+import { createProgressLine, writeOut } from '../output.ts';
 import { addProductFlags, compileFlags, type ProductFlags } from '../product-flags.ts';
 import { explanationLines, withCurrentIndex } from '../product-index.ts';
 import { productFieldNames, withTexts, writeProducts } from '../product-output.ts';
@@ -161,7 +163,7 @@ async function queryProducts(
     const { order, limit } = question;
     const progress = createProgressLine(stderr);
     const onProgress = (count: number) => {
-      if (!stdout.isTTY) progress.show(`${whole(count)} products`);
+      if (!stdout.isTTY) progress.show(`${countText(count)} products`);
     };
     const options = { columns, texts, wide, catalogueUrl, base, orderedBy: order.by };
     const file = { version, onProgress };

@@ -12,10 +12,10 @@ import { defineCommand, type Parts } from '../command.ts';
 import {
   addOutputForms,
   addSpan,
+  beforeOption,
   limitOption,
   type OutputFlags,
   readTime,
-  wholeNumber,
 } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { writeOut } from '../output.ts';
@@ -45,7 +45,7 @@ export const querySummariesCommand = defineCommand('summaries', {
       .option('--product-id <id>', 'id of the product')
       .option('--subscription <name>', 'subscription name (default: all)');
     addSpan(command, readTime(io), 'when the summary was requested')
-      .option('--before <id>', 'only rows before this row (lower ids)', wholeNumber(1))
+      .addOption(beforeOption())
       .addOption(limitOption({ note: `${summaryRowsDefault} in tables, otherwise unlimited` }));
     return addOutputForms(command, outputForms);
   },

@@ -1,8 +1,10 @@
 /** `earshot reconcile`: compares the log with the catalogue and recovers missing notifications. */
+
 import { loadConfig, type ReconcileConfig, reconcileSections } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { type ReconcileRun, settlingUs } from '../../domain/completeness.ts';
 import { shortDateUs } from '../../domain/dates.ts';
+import { counted } from '../../domain/formats.ts';
 import { dayUs, minuteUs } from '../../domain/time-units.ts';
 import { reconcile } from '../../reconcile/reconcile.ts';
 import {
@@ -26,7 +28,7 @@ import {
 } from '../flags.ts';
 import { type Io, pause } from '../io.ts';
 import { createLogger } from '../logger.ts';
-import { counted, createProgressLine } from '../output.ts';
+import { createProgressLine } from '../output.ts';
 import { neverRegistered, openListing, unknownSubscription } from '../reconcile-listing.ts';
 import {
   aheadOf,

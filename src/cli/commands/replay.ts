@@ -1,7 +1,9 @@
 /** `earshot replay`: delivers a part of the log to a sink again. */
+
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
+import { counted, countText } from '../../domain/formats.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import { unfinishedReplay } from '../../domain/sinks.ts';
 import { compileMatcher, type Matcher } from '../../sinks/document.ts';
@@ -19,7 +21,7 @@ import {
   yesOption,
 } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { counted, createProgressLine, printJson, whole } from '../output.ts';
+import { createProgressLine, printJson } from '../output.ts';
 import { definedSink, receiverNote, unknownSinkSubscriptions } from '../sink-names.ts';
 
 export const replayCommand = defineCommand('replay', {
@@ -123,7 +125,7 @@ async function countMatching(
   for await (const row of rows) {
     if (io.signal.aborted) throw new AppError('cancelled', 'Interrupted. Nothing was changed.');
     checked += 1;
-    if (checked % progressEvery === 0) progress.show(`${whole(checked)} checked`);
+    if (checked % progressEvery === 0) progress.show(`${countText(checked)} checked`);
     if (!(await wants(row))) continue;
     found.count += 1;
     found.first ??= row;

@@ -1,7 +1,9 @@
 /** `earshot restore`: restores or checks a backup. */
+
 import { join, resolve } from 'node:path';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { isAppError } from '../../domain/app-error.ts';
+import { counted } from '../../domain/formats.ts';
 import {
   type Backup,
   checkBackup,
@@ -14,7 +16,7 @@ import { oldContents, refuseInUse, restoreBackup } from '../../store/backups/res
 import { defineCommand } from '../command.ts';
 import { confirm, jsonOption, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { counted, printJson } from '../output.ts';
+import { printJson } from '../output.ts';
 
 export const restoreCommand = defineCommand('restore', {
   description: 'Restore a data directory from a backup, or check a backup.',

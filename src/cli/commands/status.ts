@@ -10,32 +10,30 @@ import {
   serveSections,
 } from '../../config/config.ts';
 import { type ConfigProblem, problemsOf, refuseProblems } from '../../config/load.ts';
-import { loadEachSink } from '../../config/sinks.ts';
+import { readDeliveryState } from '../../config/sinks.ts';
 import { summaryModeOf } from '../../config/summary-rules.ts';
-import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
-import type { DeliveryState } from '../../domain/sinks.ts';
+import { AppError, isAppError } from '../../domain/app-error.ts';
+import { localUrl } from '../../http/network-address.ts';
+import type { SharedReceivers } from '../../state/probes.ts';
+import { gatherStatus, type StatusSources } from '../../state/read-status.ts';
+import * as report from '../../state/report.ts';
 import {
   headline,
-  isWell,
-  type PartStatus,
+  isOk,
   type ReceiverStatus,
   type Status,
-  statusParts,
   toStatusJson,
   worstFirst,
-} from '../../domain/status.ts';
-import { printable } from '../../domain/text.ts';
-import { localUrl } from '../../http/network-address.ts';
+} from '../../state/status.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import type { StoreReader } from '../../store/store.ts';
-import type { SharedReceivers } from '../../watch/situation.ts';
-import { asCalled } from '../called-as.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { createLogger } from '../logger.ts';
 import { openConfiguredLog } from '../open-store.ts';
-import { painter, wrapText, writeOut } from '../output.ts';
+import { printJson, writeOut } from '../output.ts';
+import { printReport } from '../print-report.ts';
 import {
   findRunning,
   isSameListener,
@@ -45,7 +43,6 @@ import {
   runningText,
 } from '../running-receiver.ts';
 import { watchProbes } from '../start/watch-probes.ts';
-import { gatherStatus, type StatusSources } from '../status/gather-status.ts';
 import { needsEndpoint } from '../subscription-ways.ts';
 
 export const statusCommand = defineCommand('status', {
@@ -62,12 +59,8 @@ The command works with and without a running receiver. The command reads the dat
 sends a request to the receiver on this machine. The command changes nothing and contacts no other
 machine.
 
-Fields of --json, explained in docs/reference/http.md: at, version, well, parts, failures, receiver,
-log, receivers, subscriptions, queues, hasEndpoint, behindProxy, certificate, coverage, readers,
-sinks, summaries, disk, backups, alerts. /api/status of the private listener has the same fields.
-  at        time of the status
-  well      true if no part has a problem
-  failures  parts whose state could not be read
+Fields of --json: those of /api/status of the private listener (docs/reference/http.md). The field
+ok is true if no part has a problem.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 a part has a problem (--check).
 
@@ -105,10 +98,13 @@ async function showStatus(
     const { problems } = settings;
     const sources = await sourcesOf(io, { ...place, ...settings, store, version });
     const status = withTrialStep(await gatherStatus(sources), io);
-    const text = `${printStatus(status, io)}${pageLine(status, settings.serve)}`;
-    await writeOut(io.stdout, json ? jsonOf(status, io) : text);
+    if (json) await printJson(io.stdout, toStatusJson(status));
+    else {
+      await printReport(io, statusReport(status));
+      await writeOut(io.stdout, pageLine(status, settings.serve));
+    }
     refuseProblems(problems);
-    if (check && !isWell(status)) throw new AppError('differences', headline(status));
+    if (check && !isOk(status)) throw new AppError('differences', headline(status));
   });
 }
 
@@ -155,7 +151,7 @@ async function sourcesOf(
 ): Promise<StatusSources> {
   const { serve, summary, backup, comparison, store, version, ...place } = settings;
   const { dataDir } = place;
-  const deliveryState = await sinksOf(io.workingDir);
+  const deliveryState = await readDeliveryState(io.workingDir);
   // Without the certificate's settings, only the disk can be checked.
   const tls = serve?.tls ?? { kind: 'off' };
   // No write probe: status changes nothing, and the receiver reports if it can write.
@@ -200,32 +196,11 @@ async function sharedReceivers(
 
 const unreadable = 'The settings have problems, listed below.';
 
-/** Formats the JSON; on a terminal, escapes control characters, because it contains external error texts. */
-function jsonOf(status: Status, { stdout }: Pick<Io, 'stdout'>): string {
-  const lines = JSON.stringify(toStatusJson(status), null, 2).split('\n');
-  return `${(stdout.isTTY ? lines.map(printable) : lines).join('\n')}\n`;
-}
-
 /** Rejects immediately for a folder that is not a data directory of earshot. */
 async function refuseUnusable(store: Pick<StoreReader, 'lastPosition'>): Promise<void> {
   await store.lastPosition().catch((error: unknown) => {
     if (isAppError(error, 'configuration')) throw error;
   });
-}
-
-/** Loads the sinks as the receiver does. */
-async function sinksOf(workingDir: string): Promise<DeliveryState> {
-  try {
-    const { definitions, faulty } = await loadEachSink(workingDir);
-    const names = [...definitions, ...faulty].map(({ name }) => name);
-    const faults = new Map(faulty.map(({ name, problems }) => [name, problems.join(' ')]));
-    const kinds = new Map(definitions.map(({ name, target }) => [name, target.kind]));
-    return { names, kinds, faults, fault: null };
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    const rejected = [errorText(error), ...error.details].join(' ');
-    return { names: null, fault: null, rejected };
-  }
 }
 
 /** State of the receiver; null without one. Rejects with `unavailable` if the running receiver has other settings. */
@@ -280,35 +255,14 @@ function servedElsewhere(running: RunningNote | 'unknown', onlyReads: boolean): 
 
 const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
-const columnsMax = 100;
-
-/** Mark and colour of each level. */
-const looks = {
-  well: { mark: '  ', style: 'green' },
-  unused: { mark: '  ', style: 'dim' },
-  warning: { mark: '! ', style: 'yellow' },
-  critical: { mark: '!!', style: 'red' },
-} as const satisfies Record<PartStatus['level'], object>;
-
-const nameWidth = Math.max(...statusParts.map(({ length }) => length));
-
-const indent = ' '.repeat('!! '.length + nameWidth + 2);
-
-/** Formats the headline and a line for each part, with the next step if it has a problem. */
-export function printStatus(status: Status, io: Pick<Io, 'stdout' | 'env'>): string {
-  const { isTTY, columns = columnsMax } = io.stdout;
-  const width = { isTTY, columns: Math.min(columns, columnsMax) };
-  const paint = painter(io, io.stdout);
-  const wrapped = (text: string, margin = indent) =>
-    wrapText(asCalled(printable(text), io), margin, width);
-  const { style: headStyle } = looks[worstFirst(status)[0]?.level ?? 'well'];
-  const head = wrapped(headline(status), '').map((line) => paint(headStyle, line));
-  const lines = status.parts.flatMap(({ part, level, text, nextStep }) => {
-    const { mark, style } = looks[level];
-    const [first = '', ...more] = wrapped(text);
-    const label = paint(style, `${mark} ${part.padEnd(nameWidth)}`);
-    const next = nextStep === null ? [] : wrapped(`Next: ${nextStep}`);
-    return [`${label}  ${first.slice(indent.length)}`, ...more, ...next];
-  });
-  return `${[...head, '', ...lines].join('\n')}\n`;
+/** Formats the headline and an evaluation of each part. */
+export function statusReport(status: Pick<Status, 'parts'>): report.Report {
+  const rows = status.parts.map(({ part, ...evaluation }) => [part, evaluation] as const);
+  return {
+    title: 'Status',
+    blocks: [
+      report.text(headline(status), worstFirst(status)[0]?.level ?? 'ok'),
+      report.evaluations(rows, { all: true }),
+    ],
+  };
 }

@@ -1,8 +1,7 @@
 /** `earshot subscriptions`: lists the subscriptions of the account, and changes managed ones. */
 
 import { sortAccount } from '../../admin/differences.ts';
-import { type Lifetime, lifetimeOf } from '../../admin/lifetime.ts';
-import { lastDeliveryOf } from '../../admin/maintain.ts';
+import { type Lifetime, lastDeliveryOf, lifetimeOf } from '../../admin/lifetime.ts';
 import type { CatalogueSubscription } from '../../admin/subscription-client.ts';
 import type { Gap, HistoryEntry, Registration } from '../../domain/account.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';

@@ -2,6 +2,7 @@
 
 import { shellText } from '../../console/page/browser/texts.ts';
 import { readSubscriptionCoverage } from '../../domain/coverage.ts';
+import { counted, countText } from '../../domain/formats.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import { isIdentified, type ProductCells } from '../../domain/product-cells.ts';
 import { followLog } from '../../domain/streams.ts';
@@ -12,7 +13,7 @@ import { asCalled } from '../called-as.ts';
 import { stripLegend, stripLines } from '../commands/coverage.ts';
 import { type Io, pause } from '../io.ts';
 import { notificationCells } from '../notification-output.ts';
-import { counted, painter, shorten, whole, widthOf } from '../output.ts';
+import { painter, shorten, widthOf } from '../output.ts';
 import { writeProducts } from '../product-output.ts';
 import { demoFilter, demoName, demoQueryFlags } from './account.ts';
 import type { DemoContext, DemoFlags } from './context.ts';
@@ -85,7 +86,7 @@ ${paint('dim', '    #  event     place              delay  product')}
 /** Prints the last lines of the screen. */
 export async function showFarewell(io: Io, { receiver, sandbox }: DemoContext): Promise<void> {
   const { notifications, duplicates, quarantined } = await receiver.store.counts();
-  const stored = painter(io, io.stdout)('bold', `${whole(notifications)} notifications stored`);
+  const stored = painter(io, io.stdout)('bold', `${countText(notifications)} notifications stored`);
   io.stdout.write(`
 ${stored}, ${sandbox.totals().delivered} of them during the demo.
 ${duplicates} duplicates detected, ${quarantined} in quarantine.
@@ -118,7 +119,7 @@ async function showPast(io: Io, { receiver, past }: DemoContext): Promise<void> 
   if (past === null) return;
   const { stored, missing } = past;
   const { lines, legend } = await strip(io, receiver);
-  io.stdout.write(`A simulated past day: ${counted(stored, 'notification')} stored, ${whole(missing)} of one hour missing.
+  io.stdout.write(`A simulated past day: ${counted(stored, 'notification')} stored, ${countText(missing)} of one hour missing.
 ${lines}
 ${legend}
 The receiver compares its log with the catalogue, for the first time after 30 seconds.

@@ -1,6 +1,8 @@
 /** The doctor's check of the shared log: the database, its standby, its connections, and the receivers. */
+
 import type { ServeConfig } from '../../config/config.ts';
 import { type Finding, failedFinding } from '../../domain/finding.ts';
+import { counted } from '../../domain/formats.ts';
 import {
   type DatabaseState,
   type DatabaseWarning,
@@ -9,7 +11,6 @@ import {
 } from '../../domain/shared-log.ts';
 import type { Io } from '../io.ts';
 import { openConfiguredLog } from '../open-store.ts';
-import { counted } from '../output.ts';
 import { type DoctorSettings, needsOf, type Step } from './steps.ts';
 
 const check = 'shared log';

@@ -20,11 +20,11 @@ import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subsc
 import { loadSummaryRules } from '../../config/summary-rules.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { type Check, type Finding, failedFinding } from '../../domain/finding.ts';
+import { counted } from '../../domain/formats.ts';
 import type { DesiredSubscription } from '../../domain/subscription.ts';
 import { areAllOff, type SummaryRule } from '../../domain/summaries.ts';
 import { probeTrusting } from '../account.ts';
 import type { Io } from '../io.ts';
-import { counted } from '../output.ts';
 import { needsEndpoint } from '../subscription-ways.ts';
 
 export interface Step {

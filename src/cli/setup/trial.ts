@@ -1,4 +1,5 @@
 /** Carries out `earshot setup --sandbox`: a sandbox and a receiver on this machine, in a folder of their own. */
+
 import { once } from 'node:events';
 import { existsSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -9,6 +10,7 @@ import { sessionFileName } from '../../admin/session.ts';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { AppError } from '../../domain/app-error.ts';
+import { counted, countText } from '../../domain/formats.ts';
 import { defaultSubscriptionName } from '../../domain/subscription.ts';
 import { printable } from '../../domain/text.ts';
 import { collection } from '../../filter/builder.ts';
@@ -21,7 +23,7 @@ import { catchUpIndex } from '../../store/products/index-maintenance.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { nameCalledIn } from '../called-as.ts';
 import type { Io } from '../io.ts';
-import { counted, painter, whole } from '../output.ts';
+import { painter } from '../output.ts';
 import { filterOfFlags } from '../register-filter.ts';
 import { findRunning, type RunningNote, stopText } from '../running-receiver.ts';
 import {
@@ -138,7 +140,7 @@ async function fillPast(io: Io, flags: SetupFlags): Promise<void> {
   await catchUpIndex(loadConfig(io, dataSections));
   const setup = painter(io, io.stderr)('bold', 'setup:');
   io.stderr.write(
-    `${setup} a simulated past day: ${counted(stored, 'notification')} stored, ${whole(missing)} of one hour missing. The receiver compares its log with the catalogue 30 seconds after the start, and fetches what is missing.\n`,
+    `${setup} a simulated past day: ${counted(stored, 'notification')} stored, ${countText(missing)} of one hour missing. The receiver compares its log with the catalogue 30 seconds after the start, and fetches what is missing.\n`,
   );
 }
 

@@ -1,5 +1,5 @@
 /** The sinks of a receiver: started from earshot.config.ts, and updated when it changes. */
-import { type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
+import { deliveryStateOf, type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
 import type { Release } from '../../domain/account.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import type { Logger } from '../../domain/ports.ts';
@@ -37,10 +37,7 @@ export async function serveSinks(
     for (const { name: sink, problems: details } of faulty) {
       log.error({ sink, details }, 'no delivery to this sink until earshot.config.ts is fixed');
     }
-    const faults = new Map(faulty.map(({ name, problems }) => [name, problems.join(' ')]));
-    const names = [...definitions.map(({ name }) => name), ...faults.keys()];
-    const kinds = new Map(definitions.map(({ name, target }) => [name, target.kind]));
-    state = { names, kinds, faults, fault: null };
+    state = deliveryStateOf(loaded);
     await warnOfSubscriptions({ store }, definitions, { log, io });
     await deliveries.change(definitions);
   };

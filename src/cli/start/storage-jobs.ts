@@ -1,10 +1,10 @@
 /** Storage jobs of a receiver: backups, pruning, compaction. Locks exclude commands and other receivers. */
 import type { Config } from '../../config/config.ts';
 import { formatDateUs } from '../../domain/dates.ts';
+import { sizeText } from '../../domain/formats.ts';
 import { type Job, type RoundTimes, startJob } from '../../domain/job.ts';
 import type { BackupRun, Logger } from '../../domain/ports.ts';
 import type { LogSize, Retention } from '../../domain/pruning.ts';
-import { sizeText } from '../../domain/text.ts';
 import { dayUs, hourUs, minuteMs } from '../../domain/time-units.ts';
 import { removeOldBackups } from '../../store/backups/backup-folder.ts';
 import { makeBackup } from '../../store/backups/make-backup.ts';

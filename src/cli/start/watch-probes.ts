@@ -2,17 +2,17 @@
 import type { TlsConfig } from '../../config/tls.ts';
 import { errorText } from '../../domain/app-error.ts';
 import type { Intake } from '../../domain/ports.ts';
-import type { CertificateStatus } from '../../domain/status.ts';
+import type { Probes } from '../../state/probes.ts';
+import type { CertificateStatus } from '../../state/status.ts';
 import { type DataPlace, diskSpace } from '../../store/engine/disk-limit.ts';
 import type { Store } from '../../store/store.ts';
 import { renewalStatus } from '../../tls/acme-state.ts';
 import { loadCertificateFiles } from '../../tls/certificate.ts';
-import type { Probes } from '../../watch/situation.ts';
 
 export function watchProbes(
   { tls, ...place }: DataPlace & { tls: TlsConfig },
   { checkWritable, node = null }: Pick<Intake, 'checkWritable'> & Partial<Pick<Store, 'node'>>,
-): Probes & { certificate(): Promise<CertificateStatus | null> } {
+): Probes<CertificateStatus> {
   return {
     // The files, not the served certificate: the receiver loads changed files within seconds. Null behind a proxy.
     certificate: async () =>

@@ -1,6 +1,5 @@
 /** The watchdog of a running receiver. */
 
-import { lifetimeOf } from '../../admin/lifetime.ts';
 import type { ServeConfig, WatchConfig } from '../../config/config.ts';
 import type { Job } from '../../domain/job.ts';
 import type { Logger } from '../../domain/ports.ts';
@@ -9,7 +8,7 @@ import { createRunProgram } from '../../host/run-program.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import type { AlertMessage } from '../../watch/alert-message.ts';
 import { createCommandSender, createUrlSender } from '../../watch/notify.ts';
-import type { AlertSender, WatchDeps } from '../../watch/situation.ts';
+import type { AlertSender, WatchDeps } from '../../watch/watch-deps.ts';
 import { startWatchdog } from '../../watch/watchdog.ts';
 import { asCalled } from '../called-as.ts';
 import { type Io, pause } from '../io.ts';
@@ -36,8 +35,8 @@ export function serveWatchdog(
   const { maintenance, reconcile, deliveryState, backupEveryHours } = config;
   return startWatchdog({
     ...{ completeness, alerts, administration, sinks, backups, deliveryState },
+    notifications: store,
     probes: watchProbes(config, store),
-    lifetimes: (known) => lifetimeOf({ ...known, listed: null }),
     senders: alertSenders(config, io),
     nowUs: io.nowUs,
     random: io.random,
@@ -67,7 +66,7 @@ export function alertSenders(
 
 /** Names commands as the receiver was called: its machine runs them. */
 function withCommands(message: AlertMessage, io: Pick<Io, 'env'>): AlertMessage {
-  const { text, cause, nextStep } = message;
+  const { text, problem, nextStep } = message;
   const named = (one: string) => asCalled(one, io);
-  return { ...message, text: named(text), cause: named(cause), nextStep: named(nextStep) };
+  return { ...message, text: named(text), problem: named(problem), nextStep: named(nextStep) };
 }

@@ -1,9 +1,11 @@
 /** Runs `earshot summarize`: the summaries that the rules or the flags request. */
+
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { loadSummaryRules } from '../../config/summary-rules.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import type { FilterTree } from '../../domain/filter-tree.ts';
+import { counted } from '../../domain/formats.ts';
 import type { Products } from '../../domain/products.ts';
 import {
   areAllOff,
@@ -38,7 +40,7 @@ import { withParts } from '../command.ts';
 import { readFilter } from '../filter-text.ts';
 import type { Io } from '../io.ts';
 import { createLogger } from '../logger.ts';
-import { counted, createProgressLine, writeForeign, writeOut } from '../output.ts';
+import { createProgressLine, writeForeign, writeOut } from '../output.ts';
 import { withCurrentIndex } from '../product-index.ts';
 import { openSummaryContext, summaryText } from './open-summaries.ts';
 

@@ -2,7 +2,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { errorText } from '../../domain/app-error.ts';
 import type { CommitFacts, Logger, Receipt } from '../../domain/ports.ts';
-import type { Status } from '../../domain/status.ts';
+import type { Status } from '../../state/status.ts';
 import {
   availability,
   notificationOutcomes,

@@ -1,5 +1,6 @@
 /** Form of the metrics that are derived from the status, and of all other metrics. */
-import type { Status } from '../../domain/status.ts';
+import type { Evaluation, Level } from '../../domain/evaluation.ts';
+import type { Status } from '../../state/status.ts';
 
 export interface MetricRow {
   name: string;
@@ -50,6 +51,28 @@ export const seconds = gaugesIn('seconds');
 /** Points in time, as in Prometheus. */
 export const moment = gaugesIn('seconds since 1970');
 export const flag = gaugesIn('0 or 1');
+
+const levelNumbers: Readonly<Record<Level, number>> = {
+  ok: 0,
+  warning: 1,
+  critical: 2,
+  unknown: 3,
+};
+
+/** Defines a gauge of evaluations. */
+export function level(
+  name: string,
+  meaning: string,
+  read: (status: Status) => readonly (readonly [Sample[0], Pick<Evaluation, 'level'>])[],
+  labels: MetricRow['labels'],
+): StatusMetric {
+  return gaugesIn('0 to 3')(
+    name,
+    `${meaning} 0: ok, 1: warning, 2: critical, 3: unknown.`,
+    (status) => read(status).map(([labelled, one]) => [labelled, levelNumbers[one.level]]),
+    labels,
+  );
+}
 
 export function toSeconds(us: number | null | undefined): number | null {
   return typeof us === 'number' ? us / 1_000_000 : null;

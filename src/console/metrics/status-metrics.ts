@@ -1,10 +1,11 @@
 /** Metrics derived from the status of the receiver, with their descriptions. */
 import { alertKinds } from '../../domain/alerts.ts';
-import { type PartStatus, statusParts } from '../../domain/status.ts';
+import { statusParts } from '../../state/status.ts';
 import {
   bytes,
   flag,
   gaugesIn,
+  level,
   moment,
   registeredNames,
   type Sample,
@@ -158,6 +159,12 @@ export const summaryMetrics: readonly StatusMetric[] = [
 const sink = { sink: 'name of the sink' };
 
 export const sinkMetrics: readonly StatusMetric[] = [
+  level(
+    'earshot_sink_level',
+    'Level of a sink, as `earshot sinks` shows it.',
+    ({ sinks }) => sinks.map(({ name, evaluation }) => [{ sink: name }, evaluation]),
+    sink,
+  ),
   gaugesIn('items')(
     'earshot_sink_items',
     'Number of notifications in the queue of a sink (waiting), and of dead letters (dead).',
@@ -261,18 +268,11 @@ export const backupMetrics: readonly StatusMetric[] = [
   ),
 ];
 
-const levels: Readonly<Record<PartStatus['level'], number>> = {
-  well: 0,
-  unused: 0,
-  warning: 1,
-  critical: 2,
-};
-
 export const programMetrics: readonly StatusMetric[] = [
-  gaugesIn('0 to 2')(
+  level(
     'earshot_status_level',
-    'Level of a part in `earshot status`: 0 well or unused, 1 warning, 2 critical.',
-    ({ parts }) => parts.map(({ part, level }) => [{ part }, levels[level]]),
+    'Level of a part in `earshot status`.',
+    ({ parts }) => parts.map((one) => [{ part: one.part }, one]),
     { part: statusParts.join(', ') },
   ),
   flag(

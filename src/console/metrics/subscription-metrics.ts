@@ -1,9 +1,11 @@
 /** Metrics of subscriptions, and of the queues of pull subscriptions. */
 import { queueOutlook } from '../../domain/pull-queue.ts';
-import type { Status, SubscriptionStatus } from '../../domain/status.ts';
+import type { Status } from '../../state/status.ts';
+import type { EvaluatedSubscription } from '../../state/subscription-state.ts';
 import {
   flag,
   gaugesIn,
+  level,
   moment,
   registeredNames,
   type Sample,
@@ -13,6 +15,8 @@ import {
   type Value,
 } from './status-gauge.ts';
 
+type Queue = NonNullable<EvaluatedSubscription['queue']>;
+
 const pullNames = 'name of the pull subscription';
 
 const states = [
@@ -20,14 +24,20 @@ const states = [
   'paused',
   'unfinished',
   'absent',
-] as const satisfies SubscriptionStatus['state'][];
+] as const satisfies EvaluatedSubscription['state'][];
 
 const ofEach =
-  (momentOf: (subscription: SubscriptionStatus) => number | null) =>
+  (momentOf: (subscription: EvaluatedSubscription) => number | null) =>
   ({ subscriptions }: Status): Sample[] =>
     subscriptions.map((one) => [{ subscription: one.name }, toSeconds(momentOf(one))]);
 
 export const subscriptionMetrics: readonly StatusMetric[] = [
+  level(
+    'earshot_subscription_level',
+    'Level of a subscription, as `earshot status` shows it.',
+    ({ subscriptions }) => subscriptions.map((one) => [{ subscription: one.name }, one.evaluation]),
+    { subscription: registeredNames },
+  ),
   flag(
     'earshot_subscription_state',
     '1 for the last known state of a registered subscription, 0 for all other states. unfinished: a change of the subscription is not complete. absent: not in the catalogue.',
@@ -58,9 +68,11 @@ export const subscriptionMetrics: readonly StatusMetric[] = [
 ];
 
 /** Returns the samples of a value of each queue. */
-function ofQueues(value: (queue: Status['queues'][number], atUs: number) => Value) {
-  return ({ queues, atUs }: Status) =>
-    queues.map((queue): Sample => [{ subscription: queue.subscription }, value(queue, atUs)]);
+function ofQueues(value: (queue: Queue, atUs: number) => Value) {
+  return ({ subscriptions, atUs }: Status) =>
+    subscriptions.flatMap(({ name, queue }): Sample[] =>
+      queue === null ? [] : [[{ subscription: name }, value(queue, atUs)]],
+    );
 }
 
 /** Metrics of pull subscriptions, absent without one. */

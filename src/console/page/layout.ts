@@ -1,8 +1,8 @@
 /** The frame of every page: navigation, state of the receiver, style sheet and scripts. */
 import { raw } from 'hono/html';
 import { shortDateUs } from '../../domain/dates.ts';
-import { isWell, type Status, type StatusPart } from '../../domain/status.ts';
 import { excerptOf, type FilterFinding } from '../../filter/finding.ts';
+import { isOk, type Status, type StatusPart } from '../../state/status.ts';
 import type { Assets } from './assets.ts';
 import { badge, commandsNote, type Html, html, panel, withCommands } from './markup.ts';
 import { isAbsolute, linkTo, navigationState, type PageState } from './page-state.ts';
@@ -160,11 +160,11 @@ function marker(path: PagePath, status: Frame['status']): Html | string {
   if (status === null) return '';
   const { alerts, parts } = status;
   if (path === '/alerts' && alerts.length > 0) {
-    const isCritical = alerts.some(({ severity }) => severity === 'critical');
+    const isCritical = alerts.some(({ level }) => level === 'critical');
     return badge(isCritical ? 'bad' : 'warn', String(alerts.length));
   }
   const own = path === '/' ? parts : parts.filter(({ part }) => pageOf(part) === path);
-  if (isWell({ parts: own })) return '';
+  if (isOk({ parts: own })) return '';
   return badge(own.some(({ level }) => level === 'critical') ? 'bad' : 'warn', '!');
 }
 

@@ -4,15 +4,16 @@ import { readSubscriptionCoverage } from '../../domain/coverage.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import { productCells, productNameText } from '../../domain/product-cells.ts';
 import type { FoundProduct } from '../../domain/products.ts';
-import { headline, isWell, type PartStatus, type Status, worstFirst } from '../../domain/status.ts';
 import { hourUs } from '../../domain/time-units.ts';
+import { alertTitle } from '../../state/alerts.ts';
+import * as report from '../../state/report.ts';
+import { headline, type Status, worstFirst } from '../../state/status.ts';
 import { shellText } from './browser/texts.ts';
 import { type Bar, barChart } from './charts.ts';
 import { coverageStrip } from './coverage-strip.ts';
-import { choice, pageOf, periodChoice, stateForm } from './layout.ts';
+import { choice, periodChoice, stateForm } from './layout.ts';
 import {
   age,
-  badge,
   command,
   count,
   emptyState,
@@ -23,7 +24,6 @@ import {
   table,
   withCommands,
 } from './markup.ts';
-import { commandsIn } from './operation.ts';
 import {
   type PageParts,
   type PageRequest,
@@ -31,6 +31,7 @@ import {
   subscriptionNames,
 } from './page-route.ts';
 import { listOfSpan, type PageState, productLink } from './page-state.ts';
+import { renderBlocks, renderEvaluation } from './render-report.ts';
 import { smallMap } from './small-map.ts';
 
 const productsShown = 10;
@@ -77,31 +78,18 @@ async function controlsOf(parts: PageParts, state: PageState): Promise<Html> {
 /** Renders the state in one sentence, the next step with its commands, and the other problems. */
 function health(status: Status): Html {
   const [worst, ...others] = worstFirst(status);
-  if (worst === undefined || isWell(status)) {
+  if (worst === undefined) {
     const receiver = status.parts.find(({ part }) => part === 'receiver')?.text ?? '';
     return html`<section class="panel health" aria-label="State"><p><strong>${headline(status)}</strong> The receiver is ${receiver}.</p></section>`;
   }
-  return html`<section class="panel health ${worst.level}" aria-label="State"><div><p><strong>Not all is well: ${withCommands(worst.text)}</strong></p>
-${nextStep(worst.nextStep)}${alsoNotWell(others)}</div></section>`;
-}
-
-/** The card of the alerts is on the same page. */
-function alsoNotWell(parts: readonly PartStatus[]): Html | string {
-  const others = parts.filter(({ part }) => part !== 'alerts');
-  if (others.length === 0) return '';
-  const items = others.map(({ part, level, text }) => {
-    const page = pageOf(part);
-    const name =
-      page === null ? html`<strong>${part}</strong>` : html`<a href="${page}">${part}</a>`;
-    return html`<li>${badge(level === 'critical' ? 'bad' : 'warn', level)} ${name}: ${withCommands(text)}</li>`;
-  });
-  return html`<p>Also not well:</p><ul class="plain">${items}</ul>`;
-}
-
-/** Renders a next step, and its commands to be copied. */
-function nextStep(text: string | null): Html | string {
-  if (text === null) return '';
-  return html`<p>Next: ${withCommands(text)}</p>${commandsIn(text)}`;
+  // The card of the alerts is on the same page.
+  const also = others.filter(({ part }) => part !== 'alerts');
+  const rows = also.map(({ part, ...one }) => [part, one] as const);
+  const list =
+    rows.length === 0
+      ? ''
+      : html`<p>Also not ok:</p>${renderBlocks([report.evaluations(rows)], status.atUs)}`;
+  return html`<section class="panel health ${worst.level}" aria-label="State"><div>${renderEvaluation(worst)}${list}</div></section>`;
 }
 
 async function arrivalsPanel(
@@ -195,19 +183,16 @@ function registerCommand(subscription: string | undefined): string {
 
 function alertsPanel({ status, nowUs }: PageRequest): Html {
   const { alerts } = status;
-  if (alerts.length === 0) return panel('Alerts', emptyState('No alert is active.'));
-  const shown = alerts.slice(0, alertsShown);
-  const items = shown.map(
-    (one) => html`<li>${badge(one.severity === 'critical' ? 'bad' : 'warn', one.severity)}
-${withCommands(one.cause)} <span class="dim">raised ${age(one.raisedAtUs, nowUs)}</span>${nextStep(one.nextStep)}</li>`,
-  );
-  const more = alerts.length - shown.length;
+  const rows = alerts.map((one) => [alertTitle(one), one] as const);
+  const more = alerts.length - alertsShown;
+  const blocks = [
+    alerts.length === 0
+      ? report.empty('No alert is active.')
+      : report.evaluations(rows.slice(0, alertsShown)),
+    ...(more > 0 ? [report.text(`And ${more} more.`)] : []),
+  ];
   const remark = html`${alerts.length} active · <a href="/alerts">details</a>`;
-  return panel(
-    'Alerts',
-    html`<ul class="plain">${items}${more > 0 ? html`<li>and ${more} more</li>` : ''}</ul>`,
-    remark,
-  );
+  return panel('Alerts', renderBlocks(blocks, nowUs), alerts.length === 0 ? '' : remark);
 }
 
 async function productsPanel(parts: PageParts, request: PageRequest): Promise<Html> {

@@ -2,8 +2,8 @@
 import type { Context, Hono } from 'hono';
 import { compress } from 'hono/compress';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
-import type { Status } from '../../domain/status.ts';
 import { statusOf } from '../../http/problem.ts';
+import type { Status } from '../../state/status.ts';
 import { exceedsLimit } from '../errors.ts';
 import { cursorText, newestCursor } from '../live-rows.ts';
 import type { Environment, QueryLine } from '../query-line.ts';

@@ -2,12 +2,12 @@
 import { AppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import type { Entity } from '../../domain/filter-tree.ts';
+import { byteText } from '../../domain/formats.ts';
 import { toProductLinks } from '../../domain/json-rows.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import type { FoundProduct } from '../../domain/products.ts';
 import type { SinkItem } from '../../domain/sinks.ts';
 import type { SummaryRow } from '../../domain/summaries.ts';
-import { byteText } from '../../domain/text.ts';
 import { id } from '../../filter/builder.ts';
 import { partOf } from '../../filter/product-record.ts';
 import { eventTones, shellText, spanText } from './browser/texts.ts';

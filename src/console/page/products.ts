@@ -1,5 +1,6 @@
 /** The page `/products`: a search with a filter, its results, and the same results for other programs. */
 import { isAppError } from '../../domain/app-error.ts';
+import { byteText } from '../../domain/formats.ts';
 import {
   type ProductCells,
   productCells,
@@ -14,7 +15,6 @@ import type {
   ProductSelection,
   QueryExplanation,
 } from '../../domain/products.ts';
-import { byteText } from '../../domain/text.ts';
 import { describeFilter } from '../../filter/describe.ts';
 import { placeOf } from '../../places/places.ts';
 import { lagHeader, readProductPage } from '../products-route.ts';

@@ -1,25 +1,15 @@
 /** The page `/quarantine`: bodies that are not notifications, as plain text. */
 import { AppError } from '../../domain/app-error.ts';
+import { counted, sizeText } from '../../domain/formats.ts';
 import type { QuarantineEntry, QuarantineRow } from '../../domain/ports.ts';
-import { printable, sizeText } from '../../domain/text.ts';
+import { printable } from '../../domain/text.ts';
+import { bodyReport, emptyQuarantine, quarantineColumns } from '../../state/quarantine.ts';
+import * as report from '../../state/report.ts';
 import { collect } from '../notifications-route.ts';
-import { pathOf } from '../subscription-rows.ts';
 import { choice, stateForm } from './layout.ts';
-import {
-  badge,
-  command,
-  count,
-  emptyState,
-  facts,
-  type Html,
-  html,
-  panel,
-  type TableColumn,
-  table,
-  time,
-} from './markup.ts';
-import { beforeId, commandList, olderLink } from './operation.ts';
+import { command, emptyState, type Html, html, panel } from './markup.ts';
 import type { PageRequest, PageRoute } from './page-route.ts';
+import { beforeId, olderLink, renderReport } from './render-report.ts';
 
 const rowsMax = 50;
 
@@ -50,7 +40,7 @@ export const quarantinePage: PageRoute = {
         choice('show', 'released', options, released ? 'true' : undefined),
         { since, until, subscription },
       ),
-      body: html`${listPanel(rows, total, request)}${total === 0 ? '' : allCommands()}`,
+      body: list(rows, total, request),
     };
   },
   item: async ({ quarantine }, request) => {
@@ -65,89 +55,30 @@ export const quarantinePage: PageRoute = {
     return {
       title: `Quarantined body ${entry.id}`,
       controls: html`<a class="button" href="/quarantine">All quarantined bodies</a>`,
-      body: html`${reasonPanel(entry, request)}${headersPanel(entry)}${bodyPanel(entry)}`,
+      body: html`${renderReport({ ...bodyReport(entry), title: 'Reason' }, request.nowUs)}${headersPanel(entry)}${bodyPanel(entry)}`,
     };
   },
 };
 
-function listPanel(read: readonly QuarantineRow[], total: number, request: PageRequest): Html {
+function list(read: readonly QuarantineRow[], total: number, { url, nowUs }: PageRequest): Html {
   const rows = read.slice(0, rowsMax);
-  const { url, nowUs } = request;
-  const title = 'Bodies that are not notifications';
-  if (rows.length === 0) {
-    const isEnd = url.searchParams.has('before');
-    return panel(
-      title,
-      isEnd
-        ? emptyState('There are no older bodies.', html`<a href="/quarantine">Show the newest</a>`)
-        : emptyState(
-            'The quarantine is empty.',
-            'Each received body that is not a valid notification is stored here unchanged, so that nothing is lost.',
+  const none = url.searchParams.has('before')
+    ? report.empty('There are no older bodies.')
+    : emptyQuarantine;
+  const blocks =
+    rows.length === 0
+      ? [none]
+      : [
+          report.text(`${counted(total, 'body', 'bodies')} in quarantine.`),
+          report.table('Quarantined bodies, newest first', quarantineColumns, rows),
+          report.commands(
+            ['Parse all again, after an upgrade', `earshot quarantine retry --all`],
+            ['Delete old ones', `earshot quarantine drop --older-than 30d`],
           ),
-    );
-  }
+        ];
   const last = read.length > rows.length ? (rows.at(-1)?.id ?? null) : null;
-  return panel(
-    title,
-    html`${table(columnsAt(nowUs), rows, { caption: 'Quarantined bodies, newest first', list: true })}${olderLink(url, last)}`,
-    `${count(total)} quarantined`,
-  );
-}
-
-function columnsAt(nowUs: number): TableColumn<QuarantineRow>[] {
-  return [
-    { title: 'id', value: ({ id }) => html`<a href="/quarantine/${id}">${id}</a>`, isNumber: true },
-    { title: 'received (UTC)', value: ({ receivedAtUs }) => time(receivedAtUs, nowUs) },
-    {
-      title: 'path',
-      value: ({ subscription }) => html`<code>${pathOf(subscription)}</code>`,
-      class: 'tight',
-    },
-    {
-      title: 'reason',
-      class: 'wrap',
-      value: ({ reason, faults, releasedAtUs }) =>
-        html`${faults[0]?.message ?? reason} ${releasedAtUs === null ? '' : badge('good', 'released')}`,
-    },
-    { title: 'bytes', value: ({ bodyBytes }) => count(bodyBytes), isNumber: true },
-    { title: 'source', value: ({ source }) => source },
-  ];
-}
-
-function allCommands(): Html {
-  return panel(
-    'Next steps',
-    html`<p>After an upgrade, earshot may be able to read the bodies. A valid body becomes a notification.</p>
-${commandList([
-  ['Parse all again', `earshot quarantine retry --all`],
-  ['Delete old ones', `earshot quarantine drop --older-than 30d`],
-])}`,
-  );
-}
-
-function reasonPanel(entry: QuarantineEntry, { nowUs }: PageRequest): Html {
-  const { id, faults, reason, receivedAtUs, releasedAtUs, bodyBytes, source } = entry;
-  const messages = faults.length === 0 ? [reason] : faults.map(({ message }) => message);
-  const shown = facts([
-    ['reason', html`${messages.map((one, i) => html`${i === 0 ? '' : html`<br>`}${one}`)}`],
-    ['code', html`<code>${reason}</code>`],
-    ['received', time(receivedAtUs, nowUs)],
-    ['path', html`<code>${pathOf(entry.subscription)}</code>`],
-    ['source', source],
-    ['size', `${count(bodyBytes)} bytes`],
-    ['encoding', entry.encoding],
-    ['released', releasedAtUs === null ? null : time(releasedAtUs, nowUs)],
-  ]);
-  const commands = commandList([
-    ['Save the body to a file', `earshot quarantine show ${id} --body > body-${id}`],
-    ...(releasedAtUs === null
-      ? ([
-          ['Parse it again', `earshot quarantine retry ${id}`],
-          ['Delete it', `earshot quarantine drop ${id}`],
-        ] as const)
-      : []),
-  ]);
-  return panel('Reason', html`<div class="columns">${shown}${commands}</div>`);
+  const title = 'Bodies that are not notifications';
+  return html`${renderReport({ title, blocks }, nowUs)}${olderLink(url, last)}`;
 }
 
 function headersPanel({ headers }: QuarantineEntry): Html {

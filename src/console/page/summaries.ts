@@ -13,9 +13,9 @@ import {
   time,
   withCommands,
 } from './markup.ts';
-import { beforeId, commandList, olderLink, partState } from './operation.ts';
 import type { PageRequest, PageRoute } from './page-route.ts';
 import { productLink } from './page-state.ts';
+import { beforeId, commandList, olderLink, partState } from './render-report.ts';
 
 const rowsMax = 50;
 

@@ -4,8 +4,8 @@ import { truncate } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
+import { sizeText } from '../../domain/formats.ts';
 import type { BackupRun } from '../../domain/ports.ts';
-import { sizeText } from '../../domain/text.ts';
 import {
   createOwnerOnly,
   makeDirectory,

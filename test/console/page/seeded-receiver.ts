@@ -4,13 +4,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type RunningReceiver, serve } from '../../../src/cli/start/serve.ts';
-import type { BackgroundJobs } from '../../../src/cli/status/gather-status.ts';
 import { formatDateUs } from '../../../src/domain/dates.ts';
 import type { Delivery } from '../../../src/domain/ports.ts';
 import { hourUs } from '../../../src/domain/time-units.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
+import type { BackgroundJobs } from '../../../src/state/read-status.ts';
+import { missingFinding } from '../../../src/state/subscription-checks.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
-import { missingFinding } from '../../../src/watch/check-events.ts';
 import { fillOperation, seededJobs } from './seeded-operation.ts';
 
 const loopback = { host: '127.0.0.1', port: 0 };

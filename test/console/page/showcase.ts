@@ -2,13 +2,14 @@
  * History for the pictures of the documentation: nine days of two subscriptions, with a daily rhythm, bursts, an hour of
  * late pushes, a recovered hour and a missing hour. The clock stands still, so that pictures change only with the page.
  */
-import type { BackgroundJobs } from '../../../src/cli/status/gather-status.ts';
+
 import { sinkReader } from '../../../src/domain/sinks.ts';
 import type { NewSummaryJob } from '../../../src/domain/summaries.ts';
 import { hourUs } from '../../../src/domain/time-units.ts';
 import { createRandom, type Random } from '../../../src/sandbox/clock.ts';
+import type { BackgroundJobs } from '../../../src/state/read-status.ts';
+import { missingFinding } from '../../../src/state/subscription-checks.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { missingFinding } from '../../../src/watch/check-events.ts';
 import { doneWith } from '../../store/summary-jobs.ts';
 import {
   type Generator,
@@ -251,8 +252,8 @@ async function raise({ alerts }: Store, hours: ReturnType<typeof coverageOf>): P
   const disk = {
     kind: 'disk',
     subject: '',
-    severity: 'warning',
-    cause: 'The disk is nearly full.',
+    level: 'warning',
+    text: 'The disk is nearly full.',
     evidence: ['3.9 GiB of 80 GiB are free.'],
     nextStep: 'Free space with `earshot prune`.',
   } as const;

@@ -1,12 +1,8 @@
 /** Sources of a status: a store as it is on disk, and parts that fail, hang, or are requested at once. */
 import { describe, expect, it } from 'vitest';
-import {
-  createStatus,
-  gatherStatus,
-  type StatusSources,
-} from '../../src/cli/status/gather-status.ts';
 import { AppError } from '../../src/domain/app-error.ts';
 import { hourUs } from '../../src/domain/time-units.ts';
+import { createStatus, gatherStatus, type StatusSources } from '../../src/state/read-status.ts';
 import type { Store } from '../../src/store/store.ts';
 import { queueState } from '../domain/sample-queue.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
@@ -118,11 +114,11 @@ describe('the facts of a store', () => {
     const save = registration({ type: 'pull', subscriptionId: 'id-new' });
     await store.administration.commit({ save });
     const states = ['id-new', 'id-old'].map((subscriptionId) =>
-      queueState({ subscription: `of ${subscriptionId}`, subscriptionId }),
+      queueState({ subscription: subscriptionId === 'id-new' ? save.name : 'old', subscriptionId }),
     );
     await store.administration.saveQueues(states);
-    const { queues } = await gatherStatus(sources);
-    expect(queues.map(({ subscriptionId }) => subscriptionId)).toEqual(['id-new']);
+    const { subscriptions } = await gatherStatus(sources);
+    expect(subscriptions.map(({ queue }) => queue?.length)).toEqual([states[0]?.length]);
   });
 
   it('describe the last seven days, and hours that are not due yet', async () => {
@@ -231,7 +227,7 @@ describe('the facts of a store', () => {
     const made = { ...run, bytes: 12_345, lastPosition: 1, error: null };
     const failed = { ...run, endedAtUs: nowUs - 1, bytes: null, lastPosition: null, error: 'no' };
     for (const one of [made, failed]) await store.backups.recordBackup(one);
-    const finding = { kind: 'disk', subject: '', severity: 'warning', cause: 'x' } as const;
+    const finding = { kind: 'disk', subject: '', level: 'warning', text: 'x' } as const;
     const findings = [{ ...finding, evidence: [], nextStep: 'y' }];
     await store.alerts.settleFindings({ checked: [], findings, channels: [], atUs: nowUs });
     expect(await gatherStatus(sources)).toMatchObject({
@@ -257,7 +253,7 @@ describe('a part that fails', () => {
       { part: 'disk', reason: 'Internal error; see the log.' },
     ]);
     expect(status).toMatchObject({ disk: null, certificate: null, log: { lastPosition: 1 } });
-    expect(status.parts.find(({ part }) => part === 'disk')).toMatchObject({ level: 'warning' });
+    expect(status.parts.find(({ part }) => part === 'disk')).toMatchObject({ level: 'unknown' });
     expect(warned).toMatchObject([{ part: 'disk', err: expect.any(Error) }]);
   });
 

@@ -3,17 +3,23 @@
  * microseconds since 1970, UTC. Null: not known, or none.
  */
 import { z } from 'zod';
-import { type Alert, alertKinds, alertSeverities } from './alerts.ts';
+import { type Alert, alertKinds } from '../domain/alerts.ts';
 import {
   type CoverageSummary,
   comparisonFields,
   coverageSummaryFields,
   toComparison,
   toSummary,
-} from './coverage.ts';
-import { toJson } from './json-rows.ts';
-import type { SinkCounts } from './sinks.ts';
-import { summaryRuleKinds } from './summaries.ts';
+} from '../domain/coverage.ts';
+import { evaluationSchema, isProblem, levels } from '../domain/evaluation.ts';
+import { toJson } from '../domain/json-rows.ts';
+import { summaryRuleKinds } from '../domain/summaries.ts';
+import { type EvaluatedSink, type SinkState, sinkSchema } from './sinks.ts';
+import {
+  type EvaluatedSubscription,
+  type SubscriptionState,
+  subscriptionSchema,
+} from './subscription-state.ts';
 
 /** Parts that are evaluated and shown separately, in this order. */
 export const statusParts = [
@@ -33,9 +39,6 @@ export const statusParts = [
 
 export type StatusPart = (typeof statusParts)[number];
 
-/** Levels of a part. `unused`: turned off, or nothing to report; not a problem. */
-export const statusLevels = ['well', 'unused', 'warning', 'critical'] as const;
-
 const count = z.int().min(0);
 
 const bytes = z.number().min(0);
@@ -48,14 +51,7 @@ const reason = z.string().nullable();
 
 const part = z.enum(statusParts);
 
-const partStatus = z.object({
-  part,
-  level: z
-    .enum(statusLevels)
-    .describe('`unused`: the part is turned off, or has nothing to report.'),
-  text: z.string(),
-  nextStep: reason.describe('Next step; null if no step is needed.'),
-});
+const partStatus = z.object({ part, ...evaluationSchema.shape });
 
 const receiver = z.object({
   startedAtUs: momentUs,
@@ -98,25 +94,6 @@ const sharedReceiver = z.object({
   fault: reason.describe('Reason why it applies no entries; null while it does.'),
 });
 
-const subscription = z.object({
-  name: z.string(),
-  state: z
-    .enum(['running', 'paused', 'unfinished', 'absent'])
-    .describe(
-      '`unfinished`: a change of the subscription is not complete. `absent`: not in the catalogue.',
-    ),
-  /** Paused by a command of the user, or in the desired state. */
-  pausedOnPurpose: z.boolean(),
-  lastDeliveryAtUs: momentUs,
-  // Specification, Limits.
-  pausesAtUs: momentUs.describe(
-    'Time at which the catalogue pauses the subscription, unless a notification arrives first.',
-  ),
-  cancelsAtUs: momentUs.describe(
-    'Time at which the catalogue deletes the subscription, unless a notification arrives first.',
-  ),
-});
-
 const certificate = z.object({
   notAfterUs: momentUs.describe('End of the validity; null until the first certificate is issued.'),
   lifetimeUs: z.number().nullable(),
@@ -138,47 +115,6 @@ const reader = z.object({
   unreadSinceUs: momentUs.describe(
     'Time of receipt of the oldest notification that the reader has not read.',
   ),
-});
-
-const sink = z.object({
-  name: z.string(),
-  isSetUp: z.boolean().nullable().describe('True if earshot.config.ts defines the sink.'),
-  target: z
-    .string()
-    .nullable()
-    .describe('Kind of the target, such as webhook; null if the sink is not defined, or faulty.'),
-  waiting: count,
-  dead: count,
-  lastError: reason.describe('Error of the last delivery; null if the delivery succeeded.'),
-  fault: reason.describe('Reason why no delivery is possible; null if deliveries are possible.'),
-  oldestWaitingAtUs: momentUs,
-  oldestLiveWaitingAtUs: momentUs.describe(
-    'The same as oldestWaitingAt, without replayed notifications.',
-  ),
-  failingSinceUs: momentUs.describe(
-    'Time since which the sink accepts nothing; null if the last delivery succeeded.',
-  ),
-  lastDeliveredAtUs: momentUs.describe('Time of the last delivery; null if there was none.'),
-});
-
-/** State of the queue of a pull subscription (pull-queue.ts). */
-const queue = z.object({
-  subscription: z.string(),
-  subscriptionId: z.string(),
-  length: count.nullable().describe('Number of unread entries; null before the first answer.'),
-  lengthMax: count.describe('With more entries, the catalogue drops the oldest ones.'),
-  oldestAtUs: momentUs.describe('NotificationDate of the oldest unread entry; null without one.'),
-  emptiedAtUs: momentUs.describe('Time when the queue was last read to its end.'),
-  readAtUs: momentUs.describe('Time of the last successful request.'),
-  entriesPerHour: z.number().nullable().describe('Mean of the last 24 hours; null while unknown.'),
-  entries: count.describe('Number of entries that were stored and acknowledged since the start.'),
-  requests: count.describe('Number of requests since the start.'),
-  failure: reason.describe('Error of the last request; null if the request succeeded.'),
-  failingSinceUs: momentUs,
-  otherReader: z
-    .object({ atUs: timeUs, entries: count })
-    .nullable()
-    .describe('Entries that left the queue without earshot; null if there were none.'),
 });
 
 const summaries = z.object({
@@ -208,10 +144,7 @@ const alert = z.object({
   id: count,
   kind: z.enum(alertKinds),
   subject: z.string(),
-  severity: z.enum(alertSeverities),
-  cause: z.string(),
-  nextStep: z.string(),
-  evidence: z.array(z.string()),
+  ...evaluationSchema.shape,
   raisedAtUs: timeUs,
 });
 
@@ -219,8 +152,8 @@ const alert = z.object({
 export const statusSchema = z.object({
   atUs: timeUs.describe('Time of the status: at most a few seconds ago.'),
   version: z.string(),
-  well: z.boolean().describe('True if no part has the level warning or critical.'),
-  parts: z.array(partStatus).describe('Level and text of each part.'),
+  ok: z.boolean().describe('True if each part has the level ok.'),
+  parts: z.array(partStatus).describe('Evaluation of each part.'),
   failures: z
     .array(z.object({ part, reason: z.string() }))
     .describe('Parts that could not be checked. The fields of these parts are null or empty.'),
@@ -230,8 +163,7 @@ export const statusSchema = z.object({
     .array(sharedReceiver)
     .nullable()
     .describe('Receivers of the shared log; null without a shared log.'),
-  subscriptions: z.array(subscription),
-  queues: z.array(queue).describe('Queues of the pull subscriptions.'),
+  subscriptions: z.array(subscriptionSchema),
   hasEndpoint: z.boolean().describe('False if the receiver only reads queues.'),
   behindProxy: z
     .boolean()
@@ -242,7 +174,7 @@ export const statusSchema = z.object({
   coverage: z.array(z.object(coverageSummaryFields)).describe('Coverage of the last seven days.'),
   comparison: comparisonFields,
   readers: z.array(reader),
-  sinks: z.array(sink),
+  sinks: z.array(sinkSchema),
   summaries: summaries.nullable(),
   disk: z
     .object({ freeBytes: bytes, totalBytes: bytes, reserveBytes: bytes })
@@ -262,26 +194,18 @@ export type PartStatus = z.infer<typeof partStatus>;
 export type ReceiverStatus = z.infer<typeof receiver>;
 export type SharedReceiverStatus = z.infer<typeof sharedReceiver>;
 export type LogStatus = z.infer<typeof log>;
-export type SubscriptionStatus = z.infer<typeof subscription>;
 export type CertificateStatus = z.infer<typeof certificate>;
 export type ReaderStatus = z.infer<typeof reader>;
-export type SinkStatus = z.infer<typeof sink>;
-
-/** Returns the counts of the store that a status was made from. */
-export function sinkCounts(sink: SinkStatus): Omit<SinkCounts, 'failed'> {
-  const { name, oldestWaitingAtUs, oldestLiveWaitingAtUs, lastError, ...counts } = sink;
-  const oldest = {
-    oldestQueuedAtUs: oldestWaitingAtUs,
-    oldestLiveQueuedAtUs: oldestLiveWaitingAtUs,
-  };
-  return { ...counts, ...oldest, sink: name, error: lastError };
-}
-
 export type SummaryStatus = z.infer<typeof summaries>;
 
-/** The document without derived fields. `receiver` is null when no receiver runs: only the store was read. */
+/** Facts that are evaluated. `receiver` is null when no receiver runs: only the store was read. */
 export interface StatusFacts
-  extends Omit<StatusDocument, 'well' | 'parts' | 'coverage' | 'comparison' | 'alerts'> {
+  extends Omit<
+    StatusDocument,
+    'ok' | 'parts' | 'coverage' | 'comparison' | 'alerts' | 'subscriptions' | 'sinks'
+  > {
+  subscriptions: readonly SubscriptionState[];
+  sinks: readonly SinkState[];
   /** Why the current `earshot.config.ts` is rejected; null or absent when it is in effect. */
   rejectedConfig?: string | null;
   /** Coverage of the last seven days. */
@@ -293,42 +217,43 @@ export interface StatusFacts
 }
 
 /** Facts and their evaluation. */
-export interface Status extends StatusFacts {
+export interface Status extends Omit<StatusFacts, 'subscriptions' | 'sinks'> {
+  subscriptions: readonly (SubscriptionState & Pick<EvaluatedSubscription, 'evaluation'>)[];
+  sinks: readonly EvaluatedSink[];
   /** Parts, in the order of `statusParts`. */
   parts: readonly PartStatus[];
 }
 
 /** Converts a status to JSON, with times as ISO 8601 UTC. */
 export function toStatusJson(status: Status) {
-  const { parts, coverage, comparisonOff, alerts } = status;
+  const { parts, subscriptions, sinks, coverage, comparisonOff, alerts } = status;
   return toJson(statusSchema, {
     ...status,
-    well: isWell(status),
-    parts: [...parts],
+    ok: isOk(status),
+    ...{ parts: [...parts], subscriptions: [...subscriptions], sinks: [...sinks] },
     coverage: coverage.map((one) => toSummary(one, comparisonOff)),
     comparison: toComparison(comparisonOff),
-    alerts: alerts.map((one) => ({ ...one, evidence: [...one.evidence] })),
+    alerts: [...alerts],
   });
 }
 
 /** Returns true when no part has a problem. */
-export function isWell({ parts }: Pick<Status, 'parts'>): boolean {
-  return parts.every(({ level }) => level === 'well' || level === 'unused');
+export function isOk({ parts }: Pick<Status, 'parts'>): boolean {
+  return !parts.some(isProblem);
 }
 
 /** Returns the overall state, or the most severe problem and the names of the other parts with problems. */
 export function headline(status: Pick<Status, 'parts'>): string {
-  if (isWell(status)) return 'All is well.';
+  if (isOk(status)) return 'Everything is ok.';
   const [worst, ...others] = worstFirst(status);
   const also = others.filter(({ part }) => part !== 'alerts').map(({ part }) => part);
-  const rest = also.length === 0 ? '' : ` Also not well: ${also.join(', ')}.`;
-  return `Not all is well: ${worst?.text ?? ''}${rest}`;
+  const rest = also.length === 0 ? '' : ` Also not ok: ${also.join(', ')}.`;
+  return `${worst?.text ?? ''}${rest}`;
 }
 
 /** Returns the parts with problems, the most severe first. */
 export function worstFirst({ parts }: Pick<Status, 'parts'>): PartStatus[] {
-  const rank = ({ level }: PartStatus) => statusLevels.indexOf(level);
   return parts
-    .filter(({ level }) => level === 'warning' || level === 'critical')
-    .toSorted((a, b) => rank(b) - rank(a));
+    .filter(isProblem)
+    .toSorted((a, b) => levels.indexOf(a.level) - levels.indexOf(b.level));
 }

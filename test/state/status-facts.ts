@@ -1,9 +1,12 @@
 /** The facts of a healthy receiver; tests change one at a time. */
 
-import { evaluateStatus } from '../../src/cli/status/check-status.ts';
-import type { Alert, AlertKind, AlertSeverity } from '../../src/domain/alerts.ts';
-import type { StatusFacts, StatusPart } from '../../src/domain/status.ts';
-import { nowUs } from './fake-io.ts';
+import type { Registration } from '../../src/domain/account.ts';
+import type { Alert, AlertKind, AlertLevel } from '../../src/domain/alerts.ts';
+import { evaluateStatus } from '../../src/state/parts.ts';
+import type { StatusFacts, StatusPart } from '../../src/state/status.ts';
+import type { SubscriptionState } from '../../src/state/subscription-state.ts';
+import { nowUs } from '../cli/fake-io.ts';
+import { view } from '../watch/watch-context.ts';
 
 export const minuteUs = 60_000_000;
 export const hourUs = 60 * minuteUs;
@@ -12,7 +15,15 @@ const gibibyte = 2 ** 30;
 
 export type Facts = { -readonly [Field in keyof StatusFacts]: StatusFacts[Field] };
 
-const running = { state: 'running', pausedOnPurpose: false } as const;
+/** A running subscription that was active today. */
+export function subscription(
+  name: string,
+  fields: Partial<SubscriptionState> = {},
+  changes: Partial<Registration> = {},
+): SubscriptionState {
+  const activity = { activityAtUs: nowUs, notifiedAtUs: nowUs };
+  return view({ knownSinceUs: nowUs - dayUs, ...fields }, { name, ...activity, ...changes });
+}
 
 /** Two subscriptions, a managed certificate, a sink, summaries, backups. */
 export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
@@ -40,16 +51,9 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
     },
     receivers: null,
     subscriptions: [
-      {
-        ...{ name: 'alps', ...running, lastDeliveryAtUs: nowUs - 2 * minuteUs },
-        ...{ pausesAtUs: nowUs + 60 * dayUs, cancelsAtUs: nowUs + 365 * dayUs },
-      },
-      {
-        ...{ name: 'sea-ice', ...running, lastDeliveryAtUs: nowUs - 3 * hourUs },
-        ...{ pausesAtUs: nowUs + 59 * dayUs, cancelsAtUs: nowUs + 364 * dayUs },
-      },
+      subscription('alps', { lastDeliveryAtUs: nowUs - 2 * minuteUs }),
+      subscription('sea-ice', { lastDeliveryAtUs: nowUs - 3 * hourUs }),
     ],
-    queues: [],
     hasEndpoint: true,
     behindProxy: false,
     certificate: {
@@ -81,7 +85,8 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
       {
         ...{ name: 'archive', isSetUp: true, waiting: 0, dead: 0, fault: null, lastError: null },
         ...{ oldestWaitingAtUs: null, oldestLiveWaitingAtUs: null, target: 'command' },
-        ...{ failingSinceUs: null, lastDeliveredAtUs: null },
+        ...{ failingSinceUs: null, lastDeliveredAtUs: null, position: 6_204_332, behind: 0 },
+        ...{ failed: 0, replays: 0, delivered: 12, oldestUndeliveredAtUs: null },
       },
     ],
     coverage: [
@@ -111,15 +116,11 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
 }
 
 /** An alert that was raised an hour ago. */
-export function activeAlert(
-  kind: AlertKind,
-  subject = '',
-  severity: AlertSeverity = 'warning',
-): Alert {
+export function activeAlert(kind: AlertKind, subject = '', level: AlertLevel = 'warning'): Alert {
   return {
     id: 1,
-    ...{ kind, subject, severity },
-    cause: `The cause of ${kind}.`,
+    ...{ kind, subject, level },
+    text: `The text of ${kind}.`,
     evidence: [],
     nextStep: `What to do about ${kind}.`,
     raisedAtUs: nowUs - hourUs,
@@ -129,6 +130,6 @@ export function activeAlert(
 
 /** Evaluates one part; all other facts are healthy. */
 export async function evaluatedPart(part: StatusPart, changes: Partial<Facts> = {}) {
-  const parts = evaluateStatus(wellFacts(changes));
+  const { parts } = evaluateStatus(wellFacts(changes));
   return parts.find((one) => one.part === part);
 }

@@ -1,10 +1,11 @@
 /** Alerts of the queues of pull subscriptions: unread entries, failures, and other readers. */
 import { describe, expect, it } from 'vitest';
 import type { QueueState } from '../../src/domain/pull-queue.ts';
-import { queueReaderRow, queueRow } from '../../src/watch/check-events.ts';
-import type { SubscriptionView } from '../../src/watch/situation.ts';
+import type { Check } from '../../src/state/check.ts';
+import { subscriptionChecks } from '../../src/state/subscription-checks.ts';
+import type { SubscriptionState } from '../../src/state/subscription-state.ts';
 import { queueState } from '../domain/sample-queue.ts';
-import { activeAlert, beginUs, dayUs, hourUs, minuteUs, view } from './watch-context.ts';
+import { activeAlert, beginUs, dayUs, hourUs, minuteUs, view } from '../watch/watch-context.ts';
 
 const hour = (at: number) => beginUs + at * hourUs;
 
@@ -15,14 +16,17 @@ const read = (fields: Partial<QueueState> = {}) =>
 /** A failure since `beginUs`. */
 const failing = { failure: 'No answer.', failingSinceUs: beginUs };
 
-function check(queue: QueueState, nowUs: number, fields: Partial<SubscriptionView> = {}) {
+const checkOf = (kind: string) =>
+  subscriptionChecks.find((one) => one.kind === kind) as Check<SubscriptionState>;
+
+function check(queue: QueueState, nowUs: number, fields: Partial<SubscriptionState> = {}) {
   const subscription = view({ type: 'pull', queue, ...fields });
-  return queueRow.check(subscription, { nowUs, upSinceUs: 0, alert: undefined });
+  return checkOf('queue').check(subscription, { nowUs, upSinceUs: 0, alert: undefined });
 }
 
 const severityOf = (...of: Parameters<typeof check>) => {
   const result = check(...of);
-  return result === null || result === 'unchecked' ? result : result.severity;
+  return result === null || result === 'unchecked' ? result : result.level;
 };
 
 describe('the alert of a queue', () => {
@@ -56,17 +60,15 @@ describe('the alert of a queue', () => {
   it('is raised when requests fail for an hour, whatever the queue contains', () => {
     const unknown = { length: null, emptiedAtUs: null, readAtUs: null, entriesPerHour: null };
     const state = read({ ...unknown, ...failing });
-    expect(severityOf(state, beginUs + 59 * minuteUs)).toBeNull();
-    expect(check(state, beginUs + 60 * minuteUs)).toMatchObject({
-      severity: 'warning',
-      cause: 'The queue of the subscription alps cannot be read.',
+    expect(check(state, beginUs + minuteUs)).toMatchObject({
+      ...{ level: 'warning', raiseAfterUs: hourUs, sinceUs: beginUs },
+      text: 'The queue of the subscription alps cannot be read.',
       evidence: [expect.stringMatching(/^Requests fail since .* UTC: No answer\.$/)],
       nextStep: expect.stringContaining('earshot doctor'),
     });
   });
 
   it.each([
-    [2_500, 'in 36 hours', null],
     [2_501, 'in less than 36 hours', 'warning'],
     [7_500, 'in 12 hours', 'warning'],
     [7_501, 'in less than 12 hours', 'critical'],
@@ -91,7 +93,11 @@ it.each([
   const otherReader = at === null ? null : { atUs: hour(at), entries: 1_234 };
   const alert = raisedAt === null ? undefined : activeAlert('queue-reader', hour(raisedAt));
   const subscription = view({ type: 'pull', queue: read({ otherReader }) });
-  const result = queueReaderRow.check(subscription, { nowUs: hour(now), upSinceUs: 0, alert });
-  const problem = { severity: expected, evidence: [expect.stringContaining('1,234 entries left')] };
+  const result = checkOf('queue-reader').check(subscription, {
+    nowUs: hour(now),
+    upSinceUs: 0,
+    alert,
+  });
+  const problem = { level: expected, evidence: [expect.stringContaining('1,234 entries left')] };
   expect(result).toEqual(expected === 'critical' ? expect.objectContaining(problem) : expected);
 });

@@ -2,34 +2,32 @@
 
 import { stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { lifetimeOf } from '../../admin/lifetime.ts';
-import { lastDeliveryOf } from '../../admin/maintain.ts';
-import type { Registration } from '../../domain/account.ts';
-import { AppError, errorCodeOf, errorText, isAppError } from '../../domain/app-error.ts';
-import { type CoverageSummary, readSubscriptionCoverage } from '../../domain/coverage.ts';
-import type { Logger } from '../../domain/ports.ts';
-import { type QueueState, recordReader } from '../../domain/pull-queue.ts';
-import { type DeliveryState, sinkReader, unusedSink } from '../../domain/sinks.ts';
+import { AppError, errorCodeOf, errorText, isAppError } from '../domain/app-error.ts';
+import { type CoverageSummary, readSubscriptionCoverage } from '../domain/coverage.ts';
+import type { Logger } from '../domain/ports.ts';
+import { recordReader } from '../domain/pull-queue.ts';
+import { type DeliveryState, sinkReader } from '../domain/sinks.ts';
+import { firstOf } from '../domain/streams.ts';
+import { type SummaryRuleKind, summaryReader } from '../domain/summaries.ts';
+import { weekUs } from '../domain/time-units.ts';
+import { currentProductFile } from '../store/products/product-file.ts';
+import type { StoreReader } from '../store/store.ts';
+import { evaluateStatus } from './parts.ts';
+import type { Probes } from './probes.ts';
+import { createPushMemory } from './pushes.ts';
+import { readSinks, type SinkState } from './sinks.ts';
 import type {
   CertificateStatus,
   LogStatus,
   ReaderStatus,
   ReceiverStatus,
   SharedReceiverStatus,
-  SinkStatus,
   Status,
   StatusFacts,
   StatusPart,
-  SubscriptionStatus,
   SummaryStatus,
-} from '../../domain/status.ts';
-import { firstOf } from '../../domain/streams.ts';
-import { type SummaryRuleKind, summaryReader } from '../../domain/summaries.ts';
-import { weekUs } from '../../domain/time-units.ts';
-import { currentProductFile } from '../../store/products/product-file.ts';
-import type { StoreReader } from '../../store/store.ts';
-import type { Probes } from '../../watch/situation.ts';
-import { evaluateStatus } from './check-status.ts';
+} from './status.ts';
+import { readSubscriptions } from './subscription-state.ts';
 
 /** A part that takes longer is reported as failed. */
 const partTimeoutMs = 5_000;
@@ -45,9 +43,10 @@ export function createStatus(sources: StatusSources): () => Promise<Status> {
   const { nowUs } = sources;
   let latest: Status | undefined;
   let gathering: Promise<Status> | undefined;
+  const memory = createPushMemory();
   const gather = async () => {
     try {
-      latest = await gatherStatus(sources);
+      latest = await gatherStatus(sources, memory);
       return latest;
     } finally {
       gathering = undefined;
@@ -63,7 +62,10 @@ export function createStatus(sources: StatusSources): () => Promise<Status> {
 }
 
 /** Gathers the status once. Never rejects: parts that fail are listed in `failures`. */
-export async function gatherStatus(sources: StatusSources): Promise<Status> {
+export async function gatherStatus(
+  sources: StatusSources,
+  memory = createPushMemory(),
+): Promise<Status> {
   const { store, hasEndpoint, behindProxy, probes, backgroundJobs, nowUs } = sources;
   const atUs = nowUs();
   const failures: { part: StatusPart; reason: string }[] = [];
@@ -84,7 +86,18 @@ export async function gatherStatus(sources: StatusSources): Promise<Status> {
     receiver: attempt('receiver', sources.receiver),
     log: attempt('log', () => logFacts(sources, atUs)),
     receivers: attempt('receivers', () => receiverFacts(sources, atUs)),
-    subscriptions: attempt('subscriptions', () => subscriptionFacts(store, atUs)),
+    subscriptions: attempt('subscriptions', () =>
+      readSubscriptions(
+        {
+          administration: store.administration,
+          completeness: store.completeness,
+          maintenance: true,
+          reconcile: backgroundJobs().comparisonOff === null,
+        },
+        memory,
+        atUs,
+      ),
+    ),
     certificate: attempt('certificate', probes.certificate),
     coverage: attempt('coverage', () => coverageFacts(store, atUs)),
     readers: attempt('readers', () => readerFacts(sources)),
@@ -106,14 +119,13 @@ export async function gatherStatus(sources: StatusSources): Promise<Status> {
     comparisonOff: backgroundJobs().comparisonOff,
     // A rejected file is one finding: the summary rules cannot be read for the same reason.
     failures: failures.filter(({ reason }) => reason !== rejectedConfig),
-    subscriptions: found.subscriptions?.subscriptions ?? [],
-    queues: found.subscriptions?.queues ?? [],
+    subscriptions: found.subscriptions ?? [],
     coverage: found.coverage ?? [],
     readers: found.readers ?? [],
     sinks: found.sinks ?? [],
     alerts: found.alerts ?? [],
   };
-  return { ...facts, parts: evaluateStatus(facts) };
+  return evaluateStatus(facts);
 }
 
 /** Waits for all promises, and returns their results by name. */
@@ -182,41 +194,6 @@ async function receiverFacts(
   }));
 }
 
-async function subscriptionFacts(
-  { administration }: Pick<Store, 'administration'>,
-  nowUs: number,
-): Promise<{ subscriptions: SubscriptionStatus[]; queues: QueueState[] }> {
-  const [registrations, marks, queues] = await Promise.all([
-    administration.registrations(),
-    administration.deliveryMarks(),
-    administration.queues(),
-  ]);
-  const subscriptions = registrations.map((registration): SubscriptionStatus => {
-    const { name, status } = registration;
-    const lastDeliveryAtUs = lastDeliveryOf(name, marks, nowUs);
-    const state = stateOf(registration);
-    const lifetime = lifetimeOf({ registration, listed: null, lastDeliveryAtUs, nowUs });
-    return {
-      name,
-      state,
-      pausedOnPurpose: status === 'paused',
-      lastDeliveryAtUs,
-      pausesAtUs: state === 'running' ? lifetime.pausesAtUs : null,
-      cancelsAtUs: state === 'absent' ? null : lifetime.cancelsAtUs,
-    };
-  });
-  // While no receiver runs, the state of a queue that was deleted stays stored.
-  const ids = new Set(registrations.map(({ subscriptionId }) => subscriptionId));
-  return { subscriptions, queues: queues.filter((one) => ids.has(one.subscriptionId)) };
-}
-
-function stateOf(registration: Registration): SubscriptionStatus['state'] {
-  const { subscriptionId, unfinished, status, pausedSeenAtUs } = registration;
-  if (unfinished) return 'unfinished';
-  if (subscriptionId === null) return 'absent';
-  return status === 'paused' || pausedSeenAtUs !== null ? 'paused' : 'running';
-}
-
 /** Reads the coverage of seven days, as `earshot coverage` prints it. */
 export async function coverageFacts(
   { completeness }: Pick<Store, 'completeness'>,
@@ -257,33 +234,12 @@ function readerOf(key: string): ReaderStatus['of'] {
   return key.startsWith(sinkReader('')) ? 'sink' : 'tail';
 }
 
-async function sinkFacts(
-  { sinks }: Pick<Store, 'sinks'>,
-  { names, kinds, faults, fault, rejected = null }: DeliveryState,
-): Promise<SinkStatus[]> {
-  const counts = await sinks.counts();
-  const known = new Set([...(names ?? []), ...counts.map(({ sink }) => sink)]);
+async function sinkFacts(store: Store, delivery: DeliveryState): Promise<SinkState[]> {
+  const sinks = await readSinks({ sinks: store.sinks, notifications: store }, delivery);
+  const { fault, rejected = null } = delivery;
   // A rejected file is reported by its own finding.
-  if (known.size === 0 && fault !== null && rejected === null) {
-    throw new AppError('configuration', fault);
-  }
-  return [...known].toSorted().map((name) => {
-    const count = counts.find(({ sink }) => sink === name) ?? unusedSink(name);
-    const isSetUp = names === null ? null : names.includes(name);
-    return {
-      name,
-      isSetUp,
-      target: kinds?.get(name) ?? null,
-      waiting: count.waiting,
-      dead: count.dead,
-      oldestWaitingAtUs: count.oldestQueuedAtUs,
-      oldestLiveWaitingAtUs: count.oldestLiveQueuedAtUs,
-      lastError: count.error,
-      failingSinceUs: count.failingSinceUs,
-      lastDeliveredAtUs: count.lastDeliveredAtUs,
-      fault: isSetUp === false ? null : (faults?.get(name) ?? fault),
-    };
-  });
+  if (sinks.length > 0 || fault === null || rejected !== null) return sinks;
+  throw new AppError('configuration', fault);
 }
 
 async function summaryFacts(
@@ -347,7 +303,7 @@ export interface StatusSources {
   behindProxy: boolean;
   /** True if the product index is enabled. */
   index: boolean;
-  probes: Pick<Probes, 'disk' | 'receivers'> & { certificate(): Promise<CertificateStatus | null> };
+  probes: Pick<Probes<CertificateStatus>, 'disk' | 'receivers' | 'certificate'>;
   /** Resolves with null if no receiver runs; rejects if that cannot be determined. */
   receiver: () => Promise<ReceiverStatus | null>;
   backgroundJobs: () => BackgroundJobs;

@@ -1,10 +1,18 @@
 /** Alerts of the machine: certificate, disk, intake, backups, and the receivers and database of a shared log. */
+
+import {
+  countText,
+  lengthText,
+  momentText,
+  percentText,
+  quoted,
+  sizeText,
+} from '../domain/formats.ts';
 import { type DiskSpace, diskLevels, type LastBackups } from '../domain/ports.ts';
 import type { DatabaseWarning, KnownNode } from '../domain/shared-log.ts';
-import { sizeText } from '../domain/text.ts';
 import { dayUs, hourUs, minuteUs } from '../domain/time-units.ts';
-import { type Certificate, problem, row } from './situation.ts';
-import { countText, lengthText, momentText, percentText, quoted } from './texts.ts';
+import { checkOf, problem } from './check.ts';
+import type { Certificate } from './probes.ts';
 
 /**
  * Remaining time at which the alert is raised: a fifth of the lifetime, as automatic renewal starts at a third
@@ -12,27 +20,30 @@ import { countText, lengthText, momentText, percentText, quoted } from './texts.
  */
 const certificateLimits = { share: 1 / 5, maxUs: 30 * dayUs, criticalMaxUs: 2 * dayUs };
 
-export const certificateRow = row<Certificate | null>('certificate', (certificate, { nowUs }) => {
-  if (certificate?.notAfterUs == null || certificate.lifetimeUs === null) return null;
-  const { notAfterUs, lifetimeUs, lastFailure } = certificate;
-  const { share, maxUs, criticalMaxUs } = certificateLimits;
-  const leftUs = notAfterUs - nowUs;
-  const limitUs = Math.min(maxUs, share * lifetimeUs);
-  if (leftUs > limitUs) return null;
-  return problem(
-    leftUs < Math.min(criticalMaxUs, limitUs / 2) ? 'critical' : 'warning',
-    `The certificate ${leftUs <= 0 ? 'has expired' : `expires in ${lengthText(leftUs)}`} and has not been renewed. After its end, the catalogue delivers no notifications.`,
-    'To see why, run `earshot certificate show`. If you set EARSHOT_TLS_CERT and EARSHOT_TLS_KEY, renew these files.',
-    `The certificate is valid until ${momentText(notAfterUs)}.`,
-    lastFailure !== null && `The last renewal failed: ${quoted(lastFailure)}`,
-  );
-});
+export const certificateCheck = checkOf<Certificate | null>(
+  'certificate',
+  (certificate, { nowUs }) => {
+    if (certificate?.notAfterUs == null || certificate.lifetimeUs === null) return null;
+    const { notAfterUs, lifetimeUs, lastFailure } = certificate;
+    const { share, maxUs, criticalMaxUs } = certificateLimits;
+    const leftUs = notAfterUs - nowUs;
+    const limitUs = Math.min(maxUs, share * lifetimeUs);
+    if (leftUs > limitUs) return null;
+    return problem(
+      leftUs < Math.min(criticalMaxUs, limitUs / 2) ? 'critical' : 'warning',
+      `The certificate ${leftUs <= 0 ? 'has expired' : `expires in ${lengthText(leftUs)}`} and has not been renewed. After its end, the catalogue delivers no notifications.`,
+      'To see why, run `earshot certificate show`. If you set EARSHOT_TLS_CERT and EARSHOT_TLS_KEY, renew these files.',
+      `The certificate is valid until ${momentText(notAfterUs)}.`,
+      lastFailure !== null && `The last renewal failed: ${quoted(lastFailure)}`,
+    );
+  },
+);
 
 /** Resolved when a fifth more is free. */
 const diskResolveFactor = 1.2;
 
 /** Not checked when the free space is not known. */
-export const diskRow = row<DiskSpace | null>('disk', (disk, { alert }) => {
+export const diskCheck = checkOf<DiskSpace | null>('disk', (disk, { alert }) => {
   if (disk === null) return 'unchecked';
   const { freeBytes, totalBytes, reserveBytes } = disk;
   const { warningBytes, criticalBytes } = diskLevels(disk);
@@ -40,7 +51,7 @@ export const diskRow = row<DiskSpace | null>('disk', (disk, { alert }) => {
     freeBytes < bytes * (isActive ? diskResolveFactor : 1);
   if (!isBelow(warningBytes, alert !== undefined)) return null;
   return problem(
-    isBelow(criticalBytes, alert?.severity === 'critical') ? 'critical' : 'warning',
+    isBelow(criticalBytes, alert?.level === 'critical') ? 'critical' : 'warning',
     `The disk of the data directory has only ${sizeText(freeBytes)} of free space.`,
     'Free some space, remove old notifications with `earshot prune`, or move EARSHOT_DATA_DIR to a larger disk.',
     `That is ${percentText(freeBytes / totalBytes)} of ${sizeText(totalBytes)}. At ${sizeText(reserveBytes)}, notifications are refused and lost.`,
@@ -48,7 +59,7 @@ export const diskRow = row<DiskSpace | null>('disk', (disk, { alert }) => {
 });
 
 /** The subject is the reason why notifications cannot be stored. A queue may be full for a moment. */
-export const intakeRow = row<string | null>(
+export const intakeCheck = checkOf<string | null>(
   'intake',
   (reason) => {
     if (reason === null) return null;
@@ -72,7 +83,7 @@ const firstBackupUs = hourUs;
 type BackupView = LastBackups & { everyHours: number | null };
 
 /** Resolved by the next successful backup. */
-export const backupRow = row<BackupView>('backup', (view, { nowUs, upSinceUs }) => {
+export const backupCheck = checkOf<BackupView>('backup', (view, { nowUs, upSinceUs }) => {
   const { made, failed, everyHours } = view;
   const ageUs = made === null ? Number.POSITIVE_INFINITY : nowUs - made.startedAtUs;
   if (everyHours === null || ageUs <= intervals * everyHours * hourUs) return null;
@@ -99,7 +110,7 @@ const lagMax = 20_000;
 const freeBytesMin = 2 ** 30;
 
 /** The subject is another receiver of the shared log. */
-export const receiverRow = row<KnownNode>('receiver', (node) => {
+export const receiverCheck = checkOf<KnownNode>('receiver', (node) => {
   const { name, facts } = node;
   const what = receiverFault(node);
   if (what === null) return null;
@@ -123,7 +134,7 @@ function receiverFault({ lag, ageMs, facts }: KnownNode): string | null {
 }
 
 /** The subject are the warnings of the database of a shared log: it still accepts notifications. */
-export const databaseRow = row<readonly DatabaseWarning[]>('database', (warnings) => {
+export const databaseCheck = checkOf<readonly DatabaseWarning[]>('database', (warnings) => {
   if (warnings.length === 0) return null;
   return problem(
     'warning',

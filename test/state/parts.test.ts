@@ -1,9 +1,10 @@
 /** Evaluation of each status part. The facts are those of a healthy receiver, with one change per test. */
 import { describe, expect, it } from 'vitest';
-import { evaluateStatus } from '../../src/cli/status/check-status.ts';
-import { alertKinds } from '../../src/domain/alerts.ts';
-import { isWell, type StatusFacts, type StatusPart } from '../../src/domain/status.ts';
-import { nowUs } from './fake-io.ts';
+import { evaluateStatus } from '../../src/state/parts.ts';
+import { isOk, type StatusFacts, type StatusPart } from '../../src/state/status.ts';
+import { nowUs } from '../cli/fake-io.ts';
+import { queueState } from '../domain/sample-queue.ts';
+import { covered as comparedHour } from '../watch/watch-context.ts';
 import {
   activeAlert,
   dayUs,
@@ -11,12 +12,13 @@ import {
   type Facts,
   hourUs,
   minuteUs,
+  subscription,
   wellFacts,
 } from './status-facts.ts';
 
 const well = wellFacts();
 const notRunning = { receiver: null };
-const [alps, seaIce] = well.subscriptions;
+const [alps] = well.subscriptions;
 const [index, , summaryReader] = well.readers;
 const [archive] = well.sinks;
 const [covered] = well.coverage;
@@ -51,20 +53,29 @@ const receivers = (fault: string | null) => ({
 });
 
 describe('a healthy receiver', () => {
-  it('has only parts of the level "well"', async () => {
-    const parts = evaluateStatus(well);
-    expect(isWell({ parts })).toBe(true);
+  it('has only parts of the level "ok"', async () => {
+    const { parts } = evaluateStatus(well);
+    expect(isOk({ parts })).toBe(true);
     expect(parts.map(({ part, level }) => `${part} ${level}`)).toEqual(
       [
         ...['receiver', 'log', 'subscriptions', 'certificate', 'coverage', 'readers', 'sinks'],
         ...['summaries', 'disk', 'backup', 'alerts'],
-      ].map((part) => `${part} well`),
+      ].map((part) => `${part} ok`),
     );
     expect(parts.every(({ nextStep }) => nextStep === null)).toBe(true);
   });
 });
 
 const gibibyte = 2 ** 30;
+
+/** A queue whose requests have just begun to fail. */
+const unreadable = {
+  ...queueState({ readAtUs: nowUs - minuteUs, failure: 'Log in again.', failingSinceUs: nowUs }),
+};
+
+const missingHour = comparedHour(0, {
+  ...{ hourUs: nowUs - 3 * hourUs, comparedAtUs: nowUs - minuteUs, pushed: 9 },
+});
 
 describe('a healthy part', () => {
   it.each<[StatusPart, Partial<Facts>, string]>([
@@ -94,7 +105,7 @@ describe('a healthy part', () => {
     [
       'subscriptions',
       { subscriptions: [changed(alps, { lastDeliveryAtUs: nowUs })] },
-      'alps (just now)',
+      'alps (running, last notification just now)',
     ],
     ['receivers', receivers(null), '3 receivers; lag of this one: 7 entries'],
     ['log', {}, 'since 2025-03-28 12:00 UTC, 4.2 GiB, index 1.1 GiB; quarantine empty'],
@@ -105,21 +116,20 @@ describe('a healthy part', () => {
       log({ pruned: { position: 1, receivedBeforeUs: 1, prunedAtUs: nowUs } }),
       'pruned, since 2025-03-28 12:00 UTC, 4.2 GiB',
     ],
-    ['subscriptions', {}, '2 running, last notification: alps (2 min ago), sea-ice (3 h ago)'],
+    [
+      'subscriptions',
+      {},
+      'alps (running, last notification 2 min ago), sea-ice (running, last notification 3 h ago)',
+    ],
     [
       'subscriptions',
       { subscriptions: [changed(alps, { state: 'paused', pausedOnPurpose: true })] },
-      'none running; alps is paused',
+      'alps (paused on purpose)',
     ],
     [
       'subscriptions',
       { subscriptions: ['a', 'b', 'c', 'd', 'e'].map((name) => changed(alps, { name })) },
-      '5 running, last notification: a (2 min ago), b (2 min ago), c (2 min ago) and 2 more',
-    ],
-    [
-      'subscriptions',
-      { subscriptions: [changed(alps, { state: 'absent' })] },
-      'none running; alps is missing',
+      'c (running, last notification 2 min ago) and 2 more',
     ],
     ['certificate', {}, 'valid for another 61 days'],
     [
@@ -174,7 +184,7 @@ describe('a healthy part', () => {
     ['alerts', {}, 'no active alerts'],
   ])('%s: the text describes its state (%#)', async (part, changes, text) => {
     const evaluated = await evaluate(part, changes);
-    expect(evaluated).toMatchObject({ level: 'well', nextStep: null });
+    expect(evaluated).toMatchObject({ level: 'ok', nextStep: null });
     expect(evaluated?.text).toContain(text);
   });
 });
@@ -205,7 +215,7 @@ describe('coverage without a comparison', () => {
     async (...row) => {
       const [changes, text, nextStep] = row;
       expect(await evaluate('coverage', changes)).toMatchObject({
-        level: 'unused',
+        level: 'ok',
         text,
         nextStep,
       });
@@ -241,7 +251,7 @@ describe('an unused part', () => {
     ],
     ['alerts', notRunning, 'no active alerts, but only a running receiver raises alerts'],
   ])('%s: the text says so, and it is no fault (%#)', async (part, changes, text) => {
-    expect(await evaluate(part, changes)).toMatchObject({ level: 'unused', text, nextStep: null });
+    expect(await evaluate(part, changes)).toMatchObject({ level: 'ok', text, nextStep: null });
   });
 });
 
@@ -268,19 +278,27 @@ describe('a faulty part', () => {
       ...([/^No subscription is registered/, /earshot register/] as const),
     ],
     [
-      ...(['subscriptions', 'warning'] as const),
-      { ...notRunning, subscriptions: [changed(alps, { state: 'paused' }), changed(seaIce, {})] },
-      ...([/are not running, although they should be: alps\./, /earshot register/] as const),
+      ...(['subscriptions', 'critical'] as const),
+      { subscriptions: [subscription('alps', {}, { pausedSeenAtUs: nowUs })] },
+      ...([/^The subscription alps is not running, although/, /earshot register/] as const),
     ],
     [
       ...(['subscriptions', 'warning'] as const),
-      { subscriptions: [changed(alps, { pausesAtUs: nowUs + 14 * dayUs })] },
-      ...([/pause alps at 2026-05-16 12:00 UTC/, /subscriptions show alps/] as const),
+      {
+        subscriptions: [
+          subscription(
+            'alps',
+            {},
+            { activityAtUs: nowUs - 46.5 * dayUs, notifiedAtUs: nowUs - 46.5 * dayUs },
+          ),
+        ],
+      },
+      ...([/pause the subscription alps in 13 days/, /subscriptions show alps/] as const),
     ],
     [
       ...(['subscriptions', 'warning'] as const),
-      { subscriptions: [changed(alps, { cancelsAtUs: nowUs + 30 * dayUs })] },
-      ...([/delete alps at 2026-06-01 12:00 UTC/, /subscriptions show alps/] as const),
+      { subscriptions: [subscription('alps', { queue: unreadable })] },
+      ...([/^The queue of the subscription alps cannot be read/, /earshot doctor/] as const),
     ],
     ['certificate', 'critical', { certificate: null }, /no certificate yet/, /certificate show/],
     [
@@ -290,7 +308,7 @@ describe('a faulty part', () => {
     [
       ...(['certificate', 'critical'] as const),
       certificate({ notAfterUs: null, lifetimeUs: null, lastFailure: 'No route.' }),
-      ...([/no certificate yet.* Last error: No route\./, /certificate show/] as const),
+      ...([/no certificate yet/, /certificate show/] as const),
     ],
     [
       ...(['certificate', 'critical', certificate({ notAfterUs: nowUs - 1 })] as const),
@@ -298,8 +316,8 @@ describe('a faulty part', () => {
     ],
     [
       ...(['coverage', 'warning'] as const),
-      { ...notRunning, coverage: [changed(covered, { missing: 1 })] },
-      ...([/^1 notification of the last 7 days is missing/, /reconcile --since 7d/] as const),
+      { subscriptions: [subscription('alps', { coverage: [{ ...missingHour, missing: 1 }] })] },
+      ...([/^1 event of the subscription alps is missing/, /earshot reconcile --since/] as const),
     ],
     [
       ...(['readers', 'warning'] as const),
@@ -313,21 +331,25 @@ describe('a faulty part', () => {
     ],
     [
       ...(['sinks', 'warning'] as const),
-      { sinks: [changed(archive, { waiting: 5, oldestLiveWaitingAtUs: nowUs - 16 * minuteUs })] },
-      ...([/archive has a backlog/, /sinks list/] as const),
+      {
+        sinks: [
+          changed(archive, {
+            ...{ waiting: 5, lastDeliveredAtUs: nowUs - dayUs },
+            oldestLiveWaitingAtUs: nowUs - 16 * minuteUs,
+          }),
+        ],
+      },
+      ...([/archive does not deliver: 5 .* the oldest for 16 min/, /earshot sinks/] as const),
     ],
     [
       ...(['sinks', 'warning'] as const),
       { sinks: [changed(archive, { waiting: 5, failingSinceUs: nowUs - 1, lastError: 'Gone.' })] },
-      ...([
-        /archive does not deliver: failing since .* 5 queued, last error: Gone/,
-        /list/,
-      ] as const),
+      ...([/archive does not deliver: 5/, /earshot sinks/] as const),
     ],
     [
       ...(['sinks', 'warning'] as const),
       { sinks: [changed(archive, { waiting: 5, oldestWaitingAtUs: nowUs - 2 * minuteUs })] },
-      ...([/archive does not deliver: nothing delivered yet, 5 queued/, /sinks list/] as const),
+      ...([/archive does not deliver: 5/, /earshot sinks/] as const),
     ],
     [
       ...(['sinks', 'warning'] as const),
@@ -371,37 +393,31 @@ describe('a faulty part', () => {
   it('has the reason as its text when it could not be checked', async () => {
     const failures = [{ part: 'disk' as const, reason: 'It hangs.' }];
     expect(await evaluate('disk', { failures, disk: null })).toMatchObject({
-      level: 'warning',
-      text: 'The status is unknown: It hangs.',
+      level: 'unknown',
+      text: 'The state is unknown: It hangs.',
     });
   });
 });
 
 describe('an active alert', () => {
-  it.each(alertKinds)(
-    'of the kind %s makes its part a warning, with the cause as text',
-    async (kind) => {
-      const parts = evaluateStatus(wellFacts({ alerts: [activeAlert(kind, 'x')] }));
-      const bad = parts.filter(({ level }) => level === 'warning');
-      expect(bad).toHaveLength(2);
-      expect(bad).toContainEqual(
-        expect.objectContaining({
-          text: `The cause of ${kind}.`,
-          nextStep: `What to do about ${kind}.`,
-        }),
-      );
-      expect(bad.at(-1)).toMatchObject({ part: 'alerts', text: `1 active: ${kind} (x)` });
-    },
-  );
+  it.each([
+    ['intake', 'receiver'],
+    ['silence', 'subscriptions'],
+  ] as const)('of the kind %s is the evaluation of %s', async (kind, part) => {
+    const alerts = [activeAlert(kind, kind === 'silence' ? 'alps' : '')];
+    expect(await evaluate(part, { alerts })).toMatchObject({
+      ...{ level: 'warning', text: `The text of ${kind}.` },
+      nextStep: `What to do about ${kind}.`,
+    });
+    const about = kind === 'silence' ? `${kind} (alps)` : kind;
+    expect(await evaluate('alerts', { alerts })).toMatchObject({ text: `1 active: ${about}` });
+  });
 
-  it('is shown before milder alerts of its part, and counted with them', async () => {
-    const alerts = [
-      ...[activeAlert('silence', 'alps'), activeAlert('not-running', 'sea-ice', 'critical')],
-      activeAlert('silence', 'b'),
-    ];
+  it('is shown before milder ones of its part, and counted with them', async () => {
+    const alerts = [activeAlert('silence', 'alps'), activeAlert('silence', 'sea-ice', 'critical')];
     expect(await evaluate('subscriptions', { alerts })).toMatchObject({
       level: 'critical',
-      text: 'The cause of not-running. (and 2 more)',
+      text: 'The text of silence. (and 1 more)',
     });
     expect(await evaluate('alerts', { alerts })).toMatchObject({ level: 'critical' });
   });
@@ -414,19 +430,10 @@ describe('an active alert', () => {
     expect(evaluated?.text).toMatch(/^The receiver is not running/);
   });
 
-  it('supplies the text when the finding has the same level', async () => {
-    const sinks = wellFacts().sinks.map((one) => ({ ...one, dead: 2 }));
-    const evaluated = await evaluate('sinks', {
-      sinks,
-      alerts: [activeAlert('sink-refused', 'archive')],
-    });
-    expect(evaluated?.text).toBe('The cause of sink-refused.');
-  });
-
-  it('keeps its part from level "well" until the watchdog resolves it', async () => {
+  it('keeps its part from the level "ok" until the watchdog resolves it', async () => {
     const space = { totalBytes: 80 * gibibyte, reserveBytes: 2 ** 28 };
     const disk = { ...space, freeBytes: 5.5 * gibibyte };
-    expect(await evaluate('disk', { disk })).toMatchObject({ level: 'well' });
+    expect(await evaluate('disk', { disk })).toMatchObject({ level: 'ok' });
     expect(await evaluate('disk', { disk, alerts: [activeAlert('disk')] })).toMatchObject({
       level: 'warning',
     });

@@ -1,0 +1,169 @@
+/** Prints reports on the terminal: aligned, wrapped, and coloured only on a terminal. */
+import { shortDateUs } from '../domain/dates.ts';
+import type { Evaluation, Level } from '../domain/evaluation.ts';
+import { countText, lengthText, sizeText } from '../domain/formats.ts';
+import { printable } from '../domain/text.ts';
+import type { Block, Report, ReportColumn, Value } from '../state/report.ts';
+import { asCalled } from './called-as.ts';
+import type { Io } from './io.ts';
+import { type Column, painter, printTable, wrapText, writeOut } from './output.ts';
+
+/** Mark and colour of each level. */
+export const levelLooks = {
+  ok: { mark: '  ', style: 'green' },
+  unknown: { mark: '? ', style: 'yellow' },
+  warning: { mark: '! ', style: 'yellow' },
+  critical: { mark: '!!', style: 'red' },
+} as const satisfies Record<Level, object>;
+
+type Terminal = Pick<Io, 'stdout' | 'stderr' | 'env'>;
+
+const columnsMax = 100;
+
+/** Prints all blocks of a report. Reasons of empty lists go to standard error. */
+export async function printReport(io: Terminal, { blocks }: Report): Promise<void> {
+  let isFirst = true;
+  for (const block of blocks) {
+    if (await printBlock(io, block, isFirst)) isFirst = false;
+  }
+}
+
+/** Returns false for a block without any text. */
+async function printBlock(
+  io: Terminal,
+  block: Block,
+  isFirst: boolean,
+  indent = '',
+): Promise<boolean> {
+  const out = async (lines: readonly string[]) => {
+    if (lines.length === 0) return false;
+    await writeOut(io.stdout, `${isFirst ? '' : '\n'}${lines.join('\n')}\n`);
+    return true;
+  };
+  switch (block.kind) {
+    case 'empty': {
+      const next = block.next === null ? '' : ` ${block.next}`;
+      io.stderr.write(`${asCalled(printable(`${block.text}${next}`), io)}\n`);
+      return false;
+    }
+    case 'text':
+      return out(wrapped(block.text, '', io).map((line) => painted(line, block.level, io)));
+    case 'facts':
+      return out(factLines(block.rows).map((line) => `${indent}${line}`));
+    case 'commands':
+      return out(factLines(block.rows.map(([purpose, text]) => [purpose, asCalled(text, io)])));
+    case 'evaluations':
+      return out(evaluationLines(block, io));
+    case 'section': {
+      const title = headline(block, io);
+      await out([title]);
+      if (block.evaluation !== null) {
+        await writeOut(io.stdout, linesOf(block.evaluation, '  ', io).join('\n').concat('\n'));
+      }
+      for (const one of block.blocks) await printBlock(io, one, true, '  ');
+      return true;
+    }
+    case 'table': {
+      if (block.rows.length === 0) return false;
+      if (!isFirst) await writeOut(io.stdout, '\n');
+      const columns = block.columns.map((column, i) => ({
+        ...column,
+        value: (row: readonly Value[]) => row[i] ?? null,
+      }));
+      await printTable(io.stdout, textColumns(columns), block.rows);
+      return true;
+    }
+  }
+}
+
+/** Converts the columns of a report, for rows that are streamed. */
+export function textColumns<Row>(
+  columns: readonly (ReportColumn & { value: (row: Row) => Value })[],
+): Column<Row>[] {
+  return columns.map(({ title, value, isNumber, grows, drop }) => ({
+    ...{ title, value: (row) => valueText(value(row)) },
+    ...(isNumber && { align: 'right' }),
+    ...(grows && { flexible: true }),
+    // The lowest rank is added first, and so is the last to go.
+    ...(drop !== undefined && { optionalRank: drop }),
+  }));
+}
+
+/** Prints streamed rows, and returns their number and the last one. */
+export async function printRows<Row>(
+  { stdout }: Pick<Io, 'stdout'>,
+  columns: readonly (ReportColumn & { value: (row: Row) => Value })[],
+  rows: AsyncIterable<Row>,
+): Promise<{ count: number; last: Row | undefined }> {
+  let last: Row | undefined;
+  async function* seen() {
+    for await (const row of rows) {
+      last = row;
+      yield row;
+    }
+  }
+  return { count: await printTable(stdout, textColumns(columns), seen()), last };
+}
+
+function painted(text: string, level: Level | undefined, io: Terminal): string {
+  return level === undefined ? text : painter(io, io.stdout)(levelLooks[level].style, text);
+}
+
+/** Formats a value; `-` for null. */
+export function valueText(value: Value): string {
+  if (value === null) return '-';
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') return countText(value);
+  if ('timeUs' in value) return shortDateUs(value.timeUs);
+  if ('spanUs' in value) return lengthText(value.spanUs);
+  if ('bytes' in value) return sizeText(value.bytes);
+  if ('code' in value) return value.code;
+  if ('level' in value) return value.text ?? value.level;
+  return value.text;
+}
+
+function factLines(rows: readonly (readonly [string, Value])[]): string[] {
+  const known = rows.filter(([, value]) => value !== null);
+  const width = Math.max(0, ...known.map(([name]) => name.length));
+  return known.map(([name, value]) => `${name.padEnd(width)}  ${printable(valueText(value))}`);
+}
+
+function headline({ title, evaluation }: Block & { kind: 'section' }, io: Terminal): string {
+  if (evaluation === null) return printable(title);
+  const paint = painter(io, io.stdout);
+  return paint(levelLooks[evaluation.level].style, `${evaluation.level}: ${printable(title)}`);
+}
+
+/** Each with its mark and name; the text is wrapped next to the names. */
+function evaluationLines({ rows, all }: Block & { kind: 'evaluations' }, io: Terminal): string[] {
+  const paint = painter(io, io.stdout);
+  const shown = rows.filter(([, { level }]) => all || level !== 'ok');
+  const width = Math.max(0, ...shown.map(([name]) => name.length));
+  const indent = ' '.repeat('!! '.length + width + 2);
+  return shown.flatMap(([name, evaluation]) => {
+    const { mark, style } = levelLooks[evaluation.level];
+    const shownPart = all ? { ...evaluation, evidence: [] } : evaluation;
+    const [first = '', ...more] = linesOf(shownPart, indent, io);
+    const label = paint(style, `${mark} ${printable(name).padEnd(width)}`);
+    return [`${label}  ${first.slice(indent.length)}`, ...more];
+  });
+}
+
+function linesOf({ text, evidence, nextStep }: Evaluation, indent: string, io: Terminal): string[] {
+  const lines = [text, ...evidence.map((line) => `- ${line}`)];
+  if (nextStep !== null) lines.push(`Next: ${nextStep}`);
+  return lines.flatMap((line) => wrapped(line, indent, io));
+}
+
+function wrapped(text: string, indent: string, io: Terminal): string[] {
+  const { isTTY, columns = columnsMax } = io.stdout;
+  const width = { isTTY, columns: Math.min(columns, columnsMax) };
+  // A text about a filter has further lines that mark a position.
+  return text
+    .split('\n')
+    .flatMap((line, i) =>
+      i === 0
+        ? wrapText(asCalled(printable(line), io), indent, width)
+        : [`${indent}${printable(line)}`],
+    );
+}

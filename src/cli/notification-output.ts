@@ -17,7 +17,7 @@ import { type ProductRecord, recordIn } from '../filter/product-record.ts';
 import { addSpan, eventFlagText, readTime } from './flags.ts';
 import type { Io, Output } from './io.ts';
 import { type Column, painter, printTable } from './output.ts';
-import { cellsOfRecord, productColumns, shortColumn, timeColumn } from './product-cells.ts';
+import { cellsOfRecord, productColumns, timeColumn } from './product-cells.ts';
 import { type OutputForm, type WrittenRows, writeRows } from './row-forms.ts';
 
 export interface FilterFlags {
@@ -89,26 +89,22 @@ interface ListedNotification {
   cells: ProductCells;
 }
 
-const { mission, type, sensed, tile, cloud, place, name } = productColumns;
+const { name, cloud, place, sensed, type, tile } = productColumns;
 
+/** The position, the subscription and the times seen are the first to go. */
 const usualColumns: readonly Column<ListedNotification>[] = [
-  {
-    title: 'position',
-    value: ({ row }) => String(row.position),
-    align: 'right',
-    optionalRank: 3,
-  },
-  timeColumn('received', ({ receivedAtUs }: NotificationRow) => receivedAtUs, 'second'),
+  timeColumn('received', ({ receivedAtUs }: NotificationRow) => receivedAtUs),
   { title: 'event', value: ({ row }) => row.event },
-  mission,
-  type,
-  { ...sensed, short: shortColumn('sensed', 'sensed') },
-  { ...tile, short: shortColumn('tile', 'tile') },
-  cloud,
-  place,
-  { ...name, title: 'product', optionalRank: 5 },
-  { title: 'subscription', value: ({ row }) => row.subscription ?? '-', optionalRank: 4 },
-  { title: 'seen', value: ({ row }) => String(row.timesSeen), align: 'right', optionalRank: 6 },
+  ...[name, cloud, place, sensed, type, tile],
+  { title: 'subscription', value: ({ row }) => row.subscription ?? '-', optionalRank: 7 },
+  {
+    ...{ title: 'position', align: 'right', optionalRank: 8 },
+    value: ({ row }) => String(row.position),
+  },
+  {
+    ...{ title: 'seen', align: 'right', optionalRank: 9 },
+    value: ({ row }) => String(row.timesSeen),
+  },
 ];
 
 /**

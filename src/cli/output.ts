@@ -10,21 +10,12 @@ export interface Column<Row> {
   title: string;
   value: (row: Row) => string;
   align?: 'right';
-  /** Shortened in the middle if the terminal is too narrow. Maximum one column of a table. */
+  /** Takes the remaining width, and is shortened in the middle if necessary. Maximum one column of a table. */
   flexible?: true;
-  /** Minimum width of a flexible column (default: 20). */
-  widthMin?: number;
+  /** Width of a flexible column that optional columns leave to it (default: 30), such as that of a product name. */
+  keep?: number;
   /** Printed only if the terminal has enough width; lower ranks are added first. */
   optionalRank?: number;
-  /** If there is no width for this optional column, all columns with a short form use it. */
-  preferred?: true;
-  short?: Pick<Column<Row>, 'title' | 'value' | 'cutTo'>;
-  /** Minimum width of an optional column, which is cut if there is not enough width. */
-  cutTo?: number;
-  /** Returns true for rows that need this optional column. One such row makes the column required. */
-  requiredBy?: (row: Row) => boolean;
-  /** If the column is not printed, such rows show it in place of the columns from this title on. */
-  spanFrom?: string;
   /** Never shortened. */
   whole?: true;
 }
@@ -44,9 +35,8 @@ const measuredRowsMax = 500;
 
 const gap = '  ';
 
-const flexibleWidthMin = 20;
+const flexibleWidthMin = 12;
 
-/** Width that optional columns leave to a required flexible one. */
 const flexibleWidthKept = 30;
 
 /** Maximum width of the other columns: their cells are short, except for unexpected external values. */
@@ -91,26 +81,10 @@ export function widthOf({ isTTY, columns }: Output): number {
 interface Layout<Row> {
   columns: readonly Column<Row>[];
   widths: readonly number[];
-  /** Hidden column that replaces the columns from `at` on, for the rows that need it. */
-  span: { column: Column<Row>; at: number; width: number } | null;
 }
 
+/** Adds optional columns while there is width; what is left is that of the flexible column. */
 function layoutOf<Row>(
-  columns: readonly Column<Row>[],
-  rows: readonly Row[],
-  available: number,
-): Layout<Row> {
-  const full = fittedLayout(columns, rows, available);
-  const lacks = columns.some((column) => column.preferred && !full.columns.includes(column));
-  if (!lacks) return full;
-  return fittedLayout(
-    columns.map((column) => ({ ...column, ...column.short })),
-    rows,
-    available,
-  );
-}
-
-function fittedLayout<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
   available: number,
@@ -118,74 +92,45 @@ function fittedLayout<Row>(
   const measured = columns.map((column) => {
     const cells = [column.title, ...rows.map((row) => printable(column.value(row)))];
     const longest = cells.reduce((most, cell) => Math.max(most, cell.length), 0);
-    const width = column.flexible || column.whole ? longest : Math.min(longest, fixedWidthMax);
-    const { optionalRank, requiredBy, spanFrom } = column;
-    const isRequired = spanFrom === undefined && requiredBy && rows.some(requiredBy);
-    return { column, width, rank: isRequired ? undefined : optionalRank };
+    const { flexible, whole, keep = flexibleWidthKept } = column;
+    const width = flexible || whole ? longest : Math.min(longest, fixedWidthMax);
+    return { column, width, needed: gap.length + (flexible ? Math.min(width, keep) : width) };
   });
-  const required = measured.filter(({ rank }) => rank === undefined);
-  let total = -gap.length;
-  for (const { column, width } of required) {
-    total += gap.length + (column.flexible ? Math.min(width, flexibleWidthKept) : width);
-  }
-  const chosen = new Set(required);
-  for (const one of measured.toSorted((a, b) => (a.rank ?? 0) - (b.rank ?? 0))) {
-    const left = available - total - gap.length;
-    if (chosen.has(one) || Math.min(one.width, one.column.cutTo ?? one.width) > left) continue;
+  const chosen = new Set(measured.filter(({ column }) => column.optionalRank === undefined));
+  let used = [...chosen].reduce((sum, { needed }) => sum + needed, -gap.length);
+  const rankOf = ({ column }: (typeof measured)[0]) => column.optionalRank ?? 0;
+  for (const one of measured.toSorted((a, b) => rankOf(a) - rankOf(b))) {
+    if (chosen.has(one)) continue;
+    // A column of a higher rank never displaces one of a lower rank.
+    if (used + one.needed > available) break;
     chosen.add(one);
-    one.width = Math.min(one.width, left);
-    total += gap.length + one.width;
+    used += one.needed;
   }
   const shown = measured.filter((one) => chosen.has(one));
-  const widths = fittedWidths(shown, available);
-  const layout = { columns: shown.map(({ column }) => column), widths };
-  return { ...layout, span: spanOf(columns, layout, available) };
-}
-
-function spanOf<Row>(
-  columns: readonly Column<Row>[],
-  { columns: shown, widths }: Pick<Layout<Row>, 'columns' | 'widths'>,
-  available: number,
-): Layout<Row>['span'] {
-  const column = columns.find(({ spanFrom }) => spanFrom !== undefined);
-  const at = shown.findIndex(({ title }) => title === column?.spanFrom);
-  if (column === undefined || at === -1 || shown.includes(column)) return null;
-  const before = widths.slice(0, at).reduce((sum, width) => sum + width + gap.length, 0);
-  return { column, at, width: Math.max(column.widthMin ?? flexibleWidthMin, available - before) };
-}
-
-function fittedWidths<Row>(
-  shown: readonly { column: Column<Row>; width: number }[],
-  available: number,
-): number[] {
   const total = shown.reduce((sum, { width }) => sum + width + gap.length, -gap.length);
   const excess = Math.max(0, total - available);
-  return shown.map(({ column: { flexible, widthMin: least = flexibleWidthMin }, width }) =>
-    flexible ? Math.max(Math.min(width, least), width - excess) : width,
-  );
+  return {
+    columns: shown.map(({ column }) => column),
+    widths: shown.map(({ column, width }) =>
+      column.flexible ? Math.max(Math.min(width, flexibleWidthMin), width - excess) : width,
+    ),
+  };
 }
 
 function lineOf<Row>(layout: Layout<Row>, row: Row): string {
-  const { columns, span } = layout;
-  const cellsOf = (some: readonly Column<Row>[]) => some.map(({ value }) => printable(value(row)));
-  if (!span?.column.requiredBy?.(row)) return formatLine(layout, cellsOf(columns));
-  const text = shorten(printable(span.column.value(row)), span.width);
-  return formatLine(layout, cellsOf(columns.slice(0, span.at)), [text]);
+  return formatLine(
+    layout,
+    layout.columns.map(({ value }) => printable(value(row))),
+  );
 }
 
-function formatLine<Row>(
-  { columns, widths }: Layout<Row>,
-  cells: readonly string[],
-  rest: readonly string[] = [],
-): string {
+function formatLine<Row>({ columns, widths }: Layout<Row>, cells: readonly string[]): string {
   const padded = cells.map((cell, i) => {
     const [column, width = 0] = [columns[i], widths[i]];
-    const text = column?.whole
-      ? cell
-      : shorten(cell, column?.flexible || column?.cutTo ? width : fixedWidthMax);
+    const text = column?.whole ? cell : shorten(cell, column?.flexible ? width : fixedWidthMax);
     return column?.align === 'right' ? text.padStart(width) : text.padEnd(width);
   });
-  return `${[...padded, ...rest].join(gap).trimEnd()}\n`;
+  return `${padded.join(gap).trimEnd()}\n`;
 }
 
 /** Shortens a text in the middle: both ends of a product name matter. */

@@ -1,10 +1,12 @@
 /** Prints reports on the terminal: aligned, wrapped, and coloured only on a terminal. */
+import type { SubscriptionCoverage } from '../domain/coverage.ts';
 import { shortDateUs } from '../domain/dates.ts';
 import type { Evaluation, Level } from '../domain/evaluation.ts';
 import { countText, lengthText, sizeText } from '../domain/formats.ts';
 import { printable } from '../domain/text.ts';
 import type { Block, Report, ReportColumn, Value } from '../state/report.ts';
 import { asCalled } from './called-as.ts';
+import { stripLegend, stripLines } from './hour-strip.ts';
 import type { Io } from './io.ts';
 import { type Column, painter, printTable, wrapText, writeOut } from './output.ts';
 
@@ -54,6 +56,8 @@ async function printBlock(
       return out(factLines(block.rows.map(([purpose, text]) => [purpose, asCalled(text, io)])));
     case 'evaluations':
       return out(evaluationLines(block, io));
+    case 'hours':
+      return out(hourLines(block.reports, painter(io, io.stdout)));
     case 'section': {
       const title = headline(block, io);
       await out([title]);
@@ -103,6 +107,21 @@ export async function printRows<Row>(
     }
   }
   return { count: await printTable(stdout, textColumns(columns), seen()), last };
+}
+
+function hourLines(
+  reports: readonly SubscriptionCoverage[],
+  paint: ReturnType<typeof painter>,
+): string[] {
+  const all = reports.flatMap(({ hours }) => hours);
+  return [
+    ...reports.flatMap(({ subscription, hours }) => [
+      printable(subscription),
+      ...stripLines(hours, paint),
+      '',
+    ]),
+    stripLegend(all, paint),
+  ];
 }
 
 function painted(text: string, level: Level | undefined, io: Terminal): string {

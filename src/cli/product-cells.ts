@@ -1,12 +1,7 @@
-/** Table cells of a product: mission, type, sensing time, tile or orbit, cloud cover, place. */
+/** Columns of tables with products: the name is always there, the others as far as there is width. */
 import { shortDateUs } from '../domain/dates.ts';
-import {
-  isIdentified,
-  type ProductCells,
-  type ProductFacts,
-  productCells,
-  toMinute,
-} from '../domain/product-cells.ts';
+import { byteText } from '../domain/formats.ts';
+import { type ProductCells, type ProductFacts, productCells } from '../domain/product-cells.ts';
 import type { ProductRecord } from '../filter/product-record.ts';
 import { productView } from '../filter/product-view.ts';
 import { placeOf } from '../places/places.ts';
@@ -23,69 +18,44 @@ export interface WithCells {
   cells: ProductCells;
 }
 
+/** Longer names than those of the catalogue do not displace other columns. */
+const nameKept = 110;
+
+const cell = (
+  title: string,
+  name: keyof ProductCells,
+  optionalRank: number,
+): Column<WithCells> => ({ title, value: ({ cells }) => cells[name] ?? '-', optionalRank });
+
 /** Columns of every table with products. */
 export const productColumns = {
-  mission: { title: 'sat', value: ({ cells }) => cells.mission ?? '-' },
-  type: { title: 'type', value: ({ cells }) => cells.type ?? '-' },
-  sensed: {
-    title: 'sensed (UTC)',
-    value: ({ cells }) => cells.sensed ?? '-',
-    optionalRank: 0,
-    preferred: true,
-  },
-  tile: { title: 'tile/orbit', value: ({ cells }) => cells.tile ?? '-' },
-  cloud: {
-    title: 'cloud',
-    value: ({ cells }) => cells.cloud ?? '-',
-    align: 'right',
-    optionalRank: 1,
-    preferred: true,
-    short: shortColumn('cloud', 'cloud'),
-  },
-  place: {
-    title: 'place',
-    value: ({ cells }) => cells.place ?? '-',
-    optionalRank: 2,
-    preferred: true,
-    short: { ...shortColumn('place', 'place'), cutTo: 8 },
-  },
-  /** Replaces the other cells of a product that they do not identify. */
   name: {
-    title: 'name',
-    value: ({ row }) => row.productName ?? row.productId,
+    title: 'product',
+    value: ({ row }: WithCells) => row.productName ?? row.productId,
     flexible: true,
-    widthMin: 12,
-    requiredBy: ({ cells }) => !isIdentified(cells),
-    spanFrom: 'sat',
+    keep: nameKept,
   },
+  cloud: { ...cell('cloud', 'cloud', 1), align: 'right' },
+  place: cell('place', 'place', 2),
+  sensed: cell('sensed (UTC)', 'sensed', 3),
+  type: cell('type', 'type', 4),
+  tile: cell('tile/orbit', 'tile', 5),
 } as const satisfies Record<string, Column<WithCells>>;
 
-/** Short form of a column. */
-export function shortColumn(
-  title: string,
-  of: keyof ProductCells['short'],
-): Pick<Column<WithCells>, 'title' | 'value'> {
-  return { title, value: ({ cells }) => cells.short[of] ?? '-' };
+export function sizeColumn<Row extends { sizeBytes: number | null }>(): Column<{ row: Row }> {
+  const value = ({ row }: { row: Row }) => byteText(row.sizeBytes) ?? '-';
+  return { title: 'size', value, align: 'right', optionalRank: 6 };
 }
 
-/** Time column, with a short form for a narrow terminal. */
 export function timeColumn<Row>(
   name: string,
   timeOf: (row: Row) => number | null,
-  upTo: 'minute' | 'second' = 'minute',
 ): Column<{ row: Row }> {
   return {
     title: `${name} (UTC)`,
     value: ({ row }) => {
       const us = timeOf(row);
-      return us === null ? '-' : shortDateUs(us, upTo);
+      return us === null ? '-' : shortDateUs(us);
     },
-    short: { title: name, value: ({ row }) => toShortMinute(timeOf(row)) ?? '-' },
   };
-}
-
-/** `11-20 06:00Z`, for recent times; null for no time. */
-export function toShortMinute(us: number | null): string | null {
-  const minute = toMinute(us);
-  return minute === null ? null : `${minute.slice('YYYY-'.length)}Z`;
 }

@@ -19,7 +19,7 @@ import { createCollector } from '../host/memory.ts';
 import { openStoreReader } from '../store/store.ts';
 import type { Output } from './io.ts';
 import { type Column, printTable, wrapText, writeOut } from './output.ts';
-import { cellsOfRecord, productColumns, timeColumn } from './product-cells.ts';
+import { cellsOfRecord, productColumns, sizeColumn, timeColumn } from './product-cells.ts';
 import { type ProductForm, type RowForms, type WrittenRows, writeRows } from './row-forms.ts';
 
 /** A product, with its summary if requested. */
@@ -144,16 +144,9 @@ function listed({ row, record }: FoundProduct): ListedProduct {
 
 type ProductColumn = Column<ListedProduct>;
 
-const { mission, type, sensed, tile, cloud, place } = productColumns;
+const { name, cloud, place, sensed, type, tile } = productColumns;
 
-const name: ProductColumn = { ...productColumns.name, optionalRank: 3 };
-
-const size: ProductColumn = {
-  title: 'size',
-  value: ({ row }) => byteText(row.sizeBytes) ?? '-',
-  align: 'right',
-  optionalRank: 4,
-};
+const size: ProductColumn = sizeColumn();
 
 const cause: ProductColumn = { title: 'cause', value: ({ row }) => row.deletionCause ?? '-' };
 
@@ -162,7 +155,7 @@ const orderColumns: Readonly<Record<ProductOrder, ProductColumn>> = {
   received: timeColumn('received', ({ receivedAtUs }) => receivedAtUs),
   PublicationDate: timeColumn('published', ({ publicationUs }) => publicationUs),
   ModificationDate: timeColumn('modified', ({ modificationUs }) => modificationUs),
-  'ContentDate/Start': sensed,
+  'ContentDate/Start': timeColumn('sensed', ({ sensingStartUs }) => sensingStartUs),
   'ContentDate/End': timeColumn('sensing end', ({ sensingEndUs }) => sensingEndUs),
   DeletionDate: timeColumn('deleted', ({ deletionUs }) => deletionUs),
 };
@@ -173,8 +166,8 @@ function columnsOf(
 ): readonly ProductColumn[] {
   const usual =
     row.deletionUs === null
-      ? [sensed, mission, type, tile, cloud, place, size, name]
-      : [orderColumns.DeletionDate, mission, type, sensed, tile, cause, place, name];
+      ? [name, cloud, place, sensed, type, tile, size]
+      : [orderColumns.DeletionDate, name, cause, place, sensed, type, tile];
   const first = orderColumns[orderedBy];
   return [first, ...usual.filter(({ title }) => title !== first.title)];
 }

@@ -5,7 +5,7 @@ import { formatDateUs } from '../domain/dates.ts';
 import type { FilterTree } from '../domain/filter-tree.ts';
 import { timeField } from '../domain/json-rows.ts';
 import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
-import { type ProductCells, productCells } from '../domain/product-cells.ts';
+import { productCells } from '../domain/product-cells.ts';
 import type { EventPage, IndexedEvent, Products } from '../domain/products.ts';
 import { placeOf } from '../places/places.ts';
 
@@ -111,7 +111,7 @@ export async function readFrame(
   const rows = arrived === 0 ? [] : await Array.fromAsync(notifications.find(query));
   const known = (await indexed(productsMax)).events.map(({ position, ...event }) => ({
     position,
-    cells: withoutShort(productCells(event.product, placeOf(event.footprint))),
+    cells: productCells(event.product, placeOf(event.footprint)),
   }));
   const cells = new Map(known.map((one) => [one.position, one.cells]));
   const listed = rows.map((row) => ({
@@ -222,7 +222,7 @@ async function newestLoggedRows(
     const known = cells.get(row.position);
     return {
       ...toLiveRow(row),
-      cells: known === undefined ? cellsOfName(row) : withoutShort(known),
+      cells: known ?? cellsOfName(row),
     };
   });
 }
@@ -235,7 +235,7 @@ function indexedRow(one: IndexedEvent): LiveRow {
     productName: product.productName,
     notificationDate: notificationUs === null ? null : formatDateUs(notificationUs),
     receivedAt: formatDateUs(receivedAtUs),
-    cells: withoutShort(productCells(product, placeOf(footprint))),
+    cells: productCells(product, placeOf(footprint)),
   };
 }
 
@@ -270,11 +270,7 @@ function cellsOfName({ productName }: NotificationRow): LiveRow['cells'] {
     relativeOrbitNumber: null,
     tile: null,
   };
-  return withoutShort(productCells({ productName, ...unknown, ...others }, null));
-}
-
-function withoutShort({ short: _, ...cells }: ProductCells): LiveRow['cells'] {
-  return cells;
+  return productCells({ productName, ...unknown, ...others }, null);
 }
 
 export function unlessUnavailable(error: unknown): null {

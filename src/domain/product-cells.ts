@@ -30,8 +30,6 @@ export interface ProductCells {
   cloud: string | null;
   /** `northern Italy`, `North Sea off Denmark`. */
   place: string | null;
-  /** Short forms for a narrow terminal: the day, the tile or orbit, the place without directions. */
-  short: Record<'sensed' | 'tile' | 'cloud' | 'place', string | null>;
 }
 
 /** Describes a product by its facts, its name, and the place of its footprint. */
@@ -51,18 +49,7 @@ export function productCells(facts: ProductFacts, place: string | null): Product
     tile: parts.length === 0 ? null : parts.join(' '),
     cloud: cloud === null ? null : `${cloud} %`,
     place,
-    short: {
-      sensed: sensed?.slice(0, 'YYYY-MM-DD'.length) ?? null,
-      tile: square ?? relative ?? (orbitNumber === null ? null : String(orbitNumber)),
-      cloud: cloud === null ? null : `${cloud}%`,
-      place: place === null ? null : shortPlace(place),
-    },
   };
-}
-
-/** Returns false for products of which lists show the name: the satellite alone does not identify a product. */
-export function isIdentified({ mission, type }: Pick<ProductCells, 'mission' | 'type'>): boolean {
-  return mission !== null && type !== null;
 }
 
 /** Longest name shown in lists. Names of the catalogue have about 100 characters. */
@@ -95,17 +82,4 @@ function shortMission(platform: string): string {
 function percentBelow(percent: number): string {
   const rounded = percent.toFixed(1);
   return Number(rounded) > percent ? (Number(rounded) - 0.1).toFixed(1) : rounded;
-}
-
-/** Maximum length of a place on a narrow terminal. */
-const shortPlaceMax = 16;
-
-/** `Italy`, `N Atlantic`: removes the direction, which is in lower case, and the country at the coast. */
-function shortPlace(place: string): string {
-  const short = place
-    .replace(/^[a-z-]+ /, '')
-    .replace(/ off .*$/, '')
-    .replace(/^([NS])\w+ (Atlantic|Pacific) Ocean/, '$1 $2');
-  if (short.length <= shortPlaceMax) return short;
-  return `${short.slice(0, shortPlaceMax - 1).replace(/,? (?:and?|a)?$/, '')}…`;
 }

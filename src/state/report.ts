@@ -2,6 +2,7 @@
  * A report: what the terminal and the page show of a thing, described once. `printReport` (cli) and `renderReport`
  * (console) render it. Texts name commands and variables in backquotes.
  */
+import type { SubscriptionCoverage } from '../domain/coverage.ts';
 import type { Evaluation, Level } from '../domain/evaluation.ts';
 
 /** A value as data: the renderers format it. A number is a count; null means none, or not known. */
@@ -47,6 +48,8 @@ export type Block =
       rows: readonly (readonly Value[])[];
     }
   | { kind: 'commands'; rows: readonly Command[] }
+  /** States of hours, by subscription. */
+  | { kind: 'hours'; reports: readonly SubscriptionCoverage[] }
   | {
       kind: 'section';
       title: string;

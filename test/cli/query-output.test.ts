@@ -123,9 +123,9 @@ describe('the table', () => {
   it('has a header line, and one line per row', async ({ context }) => {
     const { out } = await context.earshot('query --order oldest');
     expect(out.split('\n')).toEqual([
-      'position  received (UTC)       event    sat  type  sensed (UTC)  tile/orbit  cloud  place  product       subscription  seen',
-      '       1  2026-05-02 11:00:00  created  S2A  -     -             -               -  -      S2A_ONE.SAFE  sea-ice          2',
-      '       2  2026-05-02 11:00:00  created  -    -     -             -               -  -      product-1     -                1',
+      'received (UTC)    event    product       cloud  place  sensed (UTC)  type  tile/orbit  subscription  position  seen',
+      '2026-05-02 11:00  created  S2A_ONE.SAFE      -  -      -             -     -           sea-ice              1     2',
+      '2026-05-02 11:00  created  product-1         -  -      -             -     -           -                    2     1',
       '',
     ]);
   });
@@ -151,28 +151,31 @@ describe('the table', () => {
     expect(out.match(/\S+…\S+/)?.[0]).toHaveLength(12);
   });
 
-  it('shows identifying columns instead of the product name, with cloud cover and place', async () => {
+  it('always has the product name, whole if it fits, and drops position, subscription and times seen first', async () => {
     const context = createContext();
-    const sample = { id: 'product-1', name: sentinel2, cloud: 19.96, area: box };
-    const sensed = '2026-05-01T10:30:21Z';
     await context.fill([
-      deliveryOf({ ...sample, sensed }),
-      deliveryOf({ ...sample, id: 'product-2' }),
+      deliveryOf({
+        ...{ id: 'product-1', name: sentinel2, cloud: 19.96, area: box },
+        sensed: '2026-05-01T10:30:21Z',
+      }),
     ]);
-    const { out } = await context.earshot('query', { isTTY: true, columns: 80 });
-    const short = '05-02 11:00Z  created  S2A  S2MSI2A  2026-05-01  31UFR  19.9%  Netherlands…';
-    // The second record has no time; the one in its name is used.
-    expect(out.split('\n')).toEqual([
-      'received      event    sat  type     sensed      tile   cloud  place',
-      short,
-      short,
-      '',
+    const titlesAt = async (columns: number) => {
+      const { out } = await context.earshot('query', { isTTY: true, columns });
+      const [title = '', line = ''] = out.split('\n');
+      expect(Math.max(title.length, line.length)).toBeLessThanOrEqual(columns);
+      expect(line.includes(sentinel2)).toBe(columns >= 120);
+      expect(line).toContain(columns >= 120 ? sentinel2 : '…');
+      return title.split(/ {2,}/);
+    };
+    expect(await titlesAt(60)).toEqual(['received (UTC)', 'event', 'product']);
+    expect(await titlesAt(80)).toEqual(['received (UTC)', 'event', 'product']);
+    expect(await titlesAt(120)).toEqual(['received (UTC)', 'event', 'product', 'cloud']);
+    const wide = ['received (UTC)', 'event', 'product', 'cloud', 'place', 'sensed (UTC)'];
+    expect(await titlesAt(160)).toEqual([...wide, 'type']);
+    expect(await titlesAt(240)).toEqual([
+      ...wide,
+      ...['type', 'tile/orbit', 'subscription', 'position', 'seen'],
     ]);
-    const line = '2026-05-02 11:00:00  created  S2A  S2MSI2A  2026-05-01 10:30  31UFR R108  19.9 %';
-    const medium = (await context.earshot('query', { isTTY: true, columns: 120 })).out;
-    expect(medium).toContain(`${line}  Netherlands and Belgium`);
-    const wide = (await context.earshot('query --wide', { isTTY: true, columns: 80 })).out;
-    expect(wide).toContain(`  Netherlands and Belgium  ${sentinel2}  sea-ice`);
   });
 
   it('has the columns of --columns, with the same names as csv', async ({ context }) => {

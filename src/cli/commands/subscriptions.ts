@@ -202,7 +202,8 @@ const second = (us: number) => shortDateUs(us, 'second');
 const day = (us: number) => formatDateUs(us).slice(0, 10);
 
 const columns: readonly Column<Row>[] = [
-  { title: 'name', value: ({ name }) => name ?? '-' },
+  // Commands accept the id of a subscription that has no name here.
+  { title: 'name or id', value: ({ name, listed }) => name ?? listed.id },
   { title: 'status', value: ({ listed }) => listed.status },
   { title: 'type', value: ({ listed }) => listed.type, optionalRank: 4 },
   { title: 'events', value: ({ listed }) => listed.events.join(','), optionalRank: 2 },
@@ -211,12 +212,10 @@ const columns: readonly Column<Row>[] = [
     value: ({ listed }) => minute(listed.lastNotificationAtUs),
     optionalRank: 1,
   },
-  // An unmanaged subscription has only its id.
   {
     title: 'id',
     value: ({ listed }) => listed.id,
     optionalRank: 3,
-    requiredBy: ({ name }) => name === null,
   },
   { title: 'filter', value: ({ listed }) => listed.filter || '(all products)', flexible: true },
 ];

@@ -4,7 +4,7 @@ import { AppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import { toNotificationJson } from '../../domain/json-rows.ts';
 import type { NotificationQuery, NotificationRow } from '../../domain/ports.ts';
-import { isIdentified, type ProductCells } from '../../domain/product-cells.ts';
+import type { ProductCells } from '../../domain/product-cells.ts';
 import { followLog } from '../../domain/streams.ts';
 import { printable } from '../../domain/text.ts';
 import type { StoreReader } from '../../store/store.ts';
@@ -202,34 +202,18 @@ function lineWriter(
   return async (row) => `${lineOf(row, await notificationCells(row, log), width)}\n`;
 }
 
-/** Fixed column widths from the satellite on: streamed lines cannot be measured before. */
-const cellWidths = [3, 14, 10, 6, 34] as const;
-/** Column widths on a narrow terminal. */
-const narrowWidths = [3, 14, 7, 5, 16] as const;
-const beginWidth = 29;
-const fullWidth = cellWidths.reduce((sum, width) => sum + 2 + width, beginWidth);
-
-/** Formats a row, without the last columns if the terminal is too narrow. */
-function lineOf(row: NotificationRow, cells: ProductCells, width: number): string {
-  const isNarrow = width < fullWidth;
-  const time = shortDateUs(row.receivedAtUs, 'second').slice(isNarrow ? 'YYYY-'.length : 0);
-  const begin = `${time}  ${shorten(printable(row.event), 12).padEnd(8)}`;
+/** Formats a row: the name of the product is shortened only if it does not fit, and more is added if there is width. */
+function lineOf(row: NotificationRow, { cloud, place }: ProductCells, width: number): string {
+  const time = shortDateUs(row.receivedAtUs, 'second');
+  const begin = `${time}  ${shorten(printable(row.event), 12).padEnd(8)}  `;
   const name = printable(row.productName ?? row.productId);
-  if (!isIdentified(cells))
-    return `${begin}  ${shorten(name, Math.max(12, width - begin.length - 2))}`;
-  const { mission, type } = cells;
-  const [widths, { tile, cloud, place }] = isNarrow
-    ? [narrowWidths, cells.short]
-    : [cellWidths, cells];
-  const columns = [mission, type, tile, cloud?.padStart(widths[3]), place].map((cell, i) =>
-    shorten(printable(cell ?? ''), widths[i] ?? 0).padEnd(widths[i] ?? 0),
-  );
-  let line = begin;
-  for (const part of [...columns, name]) {
-    if (line.length + 2 + part.trimEnd().length > width) break;
-    line += `  ${part}`;
+  let line = begin + shorten(name, Math.max(12, width - begin.length));
+  for (const cell of [cloud, place]) {
+    const part = cell === null ? '' : `  ${printable(cell)}`;
+    if (line.length + part.length > width) break;
+    line += part;
   }
-  return line.trimEnd();
+  return line;
 }
 
 function readerName(text: string): string {

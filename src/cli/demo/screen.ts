@@ -4,13 +4,12 @@ import { shellText } from '../../console/page/browser/texts.ts';
 import { readSubscriptionCoverage } from '../../domain/coverage.ts';
 import { counted, countText } from '../../domain/formats.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
-import { isIdentified, type ProductCells } from '../../domain/product-cells.ts';
 import { followLog } from '../../domain/streams.ts';
 import { printable } from '../../domain/text.ts';
 import { hourUs } from '../../domain/time-units.ts';
 import { parseFilter } from '../../filter/parse.ts';
 import { asCalled } from '../called-as.ts';
-import { stripLegend, stripLines } from '../commands/coverage.ts';
+import { stripLegend, stripLines } from '../hour-strip.ts';
 import { type Io, pause } from '../io.ts';
 import { notificationCells } from '../notification-output.ts';
 import { painter, shorten, widthOf } from '../output.ts';
@@ -158,18 +157,13 @@ async function arrival(io: Io, { receiver }: DemoContext, row: NotificationRow):
       row.event in colour ? colour[row.event as keyof typeof colour] : 'green',
       row.event.padEnd(8),
     ),
-    paint('cyan', (cells.short.place ?? 'no footprint').padEnd(16)),
+    paint('cyan', shorten(cells.place ?? 'no footprint', 16).padEnd(16)),
     paint('dim', `${Math.max(0, Math.round(delayMs))} ms`.padStart(6)),
-    productText(row, cells, widthOf(io.stdout) - productColumn),
+    shorten(
+      printable(row.productName ?? row.productId),
+      Math.max(12, widthOf(io.stdout) - productColumn),
+    ),
   ].join('  ');
-}
-
-/** Returns the full name if it fits; otherwise mission, type and tile. */
-function productText(row: NotificationRow, cells: ProductCells, width: number): string {
-  const name = printable(row.productName ?? row.productId);
-  const { mission, type, tile } = cells;
-  if (name.length <= width || !isIdentified(cells)) return shorten(name, Math.max(12, width));
-  return printable([mission, type, tile].filter((cell) => cell !== null).join('  '));
 }
 
 async function showNewestSummaries(io: Io, { receiver }: DemoContext): Promise<void> {

@@ -10,7 +10,7 @@ import * as report from '../../state/report.ts';
 import { headline, type Status, worstFirst } from '../../state/status.ts';
 import { shellText } from './browser/texts.ts';
 import { type Bar, barChart } from './charts.ts';
-import { coverageStrip } from './coverage-strip.ts';
+import { dayStrip } from './coverage-hours.ts';
 import { choice, periodChoice, stateForm } from './layout.ts';
 import {
   age,
@@ -151,7 +151,7 @@ async function arrivalBars(
 }
 
 async function coveragePanel(
-  { completeness, comparisonOff }: PageParts,
+  { completeness }: PageParts,
   { nowUs, state: { subscription } }: PageRequest,
 ): Promise<Html> {
   const sinceUs = nowUs - coverageDays * countedUs;
@@ -168,11 +168,7 @@ async function coveragePanel(
     );
   }
   const remark = html`last ${coverageDays} days · <a href="/coverage">details</a>`;
-  return panel(
-    'Coverage',
-    coverageStrip(reports, { comparisonOff: comparisonOff(), nowUs }),
-    remark,
-  );
+  return panel('Coverage', dayStrip(reports, nowUs), remark);
 }
 
 function registerCommand(subscription: string | undefined): string {

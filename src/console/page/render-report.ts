@@ -3,6 +3,7 @@ import { type Evaluation, isProblem, type Level } from '../../domain/evaluation.
 import { countText, lengthText, sizeText } from '../../domain/formats.ts';
 import type { Block, Report, Value } from '../../state/report.ts';
 import type { Status, StatusPart } from '../../state/status.ts';
+import { hourTables } from './coverage-hours.ts';
 import {
   badge,
   command,
@@ -28,9 +29,11 @@ export function levelBadge({ level }: Pick<Evaluation, 'level'>): Html {
 
 /** Renders a report as a panel; its sections are panels of their own, below it. */
 export function renderReport({ title, blocks }: Report, nowUs: number): Html {
-  const own = blocks.filter(({ kind }) => kind !== 'section');
+  // Sections and hours are panels of their own.
+  const isOwn = ({ kind }: Block) => kind !== 'section' && kind !== 'hours';
+  const own = blocks.filter(isOwn);
   return html`${own.length === 0 ? '' : panel(title, renderBlocks(own, nowUs))}
-${blocks.filter((block) => block.kind === 'section').map((block) => renderBlock(block, nowUs))}`;
+${blocks.filter((block) => !isOwn(block)).map((block) => renderBlock(block, nowUs))}`;
 }
 
 export function renderBlocks(blocks: readonly Block[], nowUs: number): Html {
@@ -64,6 +67,8 @@ function renderBlock(block: Block, nowUs: number): Html | string {
       });
       return table(columns, block.rows, { caption: block.caption, list: true });
     }
+    case 'hours':
+      return hourTables(block.reports);
     case 'section': {
       const { title, id, evaluation } = block;
       const level = evaluation === null || evaluation.level === 'ok' ? '' : evaluation.level;

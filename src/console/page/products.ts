@@ -57,7 +57,7 @@ export const productsPage: PageRoute = {
   list: async (parts, request) => {
     const search = readSearch(request.url, request.state);
     const form = filterPanel(search, request.nowUs);
-    const content = { title: 'Products', wide: true, scripts: ['filter-field.js'] };
+    const content = { title: 'Products', wide: true };
     if (!search.isValid)
       return { ...content, body: html`${form}${await notRun(parts, request, search)}` };
     return { ...content, body: html`${form}${await results(parts, request, search)}` };

@@ -13,7 +13,7 @@ import type { Products, QueryExplanation } from '../../domain/products.ts';
 import { printable } from '../../domain/text.ts';
 import { checkFilter } from '../../filter/check.ts';
 import { describeFilter } from '../../filter/describe.ts';
-import { isKnownRefusal, toFindingJson } from '../../filter/finding.ts';
+import { toFindingJson } from '../../filter/finding.ts';
 import { printFilter } from '../../filter/print.ts';
 import { registeredSubscriptions } from '../../store/account.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
@@ -163,10 +163,7 @@ async function printCheck(
   }
   if (!valid) {
     const count = errors.length === 1 ? 'an error' : `${errors.length} errors`;
-    const why = errors.some(isKnownRefusal)
-      ? 'The catalogue would refuse this filter.'
-      : 'earshot cannot use this filter.';
-    throw new AppError('usage', `The filter has ${count}. ${why}`);
+    throw new AppError('usage', `The filter has ${count}.`);
   }
   if (!json) io.stderr.write(`The filter is valid for ${entity}.\n`);
 }

@@ -26,8 +26,8 @@ import type {
 } from '../domain/filter-tree.ts';
 import { nearestName } from '../domain/text.ts';
 import { attributeKindOf, type KindOf, type PublishedName, publishedAttributes } from './fields.ts';
-import { joinAreas, readAreas } from './geometry/geojson.ts';
 import type { Effort } from './geometry/intersects.ts';
+import { joinAreas, readAreas } from './geometry/read-geometry.ts';
 import { geometryFaults } from './geometry/validity.ts';
 import { printFilter } from './print.ts';
 

@@ -1,4 +1,6 @@
 /** `earshot filter`: findings, explanation, and the stored products that a filter matches. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { expectEnd, expectRefusal, printed, printedJson, runCommand } from './fake-io.ts';
@@ -110,7 +112,8 @@ describe('--subscription', () => {
   it.each<[string[], RegExp]>([
     [[], /Give an expression in quotes/],
     [[collection, '--subscription', 'good'], /either an expression or --subscription/],
-    [['--subscription', 'god'], /no subscription "god"\. Known subscriptions: .*good/],
+    [['--subscription', 'god'], /no subscription "god"\. Did you mean good\?/],
+    [['--subscription', 'alps'], /no subscription "alps"\. Known subscriptions: .*good/],
     [[collection, '--entity', 'Bursts'], /Allowed choices are Products, DeletedProducts/],
   ])('%j is a usage error', async (words, message) => {
     const { code, out, err } = await runCommand(['filter', 'check', ...words], {
@@ -118,6 +121,17 @@ describe('--subscription', () => {
     });
     expect({ code, out }).toEqual({ code: 2, out: '' });
     expect(err).toMatch(message);
+  });
+
+  it('fails with 1, not 2, if the registered subscriptions cannot be read', async () => {
+    const folder = workingDir();
+    writeFileSync(join(folder, 'earshot.db'), 'junk'.repeat(1_000));
+    const options = { workingDir: folder, env: { EARSHOT_DATA_DIR: folder } };
+    const check = (name: string) =>
+      runCommand(['filter', 'check', '--subscription', name], options);
+    expect(await check('good')).toMatchObject({ code: 0 });
+    const { code, err } = await check('registered');
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('damaged') });
   });
 
   it('reports that there is none', async () => {

@@ -256,7 +256,9 @@ function checkProductType(findings: Findings, node: AttributeNode, isNegated: bo
     findings.warn(span, { code: 'product-type-group', message, hint: 'Name the product types.' });
   } else if (/^(?:eq|ne)$/.test(operator) && !knownProductTypes.includes(value)) {
     const message = `Unknown product type ${quoted(value)}. It may be new.`;
-    const near = likelyNames(value, knownProductTypes).slice(0, 3);
+    // Names of Sentinel-2 products have `MSIL2A`.
+    const spelledOut = value.replace(/^MSIL(?=[12][AC]$)/i, 'S2MSI');
+    const near = likelyNames(spelledOut, knownProductTypes).slice(0, 3);
     const hint = near.length === 0 ? null : `Did you mean '${near.join("' or '")}'?`;
     findings.warn(span, { code: 'unknown-product-type', message, hint });
   }

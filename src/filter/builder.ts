@@ -253,7 +253,7 @@ export function textField(field: string): TextField {
   };
 }
 
-function dateField(field: string): DateField {
+export function dateField(field: string): DateField {
   const comparing = fieldComparisons(field, dateLiteral);
   return { ...comparing, from: comparing.ge, until: comparing.lt };
 }

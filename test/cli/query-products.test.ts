@@ -328,21 +328,21 @@ describe('usage errors', () => {
     ['--bbox 1,2,3', /west,south,east,north in degrees, such as/],
     [
       '--bbox 45,120,48,130',
-      /South \(120\) and north \(130\) are out of range: latitudes are from -90 to 90\. .* Did you mean 120,45,130,48\?\n/,
+      /latitudes from -90 to 90; 45,120,48,130 is out of range\. .* Did you mean 120,45,130,48\?\n/,
     ],
     [
       '--bbox 6,95,11,99',
-      /South \(95\) and north \(99\) are out of range: .* from -90 to 90\. The order is west,south,east,north\. Did you mean 95,6,99,11\?\n/,
+      /out of range\. The order is west,south,east,north\. Did you mean 95,6,99,11\?\n/,
     ],
     [
       '--bbox 6,45,11,99',
-      /North \(99\) is out of range: latitudes are from -90 to 90\. .*Did you mean 45,6,99,11\?\n/,
+      /latitudes from -90 to 90; .* out of range\. .*Did you mean 45,6,99,11\?\n/,
     ],
     [
       '--bbox 5,48,11,45',
       /South \(48\) is greater than north \(45\)\. .*Did you mean 5,45,11,48\?\n/,
     ],
-    ['--bbox 200,0,210,1', /West \(200\) and east \(210\) are out of range: .*-180 to 180\./],
+    ['--bbox 200,0,210,1', /Longitudes are from -180 to 180, .*; 200,0,210,1 is out of range\./],
     ['--bbox 5,45,5,48', /no area/],
     ['--bbox 5,45,6,45', /no area/],
     ['--bbox 180,0,-180,10', /same meridian\. For all longitudes, use -180,0,180,10\./],

@@ -1,14 +1,11 @@
 /** Areas of searches as conditions on the footprint: GeoJSON of any type, and boxes. */
 import { AppError } from '../../domain/app-error.ts';
 import type { Box, Geometry, Position } from '../../domain/filter-tree.ts';
-import { parseBoundingBox, readBox } from '../bounding-box.ts';
+import { parseBoundingBox, readBox, withShortEdges } from '../bounding-box.ts';
 import { type Expression, expression, intersects, or } from '../builder.ts';
 import { readGeometries } from '../geometry/read-geometry.ts';
 import { lineRing, linesOf } from '../geometry/ring.ts';
 import { partOf } from '../product-record.ts';
-
-/** Longer edges would be read as the shorter way round the globe. */
-const edgeMaxDegrees = 90;
 
 /**
  * Steps to check an area: some 10 ms, as the main thread does it. A rough outline of 3,500 positions, the most that a body
@@ -62,25 +59,12 @@ export function intersecting(value: unknown): Expression {
 }
 
 function alongLines(lines: readonly (readonly Position[])[]): Expression {
-  const rings = lines.map((line) =>
-    lineRing(line.flatMap((position, i) => [...between(line[i - 1], position), position])),
-  );
+  const rings = lines.map((line) => lineRing(withShortEdges(line)));
   const [only] = rings;
   if (rings.length === 1 && only !== undefined) {
     return withGeometry({ type: 'Polygon', coordinates: [only] });
   }
   return withGeometry({ type: 'MultiPolygon', coordinates: rings.map((ring) => [ring]) });
-}
-
-/** Returns additional positions of a long edge. */
-function between(from: Position | undefined, to: Position): Position[] {
-  if (from === undefined) return [];
-  const steps = Math.ceil(Math.abs(to[0] - from[0]) / edgeMaxDegrees);
-  const at = (one: number, other: number, i: number) => one + ((other - one) * i) / steps;
-  return Array.from({ length: Math.max(0, steps - 1) }, (_, i) => [
-    at(from[0], to[0], i + 1),
-    at(from[1], to[1], i + 1),
-  ]);
 }
 
 function withGeometry(geometry: Geometry): Expression {

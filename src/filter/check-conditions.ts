@@ -19,7 +19,6 @@ import {
   type FieldType,
   fieldsOf,
   findField,
-  incomparableFields,
   type PublishedAttribute,
   publishedAttributes,
 } from './fields.ts';
@@ -148,18 +147,6 @@ function fieldFault(findings: Findings, node: FieldNode, field: Field | undefine
   if (field !== undefined) {
     const message = `${field.name} is a property of ${field.entities[0]}, not of ${entity}.`;
     return { code: 'field-of-other-entity', message };
-  }
-  const special = incomparableFields.find((one) => one.toLowerCase() === name.toLowerCase());
-  if (special !== undefined) {
-    const form =
-      special === 'Footprint'
-        ? "OData.CSC.Intersects(area=geography'SRID=4326;…')"
-        : attributeForm('productType', 'String', "'…'");
-    return {
-      code: 'not-comparable',
-      message: `${special} cannot be used in a comparison.`,
-      hint: `Write ${form}`,
-    };
   }
   const expected = fieldsOf(entity)
     .map((one) => one.name)

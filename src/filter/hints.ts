@@ -1,13 +1,9 @@
 /** Faults and hints for the most frequent mistakes (facts, filters). */
 import type { Entity } from '../domain/filter-tree.ts';
 import { likelyNames, nearestName } from '../domain/text.ts';
-import {
-  fieldsOf,
-  incomparableFields,
-  type PublishedAttribute,
-  publishedAttributes,
-} from './fields.ts';
+import { fieldsOf, type PublishedAttribute, publishedAttributes } from './fields.ts';
 import { type Fault, quoted, type Span } from './finding.ts';
+import { attributeForm } from './print.ts';
 
 /** Returns a table's own entry; ignores inherited names such as `constructor`. */
 function entryOf(table: Readonly<Record<string, string>>, key: string): string | undefined {
@@ -46,10 +42,12 @@ export function wrappingFault(text: string): (Fault & Span) | null {
   return { code: 'not-a-filter', message, hint, start, end: prefix.length };
 }
 
-/** Complete paths of incomplete ones, in lower case. */
+/** Forms of conditions on incomplete paths, in lower case. */
 const paths: Readonly<Record<string, string>> = {
   contentdate: 'ContentDate/Start or ContentDate/End',
   collection: 'Collection/Name',
+  footprint: "OData.CSC.Intersects(area=geography'SRID=4326;…')",
+  attributes: attributeForm('productType', 'String', "'…'"),
 };
 
 /**
@@ -62,7 +60,7 @@ export function unknownFieldHint(
   conditionOn: (attribute: PublishedAttribute) => string,
 ): string | null {
   const bare = name.toLowerCase().replace(/^attributes\//, '');
-  const fields = [...fieldsOf(entity).map((one) => one.name), ...incomparableFields];
+  const fields = fieldsOf(entity).map((one) => one.name);
   const attribute = publishedAttributes.find((one) => one.name.toLowerCase() === bare);
   if (attribute !== undefined) return `This name is an attribute: ${conditionOn(attribute)}`;
   // A short word resembles some attribute by chance.

@@ -52,8 +52,8 @@ describe('the check reports an error', () => {
       «Attributes/cloudcover» lt 20 ¦ unknown-field ¦ is an attribute.*'cloudCover'
       contains(«Naam»,'a') ¦ unknown-field ¦ Did you mean Name
       «constructor» eq 'a' ¦ unknown-field ¦ no property \x60constructor\x60
-      «Footprint» eq 'a' ¦ not-comparable ¦ Intersects\(area
-      «attributes» eq 'a' ¦ not-comparable ¦ any\(
+      «Footprint» eq 'a' ¦ unknown-field ¦ Intersects\(area
+      «attributes» eq 'a' ¦ unknown-field ¦ any\(
       «DeletionDate» gt 2024-01-01 ¦ field-of-other-entity ¦ of DeletedProducts, not of Products
       Name eq «20» ¦ wrong-type ¦ single quotes: \x60'20'\x60
       Id eq «2024-01-01» ¦ wrong-type ¦ a GUID

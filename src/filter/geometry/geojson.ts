@@ -12,6 +12,7 @@ import {
   clampedLatitude,
   closedRing,
   enclosedPole,
+  extentOf,
   isSamePosition,
   snappedLongitude,
   turnsOf,
@@ -90,18 +91,6 @@ function toPart(outline: Ring): Part {
       return shape;
     },
   };
-}
-
-/** Returns the smallest box around positions, without regard to the antimeridian. */
-export function extentOf(positions: readonly Position[]): Box {
-  const extent = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
-  for (const [x, y] of positions) {
-    extent.west = Math.min(extent.west, x);
-    extent.south = Math.min(extent.south, y);
-    extent.east = Math.max(extent.east, x);
-    extent.north = Math.max(extent.north, y);
-  }
-  return extent;
 }
 
 /** Parts compared with a hole: without a limit, a record made to stall would cost seconds for each answer. */

@@ -244,11 +244,6 @@ function parseGeography(cursor: Cursor): Token {
   if (!cursor.isKeyword('geography')) cursor.failUnexpected({ expected: geographyForm });
   const { end } = cursor.takeKeyword('geography');
   const { kind, start } = cursor.peek();
-  if (kind !== 'text') cursor.failUnexpected({ expected: geographyForm });
-  if (start > end) {
-    const message = 'A space is not allowed after `geography`.';
-    const fault = { code: 'wrong-character', message, hint: 'Remove the space.' } as const;
-    cursor.fail({ start: end, end: start }, fault);
-  }
+  if (kind !== 'text' || start > end) cursor.failUnexpected({ expected: geographyForm });
   return cursor.take();
 }

@@ -77,20 +77,13 @@ function polygonParts(polygon: Rings): Rings[] {
   return parts;
 }
 
-/** An outline with its extent. Its shape is created when a hole needs it. */
 interface Part extends Box {
-  shape(): Shape;
+  shape: Shape;
 }
 
 function toPart(outline: Ring): Part {
-  let shape: Shape | undefined;
-  return {
-    ...extentOf(outline),
-    shape: () => {
-      shape ??= toShape({ type: 'Polygon', coordinates: [outline] });
-      return shape;
-    },
-  };
+  const shape = toShape({ type: 'Polygon', coordinates: [outline] });
+  return { ...extentOf(outline), shape };
 }
 
 /** Parts compared with a hole: without a limit, a record made to stall would cost seconds for each answer. */
@@ -123,7 +116,7 @@ function partOf(hole: Ring, parts: readonly Part[]): number {
   const shapes = points.map((coordinates) => toShape({ type: 'Point', coordinates }));
   let best = { i: 0, count: -1 };
   for (const { i, part } of near.slice(0, partsComparedMax)) {
-    const count = shapes.filter((point) => shapesIntersect(part.shape(), point)).length;
+    const count = shapes.filter((point) => shapesIntersect(part.shape, point)).length;
     if (count > best.count) best = { i, count };
   }
   return best.i;

@@ -9,8 +9,8 @@ import type { AnyGeometry, Box } from '../domain/filter-tree.ts';
 import { type productFields, type productLinkFields, toProductLinks } from '../domain/json-rows.ts';
 import type { FoundProduct, ProductRow } from '../domain/products.ts';
 import type { toTextJson } from '../domain/summaries.ts';
-import { extentOf, toGeoJson } from '../filter/geometry/geojson.ts';
-import { positionsOf } from '../filter/geometry/ring.ts';
+import { toGeoJson } from '../filter/geometry/geojson.ts';
+import { extentOf, positionsOf } from '../filter/geometry/ring.ts';
 import type { Output } from './io.ts';
 import { writeOut } from './output.ts';
 

@@ -7,6 +7,7 @@ import type { Entity, FilterTree } from '../domain/filter-tree.ts';
 import { printable } from '../domain/text.ts';
 import { type BoundingBox, parseBoundingBox } from '../filter/bounding-box.ts';
 import { attributeOf, intersects, textField } from '../filter/builder.ts';
+import { checkFilter } from '../filter/check.ts';
 import { printFilter } from '../filter/print.ts';
 import { attributeEquals, platformCondition } from '../filter/product-conditions.ts';
 import { readFilter } from './filter-text.ts';
@@ -165,9 +166,7 @@ export function compileFlags(
     );
   }
   const expression = filter === undefined ? null : readFilter(filter, entity, io);
-  // Warns about unknown collections and product types, as for --filter.
-  const named = allOf([flags.collection, flags.type].filter((one) => one !== undefined));
-  if (named !== null) readFilter(printFilter(named), entity, io);
+  warnUnknownNames(flags, entity, io);
   const terms = [
     conditionsOf(flags, io),
     ...during('ContentDate/Start', flags.sensed),
@@ -178,25 +177,50 @@ export function compileFlags(
   return { entity, filter: allOf(terms.filter((term) => term !== null)) };
 }
 
+/** Warns about unknown collections and product types in one line each: they may be new. */
+function warnUnknownNames(
+  { collection, type }: ConditionFlags,
+  entity: Entity,
+  io: Pick<Io, 'stderr' | 'env'>,
+): void {
+  const named = allOf([collection, type].filter((one) => one !== undefined));
+  const { findings } = checkFilter(named === null ? '' : printFilter(named), entity);
+  for (const { code, message, hint = '' } of findings) {
+    if (code.startsWith('unknown-')) warn(io, `${message} ${hint}`.trimEnd());
+  }
+}
+
+function warn(io: Pick<Io, 'stderr' | 'env'>, text: string): void {
+  io.stderr.write(`${painter(io, io.stderr)('yellow', 'warning')}: ${printable(text)}\n`);
+}
+
 /** Combines the flags without times by "and"; null without any. Throws `usage` for an invalid area. */
 export function conditionsOf(
   flags: ConditionFlags,
   io: Pick<Io, 'readFile' | 'stderr' | 'env'>,
 ): FilterTree | null {
   const { collection, type, platform, tile, cloudBelow, bbox, area: file, name = [] } = flags;
+  const { literal } = cloudBelow?.node === 'attribute' ? cloudBelow : {};
+  if (literal?.type === 'number' && literal.value < 1) noteShare(literal.value, io);
   const box = bbox === undefined ? undefined : intersectsBox(bbox, io);
   const area = file === undefined ? undefined : readAreaFile(file, io);
   const terms = [collection, type, platform, tile, cloudBelow, box, area, ...name];
   return allOf(terms.filter((term) => term !== undefined));
 }
 
+/** Notes that a share was probably written where percent are meant. */
+function noteShare(share: number, { stderr }: Pick<Io, 'stderr'>): void {
+  const percent = Number((share * 100).toPrecision(12));
+  stderr.write(
+    `Cloud cover is in percent: ${share} means ${share} %. For ${percent} %, use --cloud-below ${percent}.\n`,
+  );
+}
+
 function intersectsBox(
   { geometry, warning }: BoundingBox,
   io: Pick<Io, 'stderr' | 'env'>,
 ): FilterTree {
-  if (warning !== null) {
-    io.stderr.write(`${painter(io, io.stderr)('yellow', 'warning')}: --bbox: ${warning}\n`);
-  }
+  if (warning !== null) warn(io, `--bbox: ${warning}`);
   try {
     return intersects(geometry).tree;
   } catch (error) {

@@ -165,6 +165,14 @@ function refuseSurplusWord(command: Command): void {
   );
 }
 
+/** Returns the words that call a subcommand of this name, such as `query products`. */
+function subcommandsNamed(word: string, command: Command): string[] {
+  const below = command.commands.flatMap((one) => withChildren(one).slice(1));
+  const names = likelyNames(word, [...new Set(below.map((one) => one.name()))]).slice(0, 1);
+  const found = below.filter((one) => names.includes(one.name()));
+  return found.map((one) => fullName(one).slice(fullName(command).length + 1));
+}
+
 /** Adds suggestions to an error about an unknown name: names that begin with it, otherwise the nearest. */
 function withSuggestion(text: string, command: Command): string {
   const [, kind, word = ''] =
@@ -175,7 +183,8 @@ function withSuggestion(text: string, command: Command): string {
     kind === 'option'
       ? help.visibleOptions(command).flatMap(({ long }) => long ?? [])
       : help.visibleCommands(command).map((one) => one.name());
-  const near = likelyNames(word, names);
+  const own = likelyNames(word, names);
+  const near = own.length > 0 || kind === 'option' ? own : subcommandsNamed(word, command);
   if (near.length === 0) return text;
   return `${text}(Did you mean ${near.length > 1 ? 'one of ' : ''}${near.join(', ')}?)\n`;
 }

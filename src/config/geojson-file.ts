@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { AppError, errorText, readFaultOf } from '../domain/app-error.ts';
-import { readAreas } from '../filter/geometry/geojson.ts';
+import { readAreas } from '../filter/geometry/read-geometry.ts';
 
 /**
  * Reads a Geometry, a Feature or a FeatureCollection, as an area for `intersects`. A path is relative to the working

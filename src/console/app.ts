@@ -37,7 +37,6 @@ import {
   refusedMethod,
   stacProblem,
 } from './errors.ts';
-import { filterCheckRoute } from './filter-check-route.ts';
 import { footprintsRoute } from './footprints-route.ts';
 import { createLiveFeed, type LiveLimits, liveRoute } from './live-feed.ts';
 import { type Metrics, metricsContentType } from './metrics/metrics.ts';
@@ -132,7 +131,6 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
     { route: notificationRoute(notifications), line: notificationLine },
     { route: productsRoute(options), line: productLine },
     { route: footprintsRoute(options), line: largeLine },
-    { route: filterCheckRoute(options), line: productLine },
     { route: summariesRoute(summaries), line: notificationLine },
     { route: coverageRoute(options), line: notificationLine },
     { route: subscriptionsRoute(options), line: notificationLine },

@@ -2,17 +2,16 @@
 import { type AttributeKind, attributeKinds, type FilterTree } from '../domain/filter-tree.ts';
 import { type Cursor, parseOperation, type Token, unquoted } from './cursor.ts';
 import { quoted } from './finding.ts';
-import { insteadOfIn, undocumentedForm, undocumentedOperator } from './hints.ts';
+import { undocumentedForm, undocumentedOperator } from './hints.ts';
 
 const lambdaPath = /^attributes\/odata\.csc\.([a-z]+)attribute\/any$/i;
 const castPath = /^odata\.csc\.([a-z]+)attribute\/value$/i;
 const code = 'invalid-attribute-condition';
 
-/** The lambda expression of a condition, as far as it is read. */
+/** The lambda expression of a condition, with the correct forms of both comparisons. */
 interface Lambda {
   readonly kind: AttributeKind;
   readonly variable: string;
-  /** Correct forms of both comparisons, for hints; a long variable name is replaced by `att`. */
   readonly nameForm: string;
   readonly valueForm: string;
 }
@@ -24,11 +23,11 @@ export function parseAttribute(cursor: Cursor): FilterTree {
   cursor.takeSymbol('(');
   const lambda = parseVariable(cursor, kind);
   const nameToken = parseName(cursor, lambda);
-  parseAnd(cursor, lambda);
+  cursor.requireKeyword('and', { code, expected: `and ${lambda.valueForm}` });
   const valuePath = cursor.peek();
   const valueKind = parseValuePath(cursor, lambda);
   const { span: operatorToken, operator: written, literals } = parseOperation(cursor);
-  if (written === 'in') cursor.warn(operatorToken, undocumentedOperator('in', insteadOfIn));
+  if (written === 'in') cursor.warn(operatorToken, undocumentedOperator('in'));
   parseEnd(cursor, path);
   const operator = written === 'in' ? 'eq' : written;
   const name = unquoted(nameToken.raw);
@@ -66,70 +65,38 @@ function kindNamed(word: string | undefined): AttributeKind | undefined {
 
 /** Parses `att:`. Accepts any name, and also a path, which the library odata-query generates. */
 function parseVariable(cursor: Cursor, kind: AttributeKind): Lambda {
-  const token = cursor.peek();
-  const isPath = token.raw.includes('/');
-  const shown = token.kind === 'word' && token.raw.length <= 20 && !isPath ? token.raw : 'att';
+  const { kind: tokenKind, raw } = cursor.peek();
+  const isPath = raw.includes('/');
+  if (tokenKind !== 'word' || (isPath && cursor.peekSecond().raw !== ':')) {
+    cursor.failUnexpected({ expected: 'a lambda variable and a colon: `att:`' });
+  }
+  const token = cursor.take();
+  if (isPath) {
+    const hint = 'Use a name without slashes, such as att.';
+    cursor.warn(token, undocumentedForm('The lambda variable has a slash.', hint));
+  }
+  cursor.takeSymbol(':');
+  const shown = raw.length > 20 || isPath ? 'att' : raw;
   const value = kind === 'String' ? "'…'" : '…';
   const nameForm = `${shown}/Name eq '…'`;
   const valueForm = `${shown}/OData.CSC.${kind}Attribute/Value eq ${value}`;
-  if (token.kind !== 'word' || (isPath && cursor.peekSecond().raw !== ':')) {
-    cursor.failUnexpected({ expected: 'a lambda variable and a colon: `att:`' });
-  }
-  cursor.take();
-  if (isPath) {
-    cursor.warn(
-      token,
-      undocumentedForm(
-        'The lambda variable has a slash.',
-        'Use a name without slashes, such as att.',
-      ),
-    );
-  }
-  const hint = `Write any(${shown}:${nameForm} and ${valueForm}).`;
-  cursor.takeSymbol(':', { hint });
-  return { kind, variable: token.raw, nameForm, valueForm };
+  return { kind, variable: raw, nameForm, valueForm };
 }
 
 /** Parses `att/Name eq '…'`; returns the name's token. */
-function parseName(cursor: Cursor, { variable, nameForm: expected, valueForm }: Lambda): Token {
+function parseName(cursor: Cursor, { variable, nameForm: expected }: Lambda): Token {
   const path = restOfPath(cursor, variable, expected);
-  if (/(?:^|\/)value$/i.test(path)) {
-    const message = 'The condition on the value comes before the condition on the name.';
-    const hint = `Write the condition on the name first: ${expected} and ${valueForm}`;
-    cursor.fail(cursor.peek(), { code, message, expected, hint });
-  }
-  if (!/^name$/i.test(path)) cursor.failUnexpected({ expected });
+  if (!/^name$/i.test(path)) cursor.failUnexpected({ code, expected });
   cursor.take();
-  if (!cursor.isKeyword('eq')) {
-    const message = 'An attribute name can only be compared with `eq`.';
-    const word = cursor.peek().kind === 'word' ? { message } : {};
-    cursor.failUnexpected({ code, ...word, expected: '`eq`' });
-  }
-  cursor.takeKeyword('eq');
-  const text = cursor.peek();
-  if (text.kind === 'text') return cursor.take();
-  const hint = `Put the name in single quotes: ${quoted(`'${text.raw}'`)}`;
-  const word = text.kind === 'word' ? { code: 'unquoted-text' as const, hint } : {};
-  return cursor.failUnexpected({ expected: 'the name in single quotes', ...word });
-}
-
-function parseAnd(cursor: Cursor, lambda: Lambda): void {
-  if (!cursor.isKeyword('and')) {
-    const message = 'The comparison of the value is missing.';
-    const missing = cursor.isSymbol(')') ? { message } : {};
-    cursor.failUnexpected({ code, expected: `and ${lambda.valueForm}`, ...missing });
-  }
-  cursor.takeKeyword('and');
+  cursor.requireKeyword('eq', { code, expected: '`eq`' });
+  if (cursor.peek().kind === 'text') return cursor.take();
+  return cursor.failUnexpected({ expected: 'the name in single quotes' });
 }
 
 /** Parses `att/Value`, or with a type cast `att/OData.CSC.StringAttribute/Value`. */
 function parseValuePath(cursor: Cursor, lambda: Lambda): AttributeKind {
   const { variable, valueForm: expected } = lambda;
-  const { raw, start, end } = cursor.peek();
-  if (/^(?:contains|startswith|endswith)$/i.test(raw)) {
-    const message = `${raw} cannot be applied to attribute values, only to properties.`;
-    cursor.failUnexpected({ code, message, expected });
-  }
+  const { start, end } = cursor.peek();
   const path = restOfPath(cursor, variable, expected);
   const isBare = /^value$/i.test(path);
   const kind = isBare ? lambda.kind : kindNamed(castPath.exec(path)?.[1]);
@@ -155,8 +122,7 @@ function restOfPath(cursor: Cursor, variable: string, expected: string): string 
 function parseEnd(cursor: Cursor, path: Token): void {
   if (cursor.isKeyword('and') || cursor.isKeyword('or')) {
     const message = 'Each any(…) compares one value of one attribute.';
-    const hint = 'Close the parenthesis and write another any(…) for the next attribute.';
-    cursor.failUnexpected({ code, message, expected: '`)`', hint });
+    cursor.failUnexpected({ code, message, expected: '`)`' });
   }
   const message = `The parenthesis of any(…) at character ${path.end + 1} is not closed.`;
   const unclosed = cursor.peek().kind === 'end' ? { message } : {};

@@ -28,8 +28,14 @@ export function readBox(text: string): Box {
     throw invalid('Use west,south,east,north in degrees, such as 5.5,45,11,48.');
   }
   const box = { west, south, east, north };
-  requireDegrees(box, { west, east }, 'longitude', 180);
-  requireDegrees(box, { south, north }, 'latitude', 90);
+  if (Math.abs(west) > 180 || Math.abs(east) > 180 || !isLatitude(south) || !isLatitude(north)) {
+    const isSwapped =
+      isLatitude(west) && isLatitude(east) && Math.abs(south) <= 180 && Math.abs(north) <= 180;
+    const hint = isSwapped ? ` Did you mean ${latitudesSwapped(box)}?` : '';
+    throw invalid(
+      `Longitudes are from -180 to 180, latitudes from -90 to 90; ${numbers.join(',')} is out of range. ${advice}${hint}`,
+    );
+  }
   if (south > north) {
     const upright = [west, north, east, south].join(',');
     throw invalid(
@@ -39,24 +45,7 @@ export function readBox(text: string): Box {
   return box;
 }
 
-function requireDegrees(
-  box: Box,
-  sides: Readonly<Record<string, number>>,
-  kind: 'longitude' | 'latitude',
-  max: number,
-): void {
-  const beyond = Object.entries(sides).filter(([, value]) => Math.abs(value) > max);
-  if (beyond.length === 0) return;
-  const names = beyond.map(([side, value]) => `${side} (${value})`).join(' and ');
-  const verb = beyond.length === 1 ? 'is' : 'are';
-  const { west, south, east, north } = box;
-  const isSwapped =
-    [south, north].every((one) => Math.abs(one) <= 180) &&
-    [west, east].every((one) => Math.abs(one) <= 90);
-  const hint = isSwapped ? ` Did you mean ${latitudesSwapped(box)}?` : '';
-  const sentence = `${names} ${verb} out of range: ${kind}s are from -${max} to ${max}. ${advice}${hint}`;
-  throw invalid(`${sentence[0]?.toUpperCase()}${sentence.slice(1)}`);
-}
+const isLatitude = (degrees: number) => Math.abs(degrees) <= 90;
 
 /**
  * Warns about a box across the antimeridian whose longitudes could be latitudes. It spans more than half the globe,
@@ -104,13 +93,28 @@ function polygonOf(box: Box): Geometry {
   return { type: 'MultiPolygon', coordinates };
 }
 
-/** Builds a closed, counter-clockwise ring, with additional points on long edges. */
+/** Builds a closed, counter-clockwise ring. */
 function outline({ west, south, east, north }: Box): Ring {
-  const width = east - west;
-  const steps = Math.ceil(width / edgeMaxDegrees);
-  const longitudes = Array.from({ length: steps + 1 }, (_, i) =>
-    i === steps ? east : west + (width * i) / steps,
-  );
-  const along = (latitude: number) => longitudes.map((one): Position => [one, latitude]);
-  return [...along(south), ...along(north).toReversed(), [west, south]];
+  const corners = [
+    [west, south],
+    [east, south],
+    [east, north],
+    [west, north],
+    [west, south],
+  ] as const;
+  return withShortEdges(corners);
+}
+
+/** Adds positions to long edges of a line. */
+export function withShortEdges(line: readonly Position[]): Position[] {
+  return line.flatMap((to, i) => {
+    const from = line[i - 1] ?? to;
+    const steps = Math.max(1, Math.ceil(Math.abs(to[0] - from[0]) / edgeMaxDegrees));
+    const at = (one: number, other: number, step: number) => one + ((other - one) * step) / steps;
+    return Array.from(
+      { length: steps },
+      (_, step): Position =>
+        step === steps - 1 ? to : [at(from[0], to[0], step + 1), at(from[1], to[1], step + 1)],
+    );
+  });
 }

@@ -26,8 +26,8 @@ import type {
 } from '../domain/filter-tree.ts';
 import { nearestName } from '../domain/text.ts';
 import { attributeKindOf, type KindOf, type PublishedName, publishedAttributes } from './fields.ts';
-import { joinAreas, readAreas } from './geometry/geojson.ts';
 import type { Effort } from './geometry/intersects.ts';
+import { joinAreas, readAreas } from './geometry/read-geometry.ts';
 import { geometryFaults } from './geometry/validity.ts';
 import { printFilter } from './print.ts';
 
@@ -145,33 +145,20 @@ export function intersects(geojson: unknown, effort?: Effort): Expression {
   const all = isOne ? [joined] : areas;
   const details = isOne ? [] : areas.flatMap((area, i) => faultTexts(area, i, areas, effort));
   if (details.length > 0) {
-    throw new AppError(
-      'invalid',
-      'The catalogue would refuse this geometry. Fix the geometry first.',
-      {
-        details: details.slice(0, faultsShownMax),
-      },
-    );
+    const message = 'The catalogue would refuse this geometry. Fix the geometry first.';
+    throw new AppError('invalid', message, { details: details.slice(0, faultsShownMax) });
   }
   const node = { node: 'intersects', argument: 'area', srid: 4326 } as const;
-  return group(
-    'or',
-    all.map((geometry) => expression({ ...node, geometry })),
-  );
+  return or(...all.map((geometry) => expression({ ...node, geometry })));
 }
 
 /** Maximum number of faults in an error: a mistake in a file is often repeated in every feature. */
 const faultsShownMax = 10;
 
 /** Lists the faults of a geometry, with its number if there are several. */
-function faultTexts(
-  geometry: Geometry,
-  i: number,
-  all: readonly Geometry[],
-  effort: Effort | undefined,
-): string[] {
+function faultTexts(area: Geometry, i: number, all: readonly Geometry[], effort?: Effort) {
   const prefix = all.length === 1 ? '' : `Geometry ${i + 1}: `;
-  return geometryFaults(geometry, effort).map(({ code, message }) => {
+  return geometryFaults(area, effort).map(({ code, message }) => {
     const hint = code === 'outside-globe' ? ' Longitude comes first, then latitude.' : '';
     return `${prefix}${message}${hint}`;
   });
@@ -253,7 +240,7 @@ export function textField(field: string): TextField {
   };
 }
 
-function dateField(field: string): DateField {
+export function dateField(field: string): DateField {
   const comparing = fieldComparisons(field, dateLiteral);
   return { ...comparing, from: comparing.ge, until: comparing.lt };
 }
@@ -317,13 +304,6 @@ function usOfDate(date: Date): number | null {
 }
 
 function refuse(subject: string, value: unknown, expected: string): never {
-  const isShort = typeof value === 'number' || typeof value === 'string';
-  const given = isShort ? JSON.stringify(String(value).slice(0, 60)) : kindOfValue(value);
+  const given = JSON.stringify(String(value).slice(0, 60));
   throw new AppError('invalid', `${subject} cannot be compared with ${given}. Use ${expected}.`);
-}
-
-function kindOfValue(value: unknown): string {
-  if (value instanceof Date) return 'an invalid Date';
-  if (value === null || value === undefined || typeof value === 'boolean') return String(value);
-  return `a value of type ${typeof value}`;
 }

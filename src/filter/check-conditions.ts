@@ -19,23 +19,14 @@ import {
   type FieldType,
   fieldsOf,
   findField,
-  incomparableFields,
   type PublishedAttribute,
   publishedAttributes,
 } from './fields.ts';
 import { type Fault, type FilterFinding, findingAt, quoted, type Span } from './finding.ts';
 import { newEffort } from './geometry/intersects.ts';
-import {
-  acceptedOnlyHere,
-  counterpartHint,
-  insteadOfIn,
-  recordOnlyField,
-  undocumentedForm,
-  undocumentedOperator,
-  unknownFieldHint,
-} from './hints.ts';
+import { undocumentedForm, undocumentedOperator, unknownFieldHint } from './hints.ts';
 import type { ParsedFilter } from './parse.ts';
-import { attributeForm, showNumber, showText } from './print.ts';
+import { attributeForm, showText } from './print.ts';
 import { groupIn, knownProductTypes } from './product-types.ts';
 import { asTruth } from './values.ts';
 
@@ -107,13 +98,10 @@ type FieldNode = ComparisonNode | InNode | TextNode;
 export function checkComparison(findings: Findings, node: ComparisonNode | InNode): void {
   const literals = literalsOf(node);
   if (node.node === 'in') {
-    findings.warn(findings.spanOf(node, 'operator'), undocumentedOperator('in', insteadOfIn));
+    findings.warn(findings.spanOf(node, 'operator'), undocumentedOperator('in'));
   }
   const field = checkField(findings, node);
-  if (node.node === 'comparison') {
-    const { name = node.field, type = 'text' } = field ?? {};
-    checkOperator(findings, node, name, type, 'Write not (… eq …).');
-  }
+  if (node.node === 'comparison') warnNotEqual(findings, node);
   if (field !== null) for (const literal of literals) checkLiteral(findings, field, literal);
   if (node.field === 'Collection/Name') checkCollections(findings, literals);
 }
@@ -158,72 +146,33 @@ function fieldFault(findings: Findings, node: FieldNode, field: Field | undefine
   const { field: name } = node;
   if (field !== undefined) {
     const message = `${field.name} is a property of ${field.entities[0]}, not of ${entity}.`;
-    return { code: 'field-of-other-entity', message, hint: counterpartHint(field.name) };
-  }
-  const special = incomparableFields.find((one) => one.toLowerCase() === name.toLowerCase());
-  if (special !== undefined) {
-    const form =
-      special === 'Footprint'
-        ? "OData.CSC.Intersects(area=geography'SRID=4326;…')"
-        : attributeForm('productType', 'String', "'…'");
-    return {
-      code: 'not-comparable',
-      message: `${special} cannot be used in a comparison.`,
-      hint: `Write ${form}`,
-    };
+    return { code: 'field-of-other-entity', message };
   }
   const expected = fieldsOf(entity)
     .map((one) => one.name)
     .join(', ');
-  if (recordOnlyField.test(name)) {
-    const message = `${quoted(name)} is in product records, but filtering by it is not documented.`;
-    return { code: 'undocumented-field', message, expected };
-  }
-  const message = `${entity} have no property ${quoted(name)}.`;
+  const message = `Filters for ${entity} have no property ${quoted(name)}.`;
   const hint = unknownFieldHint(entity, name, (attribute) =>
     onAttribute(findings, node, attribute),
   );
   return { code: 'unknown-field', message, expected, hint };
 }
 
-/** Rewrites a condition on a property as one on an attribute, with the operator and literals of the user. */
+/** Rewrites a comparison of a property as one of an attribute, with the literal if its type fits. */
 function onAttribute(findings: Findings, node: FieldNode, { name, kind }: PublishedAttribute) {
-  if (node.node === 'text') return attributeForm(name, kind, kind === 'String' ? "'…'" : '…');
-  const operator = node.node === 'in' ? 'eq' : node.operator;
-  const conditions = literalsOf(node).map((literal) =>
-    attributeForm(name, kind, shownValue(findings, literal, kind), operator),
-  );
-  return conditions.length === 1 ? conditions.join('') : `(${conditions.join(' or ')})`;
+  const any = kind === 'String' ? "'…'" : '…';
+  if (node.node !== 'comparison') return attributeForm(name, kind, any);
+  const written = findings.written(node.literal);
+  const isShown = fits(valueTypes[kind], node.literal) && written.length <= valueShownMax;
+  return attributeForm(name, kind, isShown ? written : any, node.operator);
 }
 
 /** Maximum length of a literal that a hint repeats. */
 const valueShownMax = 200;
 
-/** Literal for an attribute of the kind, for a hint; an ellipsis if it is too long or cannot be converted. */
-function shownValue(findings: Findings, literal: Literal, kind: AttributeKind): string {
-  const written = findings.written(literal);
-  if (written.length > valueShownMax) return kind === 'String' ? "'…'" : '…';
-  if (fits(valueTypes[kind], literal)) return written;
-  if (kind === 'String') return showText(written);
-  const isNumber = literal.type === 'text' && /^-?\d+(?:\.\d+)?$/.test(literal.value);
-  return isNumber && valueTypes[kind] === 'number' ? literal.value : '…';
-}
-
-/** `insteadOfNe`: hint for `ne`, which is not documented. */
-function checkOperator(
-  findings: Findings,
-  node: ComparisonNode | AttributeNode,
-  subject: string,
-  type: ValueType,
-  insteadOfNe: string,
-): void {
-  const span = findings.spanOf(node, 'operator');
-  if (node.operator === 'ne') {
-    findings.warn(span, undocumentedOperator('ne', insteadOfNe));
-  } else if (type === 'boolean' && node.operator !== 'eq') {
-    const message = `${subject} is a Boolean, and Booleans can only be compared with \`eq\`.`;
-    findings.warn(span, { code: 'odd-order', message, hint: 'Use `eq`.' });
-  }
+function warnNotEqual(findings: Findings, node: ComparisonNode | AttributeNode): void {
+  if (node.operator !== 'ne') return;
+  findings.warn(findings.spanOf(node, 'operator'), undocumentedOperator('ne'));
 }
 
 function checkLiteral(findings: Findings, { name, type }: Field, literal: Literal): void {
@@ -233,15 +182,12 @@ function checkLiteral(findings: Findings, { name, type }: Field, literal: Litera
   if (!fits(type, literal)) {
     const message = `${name} is ${typePhrase[type].is}; ${quoted(written)} is not.`;
     if (type === 'boolean' && literal.type === 'text' && asTruth(literal.value) !== null) {
-      const accepted = `${message} ${acceptedOnlyHere}`;
-      findings.warn(span, { code: 'wrong-type', message: accepted, hint: 'Remove the quotes.' });
+      findings.warn(span, undocumentedForm(message, 'Remove the quotes.'));
       return;
     }
     const isText = type === 'text' || type === 'guid';
     const hint = isText ? `Put strings in single quotes: ${quoted(showText(written))}` : null;
     findings.error(span, { code: 'wrong-type', message, expected, hint });
-  } else if (type === 'date') {
-    warnInexactDate(findings, literal);
   } else if (type === 'guid' && literal.type === 'text' && !guid.test(literal.value)) {
     const message = `${quoted(written)} is not a product id (GUID), so nothing matches.`;
     findings.warn(span, { code: 'odd-id', message, expected });
@@ -277,13 +223,7 @@ export function checkAttribute(findings: Findings, node: AttributeNode, isNegate
     findings.warn(findings.spanOf(node, 'name'), { code: 'unknown-attribute', message, hint });
   }
   warnKinds(findings, node, published);
-  checkOperator(
-    findings,
-    node,
-    'The value',
-    node.literal.type,
-    'Write not (Attributes/…/any(… eq …)).',
-  );
+  warnNotEqual(findings, node);
   checkValue(findings, node, published);
   if (node.name === 'productType') checkProductType(findings, node, isNegated);
 }
@@ -303,7 +243,9 @@ function checkProductType(findings: Findings, node: AttributeNode, isNegated: bo
     findings.warn(span, { code: 'product-type-group', message, hint: 'Name the product types.' });
   } else if (/^(?:eq|ne)$/.test(operator) && !knownProductTypes.includes(value)) {
     const message = `Unknown product type ${quoted(value)}. It may be new.`;
-    const near = likelyNames(value, knownProductTypes).slice(0, 3);
+    // Names of Sentinel-2 products have `MSIL2A`.
+    const spelledOut = value.replace(/^MSIL(?=[12][AC]$)/i, 'S2MSI');
+    const near = likelyNames(spelledOut, knownProductTypes).slice(0, 3);
     const hint = near.length === 0 ? null : `Did you mean '${near.join("' or '")}'?`;
     findings.warn(span, { code: 'unknown-product-type', message, hint });
   }
@@ -339,11 +281,7 @@ function checkValue(
 ): void {
   const kinds = published === undefined ? [kind, valueKind] : [published];
   const types = kinds.map((one) => valueTypes[one]);
-  if (types.some((type) => fits(type, literal))) {
-    if (types.includes('date')) warnInexactDate(findings, literal);
-    else warnInexactNumber(findings, literal);
-    return;
-  }
+  if (types.some((type) => fits(type, literal))) return;
   const written = findings.written(literal);
   const known =
     published === undefined
@@ -362,23 +300,4 @@ function quotesHint(literal: Literal, published: AttributeKind | undefined, writ
   }
   const isNumber = literal.value.trim() !== '' && Number.isFinite(Number(literal.value));
   return isNumber || /^(?:true|false)$/.test(literal.value) ? 'Remove the quotes.' : null;
-}
-
-/** Warns about a date, quoted or not, that cannot be stored exactly. */
-function warnInexactDate(findings: Findings, literal: Literal): void {
-  // Records have three fractional digits until 2024, six since (facts, catalogue 2).
-  if (!/[.,]\d{7,}/.test(findings.written(literal))) return;
-  const message =
-    'Dates have six fractional digits in the catalogue; earshot ignores further digits.';
-  const hint = 'Write at most six digits.';
-  findings.warn(findings.spanOf(literal), { code: 'fine-date', message, hint });
-}
-
-/** Warns about an integer that is too large to be exact. */
-function warnInexactNumber(findings: Findings, literal: Literal): void {
-  if (literal.type !== 'number' || Number.isSafeInteger(literal.value)) return;
-  const written = findings.written(literal);
-  if (!/^[+-]?\d+$/.test(written)) return;
-  const message = `${quoted(written)} is rounded to ${showNumber(literal.value)}: integers beyond ${Number.MAX_SAFE_INTEGER} are not exact.`;
-  findings.warn(findings.spanOf(literal), { code: 'large-number', message });
 }

@@ -10,7 +10,7 @@ import {
   quoted,
   type Span,
 } from './finding.ts';
-import { describeUnexpected, entryOf, undocumentedForm } from './hints.ts';
+import { describeUnexpected, undocumentedForm } from './hints.ts';
 import { showText } from './print.ts';
 
 // Size limits, so that no filter can block the program or exhaust its stack.
@@ -119,6 +119,12 @@ export class Cursor {
     return token;
   }
 
+  /** Consumes the keyword; if it is not next, fails with `fault`. */
+  requireKeyword(keyword: string, fault: Partial<Fault>): void {
+    if (!this.isKeyword(keyword)) this.failUnexpected(fault);
+    this.takeKeyword(keyword);
+  }
+
   /** Consumes the next token if it is one of the keywords, and returns the keyword. */
   takeOneOf<Keyword extends string>(keywords: readonly Keyword[]): Keyword | undefined {
     const found = keywords.find((keyword) => this.isKeyword(keyword));
@@ -144,7 +150,7 @@ export class Cursor {
 
   /** Fails at the next token. A known mistake in the token takes precedence over `fault`. */
   failUnexpected(fault: Partial<Fault> = {}): never {
-    this.fail(this.#next, describeUnexpected(this.text, this.#next, fault));
+    this.fail(this.#next, describeUnexpected(this.#next, fault));
   }
 
   /** Records the span of a condition, and counts it; each literal of `in` counts as one. */
@@ -239,23 +245,6 @@ export function unquoted(raw: string): string {
 
 const operators: readonly ComparisonOperator[] = ['eq', 'ne', 'lt', 'le', 'gt', 'ge'];
 
-/** Hints for words that are mistaken for an operator. */
-const operatorHints: Readonly<Record<string, string>> = {
-  is: 'Write `eq`.',
-  equals: 'Write `eq`.',
-  equal: 'Write `eq`.',
-  neq: 'Write `ne`.',
-  lte: 'Write `le`.',
-  gte: 'Write `ge`.',
-  not: "Put `not` before the whole condition: not (Name eq '…').",
-  like: "Write contains(Name,'…'), startswith(Name,'…') or endswith(Name,'…').",
-  contains: "Write contains(Name,'…').",
-  startswith: "Write startswith(Name,'…').",
-  endswith: "Write endswith(Name,'…').",
-  between: 'Write two conditions, with `ge` and `le`, joined by `and`.',
-  has: 'Write `eq`.',
-};
-
 /** An operator with its span and its literal, or `in` with its list. */
 interface Operation {
   readonly span: Token;
@@ -292,10 +281,10 @@ export function parseOperation(
   return { span, operator, literals };
 }
 
+/** Explains a single word, such as a part of a name. */
 function operatorHint({ kind, raw }: Token, ofUnknown: string | null): string | null {
-  const hint = kind === 'word' ? entryOf(operatorHints, raw.toLowerCase()) : null;
   const isAlone = kind === 'end' || /^(?:and|or)$/i.test(raw);
-  if (hint || !isAlone || !/^[\w.-]{1,60}$/.test(ofUnknown ?? '')) return hint ?? null;
+  if (!isAlone || !/^[\w.-]{1,60}$/.test(ofUnknown ?? '')) return null;
   return `To search names: contains(Name,'${ofUnknown}')`;
 }
 
@@ -346,51 +335,33 @@ function literalOf(cursor: Cursor, token: Token): Literal {
   return cursor.failUnexpected(missingLiteral);
 }
 
-/** Prefixes of quoted literals in the language of the retired hub (OData 2). */
-const prefixes = /^(?:datetime|datetimeoffset|guid|time|duration|binary|geometry|geography)$/i;
-
 function failWord(cursor: Cursor, token: Token): never {
   const { raw, start, end } = token;
   const value = cursor.peekSecond();
-  if (prefixes.test(raw) && value.kind === 'text' && value.start === end) {
-    const bare = quoted(/^date/i.test(raw) ? unquoted(value.raw) : value.raw);
+  if (value.kind === 'text' && value.start === end) {
     const message = `\`${raw}'…'\` is syntax of the former Copernicus hub (OData 2).`;
-    const hint = `Write only the literal: ${bare}`;
+    const hint = `Write only the literal: ${quoted(value.raw)}`;
     cursor.fail({ start, end: value.end }, { code: 'retired-form', message, hint });
   }
-  if (/^null$/i.test(raw)) {
-    const message = '`null` is not supported: a filter cannot select products without a value.';
-    cursor.fail(token, { ...missingLiteral, message });
-  }
-  if (/^(?:and|or)$/i.test(raw)) cursor.failUnexpected(missingLiteral);
+  if (/^(?:and|or|null)$/i.test(raw)) cursor.failUnexpected(missingLiteral);
   failUnquoted(cursor, token);
 }
 
 function failUnquoted(cursor: Cursor, token: Token): never {
-  const fault = {
-    message: `${quoted(token.raw)} is not a literal.`,
-    expected: missingLiteral.expected,
-  };
+  const message = `${quoted(token.raw)} is not a literal.`;
+  const { expected } = missingLiteral;
   if (findField(token.raw) !== undefined) {
-    const hint = 'A property can only be compared with a literal.';
-    cursor.fail(token, { code: 'not-comparable', ...fault, hint });
+    cursor.fail(token, { code: 'not-comparable', message, expected });
   }
   const hint = `Put strings in single quotes: ${quoted(showText(token.raw))}`;
-  cursor.fail(token, { code: 'unquoted-text', ...fault, hint });
+  cursor.fail(token, { code: 'unquoted-text', message, expected, hint });
 }
 
 /** Fails for an invalid number or date, or an id without quotes. */
 function failNumeral(cursor: Cursor, token: Token): never {
-  if (/^\d{4}-\d\d?(?:-|$)/.test(token.raw)) {
-    const message = `${quoted(token.raw)} is not a valid date.`;
-    const hint = /\.\d{10}/.test(token.raw)
-      ? 'Write at most nine fractional digits.'
-      : 'A time needs hours, minutes and seconds; Z or an offset such as +02:00 may follow.';
-    cursor.fail(token, { code: 'invalid-date', message, expected: dateForm, hint });
-  }
-  if (/^[+-]?[\d.]+$/.test(token.raw)) {
-    const message = `${quoted(token.raw)} is not a number.`;
-    cursor.fail(token, { code: 'invalid-number', message, expected: 'a number such as 20 or 0.5' });
-  }
-  failUnquoted(cursor, token);
+  const isDate = /^\d{4}-\d\d?(?:-|$)/.test(token.raw);
+  if (!isDate && !/^[+-]?[\d.]+$/.test(token.raw)) failUnquoted(cursor, token);
+  const message = `${quoted(token.raw)} is not a valid ${isDate ? 'date' : 'number'}.`;
+  if (isDate) cursor.fail(token, { code: 'invalid-date', message, expected: dateForm });
+  cursor.fail(token, { code: 'invalid-number', message, expected: 'a number such as 20 or 0.5' });
 }

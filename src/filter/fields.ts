@@ -34,9 +34,6 @@ const fields: readonly Field[] = [
 
 const fieldByName = new Map(fields.map((one) => [one.name.toLowerCase(), one]));
 
-/** Properties with their own form of condition; they cannot be compared. */
-export const incomparableFields = ['Attributes', 'Footprint'] as const;
-
 /** Finds a property of either entity by name, ignoring case. */
 export function findField(name: string): Field | undefined {
   return fieldByName.get(name.toLowerCase());

@@ -33,7 +33,6 @@ type FindingCode =
   | 'not-a-filter'
   // semantic errors
   | 'unknown-field'
-  | 'undocumented-field'
   | 'field-of-other-entity'
   | 'not-comparable'
   | 'wrong-type'
@@ -55,10 +54,7 @@ type FindingCode =
   | 'unknown-product-type'
   | 'product-type-group'
   | 'name-without-collection'
-  | 'fine-date'
-  | 'large-number'
   | 'odd-id'
-  | 'odd-order'
   | 'wide-edge';
 
 /** A filter with an error cannot be used; one with warnings can. */
@@ -71,23 +67,6 @@ export interface FilterFinding extends Span {
   readonly expected?: string;
   /** Suggested correction. */
   readonly hint?: string;
-}
-
-/** Errors that the catalogue refuses, as documented or recorded (facts, filters 3). */
-const knownRefusals: ReadonlySet<FindingCode> = new Set([
-  'unknown-field',
-  'field-of-other-entity',
-  'unknown-reference-system',
-  'invalid-geometry',
-  'invalid-wkt',
-  'missing-parenthesis',
-  'unquoted-text',
-  'retired-form',
-]);
-
-/** True for an error that the catalogue is known to refuse; for other errors, its response is unknown. */
-export function isKnownRefusal({ severity, code }: FilterFinding): boolean {
-  return severity === 'error' && knownRefusals.has(code);
 }
 
 /** A finding without its position. */
@@ -157,16 +136,10 @@ export function excerptOf(text: string, { start, end }: Span) {
 }
 
 /** Returns the excerpt in one line, and the line with the carets. */
-function showExcerpt(text: string, { start, end }: FilterFinding): string[] {
-  const from = excerptStart(text, start);
-  const to = Math.min(text.length, from + excerptMax);
-  const before = from > 0 ? ellipsis : '';
-  const after = to < text.length ? ellipsis : '';
-  const shown = `${before}${oneLine(text.slice(from, to))}${after}`;
-  const widthOf = (first: number, last: number) => cellWidth(oneLine(text.slice(first, last)));
-  const indent = ' '.repeat(before.length + widthOf(from, start));
-  const carets = '^'.repeat(Math.max(1, widthOf(start, Math.min(end, to))));
-  return [`  ${shown}`, `  ${indent}${carets}`];
+function showExcerpt(text: string, finding: FilterFinding): string[] {
+  const { before, marked, after } = excerptOf(text, finding);
+  const carets = '^'.repeat(Math.max(1, cellWidth(marked)));
+  return [`  ${before}${marked}${after}`, `  ${' '.repeat(cellWidth(before))}${carets}`];
 }
 
 /** Centres the excerpt on the position, unless the complete filter fits. */

@@ -93,10 +93,6 @@ function parseTermOfOr(cursor: Cursor, hasPrevious: boolean): FilterTree {
 function parseUnary(cursor: Cursor): FilterTree {
   if (!cursor.isKeyword('not')) return parsePrimary(cursor);
   const { start } = cursor.takeKeyword('not');
-  if (cursor.isKeyword('not')) {
-    const message = '`not` cannot follow `not`.';
-    cursor.failUnexpected({ message, hint: 'Add parentheses: not (not (…)).' });
-  }
   const isBare = cursor.peek().raw !== '(';
   const { term, levels, span } = withLevels(cursor, () => parsePrimary(cursor));
   if (isBare) cursor.deepen(span, levels + 1);
@@ -136,10 +132,6 @@ function failAfterCondition(cursor: Cursor): never {
     cursor.failUnexpected({ code: 'missing-parenthesis', message, expected });
   }
   if (kind !== 'word' && raw !== '(') cursor.failUnexpected({ expected });
-  if (/^(?:eq|ne|lt|le|gt|ge)$/i.test(raw)) {
-    const hint = 'A function is a complete condition: remove the comparison.';
-    cursor.failUnexpected({ expected, hint });
-  }
   const message = `\`and\` or \`or\` is missing before ${quoted(raw)}.`;
   cursor.failUnexpected({ code: 'missing-joint', message, expected });
 }
@@ -152,7 +144,7 @@ const [intersectsFunction, shortIntersects] = ['OData.CSC.Intersects', 'Intersec
 function parseCondition(cursor: Cursor): FilterTree {
   const token = cursor.peek();
   const { kind, raw } = token;
-  if (kind !== 'word' || reserved.test(raw)) failCondition(cursor, token);
+  if (kind !== 'word' || reserved.test(raw)) failCondition(cursor);
   if (cursor.peekSecond().raw !== '(') return parseComparison(cursor);
   const { start } = token;
   const name = cursor.takeOneOf(textFunctions);
@@ -165,19 +157,14 @@ function parseCondition(cursor: Cursor): FilterTree {
     return parseIntersects(cursor, start);
   }
   if (/^attributes\//i.test(raw)) return parseAttribute(cursor);
-  const expected = 'contains, startswith, endswith, OData.CSC.Intersects or Attributes/…/any';
-  return cursor.fail(token, { ...functionFault(raw), expected });
+  return cursor.fail(token, functionFault(raw));
 }
 
-function failCondition(cursor: Cursor, { kind, raw }: Token): never {
-  const isValue = kind === 'text' || kind === 'number' || kind === 'date';
+function failCondition(cursor: Cursor): never {
   cursor.failUnexpected({
     code: 'missing-condition',
-    message: isValue
-      ? `A condition cannot start with the literal ${quoted(raw)}.`
-      : 'A condition is missing.',
+    message: 'A condition is missing.',
     expected: "a condition such as Name eq '…', contains(Name,'…') or OData.CSC.Intersects(…)",
-    hint: isValue ? 'Write the property first, then the operator, then the literal.' : null,
   });
 }
 
@@ -205,10 +192,6 @@ function parseComparison(cursor: Cursor): FilterTree {
 
 function parseText(cursor: Cursor, name: TextFunction, start: number): FilterTree {
   cursor.takeSymbol('(');
-  if (cursor.peek().kind === 'text') {
-    const message = `The property is the first argument of ${name}.`;
-    cursor.failUnexpected({ message, expected: 'a property', hint: `Write ${name}(Name,'…').` });
-  }
   if (cursor.peek().kind !== 'word') cursor.failUnexpected({ expected: 'a property' });
   const field = cursor.take();
   cursor.takeSymbol(',');
@@ -261,11 +244,6 @@ function parseGeography(cursor: Cursor): Token {
   if (!cursor.isKeyword('geography')) cursor.failUnexpected({ expected: geographyForm });
   const { end } = cursor.takeKeyword('geography');
   const { kind, start } = cursor.peek();
-  if (kind !== 'text') cursor.failUnexpected({ expected: geographyForm });
-  if (start > end) {
-    const message = 'A space is not allowed after `geography`.';
-    const fault = { code: 'wrong-character', message, hint: 'Remove the space.' } as const;
-    cursor.fail({ start: end, end: start }, fault);
-  }
+  if (kind !== 'text' || start > end) cursor.failUnexpected({ expected: geographyForm });
   return cursor.take();
 }

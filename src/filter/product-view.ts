@@ -3,8 +3,8 @@ import { readDateUs } from '../domain/dates.ts';
 import { type AnyGeometry, type AttributeKind, attributeKinds } from '../domain/filter-tree.ts';
 import { toProductJson, toProductLinks } from '../domain/json-rows.ts';
 import type { FoundProduct } from '../domain/products.ts';
-import { footprintOf } from './footprint.ts';
 import { toGeoJson } from './geometry/geojson.ts';
+import { footprintOf } from './geometry/read-geometry.ts';
 import { isEmptyShape, type Shape, toShape } from './geometry/shape.ts';
 import { collectionOf, type ProductRecord, partOf, textOrNull } from './product-record.ts';
 

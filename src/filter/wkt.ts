@@ -1,34 +1,16 @@
 /** Parses the geometry of a filter: `SRID=4326;` and well-known text, inside the quotes. */
 import type { Geometry, Position, Ring, Rings } from '../domain/filter-tree.ts';
 import type { Cursor, Token } from './cursor.ts';
-import { type FilterFinding, quoted, type Span } from './finding.ts';
+import { quoted, type Span } from './finding.ts';
 
 interface ReadWkt {
   readonly srid: { readonly value: number; readonly span: Span };
   readonly geometry: Geometry;
 }
 
-/**
- * Parses the geometry inside a quoted token, and records the spans of the geometry, its rings and positions in the
- * cursor. Fails at the exact character. Does not check that rings are closed and degrees in range.
- */
-export function parseWkt(cursor: Cursor, token: Token): ReadWkt {
-  const reader = new WktReader(cursor, token);
-  const srid = reader.srid();
-  const geometry = reader.recorded(() => reader.geometry());
-  if (reader.next() !== undefined) reader.fail({ expected: 'the closing quote' });
-  return { srid, geometry };
-}
-
 interface Found extends Span {
   readonly text: string;
 }
-
-type Fault = Partial<Pick<FilterFinding, 'message' | 'expected' | 'hint'>>;
-
-const supported = /^(?:MULTI)?(?:POINT|POLYGON)$/;
-const foreign =
-  /^(?:(?:MULTI)?(?:LINESTRING|CURVE|SURFACE)|GEOMETRYCOLLECTION|LINEARRING|CIRCULARSTRING|COMPOUNDCURVE|CURVEPOLYGON|TRIANGLE|TIN|POLYHEDRALSURFACE|ENVELOPE|BOX|CIRCLE)$/;
 
 const whitespace = /[ \t\r\n]*/y;
 // Linear time: no two parts match the same digit.
@@ -38,169 +20,106 @@ const letters = /[a-z]+/iy;
 const anything = /[^\s(),;=']+|[^']/uy;
 
 /** Reads the text between the quotes of a token; offsets are relative to the filter. */
-class WktReader {
-  readonly #cursor: Cursor;
-  readonly #end: number;
-  #offset: number;
-
-  constructor(cursor: Cursor, token: Token) {
-    this.#cursor = cursor;
-    this.#offset = token.start + 1;
-    this.#end = token.end - 1;
-  }
-
-  srid(): ReadWkt['srid'] {
-    const hint = "Write geography'SRID=4326;…'.";
-    const word = this.#accept(letters);
-    if (word?.text.toUpperCase() !== 'SRID') {
-      const message = 'The reference system is missing before the geometry.';
-      this.fail({ message, expected: '`SRID=4326;`', hint }, word);
-    }
-    this.#take('=');
-    const digits = this.#accept(integer);
-    if (digits === null) return this.fail({ expected: 'the number 4326', hint });
-    this.#take(';');
-    return { value: Number(digits.text), span: { start: digits.start, end: digits.end } };
-  }
-
-  geometry(): Geometry {
-    const word = this.#accept(letters);
-    const type = word?.text.toUpperCase() ?? '';
-    if (word === null || !supported.test(type)) this.#failType(word, type);
-    const second = this.#accept(letters);
-    if (second !== null) this.#failSecondWord(second);
-    switch (type) {
-      case 'POINT':
-        return { type: 'Point', coordinates: this.#inParentheses(() => this.#position()) };
-      case 'MULTIPOINT':
-        return { type: 'MultiPoint', coordinates: this.#list(() => this.#loosePosition()) };
-      case 'POLYGON':
-        return { type: 'Polygon', coordinates: this.#rings() };
-      default:
-        return { type: 'MultiPolygon', coordinates: this.#list(() => this.#rings()) };
-    }
-  }
-
-  /** Returns the next character that is not white space; undefined at the end. */
-  next(): string | undefined {
-    this.#skipWhitespace();
-    return this.#offset < this.#end ? this.#cursor.text[this.#offset] : undefined;
-  }
-
-  /** Records the span of the object that is read. */
-  recorded<Part extends object>(read: () => Part): Part {
-    const start = this.#skipWhitespace();
-    const part = read();
-    this.#cursor.spans.set(part, { start, end: this.#offset });
-    return part;
-  }
-
-  /** Fails at the span; by default, at the next word or character. */
-  fail(fault: Fault, span?: Span | null): never {
-    const at = span ?? this.#upcoming();
-    const text = this.#cursor.text.slice(at.start, at.end);
-    const message =
-      at.start < this.#end ? `Unexpected ${quoted(text)}.` : 'Unexpected end of the geometry.';
-    this.#cursor.fail(at, { code: 'invalid-wkt', message, ...fault });
-  }
-
-  #failType(word: Found | null, type: string): never {
-    const flat = type.replace(/ZM?$|M$/, '');
-    if (supported.test(flat)) this.#failSecondWord(word);
-    const message = foreign.test(flat)
-      ? `${quoted(type)} is not a supported geometry type.`
-      : 'This is not well-known text (WKT).';
-    this.fail({ message, expected: 'POINT, POLYGON, MULTIPOINT or MULTIPOLYGON' }, word);
-  }
-
-  /** Fails for a word between the type and its parenthesis: `POINT Z`, `POINT EMPTY`. */
-  #failSecondWord(word: Found | null): never {
-    const text = word?.text.toUpperCase() ?? '';
-    if (text === 'EMPTY') {
-      this.fail({ message: 'An empty geometry intersects nothing.', expected: '`(`' }, word);
-    }
-    if (!/[ZM]$/.test(text)) this.fail({ expected: '`(`' }, word);
-    const message = 'A position has two numbers, longitude and latitude.';
-    this.fail({ message, hint: 'Remove Z and M and their numbers.' }, word);
-  }
-
-  #rings(): Rings {
-    return this.#list((): Ring => this.recorded(() => this.#list(() => this.#position())));
-  }
-
-  /** Parses a position of a MULTIPOINT, with or without parentheses. */
-  #loosePosition(): Position {
-    return this.next() === '(' ? this.#inParentheses(() => this.#position()) : this.#position();
-  }
-
-  #position(): Position {
-    return this.recorded(() => {
-      const position = [this.#number('longitude'), this.#number('latitude')] as const;
-      const third = this.#accept(number);
-      if (third === null) return position;
-      const message =
-        'A position has two numbers, longitude and latitude; this position has a third number.';
-      return this.fail({ message, hint: 'Remove the height.' }, third);
-    });
-  }
-
-  #number(name: 'longitude' | 'latitude'): number {
-    const found = this.#accept(number);
-    const expected = `a number (${name})`;
-    if (found === null) {
-      const isMissing = [',', ')', undefined].includes(this.next());
-      return this.fail({ expected, ...(isMissing ? { message: `The ${name} is missing.` } : {}) });
-    }
-    const value = Number(found.text);
-    if (Number.isFinite(value)) return value;
-    return this.fail({ message: `${quoted(found.text)} is out of range.`, expected }, found);
-  }
-
-  #inParentheses<Part>(read: () => Part): Part {
-    this.#take('(');
-    const part = read();
-    this.#take(')');
-    return part;
-  }
-
-  #list<Part>(read: () => Part): Part[] {
-    this.#take('(');
-    const parts = [read()];
-    while (this.#takeIf(',')) parts.push(read());
-    this.#take(')', '`,` or `)`');
-    return parts;
-  }
-
-  #takeIf(symbol: string): boolean {
-    if (this.next() !== symbol) return false;
-    this.#offset += 1;
-    return true;
-  }
-
-  #take(symbol: string, expected = `\`${symbol}\``): void {
-    if (!this.#takeIf(symbol)) this.fail({ expected });
-  }
-
-  #upcoming(): Span {
-    const start = this.#skipWhitespace();
-    if (start >= this.#end) return { start: this.#end, end: this.#end + 1 };
-    // A quote inside the geometry is written twice.
-    return this.#accept(anything) ?? { start, end: start + 2 };
-  }
-
-  #skipWhitespace(): number {
-    whitespace.lastIndex = this.#offset;
-    this.#offset += whitespace.exec(this.#cursor.text)?.[0].length ?? 0;
-    return this.#offset;
-  }
-
-  #accept(pattern: RegExp): Found | null {
-    const start = this.#skipWhitespace();
+function createScanner(cursor: Cursor, token: Token) {
+  const end = token.end - 1;
+  let offset = token.start + 1;
+  const skipWhitespace = () => {
+    whitespace.lastIndex = offset;
+    offset += whitespace.exec(cursor.text)?.[0].length ?? 0;
+    return offset;
+  };
+  const accept = (pattern: RegExp): Found | null => {
+    const start = skipWhitespace();
     pattern.lastIndex = start;
     // No pattern matches a quote, so none goes beyond the end.
-    const text = start < this.#end ? pattern.exec(this.#cursor.text)?.[0] : undefined;
+    const text = start < end ? pattern.exec(cursor.text)?.[0] : undefined;
     if (text === undefined) return null;
-    this.#offset = start + text.length;
-    return { text, start, end: this.#offset };
+    offset = start + text.length;
+    return { text, start, end: offset };
+  };
+  /** Fails at the word that was read; by default, at the next word or character. */
+  const fail = (expected: string, read?: Found | null): never => {
+    const start = skipWhitespace();
+    // At the end, the closing quote. A quote inside the geometry is written twice.
+    const at = read ?? accept(anything) ?? { start, end: start + (start < end ? 2 : 1) };
+    const found = quoted(cursor.text.slice(at.start, at.end));
+    const message = at.start < end ? `Unexpected ${found}.` : 'Unexpected end of the geometry.';
+    return cursor.fail(at, { code: 'invalid-wkt', message, expected });
+  };
+  const nextIs = (symbol: string) => skipWhitespace() < end && cursor.text[offset] === symbol;
+  const takeIf = (symbol: string) => {
+    const isNext = nextIs(symbol);
+    if (isNext) offset += 1;
+    return isNext;
+  };
+  const take = (symbol: string, expected = `\`${symbol}\``) => takeIf(symbol) || fail(expected);
+  /** Records the span of the object that is read. */
+  const recorded = <Part extends object>(read: () => Part): Part => {
+    const start = skipWhitespace();
+    const part = read();
+    cursor.spans.set(part, { start, end: offset });
+    return part;
+  };
+  const isAtEnd = () => skipWhitespace() >= end;
+  return { accept, fail, nextIs, takeIf, take, recorded, isAtEnd };
+}
+
+type Scanner = ReturnType<typeof createScanner>;
+
+/**
+ * Parses the geometry inside a quoted token, and records the spans of the geometry, its rings and positions in the
+ * cursor. Fails at the exact character. Does not check that rings are closed and degrees in range.
+ */
+export function parseWkt(cursor: Cursor, token: Token): ReadWkt {
+  const scanner = createScanner(cursor, token);
+  const { accept, fail, take } = scanner;
+  const word = accept(letters);
+  if (word?.text.toUpperCase() !== 'SRID') fail('the reference system: `SRID=4326;`', word);
+  take('=');
+  const srid = accept(integer) ?? fail('the number 4326');
+  take(';');
+  const geometry = scanner.recorded(() => parseGeometry(scanner));
+  if (!scanner.isAtEnd()) fail('the closing quote');
+  const { start, end } = srid;
+  return { srid: { value: Number(srid.text), span: { start, end } }, geometry };
+}
+
+function parseGeometry({ accept, fail, nextIs, take, takeIf, recorded }: Scanner): Geometry {
+  const degrees = (name: string): number => {
+    const found = accept(number);
+    const value = Number(found?.text);
+    return Number.isFinite(value) ? value : fail(`a number (${name})`, found);
+  };
+  const position = () => recorded((): Position => [degrees('longitude'), degrees('latitude')]);
+  const inParentheses = (): Position => {
+    take('(');
+    const part = position();
+    take(')');
+    return part;
+  };
+  const list = <Part>(read: () => Part): Part[] => {
+    take('(');
+    const parts = [read()];
+    while (takeIf(',')) parts.push(read());
+    take(')', '`,` or `)`');
+    return parts;
+  };
+  const rings = (): Rings => list(() => recorded((): Ring => list(position)));
+  const word = accept(letters);
+  switch (word?.text.toUpperCase()) {
+    case 'POINT':
+      return { type: 'Point', coordinates: inParentheses() };
+    case 'MULTIPOINT':
+      // Each point may be in parentheses.
+      return {
+        type: 'MultiPoint',
+        coordinates: list(() => (nextIs('(') ? inParentheses() : position())),
+      };
+    case 'POLYGON':
+      return { type: 'Polygon', coordinates: rings() };
+    case 'MULTIPOLYGON':
+      return { type: 'MultiPolygon', coordinates: list(rings) };
+    default:
+      return fail('POINT, POLYGON, MULTIPOINT or MULTIPOLYGON', word);
   }
 }

@@ -10,10 +10,12 @@ import type {
   NewGap,
   Registration,
 } from '../domain/account.ts';
+import { isAppError } from '../domain/app-error.ts';
 import { notificationDelayUs } from '../domain/completeness.ts';
 import type { QueueState } from '../domain/pull-queue.ts';
 import { sortedEvents } from '../domain/subscription.ts';
 import { databaseFileName, prepared } from './engine/database.ts';
+import { isEnvironmentFailure, storeError } from './engine/sqlite-error.ts';
 
 /** A stored row: `events` is JSON, written only by this module. */
 type Stored<Row> = Omit<Row, 'events'> & { events: string };
@@ -170,6 +172,16 @@ function saveDefinition(
 
 /** Returns the registered subscriptions; none without a readable file. Reads on the calling thread, and writes nothing. */
 export function registeredSubscriptions(dataDir: string): Registration[] {
+  try {
+    return readRegistrations(dataDir);
+  } catch (error) {
+    if (isAppError(error, 'unavailable')) return [];
+    throw error;
+  }
+}
+
+/** Returns the registered subscriptions; none without a file. Throws `unavailable` for a damaged or locked file. */
+export function readRegistrations(dataDir: string): Registration[] {
   const file = join(dataDir, databaseFileName);
   if (!existsSync(file)) return [];
   let database: Database | undefined;
@@ -177,6 +189,8 @@ export function registeredSubscriptions(dataDir: string): Registration[] {
     database = new Sqlite(file, { readonly: true, timeout: 1_000 });
     return accountReads.registrations(database);
   } catch (error) {
+    // A file without the table has no registrations.
+    if (isEnvironmentFailure(error)) throw storeError(error);
     if (error instanceof Sqlite.SqliteError) return [];
     throw error;
   } finally {

@@ -137,7 +137,7 @@ describe('query products', () => {
     const count = await own.earshot('query products --since 30m --count');
     expect(count.out).toBe('1\n');
     const explained = await own.earshot('query products --since 30m --explain');
-    expect(explained.out).toContain('received    from 2026-05-02T11:30:00.000000Z');
+    expect(explained.out).toContain('1 of 5 products: received from 2026-05-02T11:30:00.000000Z');
   });
 
   it.each<[string[], string]>([
@@ -161,7 +161,9 @@ describe('query products', () => {
     const argv = ['query', 'products', '--platform', 'S2A', '--sensed', '2026-05', '--explain'];
     const explained = await printedJson(expectEnd(context.earshot([...argv, '--json']), 0));
     expect(Object.keys(explained)).toEqual(
-      'entity filter orderby narrowedBy byColumns byRecords plan'.split(' '),
+      'entity filter orderby conditions matches products narrowedBy byColumns byRecords plan'.split(
+        ' ',
+      ),
     );
     expect(explained.filter).toContain("'platformSerialIdentifier'");
     expect(explained.filter).toMatch(/ContentDate\/Start ge 2026-05-01.* lt 2026-06-01/);
@@ -173,6 +175,30 @@ describe('query products', () => {
     const text = (await context.earshot(argv)).out;
     expect(text).toContain(explained.filter);
     expect(text).toMatch(/^plan {8}/m);
+  });
+
+  it('--explain counts the products that match each condition, and all of them', async () => {
+    const argv = ['query', 'products', '--collection', 'S2', '--type', 'S2MSI1C,IW_GRDH_1S'];
+    const { out } = await expectEnd(
+      context.earshot([...argv, '--since', '2025-05-02', '--explain']),
+      0,
+    );
+    const lines = out.split('\n').filter((line) => /of 4 products: /.test(line));
+    expect(lines.map((line) => line.slice(12))).toEqual([
+      '4 of 4 products: received from 2025-05-02T00:00:00.000000Z',
+      '2 of 4 products: collection is SENTINEL-2',
+      '2 of 4 products: any of: productType is S2MSI1C, productType is IW_GRDH_1S',
+      '1 of 4 products: all conditions together',
+    ]);
+    const { conditions, matches, products } = await printedJson(
+      context.earshot([...argv, '--explain', '--json']),
+    );
+    expect(conditions[0]).toEqual({
+      condition: 'collection is SENTINEL-2',
+      count: 2,
+      isMinimum: false,
+    });
+    expect([matches.count, products.count]).toEqual([1, 4]);
   });
 
   it('finds products that arrived since the last query', async ({ context: own }) => {
@@ -206,10 +232,36 @@ describe('query products', () => {
     },
   );
 
-  it('reports on stderr that nothing matches, and exits 0', async () => {
-    const { code, out, err } = await context.earshot('query products --name S2A_MSI');
-    expect({ code, out }).toEqual({ code: 0, out: '' });
-    expect(err).toMatch(/^No product matches\..*--explain\.\n$/);
+  it.each([
+    [
+      '--collection S2 --name S2A_MSI',
+      'No product matches this condition: product name is S2A_MSI.',
+    ],
+    [
+      '--collection S1 --type S2MSI1C',
+      'No product matches all conditions together; each condition alone matches some.',
+    ],
+    [
+      '--collection S2 --until 2020-01-01',
+      'No product matches this condition: received before 2020-01-01T00:00:00.000000Z.',
+    ],
+    [
+      '--deleted 2020 --collection S2',
+      'No deleted product matches this condition: deletion date is before 2021-01-01 00:00:00 UTC.',
+    ],
+  ])('%s matches nothing: reports the condition on stderr, and exits 0', async (flags, why) => {
+    expect(await context.earshot(`query products ${flags}`)).toMatchObject({
+      code: 0,
+      out: '',
+      err: `${why}\n`,
+    });
+  });
+
+  it('notes on stderr that a share was probably meant as percent', async () => {
+    const note = 'Cloud cover is in percent: 0.2 means 0.2 %. For 20 %, use --cloud-below 20.\n';
+    const query = 'query products --count --cloud-below';
+    expect(await context.earshot(`${query} 0.2`)).toMatchObject({ code: 0, err: note });
+    expect(await context.earshot(`${query} 1`)).toMatchObject({ code: 0, err: '' });
   });
 });
 
@@ -263,10 +315,11 @@ describe('an unknown name', () => {
     ['--type', 'grd', 'GRD'],
     ['--type', 'iw_grdh_1s', 'IW_GRDH_1S'],
     ['--type', 'S2MSI2A,S2MSIA1C', 'S2MSI1C'],
+    ['--type', 'MSIL2A', 'S2MSI2A'],
   ])('%s %s causes a warning with a similar name', async (flag, name, similar) => {
     const { code, err } = await context.earshot(['query', 'products', flag, name, '--count']);
     expect(code).toBe(0);
-    expect(err).toMatch(new RegExp(`^warning: .*Unknown[\\s\\S]*${similar}`));
+    expect(err).toMatch(new RegExp(`^warning: Unknown .* Did you mean '${similar}'.*\\?\\n$`));
   });
 });
 
@@ -275,21 +328,21 @@ describe('usage errors', () => {
     ['--bbox 1,2,3', /west,south,east,north in degrees, such as/],
     [
       '--bbox 45,120,48,130',
-      /South \(120\) and north \(130\) are out of range: latitudes are from -90 to 90\. .* Did you mean 120,45,130,48\?\n/,
+      /latitudes from -90 to 90; 45,120,48,130 is out of range\. .* Did you mean 120,45,130,48\?\n/,
     ],
     [
       '--bbox 6,95,11,99',
-      /South \(95\) and north \(99\) are out of range: .* from -90 to 90\. The order is west,south,east,north\. Did you mean 95,6,99,11\?\n/,
+      /out of range\. The order is west,south,east,north\. Did you mean 95,6,99,11\?\n/,
     ],
     [
       '--bbox 6,45,11,99',
-      /North \(99\) is out of range: latitudes are from -90 to 90\. .*Did you mean 45,6,99,11\?\n/,
+      /latitudes from -90 to 90; .* out of range\. .*Did you mean 45,6,99,11\?\n/,
     ],
     [
       '--bbox 5,48,11,45',
       /South \(48\) is greater than north \(45\)\. .*Did you mean 5,45,11,48\?\n/,
     ],
-    ['--bbox 200,0,210,1', /West \(200\) and east \(210\) are out of range: .*-180 to 180\./],
+    ['--bbox 200,0,210,1', /Longitudes are from -180 to 180, .*; 200,0,210,1 is out of range\./],
     ['--bbox 5,45,5,48', /no area/],
     ['--bbox 5,45,6,45', /no area/],
     ['--bbox 180,0,-180,10', /same meridian\. For all longitudes, use -180,0,180,10\./],

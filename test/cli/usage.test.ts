@@ -80,6 +80,8 @@ describe('usage errors', () => {
     ['qurey', /unknown command 'qurey'[\s\S]*Did you mean query\?[\s\S]*earshot --help/],
     ['stauts', /unknown command 'stauts'[\s\S]*Did you mean status\?/],
     ['tial', /Did you mean tail\?/],
+    ['products --limit 3', /unknown command 'products'[\s\S]*Did you mean query products\?/],
+    ['list', /Did you mean one of .*sinks list/],
     ['query --lmiit 3', /Did you mean --limit\?/],
     ['query --columns evnet', /unknown column "evnet"\. Did you mean event\? Use names from: po/],
     ['query --columns name', /unknown column "name"\. Did you mean productName\? Use names from: /],

@@ -487,7 +487,7 @@ describe('a wrong STAC request is answered with', () => {
     [
       '/stac/search?intersects=%7B"type":"Point"%7D',
       400,
-      'The Point of the GeoJSON cannot be read',
+      'geometry of the type "Point" cannot be read',
     ],
     [
       '/stac/search?bbox=1,2,3,4&intersects=%7B"type":"Point","coordinates":[1,2]%7D',

@@ -75,7 +75,7 @@ describe('an expression', () => {
       () => cloudCover.lt(Number.NaN),
       /cloudCover cannot be compared with "NaN"\. Use a number/,
     ],
-    ['an invalid date', () => sensed.from(new Date('x')), /an invalid Date\. Use a valid Date/],
+    ['an invalid date', () => sensed.from(new Date('x')), /"Invalid Date"\. Use a valid Date/],
     [
       'a text that is not a date',
       () => published.from('soon'),

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { type AppError, isAppError } from '../../src/domain/app-error.ts';
 import type { Entity } from '../../src/domain/filter-tree.ts';
 import { checkFilter, isBlankFilter, requireFilter } from '../../src/filter/check.ts';
-import { type FilterFinding, isKnownRefusal } from '../../src/filter/finding.ts';
+import type { FilterFinding } from '../../src/filter/finding.ts';
 import { parseFilter } from '../../src/filter/parse.ts';
 import { printFilter } from '../../src/filter/print.ts';
 import { rowsOf } from './table.ts';
@@ -46,16 +46,14 @@ describe('the check reports an error', () => {
       «foo» eq 'bar' ¦ unknown-field ¦ Name, Id, Collection/Name.*undefined
       «contentdate» gt 2024-01-01 ¦ unknown-field ¦ ContentDate/Start or ContentDate/End
       «Collection» eq 'SENTINEL-2' ¦ unknown-field ¦ Did you mean Collection/Name
-      «IngestionDate» gt 2024-01-01 ¦ unknown-field ¦ Write PublicationDate gt
-      «platformname» eq 'Sentinel-2' ¦ unknown-field ¦ Write Collection/Name eq
+      «cloudCovr» lt 20 ¦ unknown-field ¦ Did you mean cloudCover\?
+      «orbit» eq 20 ¦ unknown-field ¦ Did you mean orbit
       «cloudCover» lt 20 ¦ unknown-field ¦ is an attribute: Attributes/OData.CSC.DoubleAttribute
       «Attributes/cloudcover» lt 20 ¦ unknown-field ¦ is an attribute.*'cloudCover'
-      «ContentLength» gt 1 ¦ undocumented-field ¦ is in product records, but .* not documented
-      «BurstId» eq 15804 ¦ unknown-field ¦ property of Bursts
       contains(«Naam»,'a') ¦ unknown-field ¦ Did you mean Name
       «constructor» eq 'a' ¦ unknown-field ¦ no property \x60constructor\x60
-      «Footprint» eq 'a' ¦ not-comparable ¦ Intersects\(area
-      «attributes» eq 'a' ¦ not-comparable ¦ any\(
+      «Footprint» eq 'a' ¦ unknown-field ¦ Intersects\(area
+      «attributes» eq 'a' ¦ unknown-field ¦ any\(
       «DeletionDate» gt 2024-01-01 ¦ field-of-other-entity ¦ of DeletedProducts, not of Products
       Name eq «20» ¦ wrong-type ¦ single quotes: \x60'20'\x60
       Id eq «2024-01-01» ¦ wrong-type ¦ a GUID
@@ -82,9 +80,6 @@ describe('the check reports an error', () => {
   it('for a field that deleted products do not have', () => {
     const words = /of Products, not of DeletedProducts/;
     expectFinding('«Online» eq true', 'error', 'field-of-other-entity', words, 'DeletedProducts');
-    const near = /of Products, not of DeletedProducts.*similar property DeletionDate/;
-    const text = '«PublicationDate» gt 2024-01-01';
-    expectFinding(text, 'error', 'field-of-other-entity', near, 'DeletedProducts');
     expect(checkFilter("DeletionCause ne 'a'", 'DeletedProducts').tree).not.toBeNull();
   });
 
@@ -105,10 +100,6 @@ describe('the check warns about a trap', () => {
       Name «EQ» 'a' ¦ capitals ¦ Write \x60eq\x60
       Name eq 'a' «AND» Name eq 'b' ¦ capitals ¦ Write \x60and\x60
       Id eq «'x'» ¦ odd-id ¦ GUID
-      Online «gt» true ¦ odd-order ¦ only be compared with \x60eq\x60
-      ContentDate/Start gt «2024-01-01T00:00:00.1234567Z» ¦ fine-date ¦ six
-      ContentDate/Start gt «'2024-01-01T00:00:00.1234567Z'» ¦ fine-date ¦ six
-      ${on('Integer', "'orbitNumber'", 'eq «9007199254740993»')} ¦ large-number ¦ is rounded to 9007199254740992
       Collection/Name eq «'SENTINEL2'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-2'
       Collection/Name eq «'Sentinel-1'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-1'
       Collection/Name eq «'S2'» ¦ unknown-collection ¦ Did you mean 'SENTINEL-2'
@@ -128,7 +119,7 @@ describe('the check warns about a trap', () => {
       ${on('String', "'productType'", 'eq «5»')} ¦ attribute-value ¦ has the type String.*quotes: \x60'5'\x60
       ${on('Integer', "'orbitNumber'", 'eq «true»')} ¦ attribute-value ¦ has the type Integer.*match nothing
       ${on('DateTimeOffset', "'processingDate'", "gt «'then'»")} ¦ attribute-value ¦ has the type DateTimeOffset.*match nothing
-      Online eq «'true'» ¦ wrong-type ¦ earshot accepts the condition.*may refuse it.*Remove the quotes
+      Online eq «'true'» ¦ undocumented-form ¦ earshot accepts the condition.*may refuse it.*Remove the quotes
       startswith(«Id»,'79') ¦ undocumented-form ¦ earshot accepts the condition.*may refuse it
       Id eq «79d7807b-66e5-41d2-a586-1628eb82c3e0» ¦ undocumented-form ¦ earshot accepts the condition.*may refuse it.*'79d7807b-66e5-41d2-a586-1628eb82c3e0'
       OData.CSC.Intersects(Footprint«,»geography'SRID=4326;POINT(1 2)') ¦ undocumented-form ¦ earshot accepts the condition.*may refuse it.*Footprint=geography
@@ -174,26 +165,16 @@ describe('a bare attribute name', () => {
   it.each([
     ['cloudCover lt 20', double('lt 20')],
     ['cloudcover ge 20.50', double('ge 20.50')],
-    ["cloudCover lt '20'", double('lt 20')],
-    ['cloudCoverPercentage le 7', double('le 7')],
-    ['cloudCover in (1,2)', `(${double('eq 1')} or ${double('eq 2')})`],
-  ])('suggests the complete condition for %s', (text, correct) => {
-    const [finding] = checkFilter(text, 'Products').findings.filter(
-      ({ severity }) => severity === 'error',
-    );
-    expect(finding?.hint).toContain(`: ${correct}`);
-    expect(checkFilter(correct, 'Products').findings).toEqual([]);
-  });
-
-  it.each([
-    ['tileId eq 31', "'tileId' and att/OData.CSC.StringAttribute/Value eq '31'"],
-    ["relativeOrbitNumber ne '15'", 'Attribute/Value ne 15'],
-    ['processingDate gt 2024-05-01', 'Value gt 2024-05-01'],
+    ["cloudCover lt '20'", double('lt …')],
+    ['cloudCover in (1,2)', double('eq …')],
     ["contains(tileId,'31U')", "Value eq '…'"],
     [`tileId eq '${'x'.repeat(400)}'`, "Value eq '…'"],
-  ])('suggests a valid condition for %s', (text, part) => {
-    const [finding] = checkFilter(text, 'Products').findings;
-    expect(finding?.hint).toContain(part);
+  ])('suggests the complete condition for %s', (text, correct) => {
+    const { findings } = checkFilter(text, 'Products');
+    const error = findings.find(({ severity }) => severity === 'error');
+    expect(error?.hint).toContain(correct);
+    if (correct.includes('…')) return;
+    expect(checkFilter(correct, 'Products').findings).toEqual([]);
   });
 });
 
@@ -255,24 +236,6 @@ describe('attribute kinds as current clients write them', () => {
           }
     expect(hints).toBeGreaterThan(400);
   });
-});
-
-it.each<[string, boolean]>([
-  ["foo eq 'bar'", true],
-  [place('POLYGON((4 50,5 50,5 51,4 51))'), true],
-  [place('POINT(1 2)').replace('4326', '3857'), true],
-  [place('POLYGON [1,2,3,4]'), true],
-  ['(Online eq true', true],
-  ['Collection/Name eq SENTINEL-2', true],
-  ['DeletionDate gt 2023-04-01T00:00:00.000Z', true],
-  ["substringof('IW_GRDH',Name)", true],
-  ['Online eq 1', false],
-  ['ContentDate/Start gt 2024', false],
-  ["Name is 'a'", false],
-])('knows whether the catalogue refuses %s: %s', (text, known) => {
-  const { tree, findings } = checkFilter(text, 'Products');
-  expect(tree).toBeNull();
-  expect(findings.some(isKnownRefusal)).toBe(known);
 });
 
 function refusalOf(text: string): AppError {

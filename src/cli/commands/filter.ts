@@ -5,17 +5,17 @@ import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { checkConfig, dataSections, loadConfig } from '../../config/config.ts';
 import type { Environment } from '../../config/load.ts';
-import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
+import { loadSubscriptionsFile } from '../../config/subscriptions-file.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { type Entity, entities, type FilterTree } from '../../domain/filter-tree.ts';
 import type { Products, QueryExplanation } from '../../domain/products.ts';
-import { printable } from '../../domain/text.ts';
+import { likelyNames, printable } from '../../domain/text.ts';
 import { checkFilter } from '../../filter/check.ts';
 import { describeFilter } from '../../filter/describe.ts';
-import { isKnownRefusal, toFindingJson } from '../../filter/finding.ts';
+import { toFindingJson } from '../../filter/finding.ts';
 import { printFilter } from '../../filter/print.ts';
-import { registeredSubscriptions } from '../../store/account.ts';
+import { readRegistrations } from '../../store/account.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { defineCommand, defineGroup, withParts } from '../command.ts';
 import { entitiesOf, findingText, readFilter } from '../filter-text.ts';
@@ -163,10 +163,7 @@ async function printCheck(
   }
   if (!valid) {
     const count = errors.length === 1 ? 'an error' : `${errors.length} errors`;
-    const why = errors.some(isKnownRefusal)
-      ? 'The catalogue would refuse this filter.'
-      : 'earshot cannot use this filter.';
-    throw new AppError('usage', `The filter has ${count}. ${why}`);
+    throw new AppError('usage', `The filter has ${count}.`);
   }
   if (!json) io.stderr.write(`The filter is valid for ${entity}.\n`);
 }
@@ -310,18 +307,17 @@ async function ofSubscription(
   io: FilterIo,
 ): Promise<FilterArgument> {
   const { dataDir } = checkConfig(io, ['dataDir']).config;
-  const registered = dataDir === undefined ? [] : registeredSubscriptions(dataDir);
-  const all = [...((await loadSubscriptionsFile(io.workingDir)) ?? []), ...registered];
-  const found = all.find((one) => one.name === name);
+  const configured = (await loadSubscriptionsFile(io.workingDir)) ?? [];
+  const isNamed = (one: { name: string }) => one.name === name;
+  const isConfigured = configured.some(isNamed);
+  const registered = isConfigured || dataDir === undefined ? [] : readRegistrations(dataDir);
+  const found = [...configured, ...registered].find(isNamed);
   if (found === undefined) {
-    const names = [...new Set(all.map((one) => one.name))].join(', ') || 'none';
-    throw new AppError(
-      'usage',
-      `There is no subscription "${name}". Known subscriptions: ${names}.`,
-      {
-        advice: `Name one of ${subscriptionsFileName}, or a registered one.`,
-      },
-    );
+    const names = [...new Set([...configured, ...registered].map((one) => one.name))];
+    const near = likelyNames(name, names).slice(0, 3).join(' or ');
+    const known = `Known subscriptions: ${names.join(', ') || 'none'}.`;
+    const advice = near === '' ? known : `Did you mean ${near}?`;
+    throw new AppError('usage', `There is no subscription "${name}".`, { advice });
   }
   const [own = 'Products', other] = entitiesOf(found.events);
   if (other !== undefined && entity === undefined) {

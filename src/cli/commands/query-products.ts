@@ -3,7 +3,6 @@
 import { Option } from 'commander';
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
-import { formatDateUs } from '../../domain/dates.ts';
 import type { Entity, FilterTree } from '../../domain/filter-tree.ts';
 import { countText } from '../../domain/formats.ts';
 import {
@@ -14,8 +13,9 @@ import {
   parseKey,
   writeKey,
 } from '../../domain/product-order.ts';
-import type { ProductQuery, Products } from '../../domain/products.ts';
+import type { ProductCount, ProductQuery, Products } from '../../domain/products.ts';
 import { printable } from '../../domain/text.ts';
+import { type ConditionCount, countConditions, whyEmpty } from '../../filter/condition-counts.ts';
 import { orderableFields } from '../../filter/fields.ts';
 import { printFilter } from '../../filter/print.ts';
 import { localUrl } from '../../http/network-address.ts';
@@ -76,10 +76,10 @@ export const queryProductsCommand = defineCommand('products', {
         ]),
       )
       .addOption(
-        new Option('--explain', 'print only the combined filter and the query plan').conflicts([
-          'count',
-          'summaries',
-        ]),
+        new Option(
+          '--explain',
+          'print only the filter, how many products each condition matches, and the query plan',
+        ).conflicts(['count', 'summaries']),
       );
   },
   help: `A product must match all flags. 7d is the range from 7 days ago to now. In a range A..B, A and B are
@@ -107,7 +107,10 @@ verified and createdAt. csv and geoparquet have the columns summary, summaryMode
 summaryVerified. stac has the property description. In the format ids, each line has the id, a tab
 and the text.
 
-For the fields of --explain with --json, see \`earshot filter explain --help\`.
+--explain counts the products that match each condition alone, and those that match all of them.
+Fields of --explain with --json: entity, filter, orderby, conditions (condition, count, isMinimum),
+matches, products, and those of index in \`earshot filter explain --help\`. isMinimum is true if
+counting took too long.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
@@ -169,7 +172,12 @@ async function queryProducts(
     const file = { version, onProgress };
     const written = writeProducts(stdout, form, shown, { ...options, ...file });
     const { count, last } = await written.finally(progress.clear);
-    if (count === 0 && form === 'table') stderr.write(nothingMatches(question));
+    if (count === 0 && form === 'table') {
+      const { after } = question;
+      const why =
+        after === undefined ? await whyEmpty(products, question, signal) : 'No more rows.';
+      stderr.write(`${printable(why)}\n`);
+    }
     if (last === undefined) return;
     const key = writeKey(products.keyOf(last.row, question), question);
     reportNextPage(io, { count, limit }, `--after ${key}`);
@@ -240,37 +248,35 @@ function termsOf(tree: FilterTree): readonly FilterTree[] {
   return tree.node === 'or' ? tree.terms : [tree];
 }
 
-function nothingMatches({ entity, after }: Question): string {
-  if (after !== undefined) return 'No more rows.\n';
-  return entity === 'Products'
-    ? 'No product matches. Text is case-sensitive, and eq and most flags match whole values only. For details, add --explain.\n'
-    : 'No deleted product matches. For details, add --explain.\n';
-}
-
 async function explain(
-  { stdout }: Io,
+  { stdout, signal }: Io,
   products: Products,
   question: Question,
   json: boolean,
 ): Promise<void> {
-  const { entity, received = {} } = question;
+  const { entity } = question;
   const explanation = await products.explain(question);
+  const counts = await countConditions(products, question, signal);
   const filter = question.filter === null ? '' : printFilter(question.filter);
   const orderby = orderText(question);
-  const { fromUs, untilUs } = received;
-  const times = [
-    ...(fromUs === undefined ? [] : [`from ${formatDateUs(fromUs)}`]),
-    ...(untilUs === undefined ? [] : [`before ${formatDateUs(untilUs)}`]),
-  ];
+  const all = { condition: 'all conditions together', ...counts.matches };
+  const share = ({ condition, ...own }: ConditionCount) =>
+    `${minimumText(own)} of ${minimumText(counts.products)} products: ${printable(condition)}`;
   const lines = [
     `entity      ${entity}`,
     `filter      ${filter === '' ? '(none)' : printable(filter)}`,
-    ...(times.length === 0 ? [] : [`received    ${times.join(', ')}`]),
+    ...[...counts.conditions, all].map(
+      (one, i) => `${i === 0 ? 'matches' : ''}`.padEnd(12) + share(one),
+    ),
     `order       ${orderby}`,
     ...explanationLines(explanation),
   ];
-  const shown = { entity, filter, orderby, ...explanation };
+  const shown = { entity, filter, orderby, ...counts, ...explanation };
   await writeOut(stdout, `${json ? JSON.stringify(shown, null, 2) : lines.join('\n')}\n`);
+}
+
+function minimumText({ count, isMinimum }: ProductCount): string {
+  return `${isMinimum ? 'at least ' : ''}${countText(count)}`;
 }
 
 /** Reads a page key. Throws `usage` if it is invalid or belongs to another order. */

@@ -1,25 +1,24 @@
-/** The filter of the page `/products`: the box with its findings, presets, and counted values that write the filter. */
+/** The filter of the page `/products`: the field with its findings, presets, and counted values that write the filter. */
 import { shortDateUs } from '../../domain/dates.ts';
-import type { Box, FilterTree } from '../../domain/filter-tree.ts';
+import type { Box, Entity, FilterTree } from '../../domain/filter-tree.ts';
 import { defaultOrderOf, productOrders } from '../../domain/product-order.ts';
 import { type Facets, facetFields } from '../../domain/products.ts';
 import { dayUs, minuteUs } from '../../domain/time-units.ts';
 import { parseBoundingBox } from '../../filter/bounding-box.ts';
 import { cloudCover, deleted, intersects, published } from '../../filter/builder.ts';
-import { orderableFields } from '../../filter/fields.ts';
+import {
+  type FieldType,
+  fieldsOf,
+  orderableFields,
+  publishedAttributes,
+} from '../../filter/fields.ts';
 import { boxesOf, toShape } from '../../filter/geometry/shape.ts';
-import { printFilter } from '../../filter/print.ts';
+import { attributeForm, printFilter } from '../../filter/print.ts';
 import { facetCondition, hasCondition } from '../../filter/product-conditions.ts';
 import { choice, findingsList } from './layout.ts';
 import { badge, count, type Html, html, panel } from './markup.ts';
 import { sharedState } from './page-state.ts';
-import {
-  isNamePart,
-  linkWith,
-  linkWithout,
-  namedTerms,
-  type ProductSearch,
-} from './product-search.ts';
+import { isNamePart, linkWithout, namedTerms, type ProductSearch } from './product-search.ts';
 
 const orderNames: Readonly<Record<(typeof productOrders)[number], string>> = {
   received: 'received',
@@ -41,13 +40,14 @@ export function filterPanel(search: ProductSearch, nowUs: number): Html {
   const shared = Object.entries(sharedState(search.state));
   const hidden = shared.filter(([, value]) => value !== undefined);
   const isClear = text === '' && hidden.length === 0;
-  const form = html`<form class="search" method="get" action="/products" data-filter-form>
+  const form = html`<form class="search" method="get" action="/products" id="search" data-submit-on-change>
 ${hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 <div class="filter-field"><label for="filter">Filter (<code>$filter</code>); empty for all</label>
 <textarea id="filter" name="filter" rows="2" data-search spellcheck="false" autocomplete="off" autocapitalize="off"
   placeholder="Collection/Name eq 'SENTINEL-2' and ContentDate/Start ge 2026-05-01" aria-describedby="filter-keys">${text}</textarea>
-<div id="filter-completions"></div></div>
-<p class="note" id="filter-keys" hidden>Ctrl+Enter runs. Tab accepts the chosen completion, Escape closes the list.</p>
+</div>
+<p class="note" id="filter-keys">Ctrl+Enter runs the filter.</p>
+${nameList(entity)}
 <div id="filter-findings">${search.findings.length === 0 ? '' : findingsList(text, search.findings)}</div>
 <div class="toolbar">
 ${choice('order', 'orderby', [['', orderNames[usual]], ...orders], order.by === usual ? undefined : order.by)}
@@ -70,6 +70,34 @@ ${boxReason(search)}
 ${search.boxWarning === null ? '' : html`<p class="note">${badge('warn', 'warning')} ${search.boxWarning}</p>`}
 </form>`;
   return panel('Search', html`${form}${chips(search, nowUs)}${presets(search, nowUs)}`);
+}
+
+/** Renders the names for conditions. A click on one inserts its condition at the cursor. */
+function nameList(entity: Entity): Html {
+  const fields = fieldsOf(entity).map(({ name, type }) => {
+    const { operator, value } = fieldSamples[type];
+    return insertButton(name, type, `${name} ${operator} ${value}`);
+  });
+  const attributes = publishedAttributes.map(({ name, kind, collections }) => {
+    const value = kind === 'String' ? "'…'" : '…';
+    const text = attributeForm(name, kind, value, kind === 'Double' ? 'lt' : 'eq');
+    return insertButton(name, `${kind}: ${collections.join(', ')}`, text);
+  });
+  return html`<details><summary>Fields and attributes</summary>
+<p class="note">A click inserts a condition at the cursor.</p>
+<div class="presets" role="group" aria-label="Fields">${fields}</div>
+<div class="presets" role="group" aria-label="Attributes">${attributes}</div></details>`;
+}
+
+const fieldSamples: Readonly<Record<FieldType, { operator: string; value: string }>> = {
+  text: { operator: 'eq', value: "'…'" },
+  guid: { operator: 'eq', value: "'…'" },
+  date: { operator: 'ge', value: '…' },
+  boolean: { operator: 'eq', value: '…' },
+};
+
+function insertButton(name: string, title: string, condition: string): Html {
+  return html`<button type="button" class="preset" title="${title}" data-insert="${condition}">${name}</button>`;
 }
 
 function boxField({ badBox }: ProductSearch): Html {
@@ -102,7 +130,7 @@ function chips(search: ProductSearch, nowUs: number): Html | string {
     ...(subscription === undefined
       ? []
       : [dropLink(search, `subscription ${subscription}`, ['subscription'])]),
-    ...own.map((term) => changeLink(search, termText(term), { condition: term, isOn: true })),
+    ...own.map((term) => changeButton(termText(term), { condition: term, isOn: true })),
   ];
   if (all.length === 0) return '';
   return html`<div class="presets" role="group" aria-label="Conditions in use"><span class="dim">Only:</span>${all}</div>`;
@@ -159,21 +187,18 @@ function presets(search: ProductSearch, nowUs: number): Html {
 <span class="dim">Add:</span>${clouds}${day}<span class="dim">footprint in a box around:</span>${places}</nav>`;
 }
 
-/** Renders a link that adds a condition, or removes it when the filter has it. */
+/** Renders a button that adds a condition, or removes it when the filter has it. */
 function toggle(search: ProductSearch, text: string, condition: FilterTree, title = ''): Html {
   const isOn = hasCondition(search.filter, condition);
-  return changeLink(search, text, { condition, isOn, title });
+  return changeButton(text, { condition, isOn, title });
 }
 
-/** The script sends the condition with the text that is typed but not run (browser/filter-field.ts). */
-function changeLink(
-  search: ProductSearch,
+/** The button sends the form, and so the text that is typed but not run. The server changes that filter. */
+function changeButton(
   text: string,
   { condition, isOn, title = '' }: { condition: FilterTree; isOn: boolean; title?: string },
 ): Html {
-  const change = isOn ? 'remove' : 'add';
-  const href = linkWith(search, change, condition);
-  return html`<a class="preset" href="${href}" data-change="${change}" data-condition="${printFilter(condition)}" title="${title}" ${isOn ? html`aria-current="true"` : ''}>${text}${isOn ? removeSign : ''}</a>`;
+  return html`<button form="search" class="preset" name="${isOn ? 'remove' : 'add'}" value="${printFilter(condition)}" title="${title}" ${isOn ? html`aria-pressed="true"` : ''}>${text}${isOn ? removeSign : ''}</button>`;
 }
 
 function dropLink(
@@ -181,7 +206,7 @@ function dropLink(
   text: string,
   names: readonly ('since' | 'until' | 'subscription')[],
 ): Html {
-  return html`<a class="preset" href="${linkWithout(search, names)}" data-drop="${names.join(' ')}" aria-current="true">${text}${removeSign}</a>`;
+  return html`<a class="preset" href="${linkWithout(search, names)}" aria-current="true">${text}${removeSign}</a>`;
 }
 
 const removeSign = html` <span aria-hidden="true">✕</span><span class="visually-hidden"> (remove)</span>`;
@@ -195,10 +220,10 @@ const facetNames: Readonly<Record<(typeof facetFields)[number], string>> = {
   tile: 'Tile',
 };
 
-/** Values of one property; each link contains the whole filter, so there are few. */
+/** Values of one property. */
 const valuesShown = 6;
 
-/** Renders the counted values. Each is a link that adds its condition to the filter, or removes it. */
+/** Renders the counted values. Each is a button that adds its condition to the filter, or removes it. */
 export function facetsPanel(search: ProductSearch, facets: Facets | null): Html {
   if (facets === null) {
     return panel(
@@ -228,11 +253,10 @@ function facetGroup(
   const items = shown.map(({ value, count: own }) => {
     const condition = facetCondition(field, value);
     const isOn = hasCondition(filter, condition);
-    const change = isOn ? 'remove' : 'add';
     const share = Math.round((own / counted) * 1000) / 10;
-    return html`<li><a class="facet" href="${linkWith(search, change, condition)}" data-change="${change}" data-condition="${printFilter(condition)}" ${isOn ? html`aria-current="true"` : ''}
+    return html`<li><button form="search" class="facet" name="${isOn ? 'remove' : 'add'}" value="${printFilter(condition)}" ${isOn ? html`aria-pressed="true"` : ''}
 ><span>${value}${isOn ? html`<span aria-hidden="true"> ✕</span><span class="visually-hidden"> (remove)</span>` : ''}</span><span class="num">${count(own)}</span
-><svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect width="${share}" height="4"/></svg></a></li>`;
+><svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect width="${share}" height="4"/></svg></button></li>`;
   });
   const more = values[field].length > shown.length;
   return html`<section><h3>${facetNames[field]}</h3><ul>${items}</ul>${more ? html`<p class="note">and others</p>` : ''}</section>`;

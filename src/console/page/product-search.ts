@@ -56,7 +56,6 @@ export interface ProductSearch {
   badBox: { text: string; reason: string } | null;
   /** Probable mistake in the box. */
   boxWarning: string | null;
-  isFilterValid: boolean;
   /** False if the filter or the box cannot be used. */
   isValid: boolean;
   order: { by: ProductOrder; direction: Direction };
@@ -95,7 +94,6 @@ export function readSearch(url: URL, state: PageState): ProductSearch {
     findings: findings.filter(({ code }) => code !== 'empty'),
     badBox: box !== null && box.reason !== null ? { text: bbox, reason: box.reason } : null,
     boxWarning: box?.warning ?? null,
-    isFilterValid: !isBad,
     isValid: !isBad && (box?.reason ?? null) === null,
     order,
   };
@@ -191,26 +189,6 @@ function searchParameters({ entity, text, order }: ProductSearch) {
     orderby: isDefault ? undefined : order.by,
     direction: order.direction === 'desc' ? undefined : order.direction,
   };
-}
-
-/** Returns the link to the page with a condition more, or with one less. */
-export function linkWith(
-  search: ProductSearch,
-  change: 'add' | 'remove',
-  condition: FilterTree,
-): string {
-  const { state, filter, isFilterValid } = search;
-  if (!isFilterValid) {
-    const added = { add: printFilter(condition) };
-    return linkTo('/products', { ...sharedState(state), ...searchParameters(search), ...added });
-  }
-  const next =
-    change === 'add' ? withAdded(filter, condition) : withoutCondition(filter, condition);
-  const text = next === null ? '' : printFilter(next);
-  return linkTo('/products', {
-    ...sharedState(state),
-    ...searchParameters({ ...search, text }),
-  });
 }
 
 /** Returns the link to the page without some of its shared state. */

@@ -61,7 +61,6 @@ export async function productPage(parts: PageParts, request: PageRequest): Promi
       : html`<a href="${link}" title="Needs an access token of the catalogue">Download</a> · `;
   return {
     title: name,
-    scripts: ['filter-field.js'],
     controls: html`<p class="note">${download}<a href="/products" data-back>All products</a></p>`,
     body: html`<div class="product">
 <div class="aside">${found === null ? notIndexed() : statePanel(found, nowUs)}</div>

@@ -15,6 +15,7 @@ import type {
   ProductSelection,
   QueryExplanation,
 } from '../../domain/products.ts';
+import { whyEmpty } from '../../filter/condition-counts.ts';
 import { describeFilter } from '../../filter/describe.ts';
 import { placeOf } from '../../places/places.ts';
 import { lagHeader, readProductPage } from '../products-route.ts';
@@ -31,7 +32,6 @@ import {
   panel,
   type TableColumn,
   table,
-  withCommands,
 } from './markup.ts';
 import type { PageParts, PageRequest, PageRoute } from './page-route.ts';
 import { productLink } from './page-state.ts';
@@ -57,7 +57,7 @@ export const productsPage: PageRoute = {
   list: async (parts, request) => {
     const search = readSearch(request.url, request.state);
     const form = filterPanel(search, request.nowUs);
-    const content = { title: 'Products', wide: true, scripts: ['filter-field.js'] };
+    const content = { title: 'Products', wide: true };
     if (!search.isValid)
       return { ...content, body: html`${form}${await notRun(parts, request, search)}` };
     return { ...content, body: html`${form}${await results(parts, request, search)}` };
@@ -102,7 +102,10 @@ async function results(
   const remark = html`${remarkOf(search, found.length, { matches, isLast: next === null })}${
     lag > 0 ? html` ${count(lag)} notifications are not indexed yet.` : ''
   }`;
-  const list = found.length === 0 ? nothing(search) : resultTable(found, search, request.nowUs);
+  const list =
+    found.length === 0
+      ? emptyState(await nothing({ products }, search, signal))
+      : resultTable(found, search, request.nowUs);
   return html`<div class="search-results"><div class="aside">${panel('Results', html`${list}${pager(search, next)}`, remark)}
 ${elsewhere(search)}${planPanel(search, explanation)}</div>
 <div class="aside">${found.length === 0 ? '' : panel('Footprints', map, html`<a href="${formatLinks(search).map}">Open the map</a>`)}${facetsPanel(search, facets)}</div></div>`;
@@ -144,22 +147,16 @@ function remarkOf(
   return isLast && after === undefined ? `${all}.` : `${count(shown)} shown of ${all}.`;
 }
 
-function nothing({ entity, after, filter, state }: ProductSearch): Html {
-  if (after !== undefined) return emptyState('There are no more products.');
-  const kind = entity === 'Products' ? 'product' : 'deleted product';
-  const { since, until, subscription } = state;
-  const isLimited = [since, until, subscription].some((value) => value !== undefined);
-  if (filter === null && isLimited) {
-    const next = 'Remove the period or the subscription above.';
-    return emptyState(`No ${kind} was received in this period.`, next);
-  }
-  if (filter === null) {
-    const next = html`Check the receiver and the index: ${withCommands('`earshot status`')}`;
-    return emptyState(`No ${kind} was received yet.`, next);
-  }
-  const next =
-    'Text is case-sensitive. With `eq`, only whole values match; the field “name contains” finds parts of names. Remove a condition, and retry.';
-  return emptyState(`No ${kind} matches the filter.`, withCommands(next));
+/** Explains why there are no products, if that takes no longer than the counted values. */
+async function nothing(
+  { products }: Pick<PageParts, 'products'>,
+  search: ProductSearch,
+  signal: AbortSignal,
+): Promise<string> {
+  if (search.after !== undefined) return 'There are no more products.';
+  const query = selectionOf(search);
+  const why = await within(facetsMsMax, signal, (limit) => whyEmpty(products, query, limit));
+  return why ?? 'No product matches.';
 }
 
 function resultTable(found: readonly FoundProduct[], search: ProductSearch, nowUs: number): Html {

@@ -3,7 +3,7 @@ import Flatbush from 'flatbush';
 import { orient2d } from 'robust-predicates';
 import type { Box, Position, Ring } from '../../domain/filter-tree.ts';
 import { type Effort, onOneSide, spend } from './intersects.ts';
-import { enclosedPole, turnsOf, type UnwrappedRing, unwrapRing } from './ring.ts';
+import { enclosedPole, extentOf, turnsOf, type UnwrappedRing, unwrapRing } from './ring.ts';
 
 /** A ring as a path in the plane without repeated positions. */
 export interface RingPath extends Readonly<Box> {
@@ -31,14 +31,7 @@ export function ringPath(ring: Ring, part: number, ringIndex: number): RingPath 
   // The last corner may also repeat the first.
   while (kept.length > 1 && !isNew(kept.at(-1) ?? 0, 0)) kept.pop();
   const pole = enclosedPole(unwrapped);
-  const box = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
-  for (const [i, x] of xs.entries()) {
-    const y = ys[i] ?? 0;
-    box.west = Math.min(box.west, x);
-    box.south = Math.min(box.south, y);
-    box.east = Math.max(box.east, x);
-    box.north = Math.max(box.north, y);
-  }
+  const box = extentOf(ring.map((_, i): Position => [xs[i] ?? 0, ys[i] ?? 0]));
   if (pole === 'south') box.south = -90;
   if (pole === 'north') box.north = 90;
   return {

@@ -1,6 +1,4 @@
-/** Reads GeoJSON of users (RFC 7946), and writes geometries as GeoJSON for maps. */
-import { z } from 'zod';
-import { AppError } from '../../domain/app-error.ts';
+/** Writes geometries as GeoJSON for maps (RFC 7946). */
 import type {
   AnyGeometry,
   Box,
@@ -9,15 +7,13 @@ import type {
   Ring,
   Rings,
 } from '../../domain/filter-tree.ts';
-import { listSchema } from '../../domain/list-schema.ts';
 import { shapesIntersect } from './intersects.ts';
 import {
   clampedLatitude,
   closedRing,
   enclosedPole,
+  extentOf,
   isSamePosition,
-  pointsOf,
-  polygonsOf,
   snappedLongitude,
   turnsOf,
   type UnwrappedRing,
@@ -25,96 +21,6 @@ import {
   unwrapRing,
 } from './ring.ts';
 import { type Shape, toShape } from './shape.ts';
-
-/** Ignores heights and measures after the first two numbers. */
-const position = listSchema(z.number(), { min: 2 }).transform(
-  ([longitude = 0, latitude = 0]): Position => [longitude, latitude],
-);
-const rings = listSchema(listSchema(position));
-const known = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('Point'), coordinates: position }),
-  z.object({ type: z.literal('MultiPoint'), coordinates: listSchema(position) }),
-  z.object({ type: z.literal('Polygon'), coordinates: rings }),
-  z.object({ type: z.literal('MultiPolygon'), coordinates: listSchema(rings) }),
-]);
-
-/** GeoJSON has only one reference system since 2016; older files may name another (GeoJSON 2008, 3). */
-const system = z.object({ properties: z.object({ name: z.string() }) });
-const withType = z.object({ type: z.string(), crs: system.optional().catch(undefined) });
-const longitudeFirst = /(?:CRS:?84|EPSG:{1,2}4326|WGS ?84)$/i;
-const feature = z.object({ type: z.literal('Feature'), geometry: z.unknown() });
-const collection = z.union([
-  z
-    .object({ type: z.literal('FeatureCollection'), features: z.array(z.unknown()) })
-    .transform(({ features }) => features),
-  z
-    .object({ type: z.literal('GeometryCollection'), geometries: z.array(z.unknown()) })
-    .transform(({ geometries }) => geometries),
-]);
-
-/** Maximum nesting of collections. */
-const depthMax = 4;
-
-/**
- * Returns the geometries of a GeoJSON geometry, feature or collection, at least one: Point, MultiPoint, Polygon or
- * MultiPolygon. `geometryFaults` checks the rings. Throws AppError `invalid`.
- */
-export function readAreas(value: unknown): Geometry[] {
-  const found = geometriesOf(value, 0);
-  if (found.length > 0) return found;
-  return refuse('The GeoJSON has no geometry. Add one, such as a Polygon.');
-}
-
-/** Joins points or polygons to one geometry; null for both together. */
-export function joinAreas(areas: readonly Geometry[]): Geometry | null {
-  const polygons = areas.flatMap(polygonsOf);
-  const points = areas.flatMap(pointsOf);
-  if (polygons.length > 0 && points.length > 0) return null;
-  if (areas.length === 1 && areas[0] !== undefined) return areas[0];
-  if (polygons.length > 0) return { type: 'MultiPolygon', coordinates: polygons };
-  return { type: 'MultiPoint', coordinates: points };
-}
-
-function geometriesOf(value: unknown, depth: number): Geometry[] {
-  const { data: typed } = withType.safeParse(value);
-  if (typed === undefined) {
-    refuse('Not GeoJSON: it must be an object with a "type", such as {"type":"Polygon",…}.');
-  }
-  const name = typed.crs?.properties.name;
-  if (name !== undefined && !longitudeFirst.test(name)) {
-    refuse(
-      `The GeoJSON has the reference system ${JSON.stringify(name.slice(0, 60))}. ` +
-        'Convert the coordinates to WGS 84 (EPSG:4326).',
-    );
-  }
-  if (depth > depthMax) refuse('The GeoJSON nests collections too deeply. Flatten it.');
-  const inner = feature.safeParse(value).data;
-  // A feature may have no geometry (RFC 7946, 3.2).
-  if (inner?.geometry === null) return [];
-  const many = inner === undefined ? collection.safeParse(value).data : [inner.geometry];
-  if (many !== undefined) return many.flatMap((item) => geometriesOf(item, depth + 1));
-  return [geometryOf(value, typed.type)];
-}
-
-function geometryOf(value: unknown, type: string): Geometry {
-  const read = known.safeParse(value);
-  if (read.success) return read.data;
-  if (!/^(?:Multi)?(?:Point|Polygon)$/.test(type)) {
-    return refuse(
-      `The GeoJSON type ${JSON.stringify(type.slice(0, 40))} cannot be used in a filter. ` +
-        'Use Point, MultiPoint, Polygon or MultiPolygon; convert a line to a narrow Polygon.',
-    );
-  }
-  const path = read.error.issues[0]?.path.join('.') ?? 'coordinates';
-  return refuse(
-    `The ${type} of the GeoJSON cannot be read at ${path}: ` +
-      'positions must be lists of numbers, longitude first, nested as in RFC 7946.',
-  );
-}
-
-function refuse(message: string): never {
-  throw new AppError('invalid', message);
-}
 
 /**
  * Converts to valid GeoJSON: rings closed, outlines counter-clockwise and holes clockwise, cut at the antimeridian
@@ -171,32 +77,13 @@ function polygonParts(polygon: Rings): Rings[] {
   return parts;
 }
 
-/** An outline with its extent. Its shape is created when a hole needs it. */
 interface Part extends Box {
-  shape(): Shape;
+  shape: Shape;
 }
 
 function toPart(outline: Ring): Part {
-  let shape: Shape | undefined;
-  return {
-    ...extentOf(outline),
-    shape: () => {
-      shape ??= toShape({ type: 'Polygon', coordinates: [outline] });
-      return shape;
-    },
-  };
-}
-
-/** Returns the smallest box around positions, without regard to the antimeridian. */
-export function extentOf(positions: readonly Position[]): Box {
-  const extent = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
-  for (const [x, y] of positions) {
-    extent.west = Math.min(extent.west, x);
-    extent.south = Math.min(extent.south, y);
-    extent.east = Math.max(extent.east, x);
-    extent.north = Math.max(extent.north, y);
-  }
-  return extent;
+  const shape = toShape({ type: 'Polygon', coordinates: [outline] });
+  return { ...extentOf(outline), shape };
 }
 
 /** Parts compared with a hole: without a limit, a record made to stall would cost seconds for each answer. */
@@ -229,7 +116,7 @@ function partOf(hole: Ring, parts: readonly Part[]): number {
   const shapes = points.map((coordinates) => toShape({ type: 'Point', coordinates }));
   let best = { i: 0, count: -1 };
   for (const { i, part } of near.slice(0, partsComparedMax)) {
-    const count = shapes.filter((point) => shapesIntersect(part.shape(), point)).length;
+    const count = shapes.filter((point) => shapesIntersect(part.shape, point)).length;
     if (count > best.count) best = { i, count };
   }
   return best.i;

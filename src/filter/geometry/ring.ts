@@ -1,5 +1,5 @@
 /** Rings in the plane: longitudes are continuous across the antimeridian. */
-import type { AnyGeometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
+import type { AnyGeometry, Box, Position, Ring, Rings } from '../../domain/filter-tree.ts';
 
 /**
  * Longitudes are multiples of 2^-40 degrees, a tenth of a micrometre on the ground. So adding whole turns is exact,
@@ -92,6 +92,18 @@ export function clampedLatitude(latitude: number): number {
 /** Number of whole turns, eastwards, from the range -180 up to, not including, 180 to a longitude. */
 export function turnsOf(x: number): number {
   return Math.floor((x + 180) / 360);
+}
+
+/** Returns the smallest box around positions, without regard to the antimeridian. */
+export function extentOf(positions: readonly Position[]): Box {
+  const extent = { west: Infinity, south: Infinity, east: -Infinity, north: -Infinity };
+  for (const [x, y] of positions) {
+    extent.west = Math.min(extent.west, x);
+    extent.south = Math.min(extent.south, y);
+    extent.east = Math.max(extent.east, x);
+    extent.north = Math.max(extent.north, y);
+  }
+  return extent;
 }
 
 export function isSamePosition(a: Position | undefined, b: Position | undefined): boolean {

@@ -13,8 +13,6 @@ type GeometryFaultCode =
   | 'too-few-points'
   | 'self-intersecting'
   | 'rings-crossing'
-  | 'hole-outside'
-  | 'holes-nested'
   | 'inside-divided'
   | 'parts-overlapping'
   | 'too-intricate';
@@ -34,18 +32,15 @@ function fault(code: GeometryFaultCode, message: string, at?: Position): Geometr
 /** Maximum number of reported faults. */
 const faultsMax = 20;
 
-/** Maximum number of invalid contacts: tangled rings can cross at millions of points. */
-const brokenMax = 1000;
-
 /** Cost of checking whether a polygon contains a corner, without its edges, in steps. */
 const questionSteps = 500;
 
 /**
  * Returns up to 20 faults of a geometry; none for a valid one. Checks the form first: positions exist and are in range,
- * and rings are closed. If the form is valid, checks the rings: a ring must not cross or touch itself; holes must be
- * inside their outline, and may touch it and each other at single points that do not divide the inside; parts may
- * touch at single points. A geometry that needs more than the effort is also a fault: the catalogue would have the
- * same problem.
+ * and rings are closed. If the form is valid, returns the first fault of the rings: a ring must not cross or touch
+ * itself; holes must be inside their outline, and may touch it and each other at single points that do not divide the
+ * inside; parts may touch at single points. A geometry that needs more than the effort is also a fault: the catalogue
+ * would have the same problem.
  */
 export function geometryFaults(geometry: Geometry, effort: Effort = newEffort()): GeometryFault[] {
   const parts = polygonsOf(geometry);
@@ -54,7 +49,15 @@ export function geometryFaults(geometry: Geometry, effort: Effort = newEffort())
   const paths = parts.flatMap((rings, part) => rings.map((ring, i) => ringPath(ring, part, i)));
   const flat = paths.filter(({ corners }) => corners.length < 3);
   if (flat.length > 0) return flat.slice(0, faultsMax).map(({ corners }) => tooFewPoints(corners));
-  return ringFaults(paths, parts, effort);
+  try {
+    const found = ringFault(paths, parts, effort);
+    return found === null ? [] : [found];
+  } catch (error) {
+    if (!(error instanceof EffortExhausted)) throw error;
+    const message =
+      'The geometry is too complex to check: too many edges touch or overlap. Simplify it, or split it into several filters.';
+    return [fault('too-intricate', message)];
+  }
 }
 
 function formFaults(geometry: Geometry): GeometryFault[] {
@@ -101,92 +104,55 @@ function positionFaults(at: Position): GeometryFault[] {
   return [fault('outside-globe', message, at)];
 }
 
-/** Two rings that touch at a point without crossing. */
-type Touch = Pick<Contact, 'a' | 'b'> & { readonly point: string };
-
-/**
- * Returns the faults of rings with a valid form. If rings cross, their nesting is not checked. If the effort is used
- * up, returns the faults found so far, or this fault.
- */
-function ringFaults(paths: readonly RingPath[], parts: readonly Rings[], effort: Effort) {
-  const faults: GeometryFault[] = [];
-  const touches: Touch[] = [];
+/** Returns the first fault of rings with a valid form. If rings cross, their nesting is not checked. */
+function ringFault(
+  paths: readonly RingPath[],
+  parts: readonly Rings[],
+  effort: Effort,
+): GeometryFault | null {
+  const [touches, crossings]: [Contact[], Contact[]] = [[], []];
   const meetings = new Map<string, Contact | null>();
-  const reported = new Set<string>();
-  let broken = 0;
-  const add = (found: GeometryFault, { a, b }: Contact) => {
-    broken += 1;
-    // Reports one fault for each pair of rings.
-    const pair = [`${a.part} ${a.ringIndex}`, `${b.part} ${b.ringIndex}`].sort().join(', ');
-    if (!reported.has(pair)) faults.push(found);
-    reported.add(pair);
-    return faults.length < faultsMax && broken < brokenMax;
-  };
-  const report = (contact: Contact) => {
-    const { a, b, kind } = contact;
-    const point = showPoint(contact.point);
-    const found = contactFault(contact);
-    if (found === null) touches.push({ a, b, point });
+  findContacts(paths, effort, (contact) => {
+    const { a, b, kind, point } = contact;
+    const isRight = isAllowed(contact);
+    if (isRight) touches.push(contact);
     if (kind === 'touch' && a.part !== b.part) {
       // One pair of rings that separates the parts at a point is enough: a hole may touch its outline there.
-      const meeting = `${Math.min(a.part, b.part)} ${Math.max(a.part, b.part)} ${point}`;
-      if (found === null) meetings.set(meeting, null);
+      const meeting = `${Math.min(a.part, b.part)} ${Math.max(a.part, b.part)} ${showPoint(point)}`;
+      if (isRight) meetings.set(meeting, null);
       else if (!meetings.has(meeting)) meetings.set(meeting, contact);
-      return true;
-    }
-    return found === null || add(found, contact);
-  };
-  try {
-    findContacts(paths, effort, report);
-    for (const contact of meetings.values()) {
-      const found = contact === null ? null : contactFault(contact);
-      if (contact !== null && found !== null && !add(found, contact)) break;
-    }
-    if (faults.length > 0) return faults;
-    return [
-      ...strayHoles(paths, parts, touches, effort),
-      ...overlaps(paths, parts, touches, effort),
-      ...dividedInsides(touches),
-    ].slice(0, faultsMax);
-  } catch (error) {
-    if (!(error instanceof EffortExhausted)) throw error;
-    const message =
-      'The geometry is too complex to check: too many edges touch or overlap. Simplify it, or split it into several filters.';
-    return faults.length > 0 ? faults : [fault('too-intricate', message)];
-  }
+    } else if (!isRight) crossings.push(contact);
+    return crossings.length === 0;
+  });
+  const wrong = [...crossings, ...meetings.values()].find((one) => one !== null);
+  if (wrong != null) return contactFault(wrong);
+  return nestingFault(paths, parts, touches, effort) ?? dividedInside(touches);
 }
 
-/** Returns the fault of a contact; null for an allowed touch. */
-function contactFault({ a, b, kind, point, at, ...sides }: Contact): GeometryFault | null {
-  const near = `near ${showPoint(point, 6)}`;
-  const { aInsideB, bInsideA } = sides;
+/** Returns true for a touch that leaves each ring on the side of the other where it belongs. */
+function isAllowed({ a, b, kind, aInsideB, bInsideA }: Contact): boolean {
+  const [isOutlineA, isOutlineB] = [a.ringIndex === 0, b.ringIndex === 0];
+  if (kind !== 'touch') return false;
+  // Inside a hole is outside of the part.
+  if (a.part !== b.part) return isOutlineA !== bInsideA && isOutlineB !== aInsideB;
+  // A valid hole touches the outline from the inside, and another hole from the outside.
+  if (isOutlineA || isOutlineB) return isOutlineA ? bInsideA : aInsideB;
+  return !aInsideB && !bInsideA;
+}
+
+const overlapping = 'Two parts overlap or share an edge. Merge them into one polygon.';
+const wrongHole =
+  'Two rings of a polygon cross, share an edge or are nested. A hole must be inside the outline and separate from other holes.';
+
+function contactFault({ a, b, kind, point, at }: Contact): GeometryFault {
+  const near = `Near ${showPoint(point, 6)}:`;
   if (kind === 'self') {
-    const message = `The ring crosses or touches itself ${near}. Redraw the ring without crossings.`;
+    const message = `${near} The ring crosses or touches itself. Redraw the ring without crossings.`;
     return fault('self-intersecting', message, at);
   }
-  if (a.part !== b.part) {
-    // Inside a hole is outside of the part.
-    const isOverlap = (a.ringIndex === 0) === bInsideA || (b.ringIndex === 0) === aInsideB;
-    if (kind === 'touch' && !isOverlap) return null;
-    const message = `Two parts overlap or share an edge ${near}. Merge them into one polygon.`;
-    return fault('parts-overlapping', message, at);
-  }
-  if (kind !== 'touch') {
-    const message = `Two rings of a polygon cross or share an edge ${near}. A hole must be inside the outline and separate from other holes.`;
-    return fault('rings-crossing', message, at);
-  }
-  // A valid hole touches the outline from the inside, and another hole from the outside.
-  if (a.ringIndex !== 0 && b.ringIndex !== 0) {
-    if (!aInsideB && !bInsideA) return null;
-    return fault(
-      'holes-nested',
-      `A hole is inside another hole ${near}. Remove the inner hole.`,
-      at,
-    );
-  }
-  if (a.ringIndex === 0 ? bInsideA : aInsideB) return null;
-  const message = `A hole is outside of its polygon ${near}. Make the hole a separate part, or remove it.`;
-  return fault('hole-outside', message, at);
+  return a.part === b.part
+    ? fault('rings-crossing', `${near} ${wrongHole}`, at)
+    : fault('parts-overlapping', `${near} ${overlapping}`, at);
 }
 
 /** Formats a point, equal on both sides of the antimeridian; rounded to `digits`. */
@@ -195,71 +161,50 @@ function showPoint([x, y]: readonly [number, number], digits?: number): string {
   return degrees.map((one) => (digits === undefined ? one : Number(one.toFixed(digits)))).join(' ');
 }
 
-/** Finds holes outside of their outline. Rings that touch have already been checked. */
-function strayHoles(
+/** Finds a hole outside of its outline, and nested holes or parts. Rings that touch have already been checked. */
+function nestingFault(
   paths: readonly RingPath[],
   parts: readonly Rings[],
-  touches: readonly Touch[],
+  touches: readonly Contact[],
   effort: Effort,
-): GeometryFault[] {
-  const touching = new Set(
-    touches
-      .filter(({ a, b }) => a.part === b.part && (a.ringIndex === 0 || b.ringIndex === 0))
-      .flatMap(({ a, b }) => [a, b]),
-  );
-  const outlines = parts.map((rings) => onceShape(rings.slice(0, 1)));
-  const message = 'A hole is outside of its polygon. Make the hole a separate part, or remove it.';
-  return paths
-    .filter((path) => path.ringIndex > 0 && !touching.has(path))
-    .filter((path) => !holdsCorner(outlines[path.part], path, effort))
-    .map(({ corners: [at] }) => fault('hole-outside', message, at));
-}
-
-/** Finds nested rings that do not touch: two holes of a part, or the outlines of two parts. */
-function overlaps(
-  paths: readonly RingPath[],
-  parts: readonly Rings[],
-  touches: readonly Touch[],
-  effort: Effort,
-): GeometryFault[] {
-  const faults: GeometryFault[] = [];
+): GeometryFault | null {
   const known = new Set(touches.flatMap(({ a, b }) => [pairKey(a, b), pairKey(b, a)]));
-  const polygons = parts.map((rings) => onceShape(rings));
-  const holes = new Map(
+  const outlines = paths.filter(({ ringIndex }) => ringIndex === 0);
+  const polygons = parts.map(onceShape);
+  const rings = new Map(
     paths.map((path) => {
       const ring = parts[path.part]?.[path.ringIndex];
       return [path, onceShape(ring === undefined ? [] : [ring])];
     }),
   );
+  const isIn = (path: RingPath, shape: (() => Shape) | undefined) =>
+    holdsCorner(shape, path, effort);
+  const stray = paths.find((path) => {
+    const outline = outlines[path.part];
+    if (path.ringIndex === 0 || outline === undefined) return false;
+    return !known.has(pairKey(path, outline)) && !isIn(path, rings.get(outline));
+  });
+  if (stray !== undefined) return fault('rings-crossing', wrongHole, stray.corners[0]);
+  let found: GeometryFault | null = null;
   visitOverlaps(paths.flatMap(boxesOfPath), 'boxes', effort, ({ path: a }, { path: b }) => {
     const areHoles = a.part === b.part && a.ringIndex > 0 && b.ringIndex > 0;
     const areOutlines = a.part !== b.part && a.ringIndex === 0 && b.ringIndex === 0;
     if (a === b || !(areHoles || areOutlines) || known.has(pairKey(a, b))) return true;
     known.add(pairKey(a, b)).add(pairKey(b, a));
-    const shapeOf = (path: RingPath) => (areHoles ? holes.get(path) : polygons[path.part]);
-    const inner = holdsCorner(shapeOf(a), b, effort)
-      ? b
-      : holdsCorner(shapeOf(b), a, effort)
-        ? a
-        : null;
+    const shapeOf = (path: RingPath) => (areHoles ? rings.get(path) : polygons[path.part]);
+    const inner = isIn(b, shapeOf(a)) ? b : isIn(a, shapeOf(b)) ? a : null;
+    const [at] = inner?.corners ?? [];
     if (inner === null) return true;
-    const [at] = inner.corners;
-    faults.push(
-      areHoles
-        ? fault('holes-nested', 'A hole is inside another hole. Remove the inner hole.', at)
-        : fault(
-            'parts-overlapping',
-            'A part is inside another part. Remove the inner part, or make it a hole.',
-            at,
-          ),
-    );
-    return true;
+    found = areHoles
+      ? fault('rings-crossing', wrongHole, at)
+      : fault('parts-overlapping', overlapping, at);
+    return false;
   });
-  return faults;
+  return found;
 }
 
 /** Rings of a polygon are linked at the points where they touch; a cycle of links divides the inside. */
-function dividedInsides(touches: readonly Touch[]): GeometryFault[] {
+function dividedInside(touches: readonly Contact[]): GeometryFault | null {
   const above = new Map<unknown, unknown>();
   const topOf = (item: unknown) => {
     let top = item;
@@ -272,7 +217,7 @@ function dividedInsides(touches: readonly Touch[]): GeometryFault[] {
   for (const { a, b, point } of touches) {
     if (a.part !== b.part) continue;
     for (const ring of [a, b]) {
-      const touching = `${ring.part} ${point}`;
+      const touching = `${ring.part} ${showPoint(point)}`;
       const link = `${touching} ${ring.ringIndex}`;
       if (seen.has(link)) continue;
       seen.add(link);
@@ -280,12 +225,12 @@ function dividedInsides(touches: readonly Touch[]): GeometryFault[] {
       if (top === other) {
         const message =
           'The rings of a polygon divide the interior into separate pieces. Make each piece a separate part.';
-        return [fault('inside-divided', message, ring.corners[0])];
+        return fault('inside-divided', message, ring.corners[0]);
       }
       above.set(other, top);
     }
   }
-  return [];
+  return null;
 }
 
 function boxesOfPath(path: RingPath) {

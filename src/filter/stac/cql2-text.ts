@@ -4,6 +4,7 @@
  */
 import { AppError } from '../../domain/app-error.ts';
 import { filterDepthMax, filterLengthMax } from '../cursor.ts';
+import { geometryTypes, parseGeometry } from '../geometry/read-geometry.ts';
 import type { Cql2 } from './cql2.ts';
 
 interface Token {
@@ -28,7 +29,7 @@ export function parseCql2Text(text: string): Cql2 {
   if (text.length > filterLengthMax) {
     throw new AppError('invalid', `The filter has more than ${filterLengthMax} characters.`);
   }
-  const parser = new Parser(tokensOf(text));
+  const parser = new Parser(text);
   const filter = parser.disjunction(0);
   parser.end();
   return filter;
@@ -56,15 +57,8 @@ function tokensOf(text: string): Token[] {
   return [...tokens, { kind: 'end', text: 'the end', at }];
 }
 
-const geometryTypes = new Map<string, [type: string, nesting: number]>([
-  ['point', ['Point', 0]],
-  ['multipoint', ['MultiPoint', 1]],
-  ['linestring', ['LineString', 1]],
-  ['multilinestring', ['MultiLineString', 2]],
-  ['polygon', ['Polygon', 2]],
-  ['multipolygon', ['MultiPolygon', 3]],
-  ['geometrycollection', ['GeometryCollection', 0]],
-]);
+/** Operators of arithmetic, by how tightly they bind. */
+const levels = [['+', '-'], ['*', '/', '%', 'div'], ['^']];
 
 const comparisonSigns = ['=', '<>', '<', '<=', '>', '>='];
 
@@ -72,11 +66,13 @@ const comparisonSigns = ['=', '<>', '<', '<=', '>', '>='];
 const reserved = new Set(['and', 'or', 'not', 'is', 'null', 'like', 'between', 'in']);
 
 class Parser {
+  readonly #text: string;
   readonly #tokens: readonly Token[];
   #next = 0;
 
-  constructor(tokens: readonly Token[]) {
-    this.#tokens = tokens;
+  constructor(text: string) {
+    this.#text = text;
+    this.#tokens = tokensOf(text);
   }
 
   end(): void {
@@ -140,32 +136,20 @@ class Parser {
     throw unexpected(this.#peek(), 'an operator, such as =, <, LIKE or IS NULL');
   }
 
-  #operand(depth: number): Cql2 {
-    let sum = this.#product(depth);
+  /** Parses arithmetic with operators of this level and those that bind more tightly. */
+  #operand(depth: number, level = 0): Cql2 {
+    const parseNext = () =>
+      level < levels.length - 1 ? this.#operand(depth, level + 1) : this.#atom(depth);
+    let left = parseNext();
     for (;;) {
       const { kind, text } = this.#peek();
-      if (this.#isSign('+') || this.#isSign('-')) {
-        this.#take();
-        sum = { op: text, args: [sum, this.#product(depth)] };
-      } else if (kind === 'number' && /^[+-]/.test(text)) {
-        // The sign of `5 -3` belongs to the number.
-        sum = { op: '+', args: [sum, this.#product(depth)] };
-      } else return sum;
+      const op = text.toLowerCase();
+      // The sign of `5 -3` belongs to the number.
+      const isSigned = level === 0 && kind === 'number' && /^[+-]/.test(text);
+      if (!isSigned && !levels[level]?.includes(op)) return left;
+      if (!isSigned) this.#take();
+      left = { op: isSigned ? '+' : op, args: [left, parseNext()] };
     }
-  }
-
-  #product(depth: number): Cql2 {
-    let product = this.#power(depth);
-    for (;;) {
-      const op = ['*', '/', '%'].find((sign) => this.#takeSign(sign)) ?? this.#takeWord('div');
-      if (op === false) return product;
-      product = { op: op === true ? 'div' : op, args: [product, this.#power(depth)] };
-    }
-  }
-
-  #power(depth: number): Cql2 {
-    const base = this.#atom(depth);
-    return this.#takeSign('^') ? { op: '^', args: [base, this.#atom(depth)] } : base;
   }
 
   #atom(depth: number): Cql2 {
@@ -184,8 +168,7 @@ class Parser {
       throw unexpected(token, 'a property or a literal');
     }
     if (word === 'true' || word === 'false') return word === 'true';
-    const geometry = geometryTypes.get(word);
-    if (geometry !== undefined) return this.#geometry(geometry, depth);
+    if (word.toUpperCase() in geometryTypes) return this.#geometry(token);
     return this.#isSign('(') ? this.#call(token.text, depth) : { property: token.text };
   }
 
@@ -212,41 +195,17 @@ class Parser {
     return values;
   }
 
-  #geometry([type, nesting]: [string, number], depth: number): Cql2 {
-    this.#takeWord('z');
-    if (type === 'GeometryCollection') return { type, geometries: this.#list(depth + 1) };
-    if (nesting > 0) return { type, coordinates: this.#coordinates(nesting) };
-    const at = this.#peek();
-    const [point, ...others] = this.#points();
-    if (others.length > 0) throw unexpected(at, 'one position');
-    return { type, coordinates: point };
-  }
-
-  /** Parses nested lists; the innermost ones are positions. */
-  #coordinates(nesting: number): unknown[] {
-    if (nesting === 1) return this.#points();
-    this.#requireSign('(');
-    const lists: unknown[] = [];
-    do lists.push(this.#coordinates(nesting - 1));
-    while (this.#takeSign(','));
-    this.#requireSign(')');
-    return lists;
-  }
-
-  #points(): number[][] {
-    this.#requireSign('(');
-    const positions: number[][] = [];
+  /** Parses well-known text, from the type to the parenthesis that closes it. */
+  #geometry(start: Token): Cql2 {
+    let [open, last] = [0, start];
     do {
-      // Each point of a MULTIPOINT may be in parentheses.
-      const isEnclosed = this.#takeSign('(');
-      const position: number[] = [];
-      while (this.#peek().kind === 'number') position.push(Number(this.#take().text));
-      if (position.length < 2) throw unexpected(this.#peek(), 'longitude and latitude');
-      if (isEnclosed) this.#requireSign(')');
-      positions.push(position);
-    } while (this.#takeSign(','));
-    this.#requireSign(')');
-    return positions;
+      last = this.#take();
+      if (last.text === '(') open += 1;
+      if (last.text === ')') open -= 1;
+    } while (last.kind !== 'end' && (open > 0 || last.text !== ')'));
+    const geometry = parseGeometry(this.#text.slice(start.at, last.at + 1));
+    if (geometry === null) throw unexpected(start, 'a geometry, such as POINT(11.5 48.1)');
+    return geometry;
   }
 
   #peek(): Token {

@@ -2,10 +2,8 @@
  * Translates filters of CQL2 (OGC 21-065r2) to the filter language of the catalogue. Parts that the index cannot answer
  * are refused by name.
  */
-import { z } from 'zod';
 import { AppError } from '../../domain/app-error.ts';
 import type { ComparisonOperator } from '../../domain/filter-tree.ts';
-import { listSchema } from '../../domain/list-schema.ts';
 import { and, type Expression, expression, not, or } from '../builder.ts';
 import { filterDepthMax, filterTermsMax } from '../cursor.ts';
 import { literalsIn } from '../pattern.ts';
@@ -36,50 +34,36 @@ interface Geometry {
   geometries?: unknown;
 }
 
-const node: z.ZodType<Cql2> = z.lazy(() =>
-  z.union([
-    z.string(),
-    z.number(),
-    z.boolean(),
-    listSchema(node),
-    z.object({ op: z.string(), args: listSchema(node) }),
-    z.object({ property: z.string() }),
-    z.object({ timestamp: z.string() }),
-    z.object({ date: z.string() }),
-    z.object({ interval: listSchema(node) }),
-    z.object({ bbox: listSchema(z.number()) }),
-    z.object({
-      type: z.string(),
-      coordinates: z.unknown().optional(),
-      geometries: z.unknown().optional(),
-    }),
-  ]),
-);
-
 /** Translates CQL2 JSON. Throws `invalid`. */
 export function readCql2Json(value: unknown): Expression {
-  requireSize(value, 0, { nodes: 0 });
-  const read = node.safeParse(value);
-  if (read.success) return toExpression(read.data);
-  throw refusal(
-    'The filter is not CQL2 JSON.',
-    'Example: {"op":"<","args":[{"property":"eo:cloud_cover"},20]}',
-  );
+  return toExpression(readNode(value, 0, { nodes: 0 }));
 }
 
-/** Bounds depth and size before the schema, which is recursive. Coordinates of a geometry count as one. */
-function requireSize(value: unknown, depth: number, size: { nodes: number }): void {
+/** Reads a node. Depth and number of parts are bounded; coordinates of a geometry count as one. */
+function readNode(value: unknown, depth: number, size: { nodes: number }): Cql2 {
   size.nodes += 1;
   if (depth > filterDepthMax || size.nodes > filterTermsMax) {
     throw refusal(
       `The filter is nested deeper than ${filterDepthMax} levels, or has more than ${filterTermsMax} parts.`,
     );
   }
-  if (typeof value !== 'object' || value === null) return;
-  const isGeometry = 'type' in value && !('op' in value);
-  for (const [name, part] of Object.entries(value)) {
-    if (!isGeometry || name !== 'coordinates') requireSize(part, depth + 1, size);
+  const listOf = (list: readonly unknown[]) => list.map((one) => readNode(one, depth + 2, size));
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
+    return value;
   }
+  if (Array.isArray(value)) return listOf(value);
+  const { op, args, property, timestamp, date, interval, bbox, type } = Object(value);
+  if (typeof op === 'string' && Array.isArray(args)) return { op, args: listOf(args) };
+  if (typeof property === 'string') return { property };
+  if (typeof timestamp === 'string') return { timestamp };
+  if (typeof date === 'string') return { date };
+  if (Array.isArray(interval)) return { interval: listOf(interval) };
+  if (Array.isArray(bbox)) return { bbox: bbox.map(Number) };
+  if (typeof type === 'string') return value as Cql2;
+  throw refusal(
+    'The filter is not CQL2 JSON.',
+    'Example: {"op":"<","args":[{"property":"eo:cloud_cover"},20]}',
+  );
 }
 
 /** Translates a parsed filter. Throws `invalid`. */
@@ -103,12 +87,12 @@ function translate(filter: Cql2, negated: boolean): Expression {
     return (name === 'and') === negated ? or(...terms) : and(...terms);
   }
   if (name === 'not') {
-    requireCount(args, 1, name);
+    requireCount(args, name);
     return translate(argument(args, 0, name), !negated);
   }
   const condition = conditions.get(name);
   if (condition !== undefined) {
-    requireCount(args, argumentCounts[name] ?? 2, name);
+    requireCount(args, name);
     return condition(args, negated, name);
   }
   throw refusal(
@@ -186,9 +170,10 @@ const conditions: ReadonlyMap<string, Condition> = new Map([
 ]);
 
 /** Numbers of arguments, where they are not two. */
-const argumentCounts: Readonly<Record<string, number>> = { isnull: 1, between: 3 };
+const argumentCounts: Readonly<Record<string, number>> = { not: 1, isnull: 1, between: 3 };
 
-function requireCount({ length }: readonly Cql2[], count: number, operator: string): void {
+function requireCount({ length }: readonly Cql2[], operator: string): void {
+  const count = argumentCounts[operator] ?? 2;
   if (length === count) return;
   throw refusal(`${operator.toUpperCase()} needs ${count} arguments, not ${length}.`);
 }

@@ -7,7 +7,15 @@ import { AppError } from '../../domain/app-error.ts';
 import { firstDateUs, formatDateUs, readDateUs } from '../../domain/dates.ts';
 import type { AttributeKind, ComparisonOperator } from '../../domain/filter-tree.ts';
 import { radarCollections } from '../../domain/missions.ts';
-import { and, attributeOf, type Expression, expression, or, textField } from '../builder.ts';
+import {
+  and,
+  attributeOf,
+  dateField,
+  type Expression,
+  expression,
+  or,
+  textField,
+} from '../builder.ts';
 import { compileFilter } from '../evaluate.ts';
 import { publishedAttributes } from '../fields.ts';
 import { attributeIs } from '../product-conditions.ts';
@@ -56,6 +64,9 @@ export interface StacProperty {
 }
 
 const longestText = 1_000;
+
+/** The first date of the filter language. */
+const firstDate = formatDateUs(firstDateUs);
 
 /** Names with the version of the schema that they refer to (stac-extensions.github.io). */
 const extensionVersions = {
@@ -163,6 +174,27 @@ function named(name: string, title: string, { compare, ...rest }: Unnamed): Stac
   return { name, title, ...rest, compare: (operator, value) => compare(operator, value, name) };
 }
 
+type Comparing = (operator: ComparisonOperator, value: StacValue) => Expression;
+
+/** Checks the type of values before the comparison. */
+function ofType(
+  type: ValueType,
+  comparing: Comparing,
+  rest: Pick<Unnamed, 'exists' | 'valueIn'>,
+): Unnamed {
+  const compareTruth = compareAmong([false, true], (one) => comparing('eq', one));
+  return {
+    type,
+    ...rest,
+    compare: (operator, value, name) => {
+      const literal = literalOf(value, type, name);
+      return typeof literal === 'boolean'
+        ? compareTruth(operator, literal)
+        : comparing(operator, literal);
+    },
+  };
+}
+
 /** An absent property fulfils `ne` in the filter language, but not in CQL2. */
 function present(exists: Expression, operator: ComparisonOperator, condition: Expression) {
   return operator === 'ne' ? and(exists, condition) : condition;
@@ -171,54 +203,41 @@ function present(exists: Expression, operator: ComparisonOperator, condition: Ex
 function ofText(field: string): Unnamed {
   const text = textField(field);
   const exists = text.ge('');
-  return {
-    type: 'string',
-    valueIn: (view) => view.text(field) ?? undefined,
-    exists,
-    compare: (operator, value, name) =>
-      present(exists, operator, text[operator](textOf(value, name))),
-    text: { ...text, field },
-  };
+  const comparing: Comparing = (operator, value) =>
+    present(exists, operator, text[operator](String(value)));
+  const valueIn = (view: ProductView) => view.text(field) ?? undefined;
+  return { ...ofType('string', comparing, { exists, valueIn }), text: { ...text, field } };
 }
 
 function ofId(): Unnamed {
-  const id = textField('Id');
-  return {
-    type: 'string',
-    valueIn: (view) => view.text('Id') ?? undefined,
+  return ofType('string', (operator, value) => textField('Id')[operator](String(value)), {
     exists: null,
-    compare: (operator, value, name) => id[operator](textOf(value, name)),
-  };
+    valueIn: (view) => view.text('Id') ?? undefined,
+  });
 }
 
 function ofDate(field: string): Unnamed {
-  const comparing = (operator: ComparisonOperator, us: number) =>
-    expression({ node: 'comparison', field, operator, literal: { type: 'date', us } });
-  const exists = comparing('ge', firstDateUs);
-  return {
-    type: 'date-time',
-    valueIn: (view) => dateText(view.dateUs(field)),
-    exists,
-    compare: (operator, value, name) =>
-      present(exists, operator, comparing(operator, usOf(value, name))),
-  };
+  const date = dateField(field);
+  const exists = date.ge(firstDate);
+  return ofType(
+    'date-time',
+    (operator, value) => present(exists, operator, date[operator](String(value))),
+    { exists, valueIn: (view) => dateText(view.dateUs(field)) },
+  );
 }
 
 function ofOnline(): Unnamed {
-  const is = (value: boolean) =>
+  const comparing = (operator: ComparisonOperator, value: StacValue) =>
     expression({
       node: 'comparison',
       field: 'Online',
-      operator: 'eq',
-      literal: { type: 'boolean', value },
+      operator,
+      literal: { type: 'boolean', value: value === true },
     });
-  return {
-    type: 'boolean',
+  return ofType('boolean', comparing, {
+    exists: or(comparing('eq', true), comparing('eq', false)),
     valueIn: (view) => view.online ?? undefined,
-    exists: or(is(true), is(false)),
-    compare: (operator, value, name) =>
-      compareAmong([false, true], is)(operator, truthOf(value, name)),
-  };
+  });
 }
 
 /** An attribute with the same values as in the catalogue. Numbers outside of the range of its schema are absent. */
@@ -228,69 +247,38 @@ function ofAttribute(
   range?: readonly [min: number, max: number],
 ): Unnamed {
   const type = typeOfKind[kind];
-  const comparing = (operator: ComparisonOperator, value: StacValue) =>
-    compareAttribute(name, kind, operator, value);
+  const attribute = attributeOf(name, kind);
+  const [min, max] = range ?? [];
   const exists =
-    range === undefined
+    min === undefined || max === undefined
       ? attributeExists(name, kind)
-      : and(comparing('ge', range[0]), comparing('le', range[1]));
-  return {
-    type,
+      : and(attribute.ge(min), attribute.le(max));
+  const comparing: Comparing = (operator, value) => {
+    const isText = kind === 'String' && operator === 'eq';
+    const condition = isText ? attributeIs(name, String(value)) : attribute[operator](value);
+    return range === undefined ? condition : and(exists, condition);
+  };
+  return ofType(type, comparing, {
+    exists,
     valueIn: (view) => {
       const value = attributeValue(view.attribute(name)?.value, type);
       if (range === undefined || typeof value !== 'number') return value;
       const isWhole = type !== 'integer' || Number.isInteger(value);
       return isWhole && value >= range[0] && value <= range[1] ? value : undefined;
     },
-    exists,
-    compare: (operator, value, property) => {
-      const literal = literalValue(value, type, property);
-      if (typeof literal === 'boolean') {
-        return compareAmong([false, true], (one) => comparing('eq', one))(operator, literal);
-      }
-      return range === undefined
-        ? comparing(operator, literal)
-        : and(exists, comparing(operator, literal));
-    },
-  };
+  });
 }
 
 function attributeExists(name: string, kind: AttributeKind): Expression {
-  if (kind === 'String') return attributeOf(name, 'String').ge('');
-  if (kind === 'Boolean') {
-    const attribute = attributeOf(name, 'Boolean');
-    return or(attribute.eq(true), attribute.eq(false));
-  }
-  const smallest = kind === 'DateTimeOffset' ? firstDateUs : -Number.MAX_VALUE;
-  return compareAttribute(name, kind, 'ge', smallest);
-}
-
-/** Compares the values that items show. A number is compared with dates in microseconds. */
-function compareAttribute(
-  name: string,
-  kind: AttributeKind,
-  operator: ComparisonOperator,
-  value: StacValue,
-): Expression {
-  if (operator === 'eq' && typeof value === 'string') return attributeIs(name, value);
-  const literal =
-    kind === 'DateTimeOffset'
-      ? ({ type: 'date', us: Number(value) } as const)
-      : typeof value === 'string'
-        ? ({ type: 'text', value } as const)
-        : typeof value === 'number'
-          ? ({ type: 'number', value: value + 0 } as const)
-          : ({ type: 'boolean', value } as const);
-  return expression({ node: 'attribute', kind, name, valueKind: kind, operator, literal });
+  const { eq, ge } = attributeOf(name, kind);
+  if (kind === 'Boolean') return or(eq(true), eq(false));
+  if (kind === 'String') return ge('');
+  return ge(kind === 'DateTimeOffset' ? firstDate : -Number.MAX_VALUE);
 }
 
 function ofMapped({ valueIn, exists, compare }: MappedText): Unnamed {
-  return {
-    type: 'string',
-    valueIn,
-    exists,
-    compare: (operator, value, name) => compare(operator, textOf(value, name)),
-  };
+  const comparing: Comparing = (operator, value) => compare(operator, String(value));
+  return ofType('string', comparing, { exists, valueIn });
 }
 
 /** An attribute that only means the same in products of radar instruments. */
@@ -315,30 +303,37 @@ function dateText(us: number | null): string | undefined {
   return us === null ? undefined : formatDateUs(us);
 }
 
-/** Converts a literal to the type of the property; dates to microseconds. */
-function literalValue(value: StacValue, type: ValueType, name: string): StacValue {
-  if (type === 'date-time') return usOf(value, name);
-  if (type === 'string') return textOf(value, name);
-  if (type === 'boolean') return truthOf(value, name);
-  if (typeof value === 'number' && Number.isFinite(value)) return value;
-  throw wrongType(name, 'a number, such as 20');
+interface LiteralForm {
+  isValid(value: StacValue): boolean;
+  expected: string;
 }
 
-function textOf(value: StacValue, name: string): string {
-  if (typeof value === 'string' && value.length <= longestText) return value;
-  throw wrongType(name, "a text in single quotes, such as 'ascending'");
-}
+const numbers: LiteralForm = {
+  isValid: (value) => typeof value === 'number' && Number.isFinite(value),
+  expected: 'a number, such as 20',
+};
 
-function usOf(value: StacValue, name: string): number {
-  if (typeof value === 'string' && isRfc3339(value)) return readRfc3339(value);
-  throw wrongType(name, "a time, such as TIMESTAMP('2026-11-20T06:00:00Z')");
-}
+const literalForms: Readonly<Record<ValueType, LiteralForm>> = {
+  string: {
+    isValid: (value) => typeof value === 'string' && value.length <= longestText,
+    expected: "a text in single quotes, such as 'ascending'",
+  },
+  number: numbers,
+  integer: numbers,
+  boolean: { isValid: (value) => typeof value === 'boolean', expected: 'TRUE or FALSE' },
+  'date-time': {
+    isValid: (value) => typeof value === 'string' && isRfc3339(value),
+    expected: "a time, such as TIMESTAMP('2026-11-20T06:00:00Z')",
+  },
+};
 
-function truthOf(value: StacValue, name: string): boolean {
-  if (typeof value === 'boolean') return value;
-  throw wrongType(name, 'TRUE or FALSE');
-}
-
-function wrongType(name: string, expected: string): AppError {
-  return new AppError('invalid', `${name} can only be compared with ${expected}.`);
+/** Returns a literal of the type of the property. Throws `invalid`. */
+function literalOf(value: StacValue, type: ValueType, name: string): StacValue {
+  const { isValid, expected } = literalForms[type];
+  if (!isValid(value)) {
+    throw new AppError('invalid', `${name} can only be compared with ${expected}.`);
+  }
+  // Throws for a time that does not exist.
+  if (type === 'date-time') readRfc3339(String(value));
+  return value;
 }

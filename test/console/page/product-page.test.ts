@@ -226,7 +226,8 @@ describe('/products', () => {
     const context = await openMany();
     context.products.facets = async () => ({ counted: 0, complete: true, values: {} as never });
     const other = await context.get("/products?filter=Name+eq+'other'");
-    expect(textOf(other.text)).toContain('No product matches the filter.');
+    const why = 'No product matches this condition: product name is other.';
+    expect(textOf(other.text)).toContain(why);
     const deleted = await context.get('/products?deleted=true');
     expect(textOf(deleted.text)).toContain('No deleted product was received yet.');
   });

@@ -45,57 +45,24 @@ describe.skipIf(!hasChromium)('/products', () => {
       .locator('[data-list] tbody a')
       .evaluateAll((links) => links.map((link) => link.getAttribute('href')?.split('/').at(-1)));
 
-  it('shows the finding while typing, with the place and the advice', async () => {
+  it('inserts a condition at the cursor, with its value selected; Ctrl+Enter runs', async () => {
     const { page, box, problems } = await open('/products');
-    await box.pressSequentially('Onlin eq true');
-    const finding = page.locator('#filter-findings li');
-    await finding.waitFor();
-    expect(await finding.innerText()).toMatch(/error[\s\S]*Did you mean Online\?/);
-    expect(await finding.locator('mark').innerText()).toBe('Onlin');
-    await finding.getByRole('button').click();
-    await page.keyboard.type('Online');
-    await finding.waitFor({ state: 'detached' });
-    expect(await box.inputValue()).toBe('Online eq true');
-    expect(problems).toEqual([]);
-  });
-
-  it('accepts a completion by Tab and never by Enter; Ctrl+Enter runs', async () => {
-    const { page, box, problems } = await open('/products');
-    const first = page.locator('.completions li').first();
-    await box.pressSequentially('Coll');
-    await first.waitFor();
+    await page.getByText('Fields and attributes').click();
+    await page.getByRole('button', { name: 'Collection/Name', exact: true }).click();
+    await page.keyboard.type('SENTINEL-2');
+    await page.keyboard.press('End');
     await page.keyboard.press('Enter');
-    expect(await box.inputValue()).toBe('Coll\n');
-    await box.fill('');
-    await box.pressSequentially('Coll');
-    await first.waitFor();
-    await page.keyboard.press('Tab');
-    expect(await box.inputValue()).toBe('Collection/Name ');
-    await page.keyboard.type("eq 'SENT");
-    await first.waitFor();
-    await page.keyboard.press('ArrowDown');
-    const chosen = page.locator('[aria-selected=true]');
-    await expect
-      .poll(
-        async () =>
-          (await box.getAttribute('aria-activedescendant')) === (await chosen.getAttribute('id')),
-      )
-      .toBe(true);
-    await page.keyboard.press('Escape');
-    await first.waitFor({ state: 'detached' });
-    await page.keyboard.type("INEL-2'");
+    await page.getByRole('button', { name: 'cloudCover', exact: true }).click();
+    await page.keyboard.type('101');
+    const filter = await box.inputValue();
+    expect(filter).toMatch(/^Collection\/Name eq 'SENTINEL-2'\s+and Attributes.*Value lt 101\)$/);
     await page.keyboard.press('Control+Enter');
     await page.waitForURL(/filter=/);
-    expect(filterOf(page)).toBe("Collection/Name eq 'SENTINEL-2'");
-    expect(await box.inputValue()).toBe("Collection/Name eq 'SENTINEL-2'");
+    expect(filterOf(page)).toBe(filter);
+    expect(await page.locator('main').innerText()).toContain(
+      `of ${await countOf(filter)} products`,
+    );
     expect(problems).toEqual([]);
-  });
-
-  it('leaves the box by Tab when no completion is chosen', async () => {
-    const { page, box } = await open('/products');
-    await box.focus();
-    await page.keyboard.press('Tab');
-    expect(await page.evaluate('document.activeElement.name')).toBe('orderby');
   });
 
   it('offers the same products as CSV, GeoJSON, JSON and OData, in the order of the page', async () => {
@@ -106,14 +73,20 @@ describe.skipIf(!hasChromium)('/products', () => {
       const link = page.getByRole('link', { name, exact: true });
       return load((await link.getAttribute('href')) ?? '');
     };
+    const count = await countOf("contains(Name,'MSIL2A')");
+    // The page has 50 products, the files have all.
+    const expectSame = (all: unknown[]) => {
+      expect(all.slice(0, 50)).toEqual(ids);
+      expect(all).toHaveLength(count);
+    };
     const rows = (await content('CSV')).trim().split('\n').slice(1);
-    expect(rows.map((row) => row.split(',')[1])).toEqual(ids);
+    expectSame(rows.map((row) => row.split(',')[1]));
     const { features } = JSON.parse(await content('GeoJSON'));
-    expect(features.map(({ id }: { id: string }) => id)).toEqual(ids);
+    expectSame(features.map(({ id }: { id: string }) => id));
     const { products } = JSON.parse(await content('JSON'));
-    expect(products.map((one: { productId: string }) => one.productId)).toEqual(ids);
+    expectSame(products.map((one: { productId: string }) => one.productId));
     const { value } = JSON.parse(await content('OData'));
-    expect(value.map(({ Id }: { Id: string }) => Id)).toEqual(ids);
+    expectSame(value.map(({ Id }: { Id: string }) => Id));
     const command = await page.locator('.command code').innerText();
     expect(command).toBe(
       `earshot query products --filter "contains(Name,'MSIL2A')" --orderby "PublicationDate desc"`,
@@ -127,13 +100,12 @@ describe.skipIf(!hasChromium)('/products', () => {
     await box.fill('Online eq true');
     await page.keyboard.press('Escape');
     await expect.poll(() => page.evaluate('document.activeElement.tagName')).not.toBe('TEXTAREA');
-    await follow(page, page.getByRole('link', { name: 'cloud below 50 %' }));
+    await follow(page, page.getByRole('button', { name: 'cloud below 50 %' }));
     await page.waitForURL(/add=/);
     expect(await box.inputValue()).toMatch(/^Online eq true and .*cloudCover.* lt 50/);
-    await box.fill("contains(Name,'S2') and Online eq true");
     await follow(page, page.getByRole('link', { name: 'received in the last 30 days (remove)' }));
     await page.waitForURL((url) => !url.searchParams.has('since'));
-    expect(await box.inputValue()).toBe("contains(Name,'S2') and Online eq true");
+    expect(await box.inputValue()).toMatch(/^Online eq true and .*cloudCover.* lt 50/);
     expect(problems).toEqual([]);
   });
 
@@ -179,10 +151,9 @@ describe.skipIf(!hasChromium)('/products', () => {
       const counted = Number(await platform.locator('.num').innerText());
       await follow(page, platform);
       const filter = await box.inputValue();
-      expect(filterOf(page)).toBe(filter);
       expect(filter).toContain("att/Name eq 'platformSerialIdentifier'");
       expect(await countOf(filter)).toBe(counted);
-      await follow(page, page.locator('.facet[aria-current]').first());
+      await follow(page, page.locator('.facet[aria-pressed]').first());
       expect(await box.inputValue()).toBe('Online eq true');
     });
 
@@ -194,7 +165,7 @@ describe.skipIf(!hasChromium)('/products', () => {
       expect(filter).toMatch(/^Online eq true and OData\.CSC\.Intersects\(area=/);
       const count = await countOf('Online eq true', '&bbox=-170,-60,170,60');
       expect(await countOf(filter)).toBe(count);
-      await follow(page, page.getByRole('link', { name: 'Alps' }));
+      await follow(page, page.getByRole('button', { name: 'Alps' }));
       expect((await box.inputValue()).match(/Intersects/g)).toHaveLength(1);
     });
 
@@ -223,14 +194,16 @@ describe.skipIf(!hasChromium)('/products', () => {
       await follow(page, page.getByRole('link', { name: 'subscription alps' }));
       expect([...new URL(page.url()).searchParams.keys()]).toEqual(['filter']);
       const { page: none } = await open('/products?subscription=other', plain);
-      expect(await none.locator('main').innerText()).toContain('Remove the period');
+      expect(await none.locator('main').innerText()).toContain(
+        'No product matches this condition: subscription is other.',
+      );
     });
 
     it('finds a part of a name, and shows how after a bare word', async () => {
       const { page, box } = await open(withFilter('S2B'), plain);
       const text = await page.locator('main').innerText();
       expect(text).toContain("To search names: contains(Name,'S2B')");
-      await follow(page, page.getByRole('link', { name: 'Europe' }));
+      await follow(page, page.getByRole('button', { name: 'Europe' }));
       expect(await box.inputValue()).toMatch(/^S2B and OData/);
       await follow(page, page.getByRole('link', { name: 'Clear' }));
       await page.locator('[name=name]').fill('S2B');
@@ -238,7 +211,7 @@ describe.skipIf(!hasChromium)('/products', () => {
       expect(await box.inputValue()).toBe("contains(Name,'S2B')");
       const count = await countOf("contains(Name,'S2B')");
       expect(await page.locator('main').innerText()).toContain(`of ${count} products`);
-      await follow(page, page.getByRole('link', { name: 'name contains S2B' }));
+      await follow(page, page.getByRole('button', { name: 'name contains S2B' }));
       expect(await box.inputValue()).toBe('');
     });
 

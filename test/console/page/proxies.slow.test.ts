@@ -152,10 +152,11 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
       await page.keyboard.press('m');
       for (const answer of loaded) expect((await answer).status()).toBe(200);
       await page.locator('.map canvas').first().waitFor();
-      const checked = answered('/api/filter/check');
       await follow(page, page.getByRole('link', { name: 'Products', exact: true }));
-      await page.fill('#filter', 'Onlin');
-      expect((await checked).status()).toBe(200);
+      const found = answered('/products');
+      await page.fill('#filter', 'Online eq true');
+      await page.keyboard.press('Control+Enter');
+      expect((await found).status()).toBe(200);
       expect(requested.filter((path) => !path.startsWith('/earshot/'))).toEqual([]);
       await page.goto(`${origin}/browser/`);
       const visited = await run<string[]>(page, walk, `${origin}/earshot/stac`);

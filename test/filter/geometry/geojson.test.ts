@@ -2,8 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AnyGeometry, Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
-import { joinAreas, readAreas, toGeoJson } from '../../../src/filter/geometry/geojson.ts';
+import { toGeoJson } from '../../../src/filter/geometry/geojson.ts';
 import { shapesIntersect } from '../../../src/filter/geometry/intersects.ts';
+import { joinAreas, readAreas } from '../../../src/filter/geometry/read-geometry.ts';
 import { linesOf, polygonsOf, positionsOf } from '../../../src/filter/geometry/ring.ts';
 import { toShape } from '../../../src/filter/geometry/shape.ts';
 import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
@@ -195,8 +196,8 @@ describe('reading GeoJSON', () => {
 
   it.each([
     [{ type: 'LineString', coordinates: ring('0 0, 1 1') }, /"LineString" cannot be used/],
-    [{ type: 'Polygon', coordinates: ring('0 0, 1 1') }, /Polygon of .* cannot be read at coord/],
-    [{ type: 'Point', coordinates: ['1', '2'] }, /Point of the GeoJSON cannot be read/],
+    [{ type: 'Polygon', coordinates: ring('0 0, 1 1') }, /"Polygon" cannot be read: positions/],
+    [{ type: 'Point', coordinates: ['1', '2'] }, /"Point" cannot be read/],
     [{ type: 'Point', coordinates: [Number.NaN, 2] }, /cannot be read/],
     [{ type: 'FeatureCollection', features: [] }, /has no geometry/],
     [{ ...square, crs: crs('EPSG:3857') }, /EPSG:3857/],

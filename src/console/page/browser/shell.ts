@@ -27,6 +27,7 @@ addThemeButton();
 prepareContent(document);
 setInterval(() => updateAges(document), 5_000);
 addKeyboard(storage);
+addFilterField();
 showCurrentTab();
 for (const area of document.querySelectorAll<HTMLElement>('.by-hour')) showFirstMissing(area);
 const refreshed = document.querySelector<HTMLElement>('main[data-refresh]');
@@ -71,26 +72,67 @@ function addThemeButton(): void {
 export function prepareContent(root: ParentNode): void {
   for (const button of root.querySelectorAll<HTMLButtonElement>('[data-copy]')) addCopy(button);
   for (const form of root.querySelectorAll<HTMLFormElement>('form[data-submit-on-change]')) {
-    form.addEventListener('change', () => submitState(form));
     // Choices apply at once; a text needs Enter or the button.
+    form.addEventListener('change', ({ target }) => {
+      if ((target as Element).matches('select, [type="checkbox"]')) submitState(form);
+    });
     const hasText = form.querySelector('input:not([type="hidden"])') !== null;
     for (const button of form.querySelectorAll<HTMLButtonElement>('[type="submit"]')) {
       button.hidden = !hasText;
     }
     form.addEventListener('submit', (event) => {
       event.preventDefault();
-      submitState(form);
+      submitState(form, event.submitter);
     });
   }
 }
 
 /** Opens the page of a form without its empty fields, so that links stay short. */
-export function submitState(form: HTMLFormElement): void {
+function submitState(form: HTMLFormElement, submitter: HTMLElement | null = null): void {
   const url = new URL(form.action);
-  for (const [name, value] of new FormData(form)) {
+  for (const [name, value] of new FormData(form, submitter)) {
     if (typeof value === 'string' && value !== '') url.searchParams.set(name, value);
   }
   location.assign(url);
+}
+
+/** Adds the keys of the filter, the buttons that insert a condition, and the way back from a product to its search. */
+function addFilterField(): void {
+  const field = document.querySelector<HTMLTextAreaElement>('textarea[data-search]');
+  keepSearch(field !== null);
+  if (field === null) return;
+  field.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape') field.blur();
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    field.form?.requestSubmit();
+  });
+  document.addEventListener('click', ({ target }) => {
+    const button = (target as Element).closest<HTMLElement>('[data-insert]');
+    if (button !== null) insertCondition(field, button.dataset.insert ?? '');
+  });
+}
+
+/** Inserts a condition at the cursor and selects its value, an ellipsis. The browser can undo it. */
+function insertCondition(field: HTMLTextAreaElement, condition: string): void {
+  const start = field.selectionStart;
+  const isFirst = /(?:^|\(|\b(?:and|or|not))\s*$/i.test(field.value.slice(0, start));
+  const text = isFirst ? condition : ` and ${condition}`;
+  field.focus();
+  if (!document.execCommand('insertText', false, text)) field.setRangeText(text);
+  const value = field.value.indexOf('…', start);
+  field.setSelectionRange(value, value + 1);
+}
+
+/** Pages send no referrer, so the tab remembers the search to which the page of a product leads back. */
+function keepSearch(isSearch: boolean): void {
+  try {
+    if (isSearch) sessionStorage.setItem('search', location.search);
+    const back = document.querySelector<HTMLAnchorElement>('a[data-back]');
+    if (back !== null) back.search = sessionStorage.getItem('search') ?? '';
+  } catch {
+    // The browser blocks storage: the link leads to all products.
+  }
 }
 
 function addCopy(button: HTMLButtonElement): void {

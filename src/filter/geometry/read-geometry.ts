@@ -1,0 +1,192 @@
+/** Reads geometries: footprints of records, as far as they can be read, and areas of users, which must be valid. */
+import { AppError } from '../../domain/app-error.ts';
+import type { AnyGeometry, Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
+import { jsonOf } from '../../domain/text.ts';
+import { type ProductRecord, partOf } from '../product-record.ts';
+import { asNumber } from '../values.ts';
+import { joinParts, partsOf, pointsOf, polygonsOf } from './ring.ts';
+
+/**
+ * Returns the footprint of a record: its `GeoFootprint` (GeoJSON), else its `Footprint` (well-known text). Takes time
+ * linear in their length; null if neither can be read. Rings may be open,
+ * self-intersecting or out of range. Coordinates after the first two are ignored.
+ */
+export function footprintOf({ GeoFootprint, Footprint }: ProductRecord): AnyGeometry | null {
+  return (
+    geometryOf(GeoFootprint) ?? (typeof Footprint === 'string' ? parseGeometry(Footprint) : null)
+  );
+}
+
+/** Maximum nesting of collections. */
+const depthMax = 8;
+
+/** Reads GeoJSON without validation of the coordinates. Parts of a collection that cannot be read are left out. */
+function geometryOf(value: unknown, depth = 0): AnyGeometry | null {
+  const [type, coordinates] = [partOf(value, 'type'), partOf(value, 'coordinates')];
+  if (type === 'GeometryCollection') {
+    const members = depth < depthMax ? listOf(partOf(value, 'geometries')) : [];
+    const geometries = members.flatMap((one) => geometryOf(one, depth + 1) ?? []);
+    return geometries.length === 0 ? null : joinParts(partsOf({ type, geometries }));
+  }
+  if (type === 'Point' && isPosition(coordinates)) return { type, coordinates };
+  if (type === 'MultiPoint' && isRing(coordinates)) return { type, coordinates };
+  if (type === 'LineString' && isLine(coordinates)) return { type, coordinates };
+  if (type === 'MultiLineString' && isListOf(coordinates, isLine)) return { type, coordinates };
+  if (type === 'Polygon' && isRings(coordinates)) return { type, coordinates };
+  if (type === 'MultiPolygon' && isListOf(coordinates, isRings)) return { type, coordinates };
+  return null;
+}
+
+function isPosition(value: unknown): value is Position {
+  return Array.isArray(value) && Number.isFinite(value[0]) && Number.isFinite(value[1]);
+}
+
+const isRing = (value: unknown): value is Ring => isListOf(value, isPosition);
+const isRings = (value: unknown): value is Rings => isListOf(value, isRing);
+const isLine = (value: unknown): value is Ring => isRing(value) && value.length > 1;
+
+function isListOf<Item>(value: unknown, isItem: (item: unknown) => item is Item): value is Item[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isItem);
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+const textForm = /^(?:geo(?:graphy|metry)')?(?:\s*SRID\s*=\s*4326\s*;)?([^';]*)'?$/i;
+
+/** Types of GeoJSON, by their name in well-known text. */
+export const geometryTypes: Readonly<Record<string, AnyGeometry['type']>> = {
+  POINT: 'Point',
+  MULTIPOINT: 'MultiPoint',
+  LINESTRING: 'LineString',
+  MULTILINESTRING: 'MultiLineString',
+  POLYGON: 'Polygon',
+  MULTIPOLYGON: 'MultiPolygon',
+  GEOMETRYCOLLECTION: 'GeometryCollection',
+};
+
+/** Words between parentheses and commas: a position, or a type. */
+const words = /[^\s(),]+(?:\s+[^\s(),]+)*/g;
+
+/** Parses `geography'SRID=4326;POLYGON ((…))'` as JSON: `["POLYGON",[[…]]]`. Null for another text. */
+export function parseGeometry(text: string): AnyGeometry | null {
+  const [, body = ''] = textForm.exec(text.trim()) ?? [];
+  const lists = body.replaceAll(words, jsonOfWords).replaceAll('(', '[').replaceAll(')', ']');
+  const [geometry, ...others] = objectsIn(jsonOf(`[${lists}]`), 0);
+  return others.length === 0 ? geometryOf(geometry) : null;
+}
+
+/** `1 2 3` becomes `[1,2]`, and `POINT Z` becomes `"POINT",`, before its list. */
+function jsonOfWords(text: string): string {
+  const [first = '', ...others] = text.split(/\s+/);
+  const numbers = [first, ...others].map(asNumber);
+  if (!numbers.includes(null)) return JSON.stringify(numbers.slice(0, 2));
+  const isEmpty = [first, ...others].at(-1)?.toUpperCase() === 'EMPTY';
+  const type = first.toUpperCase().replace(/ZM?$|M$/, '');
+  return `${JSON.stringify(type)},${isEmpty ? '[]' : ''}`;
+}
+
+/** Converts a list of types, each with its coordinates, to GeoJSON objects. */
+function objectsIn(list: unknown, depth: number): unknown[] {
+  const items = depth > depthMax ? [] : listOf(list);
+  return items.flatMap((word, i): unknown[] => {
+    if (typeof word !== 'string') return [];
+    const [type, value] = [geometryTypes[word], items[i + 1]];
+    if (type === 'GeometryCollection') return [{ type, geometries: objectsIn(value, depth + 1) }];
+    if (type === 'Point') return [{ type, coordinates: onlyItem(value) }];
+    // Each point may be in parentheses.
+    const isLoose = type === 'MultiPoint';
+    return [{ type, coordinates: isLoose ? listOf(value).map(onlyItem) : value }];
+  });
+}
+
+function onlyItem(list: unknown): unknown {
+  return Array.isArray(list) && list.length === 1 ? list[0] : list;
+}
+
+/** GeoJSON has only one reference system since 2016; older files may name another (GeoJSON 2008, 3). */
+const longitudeFirst = /(?:CRS:?84|EPSG:{1,2}4326|WGS ?84)$/i;
+
+/** Member with the parts of each collection. */
+const collections = new Map<unknown, string>([
+  ['FeatureCollection', 'features'],
+  ['GeometryCollection', 'geometries'],
+]);
+
+/**
+ * Returns the geometries of a GeoJSON geometry, feature or collection, without heights: at least one. Throws AppError
+ * `invalid`. `geometryFaults` checks the rings.
+ */
+export function readGeometries(value: unknown): AnyGeometry[] {
+  const found = geometriesIn(value, 0);
+  if (found.length > 0) return found;
+  return refuse('The GeoJSON has no geometry. Add one, such as a Polygon.');
+}
+
+function geometriesIn(value: unknown, depth: number): AnyGeometry[] {
+  const type = partOf(value, 'type');
+  if (typeof type !== 'string') {
+    return refuse('Not GeoJSON: it must be an object with a "type", such as {"type":"Polygon",…}.');
+  }
+  const system = partOf(partOf(partOf(value, 'crs'), 'properties'), 'name');
+  if (typeof system === 'string' && !longitudeFirst.test(system)) {
+    const name = JSON.stringify(system.slice(0, 60));
+    refuse(
+      `The GeoJSON has the reference system ${name}. Convert the coordinates to WGS 84 (EPSG:4326).`,
+    );
+  }
+  if (depth > depthMax) refuse('The GeoJSON nests collections too deeply. Flatten it.');
+  const member = collections.get(type);
+  if (member !== undefined) {
+    return listOf(partOf(value, member)).flatMap((one) => geometriesIn(one, depth + 1));
+  }
+  if (type === 'Feature') {
+    const geometry = partOf(value, 'geometry');
+    // A feature may have no geometry (RFC 7946, 3.2).
+    return geometry === null ? [] : geometriesIn(geometry, depth + 1);
+  }
+  const read = geometryOf(value);
+  if (read !== null && read.type !== 'GeometryCollection') return [withoutHeights(read)];
+  const shown = JSON.stringify(type.slice(0, 40));
+  return refuse(
+    `The GeoJSON geometry of the type ${shown} cannot be read: positions must be lists of numbers, longitude first, nested as in RFC 7946.`,
+  );
+}
+
+type Numbers = readonly (number | Numbers)[];
+
+function withoutHeights({ type, coordinates }: Exclude<AnyGeometry, { geometries: unknown }>) {
+  const flat = (value: Numbers): Numbers =>
+    typeof value[0] === 'number'
+      ? value.slice(0, 2)
+      : value.map((one) => (typeof one === 'number' ? one : flat(one)));
+  // The nesting stays.
+  return { type, coordinates: flat(coordinates) } as AnyGeometry;
+}
+
+/** Returns the geometries, all of which must be points or polygons. Throws AppError `invalid`. */
+export function readAreas(value: unknown): Geometry[] {
+  return readGeometries(value).map((geometry) => {
+    if (isArea(geometry)) return geometry;
+    return refuse(
+      `The GeoJSON type ${JSON.stringify(geometry.type)} cannot be used in a filter. Use Point, MultiPoint, Polygon or MultiPolygon; convert a line to a narrow Polygon.`,
+    );
+  });
+}
+
+function isArea(geometry: AnyGeometry): geometry is Geometry {
+  return /Point$|Polygon$/.test(geometry.type);
+}
+
+/** Joins points or polygons to one geometry; null for both together. */
+export function joinAreas(areas: readonly Geometry[]): Geometry | null {
+  const polygons = areas.flatMap(polygonsOf);
+  const points = areas.flatMap(pointsOf);
+  if (polygons.length > 0 && points.length > 0) return null;
+  if (areas.length === 1 && areas[0] !== undefined) return areas[0];
+  if (polygons.length > 0) return { type: 'MultiPolygon', coordinates: polygons };
+  return { type: 'MultiPoint', coordinates: points };
+}
+
+function refuse(message: string): never {
+  throw new AppError('invalid', message);
+}

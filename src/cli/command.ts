@@ -23,7 +23,7 @@ export interface CommandSpec<Flags, Need extends keyof Parts, Words extends unkn
   description: string;
   /** Adds arguments, flags and subcommands. Parsers may use the clock and the files of `io`. */
   flags?: (command: Command, io: Io) => Command;
-  /** Help below the list of flags: explanation, fields of --json, exit codes, examples. */
+  /** Help below the list of flags: explanation, fields of --json, examples; exit codes only if they are unusual. */
   help: string;
   /** Parts to open before the command runs, in this order, and to close after it. */
   needs?: readonly Need[];
@@ -56,7 +56,9 @@ export function defineGroup(
 ): (io: Io) => Command {
   const { description, help, usual, commands } = spec;
   return (io) => {
-    const group = new Command(name).description(description).addHelpText('after', `\n${help}`);
+    const group = new Command(name)
+      .description(description)
+      .addHelpText('after', `\n${withExitCodes(help)}`);
     if (usual !== undefined) group.addCommand(usual(io), { isDefault: true });
     for (const command of commands) group.addCommand(command(io));
     return group;
@@ -71,7 +73,9 @@ export function defineCommand<
 >(name: string, spec: CommandSpec<Flags, Need, Words>): (io: Io) => Command {
   const { description, help, needs = [], account, check, run } = spec;
   return (io) => {
-    const command = new Command(name).description(description).addHelpText('after', `\n${help}`);
+    const command = new Command(name)
+      .description(description)
+      .addHelpText('after', `\n${withExitCodes(help)}`);
     spec.flags?.(command, io);
     return command.action(async (...given: unknown[]) => {
       // Commander calls an action with the arguments, the flags and the command.
@@ -84,6 +88,14 @@ export function defineCommand<
       });
     });
   };
+}
+
+/** Adds the usual exit codes before the examples, unless a command has its own. */
+function withExitCodes(help: string): string {
+  if (help.includes('Exit codes:')) return help;
+  const codes = 'Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.';
+  const at = help.indexOf('Examples:\n');
+  return at === -1 ? `${help}\n\n${codes}` : `${help.slice(0, at)}${codes}\n\n${help.slice(at)}`;
 }
 
 /** Only the program itself has a version. */

@@ -22,8 +22,6 @@ import { alertSenders } from './start/watchdog.ts';
 /** Default limit of the table; JSON is unlimited. */
 const deadRowsDefault = 50;
 
-const exitCodes = 'Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.';
-
 export const deadCommand = defineCommand('dead', {
   description: 'List dead letters, the newest first, with reasons.',
   flags: (command) =>
@@ -35,8 +33,6 @@ export const deadCommand = defineCommand('dead', {
 
 Fields of --json: id, sink, position, productId, replay, attempts, error, queuedAt. replay is the id
 of the \`earshot replay\` that queued the notification; null if no replay queued it.
-
-${exitCodes}
 
 Examples:
   $ earshot sinks dead                    list the dead letters of all sinks
@@ -70,9 +66,7 @@ export const retryCommand = defineCommand('retry', {
       .argument('<sink>', 'name of the sink')
       .argument('[ids]', 'ids from `earshot sinks dead` (comma-separated)', readIds)
       .option('--all', 'select all (every dead letter)'),
-  help: `${exitCodes}
-
-Examples:
+  help: `Examples:
   $ earshot sinks retry bus 12,15     retry two dead letters
   $ earshot sinks retry bus --all     retry all dead letters
   $ earshot sinks dead bus            show the ids of the dead letters`,
@@ -107,8 +101,6 @@ export const dropCommand = defineCommand('drop', {
       .option('--waiting', 'drop the queue and unfinished replays instead of dead letters')
       .addOption(yesOption()),
   help: `Dropped notifications are not delivered to the sink. The notifications remain in the log.
-
-${exitCodes}
 
 Examples:
   $ earshot sinks drop bus 12,15 --yes     drop two dead letters without a prompt

@@ -35,8 +35,6 @@ Each alert is shown with the channels that have accepted it.
 
 Fields of --json: those of /api/alerts (docs/reference/http.md).
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
 Examples:
   $ earshot alerts                      list active alerts
   $ earshot alerts --all --limit 20     list the last 20 alerts

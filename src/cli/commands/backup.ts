@@ -25,8 +25,6 @@ It does not contain .env and earshot.config.ts. The command prints the path of t
 
 Fields of --json: path, bytes, and those of manifest.json in the backup.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
 Examples:
   $ earshot backup                       back up to EARSHOT_BACKUP_DIR
   $ earshot backup /mnt/backups          back up to another folder, created if missing
@@ -42,8 +40,6 @@ const listCommand = defineCommand('list', {
       .addOption(jsonOption()),
   help: `Reads only manifests: to check a backup, run \`earshot restore --check BACKUP\`. Fields of --json:
 path, and bytes and those of manifest.json, or fault if the backup is incomplete or damaged.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot backup list                         list the backups in EARSHOT_BACKUP_DIR

@@ -34,8 +34,6 @@ const renewCommand = defineCommand('renew', {
   help: `The command does not wait after a failed attempt. A running receiver loads the new certificate
 within ten seconds. Each renewal counts towards the limits of the authority.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
 Examples:
   $ earshot certificate renew             order a certificate if the renewal date has passed
   $ earshot certificate renew --force     order a certificate before the renewal date
@@ -46,8 +44,6 @@ Examples:
 export const certificateCommand = defineGroup('certificate', {
   description: 'Show or renew the certificate of the endpoint.',
   help: `If EARSHOT_TLS is acme, then the receiver orders and renews the certificate automatically.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot certificate                show the certificate

@@ -30,8 +30,6 @@ const createCommand = defineCommand('create', {
   help: `Only the owner of the data directory can read the credentials. The receiver loads the credentials,
 and \`earshot register\` sends the credentials to the catalogue.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
 Examples:
   $ earshot credentials create                             create random credentials
   $ earshot credentials create --from-variables            store the values of the two variables
@@ -123,8 +121,6 @@ credentials. The old credentials become invalid when both conditions are true:
   - No push has used the old credentials for 30 seconds (with --wait below 60: half of --wait).
 If the command is interrupted, then run the command again to continue.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
 Examples:
   $ earshot credentials rotate                  wait up to 10 minutes
   $ earshot credentials rotate --wait 120       wait up to 2 minutes
@@ -201,8 +197,6 @@ function setByVariables(): AppError {
 export const credentialsCommand = defineGroup('credentials', {
   description: 'Create or rotate the endpoint credentials.',
   help: `The catalogue sends these credentials with every push, and the receiver checks the credentials.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot credentials create                      create random credentials

@@ -62,9 +62,7 @@ Examples:
 
 export const indexCommand = defineGroup('index', {
   description: 'Show or rebuild the product index.',
-  help: `Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
-Examples:
+  help: `Examples:
   $ earshot index                   print the state
   $ earshot index rebuild           rebuild from the log
   $ earshot index status --json     print all fields`,

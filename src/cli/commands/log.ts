@@ -33,8 +33,6 @@ Fields of --json: logId, state, entry, firstEntry, position, database, receivers
               refusing and fault (reasons for refusing notifications and for not applying entries,
               or null), freeBytes
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
 Examples:
   $ earshot log status                                  print the state
   $ earshot log status --json | jq '.receivers[].lag'    print the lag of each receiver
@@ -163,8 +161,6 @@ If the command is interrupted, then run the command again to continue.
 
 Fields of --json: notifications, entries.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
 Examples:
   $ EARSHOT_LOG_URL=postgres://… earshot log copy                  move the log to PostgreSQL
   $ EARSHOT_LOG_URL=postgres://… earshot log copy sqlite           move it back
@@ -182,8 +178,6 @@ const removeCommand = defineCommand('remove', {
   description: 'Remove a stopped receiver from the list of receivers.',
   flags: (command) => command.argument('<receiver>', 'name of the receiver'),
   help: `A removed receiver raises no alerts. If the receiver starts again, it is listed again.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot log remove receiver-2           remove a receiver
@@ -291,8 +285,6 @@ async function withProgress(
 export const logCommand = defineGroup('log', {
   description: 'Show the shared log of several receivers, or move a log into it.',
   help: `See docs/several-receivers.md.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot log                         print the database, the receivers and their lag

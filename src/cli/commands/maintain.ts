@@ -31,8 +31,6 @@ Fields of --json: name, status, did, notes, failure.
   did      action: resume, recreate, or finish (an interrupted change); null without an action
   failure  error of the action; null without an error
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
 Examples:
   $ earshot maintain                  check and repair all subscriptions
   $ earshot maintain --json           print JSON

@@ -66,8 +66,6 @@ Fields of --json: notifications, from, until, bytes, quarantined, heldBy, remove
   heldBy       fields name, position and since of each reader that blocks the pruning
   removed      counts of deleted rows, and released disk space; null with --dry-run
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
 Examples:
   $ earshot prune --older-than 365d --dry-run     print a preview
   $ earshot prune --older-than 365d               delete after a prompt

@@ -34,8 +34,6 @@ const listCommand = defineCommand('list', {
 source is push or reconcile. The faults describe each problem of the body. \`earshot quarantine
 retry\` releases a body when the body is valid. releasedAt is null if the body is still quarantined.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
 Examples:
   $ earshot quarantine list --limit 20     list the newest 20 bodies
   $ earshot quarantine list --released     also list released bodies
@@ -70,8 +68,6 @@ const showCommand = defineCommand('show', {
       .option('--body', 'print only the original body, byte for byte')
       .addOption(jsonOption()),
   help: `Fields of --json: the fields of \`earshot quarantine list\`, then headers and bodyBase64.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot quarantine show 12                       print reason, headers and body
@@ -150,8 +146,6 @@ const dropCommand = defineCommand('drop', {
 deletes bodies that \`quarantine retry\` has added to the log. If a body is packed
 with other bodies, its disk space becomes free when \`earshot prune\` deletes all of these bodies.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
 Examples:
   $ earshot quarantine drop 12 13                      delete two bodies
   $ earshot quarantine drop --older-than 30d --yes     delete old bodies without a prompt
@@ -168,8 +162,6 @@ Examples:
 export const quarantineCommand = defineGroup('quarantine', {
   description: 'List, show, retry or drop quarantined bodies.',
   help: `The quarantine stores request bodies that are not valid notifications.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot quarantine                           list quarantined bodies

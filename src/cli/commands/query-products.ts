@@ -112,8 +112,6 @@ Fields of --explain with --json: entity, filter, orderby, conditions (condition,
 matches, products, and those of index in \`earshot filter explain --help\`. isMinimum is true if
 counting took too long.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
 Examples:
   $ earshot query products --collection S2 --tile 31UFR --cloud-below 20 --sensed 7d   one tile
   $ earshot query products --bbox 5.5,45,11,48 --output geojson > alps.geojson     one area

@@ -62,8 +62,6 @@ Times are ISO 8601 UTC.
 receivedFrom, receivedUntil and filter define which products a digest summarizes. In CSV, facts is
 JSON, and earshot puts an apostrophe before a text that a spreadsheet would read as a formula.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
 Examples:
   $ earshot query summaries                      the newest summaries
   $ earshot query summaries --state waiting      summaries that wait, with the reason

@@ -71,8 +71,6 @@ subscriptionId, notificationDate, receivedAt, source, timesSeen. Times are ISO 8
 In CSV, earshot puts an apostrophe before a text that a spreadsheet would read as a formula. On a
 narrow terminal, the table has fewer columns. The receiver can run meanwhile.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
 Examples:
   $ earshot query --since 24h --event created                     products created since yesterday
   $ earshot query --name '*T32TQM*' --output csv > tiles.csv    notifications of one tile, as CSV
@@ -146,8 +144,6 @@ const driftCommand = defineCommand('drift', {
   description: 'Count notifications that differ from the documented format, by kind of difference.',
   flags: (command) => command.addOption(jsonOption()),
   help: `Fields of --json: shape, count, firstSeenAt, lastSeenAt. The shape is the kind of difference.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot query drift                             print a table

@@ -42,8 +42,6 @@ A second replay of the same filter and range is refused until the first replay h
 
 Fields of --json: sink, notifications, replay. replay is the id of the new replay, or null.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
 Examples:
   $ earshot replay --sink bus --since 7d --dry-run                   count notifications
   $ earshot replay --sink bus --since 2026-11-01 --until 2026-11-02 --yes     replay one day

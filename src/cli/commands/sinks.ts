@@ -34,8 +34,6 @@ const listCommand = defineCommand('list', {
 
 Fields of --json: those of a sink in /api/status (docs/reference/http.md).
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
 Examples:
   $ earshot sinks list                                           print a table
   $ earshot sinks list --json | jq '.[] | select(.dead > 0)'     list sinks with dead letters
@@ -47,8 +45,6 @@ export const sinksCommand = defineGroup('sinks', {
   description: 'List and test sinks; retry or drop dead letters.',
   help: `The receiver delivers notifications to the sinks of earshot.config.ts. A dead letter is a
 notification that a sink refused permanently. See docs/sinks.md.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot sinks                     list sinks

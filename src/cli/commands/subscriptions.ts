@@ -15,16 +15,12 @@ import { type Column, isoTime, printJson, printTable, writeForeign } from '../ou
 
 type Context<Part extends keyof Parts> = Io & Pick<Parts, Part>;
 
-const exitCodes = 'Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.';
-
 const pauseCommand = defineCommand('pause', {
   description: 'Pause a managed subscription.',
   flags: (command) => command.argument('<name or id>'),
   help: `The catalogue never pushes the events that happen during the pause. earshot records the pause as a
 gap. After you resume the subscription, the receiver fetches the events of the gap. Without
 earshot.config.ts, the subscription stays paused until you resume it.
-
-${exitCodes}
 
 Examples:
   $ earshot subscriptions pause default       pause the subscription
@@ -37,9 +33,7 @@ Examples:
 const resumeCommand = defineCommand('resume', {
   description: 'Resume a managed subscription.',
   flags: (command) => command.argument('<name or id>'),
-  help: `${exitCodes}
-
-Examples:
+  help: `Examples:
   $ earshot subscriptions resume default      resume the subscription
   $ earshot subscriptions show default        show the state and the gaps
   $ earshot subscriptions history default     list the changes with reasons`,
@@ -64,8 +58,6 @@ const deleteCommand = defineCommand('delete', {
   help: `A deleted subscription cannot be resumed. Received notifications remain in the log, and unread ones
 of a queue are first stored. If earshot.config.ts contains the subscription, then \`earshot
 register\` creates the subscription again.
-
-${exitCodes}
 
 Examples:
   $ earshot subscriptions delete default           delete after a prompt
@@ -117,8 +109,6 @@ pausesAt, cancelsAt, changedByPerson. On a narrow terminal, the table has fewer 
   cancelsAt        time at which the catalogue deletes it, unless a notification arrives
   changedByPerson  true if a person changed the status in the catalogue, which maintenance keeps
 
-${exitCodes}
-
 Examples:
   $ earshot subscriptions list                                               print a table
   $ earshot subscriptions list --json                                        print all fields
@@ -141,8 +131,6 @@ const showCommand = defineCommand('show', {
   help: `A gap is a time range in which the subscription was paused or did not exist. --json prints an array
 of objects with the fields of \`earshot subscriptions list\`, and with the field gaps. Each gap has
 the fields from, to and reason.
-
-${exitCodes}
 
 Examples:
   $ earshot subscriptions show default                                  show by name
@@ -277,8 +265,6 @@ const historyCommand = defineCommand('history', {
   help: `Fields of --json: at, subscription, subscriptionId, action, actor, reason. The actor is the command
 that made the change.
 
-${exitCodes}
-
 Examples:
   $ earshot subscriptions history                        list all changes
   $ earshot subscriptions history default --limit 20     list 20 changes of one subscription
@@ -308,8 +294,6 @@ export const subscriptionsCommand = defineGroup('subscriptions', {
   description: 'List, pause, resume or delete subscriptions of the account.',
   help: `A subscription is managed if earshot has registered the subscription, or if its endpoint is
 EARSHOT_PUBLIC_URL/notifications/<name>. Only managed subscriptions have a name and can be changed.
-
-${exitCodes}
 
 Examples:
   $ earshot subscriptions                   list all subscriptions

@@ -73,8 +73,6 @@ The position of a reader is stored after the rows have been printed. After a cra
 printed twice, but no row is skipped. A reader has one position: use another reader for another
 filter.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
-
 Examples:
   $ earshot tail                                            new notifications
   $ earshot tail --since 1h                                 the last hour, then new notifications

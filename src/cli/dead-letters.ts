@@ -4,18 +4,17 @@ import { InvalidArgumentError } from 'commander';
 import { dataSections, loadConfig, watchSections } from '../config/config.ts';
 import { subscriptionsFileName } from '../config/subscriptions-file.ts';
 import { AppError } from '../domain/app-error.ts';
-import { formatDateUs, shortDateUs } from '../domain/dates.ts';
+import { formatDateUs } from '../domain/dates.ts';
 import { counted, countText } from '../domain/formats.ts';
-import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
-import type { Replay, SinkItem, SinkReader } from '../domain/sinks.ts';
-import { firstOf, notificationAt } from '../domain/streams.ts';
-import { deadLetters, readSinks, sinkChecks } from '../state/sinks.ts';
-import type { Store } from '../store/store.ts';
+import type { SinkItem, SinkReader } from '../domain/sinks.ts';
+import { firstOf } from '../domain/streams.ts';
+import { deadLetters, itemTable, readItems, readSinks, sinkChecks } from '../state/sinks.ts';
 import { channelsOf } from '../watch/notify.ts';
 import { defineCommand, type Parts } from './command.ts';
 import { confirm, jsonOption, limitOption, yesOption } from './flags.ts';
 import type { Io } from './io.ts';
-import { type Column, printTable, writeJson } from './output.ts';
+import { writeJson } from './output.ts';
+import { printReport } from './print-report.ts';
 import { requireSink, sinksInFile } from './sink-names.ts';
 import { alertSenders } from './start/watchdog.ts';
 
@@ -50,10 +49,11 @@ Examples:
       await writeJson(io.stdout, toJson(sinks.items({ sink, state: 'dead', limit })));
       return;
     }
-    const items = sinks.items({ sink, state: 'dead', limit: limit ?? deadRowsDefault });
-    const shownColumns = columns.filter(({ title }) => sink === undefined || title !== 'sink');
-    const shown = await printTable(io.stdout, shownColumns, withNotifications(items, io.reader));
-    io.stderr.write(await closingLine(sinks, sink, shown));
+    const query = { sink, state: 'dead', limit: limit ?? deadRowsDefault } as const;
+    const items = await readItems({ sinks, notifications: io.reader }, query);
+    const table = itemTable('Dead letters', items, { state: 'dead', isOfOne: sink !== undefined });
+    await printReport(io, { title: 'Dead letters', blocks: [table] });
+    io.stderr.write(await closingLine(sinks, sink, items.length));
   },
 });
 
@@ -116,9 +116,7 @@ Examples:
   },
   run: (io, { waiting, yes, all }, sink: string, ids: Ids) =>
     thenSettleAlerts(io, sink, () =>
-      waiting
-        ? dropWaiting(io, io.store, { sink, yes })
-        : dropDeadLetters(io, { sink, ids, all, yes }),
+      waiting ? dropWaiting(io, { sink, yes }) : dropDeadLetters(io, { sink, ids, all, yes }),
     ),
 });
 
@@ -222,137 +220,35 @@ async function settleAlerts(io: WithStore, name: string): Promise<void> {
   });
 }
 
-export async function dropWaiting(
-  io: Pick<Io, 'stderr' | 'ask' | 'nowUs' | 'workingDir'>,
-  store: Pick<Store, 'sinks' | 'find'>,
+/** Drops all that waits when the person has confirmed it, and ends the replays that fill the queue. */
+async function dropWaiting(
+  io: WithStore,
   { sink, yes }: { sink: string; yes: true | undefined },
 ): Promise<void> {
-  const { sinks } = store;
-  const queue = await queueOf(sink, sinks);
-  if (queue.text === '') {
-    io.stderr.write(`The queue of ${sink} is empty.\n`);
-    return;
-  }
-  const advice = await replayAdvice(sink, queue.firstPosition, { store, io });
-  const question = `Drop from the queue of ${sink}: ${queue.text}?`;
+  const { sinks } = io.store;
+  const replays = await sinks.replays({ sink, all: false });
+  const starts = replays.map(({ position }) => position + 1);
+  for await (const { position } of sinks.items({ sink, state: 'waiting' })) starts.push(position);
+  if (starts.length === 0) return void io.stderr.write(`The queue of ${sink} is empty.\n`);
+  const advice = await replayAdvice(sink, Math.min(...starts), io);
+  const waiting = counted(starts.length - replays.length, 'notification');
+  const ended = replays.length === 0 ? '' : ` and ${counted(replays.length, 'unfinished replay')}`;
+  const question = `Drop from the queue of ${sink}: ${waiting}${ended}?`;
   await confirm(io, `${question} ${dropEffect}`, { yes });
-  const dropped = await dropListed(sink, queue, { sinks, nowUs: io.nowUs });
-  io.stderr.write(
-    `Dropped from the queue of ${sink}: ${dropped || 'nothing (the notifications were no longer queued)'}.\n${advice}\n`,
-  );
-}
-
-/** Describes the queue and unfinished replays of a sink; the text is empty without any. */
-async function queueOf(sink: string, { items, replays }: Pick<SinkReader, 'items' | 'replays'>) {
-  const ids: number[] = [];
-  let replayed = 0;
-  let firstPosition = Number.MAX_SAFE_INTEGER;
-  // Replays first: an item queued meanwhile is then counted twice rather than missed.
-  const open = await replays({ sink, all: false });
-  for await (const { id, position, replayId } of items({ sink, state: 'waiting' })) {
-    ids.push(id);
-    if (replayId !== null) replayed += 1;
-    firstPosition = Math.min(firstPosition, position);
-  }
-  for (const { position } of open) firstPosition = Math.min(firstPosition, position + 1);
-  const fresh = ids.length - replayed;
-  const text = joinParts([
-    fresh > 0 ? counted(fresh, 'new notification') : '',
-    replayed > 0 ? `${counted(replayed, 'notification')} of replays` : '',
-    restOf(open),
-  ]);
-  return { text, firstPosition, ids, open };
-}
-
-const joinParts = (parts: readonly string[]) => parts.filter((part) => part !== '').join('; ');
-
-function restOf(open: readonly Replay[]): string {
-  if (open.length === 0) return '';
-  const unread = open.reduce((sum, one) => sum + one.lastPosition - one.position, 0);
-  return `${counted(open.length, 'unfinished replay')} with ${counted(unread, 'unread position')} of the log`;
-}
-
-/**
- * Drops the confirmed items, and those that their replays have queued since; newer items remain. Returns a text about
- * the dropped items, because a receiver may have delivered some during the prompt.
- */
-async function dropListed(
-  sink: string,
-  queue: { ids: readonly number[]; open: readonly Replay[] },
-  { sinks, nowUs }: Pick<Store, 'sinks'> & Pick<Io, 'nowUs'>,
-): Promise<string> {
-  const replayIds = new Set(queue.open.map(({ id }) => id));
-  const ended = await endReplays(sink, replayIds, { sinks, nowUs });
-  const ids = [...queue.ids];
-  for await (const { id, replayId } of sinks.items({ sink, state: 'waiting' })) {
-    if (replayId !== null && replayIds.has(replayId)) ids.push(id);
-  }
-  const count = await sinks.drop({ sink, state: 'waiting', ids, nowUs: nowUs() });
-  return joinParts([count > 0 ? counted(count, 'notification') : '', restOf(ended)]);
-}
-
-/** Ends unfinished replays by moving them to their last position. Returns them as they were before. */
-async function endReplays(
-  sink: string,
-  ids: ReadonlySet<number>,
-  { sinks, nowUs }: Pick<Store, 'sinks'> & Pick<Io, 'nowUs'>,
-): Promise<Replay[]> {
-  const ended: Replay[] = [];
-  for (;;) {
-    const open = (await sinks.replays({ sink, all: false })).filter(({ id }) => ids.has(id));
-    if (open.length === 0) return ended;
-    for (const replay of open) {
-      const { id: replayId, position: after, lastPosition: upTo } = replay;
-      // If the receiver has advanced the replay meanwhile, it is read again.
-      if (await sinks.enqueue({ sink, replayId, after, upTo, items: [], atUs: nowUs() })) {
-        ended.push(replay);
-      }
-    }
-  }
+  const dropped = await sinks.drop({ sink, state: 'waiting', ids: 'all', nowUs: io.nowUs() });
+  const what = `${counted(dropped, 'notification')}${ended}`;
+  io.stderr.write(`Dropped from the queue of ${sink}: ${what}.\n${advice}\n`);
 }
 
 /** Advice to deliver dropped notifications later. A replay needs the sink in the file; if unreadable, `replay` reports why. */
-async function replayAdvice(
-  sink: string,
-  firstPosition: number,
-  { store, io }: { store: Pick<Store, 'find'>; io: Pick<Io, 'workingDir'> },
-): Promise<string> {
-  const first = await firstOf(store, { afterPosition: firstPosition - 1 });
+async function replayAdvice(sink: string, firstPosition: number, io: WithStore): Promise<string> {
+  const first = await firstOf(io.store, { afterPosition: firstPosition - 1 });
   const since = first === null ? '' : ` --since ${formatDateUs(first.receivedAtUs)}`;
   const command = `\`earshot replay --sink ${sink}${since}\``;
   if ((await sinksInFile(io))?.names.includes(sink) ?? true)
     return `To deliver the notifications: ${command}`;
   return `To deliver the notifications, add ${sink} to ${subscriptionsFileName}, then: ${command}`;
 }
-
-interface DeadRow {
-  item: SinkItem;
-  /** Null if it is no longer in the log. */
-  notification: NotificationRow | null;
-}
-
-async function* withNotifications(
-  items: AsyncIterable<SinkItem>,
-  log: Pick<NotificationLog, 'find'>,
-): AsyncGenerator<DeadRow> {
-  for await (const item of items) {
-    yield { item, notification: await notificationAt(log, item.position) };
-  }
-}
-
-/** The reason is not shortened in a pipe. */
-const columns: readonly Column<DeadRow>[] = [
-  { title: 'id', value: ({ item }) => String(item.id), align: 'right' },
-  { title: 'sink', value: ({ item }) => item.sink },
-  { title: 'queued (UTC)', value: ({ item }) => shortDateUs(item.queuedAtUs) },
-  { title: 'attempts', value: ({ item }) => countText(item.attempts), align: 'right' },
-  { title: 'event', value: ({ notification }) => notification?.event ?? '-' },
-  {
-    title: 'product',
-    value: ({ item, notification }) => notification?.productName ?? item.productId,
-  },
-  { title: 'reason', value: ({ item }) => item.error ?? '-', flexible: true },
-];
 
 async function closingLine(
   { counts }: Pick<SinkReader, 'counts'>,

@@ -293,8 +293,8 @@ export function sinkSection(
         ['last error', sink.lastError],
         ['replays not complete', sink.replays === 0 ? null : sink.replays],
       ),
-      ...(failed.length === 0 ? [] : [itemTable('To be retried', failed, 'waiting')]),
-      ...(dead.length === 0 ? [] : [itemTable('Dead letters', dead, 'dead')]),
+      ...(failed.length === 0 ? [] : [itemTable('To be retried', failed, { state: 'waiting' })]),
+      ...(dead.length === 0 ? [] : [itemTable('Dead letters', dead, { state: 'dead' })]),
       report.commands(
         isSetUp !== false && ['Deliver a test notification', `earshot sinks test ${name}`],
         isSetUp !== false && [
@@ -322,34 +322,29 @@ export function sinkSection(
 export function itemTable(
   caption: string,
   items: readonly QueuedItem[],
-  state: SinkItem['state'],
+  { state, isOfOne = true }: { state: SinkItem['state']; isOfOne?: boolean },
 ): report.Block {
+  const atUs = ({ item }: QueuedItem) => (state === 'dead' ? item.queuedAtUs : item.dueAtUs);
+  const sink = { title: 'sink', value: ({ item }: QueuedItem) => item.sink };
   const columns = [
     { title: 'id', isNumber: true, value: ({ item }: QueuedItem) => String(item.id) },
+    ...(isOfOne ? [] : [sink]),
     {
       title: 'product',
-      grows: true,
       value: ({ item, notification }: QueuedItem) =>
         report.link(notification?.productName ?? item.productId, `/products/${item.productId}`),
+    },
+    { title: 'reason', grows: true, value: ({ item }: QueuedItem) => item.error },
+    {
+      ...{ title: state === 'dead' ? 'queued (UTC)' : 'next attempt (UTC)', drop: 1 },
+      value: (one: QueuedItem) => report.time(atUs(one)),
     },
     {
       title: 'event',
       drop: 2,
       value: ({ notification }: QueuedItem) => notification?.event ?? null,
     },
-    state === 'dead'
-      ? {
-          title: 'queued (UTC)',
-          drop: 3,
-          value: ({ item }: QueuedItem) => report.time(item.queuedAtUs),
-        }
-      : {
-          title: 'next (UTC)',
-          drop: 3,
-          value: ({ item }: QueuedItem) => report.time(item.dueAtUs),
-        },
-    { title: 'attempts', isNumber: true, drop: 4, value: ({ item }: QueuedItem) => item.attempts },
-    { title: 'reason', drop: 1, value: ({ item }: QueuedItem) => item.error },
+    { title: 'attempts', isNumber: true, drop: 3, value: ({ item }: QueuedItem) => item.attempts },
   ];
   return report.table(caption, columns, items);
 }

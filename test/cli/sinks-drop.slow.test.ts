@@ -2,7 +2,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { dropWaiting } from '../../src/cli/dead-letters.ts';
 import { deadLetters, readSinks } from '../../src/state/sinks.ts';
 import { expectEnd, nowUs } from './fake-io.ts';
 import { withStore } from './filled-store.ts';
@@ -107,56 +106,19 @@ describe('earshot sinks drop --waiting', () => {
       const stream = { sink: 'bus', replayId: id, after: 1, upTo: 3 };
       await sinks.enqueue({ ...stream, items, atUs: nowUs });
     });
-    const words =
-      '1 new notification; 1 notification of replays; 1 unfinished replay with 2 unread positions of the log';
+    const words = '2 notifications and 1 unfinished replay';
     const no = await earshot('sinks drop bus --waiting', { answers: ['n'] });
     expect(no.err).toContain(`Drop from the queue of bus: ${words}? The notifications remain`);
     expect(await counts()).toMatchObject({ waiting: 2, dead: 2 });
     const yes = await earshot('sinks drop bus --waiting --yes');
     expect(yes).toMatchObject({ code: 0, out: '' });
     expect(yes.err).toBe(
-      `Dropped from the queue of bus: 2 notifications; 1 unfinished replay with 2 unread positions of the log.\nTo deliver the notifications: \`earshot replay --sink bus --since 2026-05-02T08:00:00.000000Z\`\n`,
+      `Dropped from the queue of bus: 2 notifications and 1 unfinished replay.\nTo deliver the notifications: \`earshot replay --sink bus --since 2026-05-02T08:00:00.000000Z\`\n`,
     );
     expect(await counts()).toMatchObject({ waiting: 0, dead: 2 });
     expect(await withStore(dataDir, ({ sinks }) => sinks.replays({ all: false }))).toEqual([]);
     const none = await earshot('sinks drop bus --waiting');
     expect(none).toMatchObject({ code: 0, err: 'The queue of bus is empty.\n' });
-  });
-
-  it('drops exactly what the question named, and reports it', async () => {
-    const { dataDir, workingDir } = await openRefusedContext();
-    const replay = { sink: 'bus', filter: '', sinceUs: null, untilUs: null, requestedAtUs: nowUs };
-    const one = (position: number) => [{ position, productId: `product-${position}` }];
-    await withStore(dataDir, async (store) => {
-      const { sinks } = store;
-      const asked = { ...replay, afterPosition: 0, lastPosition: 5 };
-      const { id: replayId } = await sinks.addReplay(asked);
-      let written = '';
-      const write = (chunk: string | Uint8Array) => {
-        written += chunk;
-        return true;
-      };
-      /** The receiver continues, and another replay is requested, while the question is open. */
-      const ask = async () => {
-        const stream = { sink: 'bus', atUs: nowUs };
-        await sinks.enqueue({ ...stream, replayId, after: 0, upTo: 2, items: one(1) });
-        await sinks.enqueue({ ...stream, replayId: null, after: 4, upTo: 5, items: one(5) });
-        await sinks.addReplay({ ...asked, filter: "startswith(Name,'S2')" });
-        return 'yes';
-      };
-      const io = { stderr: { write, once: () => undefined }, ask, nowUs: () => nowUs, workingDir };
-      await dropWaiting(io, store, { sink: 'bus', yes: undefined });
-      expect(written).toMatch(
-        /^Dropped from the queue of bus: 2 notifications; 1 unfinished replay with 3 unread positions of the log\./,
-      );
-      const left: number[] = [];
-      for await (const { position } of sinks.items({ sink: 'bus', state: 'waiting' })) {
-        left.push(position);
-      }
-      expect(left).toEqual([5]);
-      const open = await sinks.replays({ all: false });
-      expect(open).toMatchObject([{ id: replayId + 1, position: 0 }]);
-    });
   });
 
   it('says that a removed sink must be configured again before a replay', async () => {

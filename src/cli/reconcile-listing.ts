@@ -51,17 +51,6 @@ export function openListing(
   return { listing, nowUs };
 }
 
-/** Error with code `usage` and the known names. */
-export function unknownSubscription(
-  unknown: readonly string[],
-  known: readonly string[],
-): AppError {
-  return new AppError(
-    'usage',
-    `This data directory has no subscription ${unknown.join(', ')}. Known subscriptions: ${known.toSorted().join(', ')}.`,
-  );
-}
-
 /** Error with code `configuration` if nothing can be compared. */
 export function neverRegistered(): AppError {
   const message = 'No subscription was ever registered in this data directory.';

@@ -80,7 +80,7 @@ export const exitCodeOf: Record<ErrorCode, number> = {
   configuration: exitCodes.usage,
   invalid: exitCodes.failed,
   unauthorized: exitCodes.failed,
-  not_found: exitCodes.failed,
+  not_found: exitCodes.usage,
   wrong_method: exitCodes.failed,
   conflict: exitCodes.failed,
   too_large: exitCodes.failed,

@@ -14,10 +14,10 @@ import { loadSubscriptionsFile, subscriptionsFileName } from '../config/subscrip
 import { AppError } from '../domain/app-error.ts';
 import type { CompletenessReader } from '../domain/completeness.ts';
 import type { SinkReader } from '../domain/sinks.ts';
-import { nearestName } from '../domain/text.ts';
 import type { SinkDefinition } from '../sinks/registry.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
 import type { Io } from './io.ts';
+import { unknownName } from './known-names.ts';
 import { hasSettings } from './trial-folder.ts';
 
 type Folder = Pick<Io, 'workingDir' | 'env'>;
@@ -39,11 +39,8 @@ function unknownSink(name: string, known: readonly string[], folder: Folder): Ap
     const why = ['No sinks are configured.', ...(noFile === null ? [] : [noFile])].join(' ');
     return new AppError('usage', why, { advice: `${elsewhere}See docs/sinks.md to add a sink.` });
   }
-  const nearest = nearestName(name, known);
-  const hint = nearest === null ? '' : ` Did you mean ${nearest}?`;
-  const names = [...new Set(known)].toSorted().join(', ');
-  const where = noFile === null ? '' : ` ${noFile}`;
-  return new AppError('usage', `There is no sink ${name}.${hint} Known sinks: ${names}.${where}`);
+  const error = unknownName('sink', name, known);
+  return noFile === null ? error : error.with({ advice: `${error.advice} ${noFile}` });
 }
 
 /** Loads a sink of the file. Rejects with `configuration` for an invalid file or sink, `usage` for an unknown sink. */

@@ -101,7 +101,6 @@ it.each([
   [`--product-id ${guid('3')}`, [3]],
   ['--since 4h --until 2h', [3, 2]],
   ['--kind product --before 4 --limit 2', [3, 2]],
-  ['--subscription nobody', []],
 ])('%s selects %j', async (line, ids) => {
   const rows = await context.rows([...argv, ...line.split(' ')]);
   expect(rows.map(({ id }) => id)).toEqual(ids);

@@ -190,9 +190,7 @@ describe('an unknown sink name', () => {
         answers: [],
       });
       expect({ code, out }).toEqual({ code: 2, out: '' });
-      expect(err).toBe(
-        'earshot: There is no sink bsu. Did you mean bus? Known sinks: act, bus, old.\n',
-      );
+      expect(err).toBe('earshot: There is no sink bsu. Did you mean bus? Known: act, bus, old.\n');
       expect(await counts()).toMatchObject({ waiting: 1, dead: 2 });
     },
   );

@@ -11,9 +11,10 @@ import { coverageReport } from '../../state/coverage.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { addSpan, jsonOption, readTimeArgument, readWindow, type TimeArgument } from '../flags.ts';
 import type { Io } from '../io.ts';
+import { unknownName } from '../known-names.ts';
 import { printJson } from '../output.ts';
 import { printReport } from '../print-report.ts';
-import { neverRegistered, unknownSubscription } from '../reconcile-listing.ts';
+import { neverRegistered } from '../reconcile-listing.ts';
 
 export const coverageCommand = defineCommand('coverage', {
   description: 'Show by hour which events of the catalogue are in the log, and which are missing.',
@@ -86,7 +87,7 @@ async function nothingToShow(
   const known = [...new Set(definitions.map((one) => one.subscription))];
   if (known.length === 0) return neverRegistered();
   if (subscription !== undefined && !known.includes(subscription)) {
-    return unknownSubscription([subscription], known);
+    return unknownName('subscription', subscription, known);
   }
   const message =
     subscription === undefined

@@ -18,6 +18,7 @@ import {
   readTime,
 } from '../flags.ts';
 import type { Io } from '../io.ts';
+import { requireSubscription } from '../known-names.ts';
 import { writeOut } from '../output.ts';
 import { type OutputForm, outputForms, reportNextPage, writeRows } from '../row-forms.ts';
 import { summaryText } from '../summaries/open-summaries.ts';
@@ -76,6 +77,8 @@ async function querySummaries(
 ): Promise<void> {
   const { output: form, kind, state, productId, subscription } = flags;
   const limit = flags.limit ?? (form === 'table' ? summaryRowsDefault : undefined);
+  const rows = io.reader.summaries.find({ subscription, limit: 1 });
+  await requireSubscription(subscription, io.reader, rows);
   const query = {
     ...{ kind, state, productId, subscription, limit },
     ...{ sinceUs: flags.since, untilUs: flags.until, beforeId: flags.before },

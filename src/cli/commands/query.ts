@@ -15,6 +15,7 @@ import {
   wholeNumber,
 } from '../flags.ts';
 import type { Io } from '../io.ts';
+import { requireSubscription } from '../known-names.ts';
 import {
   addFilterOptions,
   type FilterFlags,
@@ -93,6 +94,9 @@ async function query(io: Io & Pick<Parts, 'reader'>, flags: QueryFlags): Promise
   const limit = flags.limit ?? (form === 'table' && !flags.body ? tableRowsDefault : undefined);
   const bounds = { afterPosition: after, beforePosition: before };
   const question = { ...toQuery(flags), ...bounds, order, limit };
+  const { subscription } = flags;
+  const rows = io.reader.find({ subscription, limit: 1 });
+  await requireSubscription(subscription, io.reader, rows);
   if (flags.body) return writeBodies(io, question);
   const { reader, stdout, stderr } = io;
   const options = { columns: columnsOf(flags), wide };
@@ -129,7 +133,7 @@ async function writeBodies(
     await writeForeign(stdout, bytes);
     printed.add(bodyId);
   }
-  if (printed.size === 0) throw new AppError('not_found', 'No notification matches.');
+  if (printed.size === 0) throw new AppError('unavailable', 'No notification matches.');
   if (stdout.isTTY) await writeOut(stdout, '\n');
 }
 

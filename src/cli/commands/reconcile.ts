@@ -27,9 +27,10 @@ import {
   type TimeArgument,
 } from '../flags.ts';
 import { type Io, pause } from '../io.ts';
+import { unknownName } from '../known-names.ts';
 import { createLogger } from '../logger.ts';
 import { createProgressLine } from '../output.ts';
-import { neverRegistered, openListing, unknownSubscription } from '../reconcile-listing.ts';
+import { neverRegistered, openListing } from '../reconcile-listing.ts';
 import {
   aheadOf,
   clockNote,
@@ -171,8 +172,8 @@ async function plannedTasks(
   const registrations = await administration.registrations();
   const known = [...new Set(definitions.map(({ subscription }) => subscription))];
   if (known.length === 0) throw neverRegistered();
-  const unknown = named.filter((name) => !known.includes(name));
-  if (unknown.length > 0) throw unknownSubscription(unknown, known);
+  const unknown = named.find((name) => !known.includes(name));
+  if (unknown !== undefined) throw unknownName('subscription', unknown, known);
   const subscriptions = named.length === 0 ? known : named;
   return tasksOf({ definitions, registrations, ...window, subscriptions, reachBack: true });
 }

@@ -3,15 +3,20 @@
 import { sortAccount } from '../../admin/differences.ts';
 import { type Lifetime, lastDeliveryOf, lifetimeOf } from '../../admin/lifetime.ts';
 import type { CatalogueSubscription } from '../../admin/subscription-client.ts';
-import type { Gap, HistoryEntry, Registration } from '../../domain/account.ts';
-import { AppError, isAppError } from '../../domain/app-error.ts';
-import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
+import type { Gap, Registration } from '../../domain/account.ts';
+import { isAppError } from '../../domain/app-error.ts';
+import { formatDateUs } from '../../domain/dates.ts';
+import { momentText } from '../../domain/formats.ts';
 import { printable } from '../../domain/text.ts';
+import * as report from '../../state/report.ts';
+import { historyTable } from '../../state/subscriptions.ts';
 import type { OpenedAccount } from '../account.ts';
 import { defineCommand, defineGroup, type Parts } from '../command.ts';
 import { confirm, jsonOption, limitOption, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { type Column, isoTime, printJson, printTable, writeForeign } from '../output.ts';
+import { subscriptionNamesIn, unknownName } from '../known-names.ts';
+import { isoTime, printJson } from '../output.ts';
+import { printReport } from '../print-report.ts';
 
 type Context<Part extends keyof Parts> = Io & Pick<Parts, Part>;
 
@@ -118,9 +123,9 @@ Examples:
   run: async (io, { json }: { json?: true }) => {
     const rows = await readRows(io.account);
     if (json) return printJson(io.stdout, rows.map(toOutput));
-    if ((await printTable(io.stdout, columns, rows)) === 0) {
-      print(io, 'The account has no subscriptions.');
-    }
+    const none = report.empty('The account has no subscriptions.');
+    const block = rows.length === 0 ? none : report.table('Subscriptions', columns, rows);
+    await printReport(io, { title: 'Subscriptions', blocks: [block] });
   },
 });
 
@@ -142,7 +147,7 @@ Examples:
 });
 
 async function show(
-  { account, stdout }: Context<'account'>,
+  { account, ...io }: Context<'account'>,
   { json }: { json?: true },
   nameOrId: string,
 ): Promise<void> {
@@ -150,17 +155,15 @@ async function show(
   const rows = await readRows(account);
   const found = rows.filter(({ name, listed }) => name === key || listed.id.toLowerCase() === key);
   if (found.length === 0) {
-    throw new AppError('not_found', `There is no subscription ${nameOrId} in the account.`, {
-      advice: 'To list all: `earshot subscriptions list`.',
-    });
+    const known = rows.map(({ name, listed }) => name ?? listed.id);
+    throw unknownName('subscription', nameOrId, known);
   }
   const gaps = await account.store.administration.gaps();
   const gapsOf = ({ name }: Row) => gaps.filter(({ subscription }) => subscription === name);
   const output = (row: Row) => ({ ...toOutput(row), gaps: gapsOf(row).map(gapOutput) });
-  const text = json
-    ? JSON.stringify(found.map(output), null, 2)
-    : found.map((row) => details(row, gapsOf(row))).join('\n\n');
-  await writeForeign(stdout, `${text}\n`);
+  if (json) return printJson(io.stdout, found.map(output));
+  const blocks = found.map((row) => details(row, gapsOf(row)));
+  await printReport(io, { title: nameOrId, blocks });
 }
 
 async function readRows(account: OpenedAccount): Promise<Row[]> {
@@ -183,29 +186,17 @@ async function readRows(account: OpenedAccount): Promise<Row[]> {
   ];
 }
 
-const minute = (us: number | null) => (us === null ? '-' : shortDateUs(us));
-
-const second = (us: number) => shortDateUs(us, 'second');
-
-const day = (us: number) => formatDateUs(us).slice(0, 10);
-
-const columns: readonly Column<Row>[] = [
-  // Commands accept the id of a subscription that has no name here.
-  { title: 'name or id', value: ({ name, listed }) => name ?? listed.id },
-  { title: 'status', value: ({ listed }) => listed.status },
-  { title: 'type', value: ({ listed }) => listed.type, optionalRank: 4 },
-  { title: 'events', value: ({ listed }) => listed.events.join(','), optionalRank: 2 },
+/** Commands accept the id of a subscription that has no name here. */
+const columns = [
+  { title: 'name or id', value: ({ name, listed }: Row) => name ?? listed.id },
+  { title: 'status', value: ({ listed }: Row) => listed.status },
   {
-    title: 'notified (UTC)',
-    value: ({ listed }) => minute(listed.lastNotificationAtUs),
-    optionalRank: 1,
+    ...{ title: 'notified (UTC)', drop: 1 },
+    value: ({ listed }: Row) => report.time(listed.lastNotificationAtUs),
   },
-  {
-    title: 'id',
-    value: ({ listed }) => listed.id,
-    optionalRank: 3,
-  },
-  { title: 'filter', value: ({ listed }) => listed.filter || '(all products)', flexible: true },
+  { title: 'events', drop: 2, value: ({ listed }: Row) => listed.events.join(',') },
+  { title: 'type', drop: 3, value: ({ listed }: Row) => listed.type },
+  { title: 'filter', grows: true, value: ({ listed }: Row) => filterText(listed.filter) },
 ];
 
 function toOutput({ name, listed, registration, lifetime }: Row) {
@@ -226,29 +217,26 @@ function toOutput({ name, listed, registration, lifetime }: Row) {
   };
 }
 
-function details({ name, listed, registration, lifetime }: Row, gaps: readonly Gap[]): string {
-  const { id, status, events, filter, endpoint, submittedAtUs, lastNotificationAtUs } = listed;
-  const lines = [
+function details({ name, listed, registration, lifetime }: Row, gaps: readonly Gap[]) {
+  const who = registration?.changedByPerson ? ', changed by a person in the catalogue' : '';
+  const pausesAtUs = listed.status === 'running' ? lifetime.pausesAtUs : null;
+  return report.facts(
     ['name', name ?? '- (unmanaged)'],
-    ['id', id],
-    [
-      'status',
-      `${status}${registration?.changedByPerson ? ', changed by a person in the catalogue' : ''}`,
-    ],
+    ['id', listed.id],
+    ['status', `${listed.status}${who}`],
     ['type', listed.type],
-    ['events', events.join(', ')],
-    ['filter', filterText(filter)],
-    ['endpoint', endpoint ?? '-'],
-    ['submitted', minute(submittedAtUs)],
-    ['last notification', minute(lastNotificationAtUs)],
-    ...(status === 'running' ? [['automatic pause', day(lifetime.pausesAtUs)]] : []),
-    ['automatic deletion', day(lifetime.cancelsAtUs)],
-    ...gaps.map((gap) => [
-      'gap',
-      `${second(gap.fromUs)} to ${gap.toUs === null ? 'now' : second(gap.toUs)}: ${gap.reason}`,
-    ]),
-  ];
-  return lines.map(([label = '', text = '']) => `${label.padEnd(19)}${printable(text)}`).join('\n');
+    ['events', listed.events.join(', ')],
+    ['filter', filterText(listed.filter)],
+    ['endpoint', listed.endpoint],
+    ['submitted (UTC)', report.time(listed.submittedAtUs)],
+    ['last notification (UTC)', report.time(listed.lastNotificationAtUs)],
+    ['automatic pause (UTC)', report.time(pausesAtUs)],
+    ['automatic deletion (UTC)', report.time(lifetime.cancelsAtUs)],
+    ...gaps.map(({ fromUs, toUs, reason }) => {
+      const end = toUs === null ? 'now' : momentText(toUs);
+      return ['gap', `${momentText(fromUs)} to ${end}: ${reason}`] as const;
+    }),
+  );
 }
 
 function gapOutput({ fromUs, toUs, reason }: Gap) {
@@ -273,22 +261,21 @@ Examples:
   run: async (io, { limit, json }: { limit: number; json?: true }, name?: string) => {
     const asked = name === undefined ? { limit } : { subscription: name, limit };
     const entries = await io.reader.administration.history(asked);
+    if (entries.length === 0) {
+      const known = await subscriptionNamesIn(io.reader);
+      if (name !== undefined && !known.includes(name))
+        throw unknownName('subscription', name, known);
+    }
     if (json) {
       const shown = entries.map(({ atUs, ...rest }) => ({ at: formatDateUs(atUs), ...rest }));
       await printJson(io.stdout, shown);
-    } else if ((await printTable(io.stdout, historyColumns, entries)) === 0) {
-      print(io, `No changes${name === undefined ? '' : ` of ${name}`} yet.`);
+    } else {
+      const none = report.empty(`No changes${name === undefined ? '' : ` of ${name}`} yet.`);
+      const block = entries.length === 0 ? none : historyTable(entries);
+      await printReport(io, { title: 'History', blocks: [block] });
     }
   },
 });
-
-const historyColumns: readonly Column<HistoryEntry>[] = [
-  { title: 'time (UTC)', value: ({ atUs }) => second(atUs) },
-  { title: 'subscription', value: ({ subscription }) => subscription },
-  { title: 'action', value: ({ action }) => action },
-  { title: 'by', value: ({ actor }) => actor },
-  { title: 'reason', value: ({ reason }) => reason, flexible: true },
-];
 
 export const subscriptionsCommand = defineGroup('subscriptions', {
   description: 'List, pause, resume or delete subscriptions of the account.',

@@ -23,7 +23,7 @@ import {
   type SubscriptionDelays,
 } from './products.ts';
 import { sortedEvents } from './subscription.ts';
-import { hourUs } from './time-units.ts';
+import { dayUs, hourUs } from './time-units.ts';
 
 /** State of an hour; the worst that applies. */
 export const hourStates = [
@@ -131,13 +131,18 @@ export function reportCoverage(options: {
   /** From `CompletenessReader`. */
   unprunedSinceUs: number;
   nowUs: number;
+  /** Also reports a subscription that was removed before the day of the end. */
+  isNamed?: boolean;
 }): SubscriptionCoverage[] {
-  const { definitions, sinceUs, untilUs, unprunedSinceUs, nowUs } = options;
+  const { definitions, sinceUs, untilUs, unprunedSinceUs, nowUs, isNamed = false } = options;
   const hours = options.hours.filter((hour) => hour.hourUs >= unprunedSinceUs);
   const names = [...new Set(definitions.map((one) => one.subscription))];
   const known = Map.groupBy(hours, keyOf);
   return names.toSorted().flatMap((subscription) => {
     const own = definitions.filter((one) => one.subscription === subscription);
+    const last = own.at(-1);
+    const isRemoved = last?.events.length === 0 && dayOf(last.fromUs) < dayOf(untilUs - 1);
+    if (isRemoved && !isNamed) return [];
     const reported: ReportedHour[] = [];
     for (let at = hourOf(sinceUs); at < untilUs; at += hourUs) {
       const compared = known.get(keyOf({ subscription, hourUs: at })) ?? [];
@@ -150,6 +155,8 @@ export function reportCoverage(options: {
     return [summed(subscription, reported)];
   });
 }
+
+const dayOf = (us: number) => Math.floor(us / dayUs);
 
 /** Returns the start of the hour of a time. */
 export function hourOf(us: number): number {
@@ -313,7 +320,8 @@ export async function readSubscriptionCoverage(
   const definitions = all.filter(
     (one) => subscription === undefined || one.subscription === subscription,
   );
-  return reportCoverage({ ...window, definitions, hours, unprunedSinceUs, nowUs });
+  const isNamed = subscription !== undefined;
+  return reportCoverage({ ...window, definitions, hours, unprunedSinceUs, nowUs, isNamed });
 }
 
 function unlessThereIsNone(error: unknown): null {

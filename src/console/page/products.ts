@@ -238,7 +238,7 @@ function elsewhere(search: ProductSearch): Html {
       : ['The command has no flag for the subscription: it prints the products of all.']),
   ];
   return panel(
-    'Same products elsewhere',
+    'Export',
     html`<p class="formats"><a class="button" href="${links.csv}">CSV</a> <a class="button" href="${links.geojson}">GeoJSON</a>
 <a class="button" href="${links.json}">JSON</a> ${links.odata === null ? '' : html`<a class="button" href="${links.odata}">OData</a>`}</p>
 ${notes.length === 0 ? '' : html`<p class="note">${notes.join(' ')}</p>`}${command(commandOf(search))}`,

@@ -92,20 +92,14 @@ function renderValue(value: Value, nowUs: number): Html | string | null {
 }
 
 /** Renders the text of an evaluation with its evidence, and the next step with its commands. */
-export function renderEvaluation({ level, text, evidence, nextStep }: Evaluation): Html {
+export function renderEvaluation({ text, evidence, nextStep }: Evaluation): Html {
   const lines =
     evidence.length === 0
       ? ''
       : html`<ul class="evidence">${evidence.map((line) => html`<li>${withCommands(line)}</li>`)}</ul>`;
   const next =
     nextStep === null ? '' : html`<p>Next: ${withCommands(nextStep)}</p>${commandsIn(nextStep)}`;
-  return html`<p class="cause">${withCommands(level === 'ok' ? sentence(text) : text)}</p>${lines}${next}`;
-}
-
-/** The text of the level `ok` is a phrase. */
-function sentence(text: string): string {
-  const begun = `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
-  return /[.!?`)]$/.test(begun) ? begun : `${begun}.`;
+  return html`<p class="cause">${withCommands(text)}</p>${lines}${next}`;
 }
 
 function evaluationList({ rows, all }: Block & { kind: 'evaluations' }): Html | string {

@@ -1,4 +1,5 @@
 /** The page `/subscriptions`: each subscription, the other paths, and the endpoint of all. */
+import { dayUs } from '../../domain/time-units.ts';
 import * as report from '../../state/report.ts';
 import type { Status } from '../../state/status.ts';
 import { readOtherPaths } from '../../state/subscription-state.ts';
@@ -31,7 +32,11 @@ export const subscriptionsPage: PageRoute = {
       readOtherPaths(administration),
       administration.history({ limit: removedRead }),
     ]);
-    const removed = history.filter(({ subscription }) => !names.includes(subscription));
+    // A removed subscription leaves the page after its last day.
+    const removed = history.filter(
+      ({ subscription, atUs }) =>
+        !names.includes(subscription) && Math.floor(atUs / dayUs) === Math.floor(nowUs / dayUs),
+    );
     const reports = [
       {
         title: 'Registered subscriptions',

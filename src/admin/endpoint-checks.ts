@@ -114,15 +114,13 @@ export async function checkEndpoint(options: {
   const { endpoint, publicly, withExtra, isLocal = false, pairs, nowUs } = options;
   let probe = publicly;
   let report = await probe(endpoint, null);
-  if (report.fault?.stage === 'certificate' && withExtra !== null) {
+  if (report.fault?.code.startsWith('certificate') && withExtra !== null) {
     probe = withExtra;
     report = await probe(endpoint, null);
   }
   const { fault } = report;
-  if (fault !== null && fault.stage !== 'answer') {
-    const isReached = fault.stage === 'certificate';
-    const advice = isReached ? fault.advice : `${fault.advice} ${hairpin}`;
-    return [found('endpoint', 'fail', fault.message, advice)];
+  if (fault !== null && report.status === null) {
+    return [found('endpoint', 'fail', `${endpoint}: ${fault.message}`, fault.advice)];
   }
   const trust = probe === publicly ? 'public' : isLocal ? 'local' : 'extra';
   const findings = [certificateFinding(report, trust, nowUs()), openFinding(report)];
@@ -141,9 +139,6 @@ export async function checkEndpoint(options: {
   }
   return findings;
 }
-
-const hairpin =
-  'If the router does not allow connections to its own public address, test from another network.';
 
 function certificateFinding(
   { tls }: ProbeReport,

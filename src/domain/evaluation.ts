@@ -6,11 +6,11 @@ export type Level = (typeof levels)[number];
 
 export interface Evaluation {
   level: Level;
-  /** One sentence, or a short phrase if the level is `ok`. */
+  /** A sentence, or a short phrase if the level is `ok`. */
   text: string;
   /** Facts behind the text, one line each. */
   evidence: readonly string[];
-  /** What to do next, usually with a command; null if nothing needs to be done. */
+  /** The next step, usually with a command; null if nothing needs to be done. */
   nextStep: string | null;
 }
 

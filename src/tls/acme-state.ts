@@ -2,8 +2,9 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { AppError, errorCodeOf } from '../domain/app-error.ts';
+import { AppError } from '../domain/app-error.ts';
 import { shortDateUs } from '../domain/dates.ts';
+import { faultError } from '../domain/faults.ts';
 import { type Finding, failedFinding } from '../domain/finding.ts';
 import { jsonOf } from '../domain/text.ts';
 import { dayUs, hourUs, minuteUs } from '../domain/time-units.ts';
@@ -103,10 +104,7 @@ function readSaved<Value>(path: string, schema: z.ZodType<Value>): Value | null 
 /** Replaces a file; on disk when it resolves. Rejects with `unavailable`. */
 export async function writeSaved(path: string, value: unknown): Promise<void> {
   await writeOwnerOnly(path, `${JSON.stringify(value, null, 2)}\n`).catch((cause: unknown) => {
-    const message = `${path} cannot be written (${errorCodeOf(cause)}).`;
-    const advice =
-      'Check the free space of the disk, and the permissions of the data directory. The next attempt is automatic.';
-    throw new AppError('unavailable', message, { advice, cause });
+    throw faultError('unavailable', `${path} cannot be written`, cause);
   });
 }
 

@@ -3,8 +3,9 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import { AppError, readFaultOf } from '../domain/app-error.ts';
+import { AppError } from '../domain/app-error.ts';
 import { formatDateUs } from '../domain/dates.ts';
+import { faultError } from '../domain/faults.ts';
 import { type Finding, findingOf } from '../domain/finding.ts';
 
 export interface CertificateFiles {
@@ -28,8 +29,7 @@ function readPem(file: string, variable: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    const message = `${variable} is ${file}, but ${readFaultOf(cause)}.`;
-    throw new AppError('configuration', message, { cause });
+    throw faultError('configuration', `${variable} is ${file}`, cause);
   }
 }
 

@@ -94,7 +94,7 @@ describe('after a mistake, setup asks again only', () => {
       answers: answersWith('', ''),
       more: { fetch: unreachable },
       message: /To continue: `earshot setup --no-stay`/,
-      check: /cannot be reached: .*ENOTFOUND.*Check the network and the DNS/s,
+      check: /cannot be reached .*ENOTFOUND.*Check the network and the DNS/s,
       next: [],
     },
     {

@@ -70,7 +70,7 @@ describe('the check of sinks', () => {
     expect(await check(webhook(hook.url, chain.rootPem))).toMatchObject({ state: 'pass' });
     expect(await check(webhook(hook.url))).toMatchObject({
       state: 'fail',
-      message: expect.stringContaining('no trusted HTTPS connection'),
+      message: expect.stringContaining('the certificate is not publicly trusted'),
     });
   });
 

@@ -52,7 +52,7 @@ describe('a pair of certificate files', () => {
     for (const [name, variable] of Object.entries({ cert: 'CERT', key: 'KEY' })) {
       const files = { ...createFolder().files, [name]: '/missing.pem' };
       expect(refusalOf(() => loadCertificateFiles(files)).message).toBe(
-        `EARSHOT_TLS_${variable} is /missing.pem, but there is no such file.`,
+        `EARSHOT_TLS_${variable} is /missing.pem: there is no such file (ENOENT).`,
       );
     }
   });

@@ -111,7 +111,7 @@ function refuseSelfSigned({ raw }: PeerCertificate): Error | undefined {
 }
 
 const noHttps = {
-  code: 'no-tls',
+  code: 'wrong-protocol',
   message: 'it is not an https URL.',
   advice: 'Set EARSHOT_PUBLIC_URL to https://NAME, with :PORT if it is not 443.',
 };

@@ -266,8 +266,7 @@ const causes: readonly Cause[] = [
     'unavailable',
     'login sessions',
   ],
-  [/^[a-z]/, 'unavailable', 'login unreachable'],
-  [/^(429|5\d\d|403 (?!.*"error"))/, 'unavailable', 'login unavailable'],
+  [/^([a-z]|429|5\d\d|403 (?!.*"error"))/, 'unavailable', 'login unavailable'],
   [
     /^([23]|404|\d+ (?!.*"error"))|invalid_(client|request|scope)|unauthorized_client|unsupported_gr/,
     'configuration',

@@ -21,17 +21,14 @@ type Row = readonly [
   explanation?: string,
 ];
 
-const givePermission =
-  'Give the user that runs earshot write permission to the data directory and the files in it, and check that the disk is not full or mounted read-only.';
-
 /** The first row that matches applies. */
 const rows: readonly Row[] = [
   [
     'name-not-found',
-    /\b(ENOTFOUND|EAI_\w+)/,
+    /\b(ENOTFOUND|EAI_\w+)|^acme dns$/,
     'the host name cannot be resolved',
-    'Correct the name, or create its A record; check that the DNS of this machine works.',
-    'The catalogue uses public DNS: a name in a hosts file or in a private network is not sufficient. `dig NAME` shows the public record. A new record can take minutes, a changed one hours.',
+    'Correct the name, or set its A and AAAA records to the public addresses of the host.',
+    'The catalogue and certificate authorities use public DNS: a name in a hosts file or in a private network is not sufficient, and an outdated record leads to another host. `dig NAME` shows the public records. A new record can take minutes, a changed one hours. If every name fails, the DNS of this machine does not work.',
   ],
   [
     'connection-refused',
@@ -54,12 +51,6 @@ const rows: readonly Row[] = [
     'Many routers do not allow connections from their own network to their public address (no hairpin NAT). Then a test on this machine fails, although the Internet reaches the receiver: test from another network.',
   ],
   [
-    'certificate-self-signed',
-    /DEPTH_ZERO_SELF_SIGNED/,
-    'the certificate is self-signed',
-    "Use a certificate of a public authority, such as Let's Encrypt.",
-  ],
-  [
     'certificate-chain',
     /UNABLE_TO_GET_ISSUER_CERT\b|UNABLE_TO_VERIFY_LEAF/,
     'the intermediate certificates are missing',
@@ -80,27 +71,21 @@ const rows: readonly Row[] = [
   ],
   [
     'certificate-untrusted',
-    /\b(CERT_|UNABLE_TO_|SELF_SIGNED_|INVALID_CA|ERR_TLS_CERT)/,
+    /\b(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|INVALID_CA|ERR_TLS_CERT)/,
     'the certificate is not publicly trusted',
     "Use a certificate of a public authority, such as Let's Encrypt. To test with a private authority, configure its certificate.",
   ],
   [
-    'no-tls',
-    /\b(EPROTO|ERR_SSL_|ERR_TLS_)/,
-    'the TLS handshake failed',
-    'Check that this port uses HTTPS with TLS 1.2 or 1.3 and has a certificate (`earshot certificate show`), and check the log of its server.',
+    'wrong-protocol',
+    /\b(EPROTO|ERR_SSL_|ERR_TLS_|HPE_|HTTPParserError)|\bUND_ERR_(?!SOCKET)/,
+    'it does not use HTTPS (TLS 1.2 or 1.3) or HTTP as expected',
+    'Correct the URL, or check the server on this port: its protocol, certificate and log.',
   ],
   [
     'connection-lost',
     /\b(ECONNRESET|EPIPE|UND_ERR_SOCKET|ECONNABORTED)/,
     'the connection was lost',
-    'Check that this port uses the expected protocol, and check the log of its server and of the proxy.',
-  ],
-  [
-    'no-http',
-    /\b(HPE_|UND_ERR_|HTTPParserError)/,
-    'the response is not valid HTTP',
-    'Check that the server on this port uses HTTP, and check its log.',
+    'Check the log of the server on this port, and of the proxy.',
   ],
   [
     'endpoint-redirects',
@@ -115,16 +100,10 @@ const rows: readonly Row[] = [
     'If the credentials changed after its start, restart the receiver. A proxy must pass on the Authorization header.',
   ],
   [
-    'endpoint-failed',
-    /^HTTP 5/,
-    'the receiver has an error, or a proxy cannot reach it',
-    'Check the log of the receiver, and the address in the configuration of the proxy.',
-  ],
-  [
-    'endpoint-of-others',
+    'endpoint-not-receiver',
     /^HTTP/,
-    'another program or a firewall answers, or the path is wrong',
-    'Check that the receiver uses this port, and that any proxy keeps the path /notifications and adds no credentials.',
+    'another program or a proxy answers, or the receiver has an error',
+    'Check the log of the receiver, and that the port and any proxy lead to it, keep the path /notifications, and add no credentials.',
   ],
   [
     'login-sessions',
@@ -133,16 +112,10 @@ const rows: readonly Row[] = [
     'Find the program that logs in too often. Sessions end within an hour, or at the account page.',
   ],
   [
-    'login-unreachable',
-    /^login unreachable/,
-    'it cannot be reached',
-    'Check the network and the DNS of this machine. If both work, check EARSHOT_TOKEN_URL.',
-  ],
-  [
     'login-unavailable',
     /^login unavailable/,
-    'the identity provider is unavailable, or blocks this machine',
-    'Retry later. If this happens again, check EARSHOT_TOKEN_URL.',
+    'it is unavailable, or blocks this machine',
+    'Check the network and the DNS of this machine, and retry later. If this happens again, check EARSHOT_TOKEN_URL.',
   ],
   [
     'login-client',
@@ -171,12 +144,6 @@ const rows: readonly Row[] = [
     'The authority connects from the Internet: to port 80 with http-01, to port 443 with tls-alpn-01. Open the port in all firewalls, and forward it to EARSHOT_ACME_HTTP_LISTEN or EARSHOT_LISTEN. An outdated AAAA record is a frequent cause, because authorities first use IPv6.',
   ],
   [
-    'acme-name',
-    /^acme dns$/,
-    'the name has no address',
-    'Create an A or AAAA record for this host, or correct EARSHOT_PUBLIC_URL.',
-  ],
-  [
     'acme-caa',
     /^acme caa$/,
     'a CAA record forbids this authority',
@@ -190,36 +157,24 @@ const rows: readonly Row[] = [
     'Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY to the values from your account at the authority. For a new account, move acme/state.json to another folder.',
   ],
   [
-    'acme-unavailable',
-    /^acme (unreachable|incomplete|rateLimited|serverInternal)$/,
-    'the authority did not complete the order',
-    'The next attempt is automatic. If it fails, too, check EARSHOT_ACME_DIRECTORY, which must be the URL of an ACME directory, and EARSHOT_ACME_CA.',
-  ],
-  [
-    'acme-refused',
+    'acme-failed',
     /^acme/,
-    'the authority refused the order',
-    'Check EARSHOT_PUBLIC_URL, EARSHOT_ACME_DIRECTORY, EARSHOT_ACME_EMAIL, EARSHOT_ACME_CHALLENGE and the clock of this host.',
-  ],
-  ['file-missing', /^(ENOENT|ENOTDIR)/, 'there is no such file', 'Correct the path.'],
-  ['file-is-folder', /^EISDIR/, 'it is a directory', 'Correct the path.'],
-  [
-    'port-not-allowed',
-    /^listen EACCES/,
-    'ports below 1024 need the capability CAP_NET_BIND_SERVICE',
-    'Set another port, or grant the capability.',
+    'the authority did not complete the order',
+    'The next attempt is automatic. If it fails, too, check EARSHOT_PUBLIC_URL, the variables EARSHOT_ACME_… and the clock of this host.',
   ],
   [
-    'port-in-use',
-    /EADDRINUSE/,
-    'another program uses this port, possibly another earshot',
-    'Stop that program, or set another port.',
+    'address-not-usable',
+    /^listen/,
+    'the address or port is in use, not permitted, or not of this machine',
+    'Set another address or port.',
+    'EADDRINUSE: another program uses the port, possibly another earshot. EACCES: ports below 1024 need the capability CAP_NET_BIND_SERVICE. EADDRNOTAVAIL: this machine has no such address.',
   ],
+  ['file-missing', /^ENOENT/, 'there is no such file', 'Correct the path.'],
   [
-    'no-such-address',
-    /EADDRNOTAVAIL/,
-    'this machine has no such address',
-    'Set an address of this machine.',
+    'not-a-file',
+    /^(EISDIR|ENOTDIR)/,
+    'it is a file or a directory, unlike expected',
+    'Correct it.',
   ],
   [
     'permission-denied',
@@ -258,7 +213,7 @@ const rows: readonly Row[] = [
     'database-not-writable',
     /^SQLITE_(READONLY|CANTOPEN|PERM)/,
     'SQLite cannot open or write the file',
-    givePermission,
+    'Give the user that runs earshot write permission to the data directory and the files in it, and check that the disk is not full or mounted read-only.',
     'SQLite writes files next to the database, also to read it: the user needs write permission to the folder. The usual cause is a command that ran as root, as with `permission-denied`.',
   ],
   ['no-memory', /^(SQLITE_NOMEM|ENOMEM)/, 'there is too little memory', 'Free some memory.'],

@@ -181,10 +181,10 @@ function listening(server: Server, { listen, listenVariable }: ListenerOptions):
   return new Promise((resolve, reject) => {
     const refuse = (cause: NodeJS.ErrnoException) => {
       const where = `${hostInUrl(listen.host)}:${listen.port}`;
-      const { code: fault, clause } = faultOf(`listen ${cause.code}`);
-      const message = `Cannot listen on ${where}: ${clause} (${cause.code}).`;
-      const advice = `Set ${listenVariable} to another address or port.`;
-      const facts = { fault, variable: listenVariable };
+      const fault = faultOf('listen');
+      const message = `Cannot listen on ${where}: ${fault.clause} (${cause.code}).`;
+      const advice = `Set ${listenVariable} to another address or port. See docs/errors.md#${fault.code}.`;
+      const facts = { fault: fault.code, variable: listenVariable };
       reject(new AppError('configuration', message, { advice, cause, facts }));
     };
     server.once('error', refuse);

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
 import { shortDateUs } from '../domain/dates.ts';
 import { faultError } from '../domain/faults.ts';
-import { type Finding, failedFinding } from '../domain/finding.ts';
+import { type Finding, finding } from '../domain/finding.ts';
 import { jsonOf } from '../domain/text.ts';
 import { dayUs, hourUs, minuteUs } from '../domain/time-units.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
@@ -148,19 +148,13 @@ export function renewalStatus(dataDir: string, { directoryUrl, host }: Issue) {
 }
 
 /** Checks, for `earshot doctor`, that the last attempt succeeded. A failure is a warning: the next attempt is automatic. */
-export function checkRenewal(dataDir: string, issue: Issue): Finding[] {
-  const check = 'renewal';
-  try {
-    const { renewsAtUs, state } = renewalStatus(dataDir, issue);
-    if (state.lastFailure !== null) {
-      const message = `The last attempt failed. ${state.lastFailure.text}`;
-      const advice = 'To retry now: `earshot certificate renew`.';
-      return [{ check, state: 'warn', message, advice }];
-    }
-    const none = `There is no certificate for ${issue.host} yet. \`earshot start\` orders it.`;
-    const message = renewsAtUs === null ? none : `Next renewal: ${shortDateUs(renewsAtUs)} UTC.`;
-    return [{ check, state: 'pass', message }];
-  } catch (error) {
-    return [failedFinding(check, error, 'Check the folder acme in the data directory.')];
+export function checkRenewal(dataDir: string, issue: Issue): Finding {
+  const { renewsAtUs, state } = renewalStatus(dataDir, issue);
+  if (state.lastFailure !== null) {
+    const text = `The last attempt failed. ${state.lastFailure.text}`;
+    return finding('certificate', 'warning', text, 'Retry with `earshot certificate renew`.');
   }
+  const none = `There is no certificate for ${issue.host} yet. \`earshot start\` orders it.`;
+  const text = renewsAtUs === null ? none : `Next renewal: ${shortDateUs(renewsAtUs)} UTC.`;
+  return finding('certificate', 'ok', text);
 }

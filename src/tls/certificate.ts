@@ -6,7 +6,7 @@ import { createSecureContext } from 'node:tls';
 import { AppError } from '../domain/app-error.ts';
 import { formatDateUs } from '../domain/dates.ts';
 import { faultError } from '../domain/faults.ts';
-import { type Finding, findingOf } from '../domain/finding.ts';
+import { type Finding, finding } from '../domain/finding.ts';
 
 export interface CertificateFiles {
   cert: string;
@@ -77,19 +77,15 @@ export function certificateFault(
   return host === undefined || covers(host) ? null : `is not valid for the host ${host}`;
 }
 
-/** Checks the files for `earshot doctor`. */
+/** Checks the files for `earshot doctor`. Throws `configuration` for a certificate that the catalogue will reject. */
 export function checkCertificateFiles(
   files: CertificateFiles,
   expected: { host: string | undefined; nowUs: number },
-): Promise<Finding[]> {
-  const advice =
-    'Set EARSHOT_TLS_CERT and EARSHOT_TLS_KEY to the files of a valid certificate of a public authority and its key.';
-  return findingOf('certificate files', advice, async () => {
-    const loaded = loadCertificateFiles(files);
-    const fault = certificateFault(loaded, expected);
-    if (fault === null) {
-      return `Key and certificate match. Valid until ${formatDateUs(loaded.notAfterUs).slice(0, 10)}.`;
-    }
+): Finding {
+  const loaded = loadCertificateFiles(files);
+  const fault = certificateFault(loaded, expected);
+  if (fault !== null)
     throw new AppError('configuration', `The certificate in ${files.cert} ${fault}.`);
-  });
+  const day = formatDateUs(loaded.notAfterUs).slice(0, 10);
+  return finding('certificate', 'ok', `Key and certificate match. Valid until ${day}.`);
 }

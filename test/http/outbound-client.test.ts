@@ -283,9 +283,9 @@ describe('an unreachable service', () => {
 
   it('is reported when another program listens there', async () => {
     const error = await failureOf(`http://127.0.0.1:${await listening()}/`);
-    expect(errorText(error)).toContain('the response is not valid HTTP');
+    expect(errorText(error)).toContain('it does not use HTTPS');
     const tls = await failureOf(`https://127.0.0.1:${await listening()}/`);
-    expect(errorText(tls)).toContain('the TLS handshake failed (');
+    expect(errorText(tls)).toContain('it does not use HTTPS');
   });
 
   it('is reported without the header when a header is invalid', async () => {

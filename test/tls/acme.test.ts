@@ -68,20 +68,20 @@ describe('a failure', () => {
     [
       'rateLimited',
       'too many certificates: see https://letsencrypt.org/docs/rate-limits/',
-      'acme-unavailable',
+      'acme-failed',
     ],
     [
       'rateLimited',
       'too many, retry after 2026-11-30: see https://ca.example/limits',
-      'acme-unavailable',
+      'acme-failed',
     ],
-    ['rateLimited', 'slow down', 'acme-unavailable'],
-    ['unreachable', 'the connection was refused', 'acme-unavailable'],
-    ['dns', 'no such name', 'acme-name'],
+    ['rateLimited', 'slow down', 'acme-failed'],
+    ['unreachable', 'the connection was refused', 'acme-failed'],
+    ['dns', 'no such name', 'name-not-found'],
     ['incorrectResponse', 'wrong', 'acme-connection'],
     ['caa', 'forbidden', 'acme-caa'],
     ['externalAccountRequired', 'x', 'acme-account'],
-    ['constructor', 'x', 'acme-refused'],
+    ['constructor', 'x', 'acme-failed'],
   ])('of type %s (%s) is the fault %s', (type, detail, fault) => {
     const failed = failureOf(issue, type, detail);
     expect(failed.advice).toMatch(/\w/);

@@ -87,13 +87,13 @@ function encrypted(pem: string): string {
 }
 
 describe('the check of certificate files', () => {
-  const find = async (given: KeyedCertificate, host: string | undefined) =>
-    (await checkCertificateFiles(createFolder(given).files, { host, nowUs }))[0];
+  const find = (given: KeyedCertificate, host: string | undefined) =>
+    checkCertificateFiles(createFolder(given).files, { host, nowUs });
 
-  it('passes when they match each other and the name', async () => {
-    const message = 'Key and certificate match. Valid until 2026-05-31.';
+  it('is ok when they match each other and the name', () => {
+    const text = 'Key and certificate match. Valid until 2026-05-31.';
     for (const host of [...hosts, undefined]) {
-      expect(await find(pair, host)).toMatchObject({ state: 'pass', message });
+      expect(find(pair, host)).toMatchObject({ level: 'ok', text });
     }
   });
 
@@ -105,9 +105,8 @@ describe('the check of certificate files', () => {
       [own, 'localhost', 'is self-signed'],
       [{ ...pair, keyPem: other.keyPem }, 'localhost', 'does not belong to the certificate'],
     ] as const) {
-      const message = expect.stringContaining(text);
-      const advice = expect.stringContaining('EARSHOT_TLS_CERT');
-      expect(await find(given, host)).toMatchObject({ state: 'fail', message, advice });
+      const error = refusalOf(() => find(given, host));
+      expect([error.code, error.message]).toEqual(['configuration', expect.stringContaining(text)]);
     }
   });
 });

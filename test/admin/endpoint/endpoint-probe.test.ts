@@ -71,7 +71,7 @@ describe('a refused certificate', () => {
   it.each([
     [
       'self-signed',
-      'certificate-self-signed',
+      'certificate-untrusted',
       async () => {
         const own = await createSelfSigned({ hosts: ['localhost'], now: Date.now });
         return probe(await startEndpoint(own), [own.certificatePem]);
@@ -133,9 +133,9 @@ describe('a refused certificate', () => {
 describe('a failed connection', () => {
   it.each([
     ['https://earshot.invalid/notifications', 'name-not-found'],
-    ['http://localhost/notifications', 'no-tls'],
-    ['localhost:8443', 'no-tls'],
-    ['', 'no-tls'],
+    ['http://localhost/notifications', 'wrong-protocol'],
+    ['localhost:8443', 'wrong-protocol'],
+    ['', 'wrong-protocol'],
   ])('to "%s" is reported: %s', async (endpoint, code) => {
     const { fault, ...rest } = await createEndpointProbe()(endpoint, pair);
     expect(fault?.code).toBe(code);
@@ -150,17 +150,17 @@ describe('a failed connection', () => {
   it.each<[string, number | null, string, Parameters<typeof startEndpoint>[2]?]>([
     ['nothing', 200, 'no-answer'],
     ['a reset', null, 'connection-lost'],
-    ['plain HTTP', null, 'no-tls'],
+    ['plain HTTP', null, 'wrong-protocol'],
     ['no answer', 500, 'no-answer'],
     ['a broken answer', null, 'connection-lost'],
-    ['SSH', null, 'no-http'],
+    ['SSH', null, 'wrong-protocol'],
     [
       'TLS 1.1',
       null,
-      'no-tls',
+      'wrong-protocol',
       { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' },
     ],
-    ['mutual TLS', null, 'no-tls', { requestCert: true }],
+    ['mutual TLS', null, 'wrong-protocol', { requestCert: true }],
   ])('to a server of %s is reported', async (kind, timeoutMs, code, options) => {
     const { ca, certificate } = await createTrust();
     const servers: Record<string, () => Promise<number>> = {
@@ -187,11 +187,11 @@ describe('a failed connection', () => {
 });
 
 it.each([
-  [204, 'endpoint-of-others'],
+  [204, 'endpoint-not-receiver'],
   [302, 'endpoint-redirects'],
   [401, 'endpoint-login'],
-  [403, 'endpoint-of-others'],
-  [500, 'endpoint-failed'],
+  [403, 'endpoint-not-receiver'],
+  [500, 'endpoint-not-receiver'],
 ])('an answer with status %i is a fault, without the credentials', async (status, code) => {
   const { ca, certificate } = await createTrust();
   const location = { Location: 'https://localhost:1/elsewhere' };

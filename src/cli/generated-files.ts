@@ -159,7 +159,8 @@ system in brackets, such as \`ECONNREFUSED\`. In the sentences, "it" is the serv
 ${faults.join('\n')}
 ## Errors
 
-The kinds of errors of commands, of the HTTP interfaces and of the library (\`code\`).
+The kinds of errors of commands, of the HTTP interfaces and of the library (\`code\`). Exit codes of all commands: 0 done,
+1 failed, 2 wrong usage or configuration, 3 differences found. \`earshot doctor\` exits with 2 if only settings are wrong.
 
 ${errors.join('\n')}`;
 }

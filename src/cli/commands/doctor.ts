@@ -1,7 +1,7 @@
 /** `earshot doctor`: checks the installation from the configuration to the delivery. */
 
 import { AppError } from '../../domain/app-error.ts';
-import { levels } from '../../domain/evaluation.ts';
+import type { Level } from '../../domain/evaluation.ts';
 import type { Finding } from '../../domain/finding.ts';
 import { printable } from '../../domain/text.ts';
 import { asCalled } from '../called-as.ts';
@@ -42,7 +42,9 @@ Examples:
 
 const styles = { ok: 'green', warning: 'yellow', critical: 'red', unknown: 'dim' } as const;
 
-const levelWidth = Math.max(...levels.map((level) => level.length));
+const shownLevels = ['ok', 'warning', 'critical', 'unknown'] as const;
+
+const levelWidth = 'critical'.length;
 
 /** Length of the longest check name, except subscription names. */
 const checkWidth = 'subscription default'.length;
@@ -80,38 +82,33 @@ export async function runDoctor(
   const steps = beforeStart ? all.filter(({ name }) => !checksOfRunning.includes(name)) : all;
   const seen: Finding[] = [];
   const findings = recorded(runSteps(steps, io.signal), seen);
-  if (json) await writeJson(io.stdout, shown(findings));
+  if (json) await writeJson(io.stdout, findings);
   else for await (const finding of findings) await writeOut(io.stdout, textOf(finding, io));
-  const critical = seen.filter(({ level }) => level === 'critical');
-  const counts = levels.toReversed().map((level) => {
-    const count = seen.filter((one) => one.level === level).length;
-    return `${count} ${level}`;
-  });
-  const summary = `${counts.join(', ')}.`;
+  const having = (level: Level) => seen.filter((one) => one.level === level);
+  const summary = `${shownLevels.map((level) => `${having(level).length} ${level}`).join(', ')}.`;
+  const critical = having('critical');
   if (critical.length > 0) {
-    const isConfiguration = critical.every(({ code }) => code === 'configuration');
+    const code = critical.every((one) => one.code === 'configuration')
+      ? 'configuration'
+      : 'unavailable';
     const failed = critical.filter(({ code }) => code !== 'unavailable').map(({ check }) => check);
-    throw new AppError(isConfiguration ? 'configuration' : 'unavailable', summary, {
-      facts: { failed },
-    });
+    throw new AppError(code, summary, { facts: { failed } });
   }
-  const style = seen.some(({ level }) => level === 'warning') ? 'yellow' : 'green';
+  const style = having('warning').length > 0 ? 'yellow' : 'green';
   io.stderr.write(`${painter(io, io.stderr)(style, summary)}\n`);
 }
 
-async function* recorded(findings: AsyncIterable<Finding>, seen: Finding[]) {
+type Shown = Omit<Finding, 'code'>;
+
+async function* recorded(findings: AsyncIterable<Finding>, seen: Finding[]): AsyncGenerator<Shown> {
   for await (const finding of findings) {
     seen.push(finding);
-    yield finding;
+    const { code: _, ...shown } = finding;
+    yield shown;
   }
 }
 
-async function* shown(findings: AsyncIterable<Finding>) {
-  for await (const { check, level, text, evidence, nextStep } of findings)
-    yield { check, level, text, evidence, nextStep };
-}
-
-function textOf({ check, level, text, evidence, nextStep }: Finding, io: Io): string {
+function textOf({ check, level, text, evidence, nextStep }: Shown, io: Io): string {
   const paint = painter(io, io.stdout);
   const mark = paint(styles[level], level.padEnd(levelWidth));
   const indent = ' '.repeat(levelWidth + 2 + checkWidth + 2);

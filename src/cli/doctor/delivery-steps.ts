@@ -1,7 +1,7 @@
 /** Steps of the doctor behind the receiver: inference service, sinks, alert channels. */
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
-import { evaluation, ok } from '../../domain/evaluation.ts';
+import type { WatchConfig } from '../../config/config.ts';
 import { type Finding, finding } from '../../domain/finding.ts';
 import { areAllOff, plainSummaryRule, type RefusedAnswer } from '../../domain/summaries.ts';
 import { reachHost } from '../../http/bounded-fetch.ts';
@@ -40,9 +40,9 @@ export function deliverySteps(settings: DoctorSettings, io: Io): Step[] {
       },
     },
     {
-      name: 'alerts',
+      name: alerts,
       needs: needsOf(watch),
-      run: async () => (watch === undefined ? [] : checkAlerts({ ...watch, ...deps })),
+      run: async () => (watch === undefined ? [] : checkAlerts(watch, deps)),
     },
   ];
 }
@@ -95,33 +95,29 @@ function createFindProgram({ env, workingDir }: Pick<Io, 'env' | 'workingDir'>):
   };
 }
 
-interface AlertCheckOptions {
-  /** A secret: findings name only its host. Null if not set. */
-  alertUrl: string | null;
-  /** Program and arguments; null if not set. */
-  alertCommand: readonly string[] | null;
-  findProgram: FindProgram;
-  signal: AbortSignal;
+/** Returns one finding per channel, or one if there is none. A URL is a secret: only its host is named. Never rejects. */
+export async function checkAlerts(
+  { alertUrl, alertCommand }: Pick<WatchConfig, 'alertUrl' | 'alertCommand'>,
+  { findProgram, signal }: { findProgram: FindProgram; signal: AbortSignal },
+): Promise<Finding[]> {
+  const faults = new Map<string, string | null>();
+  if (alertUrl !== null)
+    faults.set(new URL(alertUrl).host, await reachHost(alertUrl, { ca: null, signal }));
+  const program = alertCommand?.[0];
+  if (program !== undefined) faults.set(program, findProgram(program));
+  if (faults.size === 0) {
+    const text = 'No channel is configured: alerts only appear in the log and in `earshot alerts`.';
+    return [finding(alerts, 'warning', text, setChannel)];
+  }
+  const usable = '`earshot alerts --test` sends a test message.';
+  return [...faults].map(([target, fault]) =>
+    fault === null
+      ? finding(alerts, 'ok', `${target} can be used; ${usable}`)
+      : finding(alerts, 'critical', `${target} cannot be used: ${fault}.`, setChannel),
+  );
 }
 
-/** Returns one finding per channel, or one if there is none. Never rejects. */
-export async function checkAlerts(options: AlertCheckOptions): Promise<Finding[]> {
-  const { alertUrl, alertCommand, findProgram, signal } = options;
-  const findings: Finding[] = [];
-  const add = (target: string, fault: string | null) => {
-    const found =
-      fault === null
-        ? ok(`${target} can be used; \`earshot alerts --test\` sends a test message.`)
-        : evaluation('critical', `${target} cannot be used: ${fault}.`, setChannel);
-    findings.push({ check: 'alerts', ...found });
-  };
-  if (alertUrl !== null)
-    add(new URL(alertUrl).host, await reachHost(alertUrl, { ca: null, signal }));
-  if (alertCommand !== null) add(alertCommand[0] ?? '', findProgram(alertCommand[0] ?? ''));
-  if (findings.length > 0) return findings;
-  const text = 'No channel is configured: alerts only appear in the log and in `earshot alerts`.';
-  return [finding('alerts', 'warning', text, setChannel)];
-}
+const alerts = 'alerts';
 
 const setChannel =
   'Set EARSHOT_ALERT_URL (for example the incoming webhook of a chat) or EARSHOT_ALERT_COMMAND.';

@@ -1,8 +1,7 @@
 /** The doctor's check of the shared log: the database, its standby, its connections, and the receivers. */
 import type { ServeConfig } from '../../config/config.ts';
-import { evaluation, ok } from '../../domain/evaluation.ts';
-import { type Check, failedFinding } from '../../domain/finding.ts';
-import { type DatabaseState, type KnownNode, nodeSilentMs } from '../../domain/shared-log.ts';
+import { type Finding, failedFinding, finding } from '../../domain/finding.ts';
+import { type DatabaseState, nodeSilentMs } from '../../domain/shared-log.ts';
 import type { Io } from '../io.ts';
 import { openConfiguredLog } from '../open-store.ts';
 import { type DoctorSettings, needsOf, type Step } from './steps.ts';
@@ -18,27 +17,39 @@ export function sharedLogSteps({ serve }: DoctorSettings, io: Io): Step[] {
   return [{ name: check, needs: needsOf(serve), run: () => checkSharedLog(serve, io) }];
 }
 
-async function checkSharedLog(serve: ServeConfig, io: Io): ReturnType<Check> {
+async function checkSharedLog(serve: ServeConfig, io: Io): Promise<Finding[]> {
   try {
     const log = await openConfiguredLog(serve, io, io.newId());
     try {
       await log.check();
       const [database, nodes] = await Promise.all([log.database(), log.nodes()]);
-      const warnings = log.warnings().map(({ code, text }) => `"${text}" (${code})`);
-      const found = [
-        ok(`PostgreSQL ${database.version} accepts entries.`),
-        standbyEvaluation(database, serve.sharedLog?.needsStandby === true),
+      const silent = nodes.filter(({ ageMs }) => ageMs > nodeSilentMs).map(({ name }) => name);
+      const names = nodes.map(({ name }) => name);
+      const repeated = new Set(names.filter((name, i) => names.indexOf(name) !== i));
+      const running = nodes.length - silent.length;
+      return [
+        finding(check, 'ok', `PostgreSQL ${database.version} accepts entries.`),
+        standbyFinding(database, serve.sharedLog?.needsStandby === true),
         ...(database.freeConnections < connectionsMin ? [fewConnections] : []),
-        ...warnings.map((warning) =>
-          evaluation(
-            'warning',
-            `The database warns: ${warning}.`,
-            'Fix the cause in the database.',
+        ...log
+          .warnings()
+          .map(({ code, text }) =>
+            warned(`The database warns: "${text}" (${code}).`, 'Fix the cause in the database.'),
+          ),
+        finding(check, 'ok', `Receivers that report: ${running} of ${nodes.length}.`),
+        ...[...repeated].map((name) =>
+          warned(
+            `Several receivers have the name ${name}.`,
+            'Set EARSHOT_NODE of each receiver to another name.',
           ),
         ),
-        ...receiverEvaluations(nodes),
+        ...silent.map((name) =>
+          warned(
+            `The receiver ${name} does not report.`,
+            `Start the receiver, or remove it with \`earshot log remove ${name}\`.`,
+          ),
+        ),
       ];
-      return found.map((one) => ({ check, ...one }));
     } finally {
       await log.close();
     }
@@ -47,44 +58,25 @@ async function checkSharedLog(serve: ServeConfig, io: Io): ReturnType<Check> {
   }
 }
 
-const fewConnections = evaluation(
-  'warning',
+const warned = (text: string, nextStep: string) => finding(check, 'warning', text, nextStep);
+
+const fewConnections = warned(
   'The database has too few free connections.',
   'Raise max_connections, or use a pooler: each receiver needs five connections.',
 );
 
-function standbyEvaluation({ waitsForStandby, standbys }: DatabaseState, needsStandby: boolean) {
+function standbyFinding(
+  { waitsForStandby, standbys }: DatabaseState,
+  needsStandby: boolean,
+): Finding {
   if (standbys?.length === 0 && waitsForStandby) {
     const text = 'No synchronous standby is connected: the database answers no append.';
-    return evaluation('critical', text, 'Start the standby, or change synchronous_standby_names.');
+    return finding(check, 'critical', text, 'Start it, or change synchronous_standby_names.');
   }
-  if (waitsForStandby && needsStandby) return ok('The database has a synchronous standby.');
-  const text =
-    'Notifications can be lost with the database: without a synchronous standby, or with another EARSHOT_LOG_SYNC than standby.';
-  const nextStep =
-    'Set synchronous_standby_names on the database, and EARSHOT_LOG_SYNC to standby. See docs/several-receivers.md.';
-  return evaluation('warning', text, nextStep);
-}
-
-function receiverEvaluations(nodes: readonly KnownNode[]) {
-  const silent = nodes.filter(({ ageMs }) => ageMs > nodeSilentMs).map(({ name }) => name);
-  const names = nodes.map(({ name }) => name);
-  const repeated = new Set(names.filter((name, i) => names.indexOf(name) !== i));
-  return [
-    ok(`Receivers that report: ${nodes.length - silent.length} of ${nodes.length}.`),
-    ...[...repeated].map((name) =>
-      evaluation(
-        'warning',
-        `Several receivers have the name ${name}.`,
-        'Set EARSHOT_NODE of each receiver to another name.',
-      ),
-    ),
-    ...silent.map((name) =>
-      evaluation(
-        'warning',
-        `The receiver ${name} does not report.`,
-        `Start the receiver, or remove it with \`earshot log remove ${name}\`.`,
-      ),
-    ),
-  ];
+  if (waitsForStandby && needsStandby)
+    return finding(check, 'ok', 'The database has a synchronous standby.');
+  return warned(
+    'Notifications can be lost with the database: without a synchronous standby, or with another EARSHOT_LOG_SYNC than standby.',
+    'Set synchronous_standby_names on the database, and EARSHOT_LOG_SYNC to standby. See docs/several-receivers.md.',
+  );
 }

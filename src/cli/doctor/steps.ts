@@ -1,26 +1,20 @@
 /** Runs the doctor's checks in order, and skips those whose prerequisites failed. Reads their settings. */
-import type { ProbeEndpoint } from '../../admin/endpoint-probe.ts';
 import {
-  type AccountConfig,
   accountSections,
-  type Config,
   checkConfig,
   loadConfig,
   loadServed,
-  type ServeConfig,
   serveSections,
-  type WatchConfig,
   watchSections,
 } from '../../config/config.ts';
 import { checkConsolePassword } from '../../config/console-password.ts';
 import { problemsOf } from '../../config/load.ts';
-import { type LoadedSinks, loadEachSink } from '../../config/sinks.ts';
+import { loadEachSink } from '../../config/sinks.ts';
 import { loadSubscriptionsFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
 import { loadSummaryRules } from '../../config/summary-rules.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { type Check, type Finding, failedFinding, finding } from '../../domain/finding.ts';
-import type { DesiredSubscription } from '../../domain/subscription.ts';
-import { areAllOff, type SummaryRule } from '../../domain/summaries.ts';
+import { areAllOff } from '../../domain/summaries.ts';
 import { probeTrusting } from '../account.ts';
 import type { Io } from '../io.ts';
 import { counted } from '../output.ts';
@@ -63,35 +57,14 @@ export async function* runSteps(
 }
 
 /** Settings of the doctor. Undefined: not set, or not readable. */
-export interface DoctorSettings {
-  /** False if all subscriptions are pull. */
-  hasEndpoint: boolean;
-  /** Problems of the settings, one or two sentences each. */
-  problems: readonly { message: string; advice: string }[];
-  dataDir: string;
-  publicUrl: string | undefined;
-  catalogueUrl: string | undefined;
-  tokenUrl: string | undefined;
-  serve: Readonly<ServeConfig> | undefined;
-  account: Readonly<AccountConfig> | undefined;
-  /** Null without `earshot.config.ts`. */
-  inFile: DesiredSubscription[] | null | undefined;
-  summary: Readonly<Config['summary']> | undefined;
-  /** Rules of `earshot.config.ts`, by name of the subscription. */
-  summaryRules: ReadonlyMap<string, SummaryRule> | undefined;
-  /** Valid and invalid sinks of `earshot.config.ts`. */
-  sinks: LoadedSinks | undefined;
-  watch: Readonly<WatchConfig> | undefined;
-  /** Also trusts EARSHOT_PROBE_CA; null without that variable. */
-  probeWithExtra: ProbeEndpoint | null;
-}
+export type DoctorSettings = Awaited<ReturnType<typeof readDoctorSettings>>;
 
 /** Reads all settings. Never rejects because of invalid settings. */
 export async function readDoctorSettings(
   io: Pick<Io, 'env' | 'readFile' | 'workingDir'>,
   isEndpointNeeded?: boolean,
-): Promise<DoctorSettings> {
-  const problems = new Map<string, DoctorSettings['problems'][number]>();
+) {
+  const problems = new Map<string, { message: string; advice: string }>();
   const add = (message: string, advice: string) => problems.set(message, { message, advice });
   const attempt = async <Value>(read: () => Value | Promise<Value>, nextStep = inVariables) => {
     try {
@@ -104,6 +77,7 @@ export async function readDoctorSettings(
   };
   const inFolder = <Value>(read: (folder: string) => Promise<Value>) =>
     attempt(() => read(io.workingDir), fixInFile);
+  // False if all subscriptions are pull.
   const hasEndpoint = isEndpointNeeded ?? (await needsEndpoint(io));
   // Their problems are reported by the other sections.
   const own = ['dataDir', 'publicUrl', 'catalogueUrl', 'tokenUrl', 'probeCa'] as const;
@@ -111,11 +85,13 @@ export async function readDoctorSettings(
   const read = {
     serve: await attempt(() => loadServed(io, serveSections, { hasEndpoint })),
     account: await attempt(() => loadConfig(io, accountSections)),
+    // Null without `earshot.config.ts`.
     inFile: await inFolder(loadSubscriptionsFile),
     summary: await attempt(() => loadConfig(io, ['summary']).summary),
     summaryRules: await inFolder(loadSummaryRules),
     sinks: await inFolder(loadEachSink),
     watch: await attempt(() => loadConfig(io, watchSections)),
+    // Also trusts EARSHOT_PROBE_CA; null without that variable.
     probeWithExtra:
       (await attempt(() => (probeCa === undefined ? null : probeTrusting(probeCa, io)))) ?? null,
   };

@@ -267,7 +267,7 @@ async function attempt(context: AcmeContext, { state }: Status): Promise<OwnCert
     const certificate = checkedPair(pair, 'the issued certificate');
     const fault = certificateFault(certificate, { host: settings.host, nowUs: nowUs() });
     // One that cannot be used must not replace a valid one.
-    if (fault !== null) throw failureOf(settings, 'unusable', `the certificate ${fault}`);
+    if (fault !== null) throw failureOf(settings, 'unusable', fault.clause);
     await writePair(dataDir, pair);
     // A new certificate that is already due means a wrong clock or a fault of the authority. Let's Encrypt allows five
     // in a week.

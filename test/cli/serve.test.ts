@@ -67,7 +67,9 @@ describe('a composed receiver', () => {
   it('warns of a certificate that the catalogue will reject', async () => {
     const { lines } = await startServing({}, Date.now() - 1_000);
     const warnings = lines.filter(({ level }) => level === 'warn').map(({ message }) => message);
-    expect(warnings).toEqual(['certificate has expired; the catalogue will reject it']);
+    expect(warnings).toEqual([
+      'the certificate has expired, or is not valid yet; the catalogue will reject it',
+    ]);
   });
 
   it('disconnects a sender with valid credentials that never finishes the body', async () => {

@@ -129,7 +129,7 @@ describe('a paused account', () => {
 
 describe('an issued certificate', () => {
   it.each([
-    ['for another name', { issueFor: 'other.example.org' }, /is not valid for the host/],
+    ['for another name', { issueFor: 'other.example.org' }, /is for another name/],
     ['that has expired', { lifetimeMs: -1_000 }, /has expired/],
   ])('%s is refused, and replaces nothing', async (_title, options, words) => {
     const authority = await startStubAuthority({ nowMs: Date.now, ...options });

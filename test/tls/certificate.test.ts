@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openServedCertificate } from '../../src/cli/start/certificate.ts';
 import type { ServeConfig } from '../../src/config/config.ts';
+import { allFaults } from '../../src/domain/faults.ts';
 import type { KeyPair } from '../../src/http/listener.ts';
 import {
   createCertificateAuthority,
@@ -99,17 +100,21 @@ describe('the check of certificate files', () => {
 
   it('fails with the reason', async () => {
     const own = await createSelfSigned({ hosts, now: () => nowMs });
-    for (const [given, host, text] of [
-      [pair, 'earshot.example.org', 'is not valid for the host earshot.example.org'],
-      [expired, 'localhost', 'has expired'],
-      [own, 'localhost', 'is self-signed'],
-      [{ ...pair, keyPem: other.keyPem }, 'localhost', 'does not belong to the certificate'],
+    for (const [given, host, fault] of [
+      [pair, 'earshot.example.org', 'certificate-name'],
+      [expired, 'localhost', 'certificate-expired'],
+      [own, 'localhost', 'certificate-untrusted'],
     ] as const) {
-      const error = refusalOf(() => find(given, host));
-      expect([error.code, error.message]).toEqual(['configuration', expect.stringContaining(text)]);
+      const text = expect.stringContaining(`fullchain.pem: ${faultCalled(fault)?.clause}`);
+      const expected = { level: 'critical', text, code: 'configuration' };
+      expect(find(given, host)).toMatchObject(expected);
     }
+    const foreign = { ...pair, keyPem: other.keyPem };
+    expect(refusalOf(() => find(foreign, 'localhost')).message).toContain('does not belong');
   });
 });
+
+const faultCalled = (code: string) => allFaults.find((one) => one.code === code);
 
 describe('changed certificate files', () => {
   async function follow() {

@@ -171,10 +171,10 @@ const rows: readonly Row[] = [
   ],
   ['file-missing', /^ENOENT/, 'there is no such file', 'Correct the path.'],
   [
-    'not-a-file',
-    /^(EISDIR|ENOTDIR)/,
-    'it is a file or a directory, unlike expected',
-    'Correct it.',
+    'wrong-file-type',
+    /^(EISDIR|ENOTDIR|EEXIST)/,
+    'a file is in the place of a directory, or the reverse',
+    'Correct the path.',
   ],
   [
     'permission-denied',

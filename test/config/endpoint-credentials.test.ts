@@ -92,7 +92,7 @@ describe('the credentials file', () => {
     mkdirSync(path, { mode: 0o700 });
     expect(refusalOf(() => configOf(dataDir)).details).toEqual([
       expect.stringContaining(
-        `${path} cannot be read: it is a file or a directory, unlike expected (EISDIR).`,
+        `${path} cannot be read: a file is in the place of a directory, or the reverse (EISDIR).`,
       ),
     ]);
   });
@@ -138,7 +138,7 @@ describe('writing the credentials file', () => {
     const { dataDir, path } = createDataDir();
     mkdirSync(path);
     const error = await writeCredentialsFile(dataDir, [pair]).catch((cause) => cause);
-    expect(error).toMatchObject({ code: 'configuration', facts: { fault: 'not-a-file' } });
+    expect(error).toMatchObject({ code: 'configuration', facts: { fault: 'wrong-file-type' } });
     expect(error.message).toContain(`${path} cannot be written`);
     expect(wholeTextOf(error)).not.toContain(secret);
     expect(readdirSync(dataDir)).toEqual([credentialsFileName]);

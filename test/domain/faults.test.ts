@@ -30,6 +30,7 @@ describe('a platform code', () => {
     ['SQLITE_BUSY_SNAPSHOT', 'database-locked'],
     ['SQLITE_NOTADB', 'database-damaged'],
     ['SQLITE_CONSTRAINT', 'unknown-fault'],
+    ['EEXIST', 'wrong-file-type'],
     ['E2BIG', 'unknown-fault'],
   ])('%s is the fault %s', (platform, code) => {
     expect(faultOf(platform).code).toBe(code);

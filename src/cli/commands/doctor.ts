@@ -19,8 +19,8 @@ export const doctorCommand = defineCommand('doctor', {
 receiver runs. If a check fails, then the checks that depend on the failed check are skipped. The
 endpoint is checked from this machine: a firewall between catalogue and endpoint is not detected.
 
-Fields of --json: check, level, text, evidence, nextStep. The level is ok, warning, critical (failed)
-or unknown (not checked). evidence lists further lines of the text.
+Fields of --json: check, level, text, evidence, nextStep. The level is ok, warning, critical (the
+check failed) or unknown (not checked). evidence lists further lines of the text.
 
 Exit codes: 0 no check failed (warnings are possible), 1 a check failed, 2 wrong usage, or only
 settings are wrong.

@@ -99,7 +99,7 @@ describe('the doctor with pull subscriptions only', () => {
     const before = context.sandbox.requests().length;
     const none = { EARSHOT_ACCOUNT_USERNAME: '', EARSHOT_ACCOUNT_PASSWORD: '' };
     const { finding } = await doctor(context, none);
-    expect(finding('queues')).toMatchObject({ level: 'unknown' });
+    expect(finding('subscriptions')).toMatchObject({ level: 'unknown' });
     const sent = context.sandbox.requests().slice(before);
     expect(sent.filter(({ path }) => path.includes('/odata/'))).toEqual([]);
   });

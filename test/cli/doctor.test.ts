@@ -74,7 +74,6 @@ describe('the doctor before anything is set up', () => {
       'unknown endpoint',
       'unknown login',
       'unknown subscriptions',
-      'unknown queues',
       'unknown inference service',
       'unknown sinks',
       'warning alerts',

@@ -50,7 +50,7 @@ const levelWidth = 'critical'.length;
 const checkWidth = 'subscription default'.length;
 
 /** Checks that need a running receiver or a registered subscription. */
-const checksOfRunning = ['endpoint', 'subscriptions', 'queues'];
+const checksOfRunning = ['endpoint', 'subscriptions'];
 
 /**
  * Prints each finding as soon as it is known. `beforeStart` omits checks that need a running receiver; `hasEndpoint` is

@@ -46,16 +46,13 @@ export function accountSteps(settings: DoctorSettings, io: Io): Step[] {
       run: async () => {
         const known = await readLocalState(dataDir);
         const pairs = config?.endpoint.pairs ?? [];
-        return checkSubscriptions({ ...known, nowUs, listed, inFile, publicUrl, pairs });
-      },
-    },
-    {
-      name: 'queues',
-      needs: ['login'],
-      run: async () => {
-        const { registrations } = await readLocalState(dataDir);
-        const pull = registrations.filter((one) => one.type === 'pull' && one.subscriptionId);
-        return entry ? Promise.all(pull.map((one) => checkQueue(one, entry.queue, nowUs))) : [];
+        const pull = known.registrations.filter((one) => one.type === 'pull' && one.subscriptionId);
+        return [
+          ...checkSubscriptions({ ...known, nowUs, listed, inFile, publicUrl, pairs }),
+          ...(entry
+            ? await Promise.all(pull.map((one) => checkQueue(one, entry.queue, nowUs)))
+            : []),
+        ];
       },
     },
   ];

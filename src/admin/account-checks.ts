@@ -1,9 +1,9 @@
-/** Checks of the catalogue account for `earshot doctor`: token, catalogue, limits, subscriptions, clock. */
-
+/** Checks of the catalogue account for `earshot doctor`: login, limits, subscriptions, queues, clock. */
 import type { AccessTokens, Account, DeliveryMark, Registration } from '../domain/account.ts';
 import { isAppError } from '../domain/app-error.ts';
 import { shortDateUs } from '../domain/dates.ts';
-import { type Finding, failedFinding } from '../domain/finding.ts';
+import type { evaluation } from '../domain/evaluation.ts';
+import { type Finding, failedFinding, finding } from '../domain/finding.ts';
 import type { PullQueue } from '../domain/pull-queue.ts';
 import type { DesiredSubscription } from '../domain/subscription.ts';
 import { hourUs } from '../domain/time-units.ts';
@@ -17,52 +17,42 @@ import type {
   SubscriptionClient,
 } from './subscription-client.ts';
 
-/** Gets a token, from the stored session if it is valid. */
-export async function checkToken(options: {
+/** Gets a token, from the stored session if it is valid, and lists the subscriptions; `listed` is null if that fails. */
+export async function checkAccount(options: {
   account: Account;
   tokens: AccessTokens;
-}): Promise<Finding[]> {
-  const check = 'token';
+  client: Pick<SubscriptionClient, 'list'>;
+  limits: AccountLimits;
+}): Promise<{ findings: Finding[]; listed: CatalogueSubscription[] | null }> {
+  const { account, tokens, client, limits } = options;
+  const { runningMax, totalMax } = limits;
+  const findings: Finding[] = [];
   try {
-    await options.tokens.get();
-  } catch (error) {
-    return [
-      failedFinding(check, error, 'Check EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.'),
-    ];
-  }
-  if (options.account.kind === 'token') {
-    const message = 'EARSHOT_ACCESS_TOKEN expires within minutes. Maintenance then stops.';
-    const advice = 'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD instead.';
-    return [{ check, state: 'warn', message, advice }];
-  }
-  const message = 'Got a valid token, from the stored session or a new login.';
-  return [{ check, state: 'pass', message }];
-}
-
-/** Lists the account's subscriptions, and counts all of them; `listed` is null when that fails. */
-export async function checkCatalogue(
-  client: Pick<SubscriptionClient, 'list'>,
-  { runningMax, totalMax }: AccountLimits,
-): Promise<{ findings: Finding[]; listed: CatalogueSubscription[] | null }> {
-  const check = 'catalogue';
-  try {
+    await tokens.get();
+    findings.push(
+      account.kind === 'token' ? briefToken : finding('login', 'ok', 'The login works.'),
+    );
     const listed = await client.list();
     const { running, total } = countsOf(listed);
-    const message = `The catalogue answers. Subscriptions: ${running} of ${runningMax} running, ${total} of ${totalMax} in total.`;
-    const isBeyond = running > runningMax || total > totalMax;
-    const advice = isBeyond
-      ? 'Set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX to the limits of the catalogue.'
-      : 'Delete a subscription that is not needed: while the account is full, a changed filter has a gap.';
-    const finding: Finding =
-      total < totalMax && !isBeyond
-        ? { check, state: 'pass', message }
-        : { check, state: 'warn', message, advice };
-    return { findings: [finding], listed };
+    const isFull = running > runningMax || total >= totalMax;
+    const text = `Subscriptions: ${running} of ${runningMax} running, ${total} of ${totalMax} in total.`;
+    const nextStep =
+      'Delete a subscription that is not needed, or set EARSHOT_SUBSCRIPTIONS_RUNNING_MAX and EARSHOT_SUBSCRIPTIONS_MAX to the limits of the catalogue. While the account is full, a changed filter has a gap.';
+    findings.push(finding('catalogue', isFull ? 'warning' : 'ok', text, isFull ? nextStep : null));
+    return { findings, listed };
   } catch (error) {
-    const advice = 'Check EARSHOT_CATALOGUE_URL and the connection of this machine.';
-    return { findings: [failedFinding(check, error, advice)], listed: null };
+    const check = findings.length === 0 ? 'login' : 'catalogue';
+    const nextStep = 'Check the account and EARSHOT_CATALOGUE_URL.';
+    return { findings: [...findings, failedFinding(check, error, nextStep)], listed: null };
   }
 }
+
+const briefToken = finding(
+  'login',
+  'warning',
+  'EARSHOT_ACCESS_TOKEN expires within minutes. Maintenance then stops.',
+  'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD instead.',
+);
 
 export interface SubscriptionsInput {
   listed: readonly CatalogueSubscription[];
@@ -84,26 +74,19 @@ export function checkSubscriptions(input: SubscriptionsInput): Finding[] {
   const namesInFile = (inFile ?? []).map(({ name }) => name);
   const names = [...new Set([...known.keys(), ...namesInFile, ...managed.keys()])].toSorted();
   if (names.length === 0) {
-    const message = 'No subscription is registered yet.';
-    const advice = 'When all checks above have passed, run `earshot register`.';
-    return [{ check: 'subscriptions', state: 'skipped', message, advice }];
+    const nextStep = 'When all checks above are ok, run `earshot register`.';
+    return [finding('subscriptions', 'unknown', 'No subscription is registered yet.', nextStep)];
   }
   return names.flatMap((name) => {
     const registration = known.get(name);
     const candidates = managed.get(name) ?? [];
-    return registration === undefined
-      ? [unregistered(name, candidates)]
-      : registered(registration, candidates, input);
+    if (registration !== undefined) return registered(registration, candidates, input);
+    const [level, text] =
+      candidates.length > 0
+        ? (['critical', 'It is in the catalogue, but not in this data directory.'] as const)
+        : (['warning', 'It is in earshot.config.ts, but not registered yet.'] as const);
+    return [finding(`subscription ${name}`, level, text, 'Run `earshot register`.')];
   });
-}
-
-function unregistered(name: string, candidates: readonly CatalogueSubscription[]): Finding {
-  const exists = candidates.length > 0;
-  const message = exists
-    ? 'The subscription exists in the catalogue, but possibly not with the endpoint credentials of this receiver.'
-    : 'The subscription is in earshot.config.ts, but not registered yet.';
-  const advice = `To ${exists ? 'adopt' : 'register'} it: \`earshot register\`.`;
-  return { check: checkName(name), state: exists ? 'fail' : 'warn', message, advice };
 }
 
 function registered(
@@ -112,38 +95,34 @@ function registered(
   { inFile, deliveryMarks, pairs, nowUs, publicUrl }: SubscriptionsInput,
 ): Finding[] {
   const { name, credentialsDigest: digest } = registration;
-  const check = checkName(name);
   const lastDeliveryAtUs = lastDeliveryOf(name, deliveryMarks, nowUs);
   const { current, action, reason, notes } = review({
     ...{ registration, candidates, lastDeliveryAtUs, nowUs, publicUrl },
     inFile: inFile === null ? undefined : (inFile.find((one) => one.name === name) ?? null),
   });
   const findings: Finding[] = [];
+  const add = (...args: Parameters<typeof evaluation>) =>
+    findings.push(finding(`subscription ${name}`, ...args));
   if (current?.status === registration.status) {
     const lastUs = Math.max(current.lastNotificationAtUs ?? 0, lastDeliveryAtUs ?? 0);
     const last = lastUs === 0 ? 'none yet' : `${shortDateUs(lastUs)} UTC`;
-    const message = `The subscription is ${current.status}, as desired. Last notification: ${last}.`;
-    findings.push({ check, state: 'pass', message });
+    add('ok', `The subscription is ${current.status}, as desired. Last notification: ${last}.`);
   }
   if (action !== null) {
-    const message = `The subscription needs maintenance: ${reason}.`;
-    const advice = `To complete it: \`earshot ${action === 'finish' ? 'register' : 'maintain'}\`.`;
-    findings.push({ check, state: action === 'finish' ? 'warn' : 'fail', message, advice });
+    const [level, command] =
+      action === 'finish'
+        ? (['warning', 'register'] as const)
+        : (['critical', 'maintain'] as const);
+    add(level, `The subscription needs maintenance: ${reason}.`, `Run \`earshot ${command}\`.`);
   }
-  for (const { message, advice, isFailure } of notes) {
-    findings.push({ check, state: isFailure ? 'fail' : 'warn', message, advice });
-  }
+  for (const { message, advice, isFailure } of notes)
+    add(isFailure ? 'critical' : 'warning', message, advice);
   // Without both there is nothing to compare.
   if (digest !== null && pairs.length > 0 && !pairs.some((pair) => isDigestOf(digest, pair))) {
-    const message = 'The receiver does not accept the endpoint credentials that the catalogue has.';
-    const advice = 'To send the current credentials to the catalogue: `earshot register`.';
-    findings.push({ check, state: 'fail', message, advice });
+    const text = 'The catalogue has other endpoint credentials than the receiver.';
+    add('critical', text, 'Run `earshot register`.');
   }
   return findings;
-}
-
-function checkName(name: string): string {
-  return `subscription ${name}`;
 }
 
 /** Reads the oldest entry of a queue, and removes nothing. */
@@ -156,23 +135,21 @@ export async function checkQueue(
   try {
     const [oldest] = (await queue.read({ id: subscriptionId ?? '', entriesMax: 1 })).entries;
     const hours = Math.floor((nowUs - (oldest?.notificationUs ?? nowUs)) / hourUs);
-    if (hours < 24) return { check, state: 'pass', message: 'The queue can be read.' };
-    const message = `The queue can be read, but its oldest unread entry is ${hours} hours old.`;
-    const advice =
+    if (hours < 24) return finding(check, 'ok', 'The queue can be read.');
+    const nextStep =
       'Start the receiver: `earshot start`. After three days, the catalogue removes the records from the entries.';
-    return { check, state: 'warn', message, advice };
+    return finding(check, 'warning', `The oldest unread entry is ${hours} hours old.`, nextStep);
   } catch (error) {
     // The catalogue may refuse to read the queue of a paused subscription; a missing one is reported above.
     const isExpected = pausedSeenAtUs !== null && isAppError(error, 'invalid');
-    if (isExpected || isAppError(error, 'not_found')) {
-      return { check, state: 'skipped', message: error.message };
-    }
+    if (isExpected || isAppError(error, 'not_found'))
+      return finding(check, 'unknown', error.message);
     return failedFinding(check, error, 'Check the account, and `earshot subscriptions list`.');
   }
 }
 
-/** Differences above these fail a check: beyond the second, certificates and one-time codes are invalid. */
-const clockSeconds = { warn: 30, fail: 300 };
+/** Differences above these are reported: beyond the second, certificates and one-time codes are invalid. */
+const clockSeconds = { warning: 30, critical: 300 };
 
 const clockTimeoutMs = 10_000;
 
@@ -187,18 +164,14 @@ export async function checkClock(options: {
     const ahead = await secondsAhead(url, options);
     if (ahead === null) continue;
     const seconds = Math.round(Math.abs(ahead));
-    const { host } = new URL(url);
-    if (seconds <= clockSeconds.warn) {
-      const message = `The clock of this machine agrees with the clock of ${host}.`;
-      return [{ check, state: 'pass', message }];
-    }
-    const side = ahead > 0 ? 'ahead of' : 'behind';
-    const message = `The clock of this machine is ${seconds} s ${side} the clock of ${host}.`;
-    const advice = 'Turn on time synchronization: `timedatectl set-ntp true`.';
-    return [{ check, state: seconds > clockSeconds.fail ? 'fail' : 'warn', message, advice }];
+    const text = `The clock of this machine is ${seconds} s ${ahead > 0 ? 'ahead of' : 'behind'} the clock of ${new URL(url).host}.`;
+    if (seconds <= clockSeconds.warning) return [finding(check, 'ok', text)];
+    const level = seconds > clockSeconds.critical ? 'critical' : 'warning';
+    return [
+      finding(check, level, text, 'Turn on time synchronization: `timedatectl set-ntp true`.'),
+    ];
   }
-  const message = 'Neither the catalogue nor the identity provider returned a time.';
-  return [{ check, state: 'skipped', message }];
+  return [finding(check, 'unknown', 'No service returned a time.')];
 }
 
 /** Returns the seconds by which our clock is ahead; null when the service sends no time. */

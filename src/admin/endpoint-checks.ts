@@ -1,32 +1,28 @@
-/** Checks of the public URL for `earshot doctor`: form, name, addresses, port, certificate and login. */
+/** Checks of the public URL for `earshot doctor`: form, addresses, port, certificate and login. */
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { wholeDays } from '../domain/dates.ts';
-import type { Finding } from '../domain/finding.ts';
+import { clauseOf, faultOf, nextStepOf } from '../domain/faults.ts';
+import { type Finding, finding } from '../domain/finding.ts';
 import { hostOf, type ProbeEndpoint, type ProbeReport } from './endpoint-probe.ts';
 import type { EndpointCredentials } from './subscription-client.ts';
-
-function found(check: string, state: Finding['state'], message: string, advice = ''): Finding {
-  return { check, state, message, ...(advice === '' ? {} : { advice }) };
-}
-
-const setPublicUrl =
-  'Set EARSHOT_PUBLIC_URL to the https URL where the catalogue reaches the receiver, with the port if it is not 443. Without a public host, use a pull subscription: `earshot register --pull`.';
 
 /** `publicUrl` is an origin; undefined if it is missing or invalid. */
 export function checkPublicUrl(publicUrl: string | undefined): Finding[] {
   const check = 'public URL';
   const url = URL.parse(publicUrl ?? '');
   if (url?.protocol !== 'https:') {
-    const fault = url === null ? 'missing or invalid' : 'not https, which the catalogue requires';
-    return [found(check, 'fail', `EARSHOT_PUBLIC_URL is ${fault}.`, setPublicUrl)];
+    const text = 'EARSHOT_PUBLIC_URL is missing, invalid or not https.';
+    const nextStep =
+      'Set EARSHOT_PUBLIC_URL to the https URL where the catalogue reaches the receiver, with the port if it is not 443. Without a public host, use a pull subscription: `earshot register --pull`.';
+    return [{ ...finding(check, 'critical', text, nextStep), code: 'configuration' }];
   }
   if (isIP(hostOf(url)) !== 0) {
-    const message = `${publicUrl} has an IP address, but the catalogue requires a host name.`;
-    return [found(check, 'warn', message, 'Create a DNS name for the machine, and use it.')];
+    const text = `${publicUrl} has an IP address, but the catalogue requires a host name.`;
+    return [finding(check, 'warning', text, 'Create a DNS name for the machine, and use it.')];
   }
-  return [found(check, 'pass', `${publicUrl} uses https, on port ${url.port || '443'}.`)];
+  return [finding(check, 'ok', `${publicUrl} uses https, on port ${url.port || '443'}.`)];
 }
 
 /** `isPublic` is false if only this machine resolves the name, as in its hosts file. */
@@ -49,54 +45,52 @@ export async function resolveName(host: string): Promise<ResolvedName> {
   return { addresses: local.map(({ address }) => address), isPublic: false };
 }
 
-/** Checks that the name is in DNS. */
-export function checkName(host: string, { addresses, isPublic }: ResolvedName): Finding[] {
-  const list = addresses.join(', ');
-  const advice = `Create an A record at your DNS provider, because the catalogue uses public DNS. To test: dig ${host}`;
-  if (list === '')
-    return [found('name', 'fail', `${host} does not resolve to an address.`, advice)];
-  if (isPublic) return [found('name', 'pass', `${host} resolves to ${list}.`)];
-  const message = `${host} resolves to ${list} only on this machine. This is fine for a test.`;
-  return [found('name', 'warn', message, advice)];
-}
-
 /**
- * Checks that the addresses of the name are public, and those of this machine; behind NAT, where this machine has no
- * public address, they cannot be compared. With `isTest`, a private address is only a warning.
+ * Checks that the name has public addresses of this machine; behind NAT, where this machine has no public address, they
+ * cannot be compared. With `isTest`, a private address is only a warning.
  */
 export function checkAddresses(options: {
-  addresses: readonly string[];
+  host: string;
+  resolved: ResolvedName;
   localAddresses: readonly string[];
   isTest: boolean;
 }): Finding[] {
   const check = 'public address';
-  const named = options.addresses.map((address) => ipaddr.process(address));
+  const { host, resolved, isTest } = options;
+  const nextStep = nextStepOf(faultOf('ENOTFOUND'));
+  const add = (level: 'critical' | 'warning', text: string) =>
+    finding(check, level, `${host}: ${text}.`, nextStep);
+  if (resolved.addresses.length === 0) return [add('critical', clauseOf('ENOTFOUND'))];
+  const named = resolved.addresses.map((address) => ipaddr.process(address));
   const own = options.localAddresses.map((address) => ipaddr.process(address)).filter(isUnicast);
   const [shown, hidden] = [named.filter(isUnicast), named.filter((one) => !isUnicast(one))];
   // IPv4 and IPv6 separately: certificate authorities first use an outdated AAAA record.
   const comparable = shown.filter((one) => own.some((local) => local.kind() === one.kind()));
   const elsewhere = comparable.filter((one) => !own.map(String).includes(one.toString()));
-  const findings: Finding[] = [];
-  if (hidden.length > 0) {
-    const ranges = hidden.map((address) => `${address} (${address.range()})`).join(', ');
-    const state = options.isTest || shown.length > 0 ? 'warn' : 'fail';
-    const advice = 'Set the DNS records of the name to public addresses of this machine only.';
-    findings.push(found(check, state, `Not reachable from the Internet: ${ranges}.`, advice));
-  }
-  if (elsewhere.length > 0) {
-    const message = `The name resolves to ${elsewhere.join(', ')}, but this machine has ${own.join(', ')}.`;
-    const advice =
-      'Correct the A and AAAA records, unless a load balancer or NAT forwards the address to this machine.';
-    findings.push(found(check, 'warn', message, advice));
-  }
+  const ranges = hidden.map((address) => `${address} (${address.range()})`).join(', ');
+  const isTolerated = isTest || shown.length > 0;
+  const findings = [
+    ...(resolved.isPublic ? [] : [add('warning', 'only this machine resolves the name')]),
+    ...(hidden.length === 0
+      ? []
+      : [add(isTolerated ? 'warning' : 'critical', `not reachable from the Internet: ${ranges}`)]),
+    ...(elsewhere.length === 0
+      ? []
+      : [
+          add(
+            'warning',
+            `${elsewhere.join(', ')} is not an address of this machine (${own.join(', ')})`,
+          ),
+        ]),
+  ];
   if (findings.length > 0) return findings;
-  return [found(check, 'pass', `Public addresses: ${options.addresses.join(', ')}.`)];
+  return [finding(check, 'ok', `${host} resolves to ${resolved.addresses.join(', ')}.`)];
 }
 
 const isUnicast = (address: ipaddr.IPv4 | ipaddr.IPv6) => address.range() === 'unicast';
 
 /** Share of the lifetime. Renewal is due with a third left; with less than this it has failed. */
-const shareLeftWarn = 1 / 6;
+const shareLeftMin = 1 / 6;
 
 /**
  * Sends a GET without credentials, which must return 401, then one with each accepted pair, which must return 200.
@@ -114,65 +108,47 @@ export async function checkEndpoint(options: {
   const { endpoint, publicly, withExtra, isLocal = false, pairs, nowUs } = options;
   let probe = publicly;
   let report = await probe(endpoint, null);
-  if (report.fault?.stage === 'certificate' && withExtra !== null) {
+  if (report.fault?.code.startsWith('certificate') && withExtra !== null) {
     probe = withExtra;
     report = await probe(endpoint, null);
   }
-  const { fault } = report;
-  if (fault !== null && fault.stage !== 'answer') {
-    const isReached = fault.stage === 'certificate';
-    const advice = isReached ? fault.advice : `${fault.advice} ${hairpin}`;
-    return [found('endpoint', 'fail', fault.message, advice)];
+  const { fault, status } = report;
+  if (fault !== null && status === null)
+    return [finding('endpoint', 'critical', `${endpoint}: ${fault.message}`, fault.advice)];
+  const findings = [certificateFinding(report, probe === publicly || isLocal, nowUs())];
+  const check = 'endpoint login';
+  if (status !== 401) {
+    const text = `GET without credentials returns ${status} instead of 401.`;
+    findings.push(finding(check, 'critical', text, nextStepOf(faultOf('HTTP 404'))));
   }
-  const trust = probe === publicly ? 'public' : isLocal ? 'local' : 'extra';
-  const findings = [certificateFinding(report, trust, nowUs()), openFinding(report)];
   for (const [i, pair] of pairs.entries()) {
     const login = (await probe(endpoint, pair)).fault;
+    if (login === null) continue;
     // A number, as the user name is part of the credentials.
-    const which = pairs.length === 1 ? '' : ` (pair ${i + 1} of ${pairs.length})`;
-    const { message = 'GET with the credentials returns 200.', advice } = login ?? {};
-    findings.push(found('endpoint login', login ? 'fail' : 'pass', message + which, advice));
+    const text = `GET with the credentials (pair ${i + 1} of ${pairs.length}): ${login.message}`;
+    findings.push(finding(check, 'critical', text, login.advice));
   }
   if (pairs.length > 1) {
-    const message = 'A rotation of the credentials is incomplete.';
-    findings.push(
-      found('rotation', 'warn', message, 'To resume it: `earshot credentials rotate`.'),
-    );
-  }
+    const text = 'A rotation of the credentials is incomplete.';
+    findings.push(finding(check, 'warning', text, 'Run `earshot credentials rotate`.'));
+  } else if (pairs.length === 0) {
+    const text = 'There are no endpoint credentials yet.';
+    findings.push(finding(check, 'unknown', text, 'Run `earshot credentials create`.'));
+  } else if (findings.length === 1)
+    findings.push(finding(check, 'ok', 'GET returns 401 without the credentials, 200 with them.'));
   return findings;
 }
 
-const hairpin =
-  'If the router does not allow connections to its own public address, test from another network.';
-
-function certificateFinding(
-  { tls }: ProbeReport,
-  trust: 'public' | 'local' | 'extra',
-  nowUs: number,
-): Finding {
+function certificateFinding({ tls }: ProbeReport, isTrusted: boolean, nowUs: number): Finding {
   const { validFromDate, validToDate } = tls?.certificate ?? {};
   const endUs = (validToDate?.getTime() ?? 0) * 1_000;
   const lifetimeUs = endUs - (validFromDate?.getTime() ?? 0) * 1_000;
-  const left = `${tls?.protocol}, valid until ${validToDate?.toISOString().slice(0, 10)} (days left: ${wholeDays(endUs - nowUs)}).`;
-  if (trust === 'extra') {
-    const message = `NOT PUBLICLY TRUSTED: only with EARSHOT_PROBE_CA. This is fine for a test, but the catalogue refuses it. ${left}`;
-    return found('endpoint', 'warn', message, 'Get a certificate of a public authority.');
+  const text = `The endpoint answers. ${tls?.protocol}, certificate valid until ${validToDate?.toISOString().slice(0, 10)} (days left: ${wholeDays(endUs - nowUs)}).`;
+  if (!isTrusted) {
+    const nextStep = 'Only EARSHOT_PROBE_CA trusts it: for the catalogue, use a public authority.';
+    return finding('endpoint', 'warning', `NOT PUBLICLY TRUSTED. ${text}`, nextStep);
   }
-  const trusted =
-    trust === 'public'
-      ? 'publicly trusted certificate'
-      : 'certificate that only EARSHOT_PROBE_CA trusts';
-  const message = `The endpoint answers, with a ${trusted}: ${left}`;
-  if (endUs - nowUs >= lifetimeUs * shareLeftWarn) return found('endpoint', 'pass', message);
-  const advice = 'Renew the certificate, and check why the automatic renewal failed.';
-  return found('endpoint', 'warn', message, advice);
-}
-
-/** Without credentials, the status must be 401, otherwise the endpoint may be open. */
-function openFinding({ status, fault }: ProbeReport): Finding {
-  const check = 'login required';
-  if (status === 401) return found(check, 'pass', 'GET without credentials returns 401.');
-  const message = `GET without credentials must return 401. ${fault?.message ?? 'It returns 200: the endpoint is open to everyone.'}`;
-  const advice = 'Check that earshot answers at this URL, and that no proxy adds credentials.';
-  return found(check, 'fail', message, fault?.advice ?? advice);
+  if (endUs - nowUs >= lifetimeUs * shareLeftMin) return finding('endpoint', 'ok', text);
+  const nextStep = 'Renew the certificate, and check why the automatic renewal failed.';
+  return finding('endpoint', 'warning', text, nextStep);
 }

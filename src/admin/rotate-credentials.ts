@@ -97,7 +97,7 @@ async function awaitReload(
     const { fault, status } = await probe(endpoint, pair);
     if (fault === null) return;
     if (polls === reloadPollsMax || (status === null && polls > 2)) {
-      const message = `The receiver at ${endpoint} did not apply the change. ${fault.message}`;
+      const message = `The receiver at ${endpoint} did not apply the change: ${fault.message}`;
       const next =
         'Deliveries continue: the receiver still accepts the old credentials. Check that the receiver uses this data directory, then run `earshot credentials rotate` again to resume.';
       throw new AppError('unavailable', message, { details: [next, fault.advice] });

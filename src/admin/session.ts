@@ -5,6 +5,7 @@ import { TOTP } from 'otpauth';
 import { z } from 'zod';
 import type { AccessTokens, Account, AcquireLock, PasswordAccount } from '../domain/account.ts';
 import { AppError, type ErrorCode, isAppError } from '../domain/app-error.ts';
+import { faultOf, nextStepOf } from '../domain/faults.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
 import { createBoundedFetch, networkFault } from '../http/bounded-fetch.ts';
 import { foreignText, hintOf } from '../http/foreign-text.ts';
@@ -256,56 +257,37 @@ function createTokenRequest({ account, fetch }: LoginOptions) {
   };
 }
 
-type Cause = readonly [pattern: RegExp, code: ErrorCode, message: string, advice: string];
+type Cause = readonly [pattern: RegExp, code: ErrorCode, fault: string];
 
 /** The first pattern that matches "STATUS TEXT" applies; the text is JSON with `error` in the form of OAuth. */
 const causes: readonly Cause[] = [
   [
     /\bsessions?\b.*\b(many|limit|exceeded|max\w*)\b|\b(many|max\w*)\b.*\bsessions?\b/i,
     'unavailable',
-    'The account has too many open sessions.',
-    'Sessions end within an hour, or at {realm}/account. Find the program that logs in too often.',
+    'login sessions',
   ],
-  [
-    /^[a-z]/,
-    'unavailable',
-    'The identity provider ({host}) cannot be reached: {status}.',
-    'Check the network and the DNS of this machine. If both work, check EARSHOT_TOKEN_URL.',
-  ],
-  [
-    /^(429|5\d\d|403 (?!.*"error"))/,
-    'unavailable',
-    'The identity provider ({host}) is unavailable, or blocks this machine: {status}.',
-    'Retry later. If this happens again, check EARSHOT_TOKEN_URL.',
-  ],
+  [/^([a-z]|429|5\d\d|403 (?!.*"error"))/, 'unavailable', 'login unavailable'],
   [
     /^([23]|404|\d+ (?!.*"error"))|invalid_(client|request|scope)|unauthorized_client|unsupported_gr/,
     'configuration',
-    'EARSHOT_TOKEN_URL ({host}) returned no token to the client "{clientId}" ({status}).',
-    'Check EARSHOT_TOKEN_URL and EARSHOT_CLIENT_ID.',
+    'login client',
   ],
   [
     /\b(disabled|locked|blocked|suspended|set up|required action|activat|verif|confirm)/i,
     'unauthorized',
-    'The account is disabled, not activated, or not fully set up.',
-    'Log in at {realm}/account with a browser, and complete the steps there.',
+    'login account',
   ],
-];
-
-const wrongCredentials: Cause = [
-  /./,
-  'unauthorized',
-  'The identity provider ({host}) refused the login ({status}).',
-  'Check EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD. Two-factor login also needs EARSHOT_ACCOUNT_TOTP: the shared secret, with a correct clock, or a new code (valid once, for 30 s).',
+  [/./, 'unauthorized', 'login refused'],
 ];
 
 /** Returns the error for a request without a token. Its advice quotes the provider's text. */
-function refusalOf(values: Record<string, string>): AppError {
-  const { status, text } = values;
+function refusalOf({ host, realm, status, text }: Record<string, string>): AppError {
   const isCause = ([pattern]: Cause) => pattern.test(`${status} ${text}`);
-  const [, code, message, advice] = causes.find(isCause) ?? wrongCredentials;
-  const fill = (row: string) => row.replaceAll(/\{(\w+)\}/g, (_, name) => values[name] ?? '');
+  const [, code, name] = causes.find(isCause) ?? [/./, 'unauthorized', 'login refused'];
+  const fault = faultOf(name);
+  const message = `The identity provider (${host}) gave no token: ${fault.clause} (${status}).`;
+  const page = / (sessions|account)$/.test(name) ? ` Account page: ${realm}/account` : '';
   const response = text === '' ? '' : ` Response: ${text}`;
-  const facts = { isEnded: text?.includes('invalid_grant') };
-  return new AppError(code, fill(message), { advice: fill(advice) + response, facts });
+  const facts = { fault: fault.code, isEnded: text?.includes('invalid_grant') };
+  return new AppError(code, message, { advice: nextStepOf(fault) + page + response, facts });
 }

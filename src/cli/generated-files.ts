@@ -2,9 +2,12 @@
 import type { Command, Option } from 'commander';
 import { variableRows } from '../config/variables.ts';
 import { metricsPage } from '../console/metrics/metric-table.ts';
+import { errorMeanings } from '../domain/app-error.ts';
+import { allFaults } from '../domain/faults.ts';
 import { asCalled } from './called-as.ts';
 import type { Io, Output } from './io.ts';
 import { createProgram, fullName, groups, withChildren } from './program.ts';
+import { exitCodeOf } from './run.ts';
 
 export async function generatedFiles(): Promise<Record<string, string>> {
   const files = {
@@ -12,6 +15,7 @@ export async function generatedFiles(): Promise<Record<string, string>> {
     'docs/reference/configuration.md': configurationPage(),
     'docs/reference/cli.md': commandLinePage(await createProgram(idleIo, '')),
     'docs/reference/metrics.md': metricsPage(),
+    'docs/errors.md': errorsPage(),
   };
   const checkout = { env: { earshot_called_as: './earshot' } };
   return Object.fromEntries(
@@ -128,6 +132,37 @@ The same flag has the same meaning in every command. See the help of each comman
 ${flagRows(program).join('\n')}
 
 ${sections.join('\n')}`;
+}
+
+/** The text of `docs/errors.md`: each code of a fault or an error, with its explanation. */
+function errorsPage(): string {
+  const faults = allFaults.map(({ code, clause, nextStep, explanation }) => {
+    const more = explanation === '' ? '' : `\n\n${explanation}`;
+    return `### ${code}\n\n${clause.charAt(0).toUpperCase()}${clause.slice(1)}. **Next step:** ${nextStep}${more}\n`;
+  });
+  const errors = Object.entries(errorMeanings).map(
+    ([code, meaning]) =>
+      `### ${code}\n\n${meaning} Exit code: ${exitCodeOf[code as keyof typeof errorMeanings]}.\n`,
+  );
+  return `# Errors
+
+<!-- Written by \`npm run generate\` from src/domain/faults.ts and src/domain/app-error.ts. -->
+
+A message states what failed, and the next step. If there is more to know, the message ends with a link to a heading of
+this page. \`earshot doctor\` finds most causes.
+
+## Faults
+
+Causes outside of earshot: the network, certificates, logins, files and databases. Messages show the code of the
+system in brackets, such as \`ECONNREFUSED\`. In the sentences, "it" is the service or the file of the message.
+
+${faults.join('\n')}
+## Errors
+
+The kinds of errors of commands, of the HTTP interfaces and of the library (\`code\`). Exit codes of all commands: 0 done,
+1 failed, 2 wrong usage or configuration, 3 differences found. \`earshot doctor\` exits with 2 if only settings are wrong.
+
+${errors.join('\n')}`;
 }
 
 function groupRows(program: Command): string[] {

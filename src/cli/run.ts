@@ -42,8 +42,8 @@ async function environmentHint(io: Io, [name]: readonly string[]): Promise<strin
   if (existsSync(join(calledIn, '.env'))) {
     return `npm runs its scripts in ${printable(workingDir)}, but the file .env is in ${printable(calledIn)}. In the folder of .env, use \`${printable(nameCalledIn(calledIn, io))}\`.\n`;
   }
-  // `status` has already printed how to set up the folder.
-  if (name === 'status') return '';
+  // These have already printed how to set up the folder.
+  if (name === 'status' || name === 'doctor') return '';
   return `There is no file .env in ${printable(workingDir)}. To write one: \`earshot setup\`. To start a trial: \`earshot setup --sandbox\`.\n`;
 }
 

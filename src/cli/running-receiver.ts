@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { Config, ServeConfig } from '../config/config.ts';
 import { AppError, errorCodeOf, isAppError } from '../domain/app-error.ts';
 import { shortDateUs } from '../domain/dates.ts';
+import { clauseOf, faultOf } from '../domain/faults.ts';
 import type { Logger } from '../domain/ports.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
 import { hostInUrl, type ListenAddress, loopbackOf } from '../http/network-address.ts';
@@ -249,15 +250,10 @@ function resultOf(status: number, address: ProbedAddress): HealthResult {
 }
 
 function faultIn(error: unknown, address: ProbedAddress): HealthResult {
-  const code = errorCodeOf(error);
-  if (code === 'ECONNREFUSED') {
-    const reason = `no program listens at this address. Start the receiver. If the receiver is running, check ${variableOf(address)}`;
-    return { state: 'absent', reason };
-  }
-  if (/^(EPROTO|ERR_SSL_|ERR_TLS_)/.test(code)) {
-    const reason = `no HTTPS at this address (${code}): the receiver has no certificate yet, or has another EARSHOT_TLS. Check the log of the receiver`;
-    return { state: 'refusing', reason };
-  }
-  const reason = `the connection failed (${code}). Check ${variableOf(address)}, EARSHOT_TLS, and the log of the receiver`;
-  return { state: 'unclear', reason };
+  const platform = errorCodeOf(error);
+  const { code } = faultOf(platform);
+  const state =
+    code === 'connection-refused' ? 'absent' : code === 'wrong-protocol' ? 'refusing' : 'unclear';
+  const step = `Start the receiver; if it runs, check its log, ${variableOf(address)} and EARSHOT_TLS`;
+  return { state, reason: `${clauseOf(platform)}. ${step}` };
 }

@@ -3,7 +3,8 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { AppError, errorCodeOf, errorText } from '../domain/app-error.ts';
+import { AppError, errorText } from '../domain/app-error.ts';
+import { faultError } from '../domain/faults.ts';
 import { jsonOf } from '../domain/text.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
 import type { Reader } from './load.ts';
@@ -85,11 +86,7 @@ export async function writeCredentialsFile(dataDir: string, pairs: CredentialPai
   try {
     await writeOwnerOnly(path, `${JSON.stringify({ pairs }, null, 2)}\n`);
   } catch (cause) {
-    throw new AppError(
-      'configuration',
-      `${path} cannot be written (${errorCodeOf(cause)}). Run this command as the user that runs earshot, and check the disk.`,
-      { cause },
-    );
+    throw faultError('configuration', `${path} cannot be written`, cause);
   }
 }
 

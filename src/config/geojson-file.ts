@@ -1,7 +1,8 @@
 /** Reads a GeoJSON file, for a filter in `earshot.config.ts` or for a flag. */
 
 import { readFileSync } from 'node:fs';
-import { AppError, errorText, readFaultOf } from '../domain/app-error.ts';
+import { AppError, errorCodeOf, errorText } from '../domain/app-error.ts';
+import { clauseOf } from '../domain/faults.ts';
 import { readAreas } from '../filter/geometry/read-geometry.ts';
 
 /**
@@ -39,5 +40,5 @@ function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);
   if (cause instanceof SyntaxError) return `it is not JSON (${cause.message})`;
   if (cause instanceof AppError || !('code' in cause)) return errorText(cause).replace(/\.$/, '');
-  return readFaultOf(cause);
+  return clauseOf(errorCodeOf(cause));
 }

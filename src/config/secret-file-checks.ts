@@ -1,11 +1,9 @@
 /** Checks that other users of the machine cannot read the secret files of the user or change trusted files. */
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Finding } from '../domain/finding.ts';
+import { type Finding, finding } from '../domain/finding.ts';
 import { subscriptionsFileName } from './subscriptions-file.ts';
 import { type VariableName, variableRows } from './variables.ts';
-
-const check = 'secret files';
 
 /** Files that determine which certificates earshot uses and trusts, and the folder of the backups. */
 const trustedNames: readonly VariableName[] = [
@@ -16,47 +14,52 @@ const trustedNames: readonly VariableName[] = [
 ];
 
 /**
- * Checks the files named by variables, and `.env` and `earshot.config.ts` in the working directory. Group access is
- * allowed, as keys are shared with a receiver that way. For the doctor, and for the log at the start.
+ * Checks the files named by variables, `.env` and `earshot.config.ts` in the working directory, and files of the data
+ * directory. Group access to the former is allowed, as keys are shared with a receiver that way. For the doctor, and for
+ * the log at the start.
  */
 export async function checkSecretFiles(options: {
   env: Readonly<Record<string, string | undefined>>;
   workingDir: string;
+  /** In the data directory. */
+  secretFiles?: readonly string[];
+  databaseFiles?: readonly string[];
 }): Promise<Finding[]> {
-  const { env, workingDir } = options;
+  const { env, workingDir, secretFiles = [], databaseFiles = [] } = options;
   const named = (names: readonly string[]) => names.flatMap((name) => env[name] || []);
   const secretNames = variableRows.flatMap(([name, { secret }]) =>
     secret === true ? [`${name}_FILE`] : [],
   );
   const secrets = [...named([...secretNames, 'EARSHOT_TLS_KEY']), join(workingDir, '.env')];
   const trusted = [...named(trustedNames), join(workingDir, subscriptionsFileName)];
-  const modes = await modesOf(secrets);
   const found = [
-    ...openTo(0o007, modes, { access: 'read or change', fix: 'chmod o=' }),
-    ...openTo(0o002, await modesOf(trusted), { access: 'change', fix: 'chmod o-w' }),
+    ...(await openTo(0o077, secretFiles, 'critical', 'chmod 600')),
+    ...(await openTo(0o077, databaseFiles, 'warning', 'chmod 600')),
+    ...(await openTo(0o007, secrets, 'warning', 'chmod o=')),
+    ...(await openTo(0o002, trusted, 'warning', 'chmod o-w')),
   ];
-  if (found.length > 0 || modes.size === 0) return found;
-  const message = `${modes.size === 1 ? 'The secret file is' : `The ${modes.size} secret files are`} not open to other users.`;
-  return [{ check, state: 'pass', message }];
+  return found.length > 0 ? found : [finding(check, 'ok', 'Other users cannot access the files.')];
 }
 
-function openTo(
+const check = 'secret files';
+
+/** Omits files that cannot be read: other checks report them. A file that every user can change is critical. */
+async function openTo(
   bits: number,
-  modes: ReadonlyMap<string, number>,
-  { access, fix }: { access: string; fix: string },
-): Finding[] {
-  const open = [...modes].flatMap(([file, mode]) => ((mode & bits) === 0 ? [] : [file]));
-  if (open.length === 0) return [];
-  const message = `Every user of this machine can ${access} ${open.join(', ')}.`;
-  return [{ check, state: 'warn', message, advice: `Run: ${fix} ${open.join(' ')}` }];
-}
-
-/** Omits files that cannot be read: the check of the configuration reports them. */
-async function modesOf(files: readonly string[]): Promise<Map<string, number>> {
-  const modes = new Map<string, number>();
-  for (const file of files) {
-    const stats = await stat(file).catch(() => null);
-    if (stats !== null) modes.set(file, stats.mode);
-  }
-  return modes;
+  files: readonly string[],
+  level: 'critical' | 'warning',
+  fix: string,
+): Promise<Finding[]> {
+  const modes = await Promise.all(files.map((file) => stat(file).catch(() => null)));
+  const having = (bits: number) => files.filter((_, i) => ((modes[i]?.mode ?? 0) & bits) !== 0);
+  const changeable = having(0o002);
+  const others = having(bits).filter((file) => !changeable.includes(file));
+  const found = (open: readonly string[], ...[worst, text]: [typeof level, string]) =>
+    open.length === 0
+      ? []
+      : [finding(check, worst, `${text} ${open.join(', ')}.`, `Run: ${fix} ${open.join(' ')}`)];
+  return [
+    ...found(changeable, 'critical', 'Every user of this machine can change'),
+    ...found(others, level, 'Other users can access'),
+  ];
 }

@@ -3,6 +3,7 @@ import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { errorCodeOf } from '../domain/app-error.ts';
+import { clauseOf } from '../domain/faults.ts';
 import { subscriptionEvents, subscriptionNamePattern } from '../domain/subscription.ts';
 import { formatNames } from '../sinks/formats.ts';
 import { type SinkKindName, type SinkTarget, sinkKinds } from '../sinks/registry.ts';
@@ -126,6 +127,6 @@ function accessFault(path: string, isSecret: boolean): string | null {
     accessSync(path, constants.R_OK);
     return null;
   } catch (error) {
-    return `${path} cannot be read (${errorCodeOf(error)}).`;
+    return `${path} cannot be read: ${clauseOf(errorCodeOf(error))}.`;
   }
 }

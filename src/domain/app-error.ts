@@ -1,24 +1,24 @@
 /** The error type of the program: a code from a fixed list, and a message that is safe to show to anybody. */
 
-/** Failures that a caller can act on. Anything else is a bug and counts as `internal`. */
-const errorCodes = [
-  'usage', // wrong arguments of a command
-  'configuration', // invalid variable, referenced file or data directory
-  'invalid', // the input cannot be used
-  'unauthorized',
-  'not_found',
-  'wrong_method',
-  'conflict',
-  'too_large',
-  'unsupported', // unknown Content-Encoding
-  'too_many',
-  'unavailable', // not possible now; the same call may work later
-  'differences', // a check found differences from the desired state
-  'cancelled', // declined by the user
-  'internal',
-] as const;
+/** Failures that a caller can act on, with their meaning. Anything else is a bug and counts as `internal`. */
+export const errorMeanings = {
+  usage: 'The arguments of the command are wrong.',
+  configuration: 'A variable, a file that it names, or the data directory is invalid.',
+  invalid: 'The input cannot be used.',
+  unauthorized: 'A login failed, or is missing.',
+  not_found: 'There is no such thing.',
+  wrong_method: 'This address does not support the HTTP method.',
+  conflict: 'Another program, or the present state, prevents this.',
+  too_large: 'The input is too large.',
+  unsupported: 'The Content-Encoding or media type is not supported.',
+  too_many: 'There are too many requests, or too many things of this kind.',
+  unavailable: 'This is not possible now. The same call may work later.',
+  differences: 'A check found differences from the desired state.',
+  cancelled: 'The user declined or interrupted this.',
+  internal: 'This is a bug. Please report it.',
+} as const;
 
-export type ErrorCode = (typeof errorCodes)[number];
+export type ErrorCode = keyof typeof errorMeanings;
 
 interface AppErrorOptions {
   /** Next step, in whole sentences. Text from another service comes last. */
@@ -95,16 +95,3 @@ export function withAdvice(message: string, advice: string | null | undefined): 
 export function errorCodeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
 }
-
-/** Returns why a file cannot be read, as text to follow a colon. */
-export function readFaultOf(error: unknown): string {
-  const code = errorCodeOf(error);
-  return readFaults[code] ?? `system error ${code}`;
-}
-
-const readFaults: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  ENOTDIR: 'there is no such file',
-  EISDIR: 'it is a directory',
-  EACCES: 'permission denied',
-};

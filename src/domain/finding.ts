@@ -1,46 +1,36 @@
-/** Findings of `earshot doctor`. */
+/** Findings of `earshot doctor`: evaluations by subject. */
 import { AppError, type ErrorCode } from './app-error.ts';
+import { type Evaluation, evaluation } from './evaluation.ts';
 
-export const findingStates = ['pass', 'warn', 'fail', 'skipped'] as const;
-
-export interface Finding {
+export interface Finding extends Evaluation {
   /** Subject of the check, in one to four words. */
   check: string;
-  state: (typeof findingStates)[number];
-  /** Result, in one sentence. */
-  message: string;
-  /** Next step; present for every `warn` and `fail`. */
-  advice?: string;
-  /** Code of the error that a check ended with. */
+  /** Code of the error that a check ended with; `configuration` if the settings cause it. */
   code?: ErrorCode;
 }
 
 /** Runs a check. Never throws for what it finds. */
 export type Check = () => Promise<Finding[]>;
 
-/**
- * Converts an error to a `fail`, with its message and advice. `advice` is the default for errors without one. Of an
- * error that is not an `AppError`, only the type is reported: its text may contain anything.
- */
-export function failedFinding(check: string, error: unknown, advice: string): Finding {
-  if (!(error instanceof AppError) || error.code === 'internal') {
-    const kind = error instanceof Error ? error.name : typeof error;
-    const message = `Internal error in this check (${kind}).`;
-    return { check, state: 'fail', message, advice: 'Please report it.' };
-  }
-  const message = [error.message, ...error.details].join(' ');
-  return { check, state: 'fail', message, advice: error.advice ?? advice, code: error.code };
+/** Returns a finding. */
+export function finding(check: string, ...args: Parameters<typeof evaluation>): Finding {
+  return { check, ...evaluation(...args) };
 }
 
-/** Runs a check with one finding: `pass` with the returned message, or `fail` with the error, as `failedFinding`. */
-export async function findingOf(
-  check: string,
-  advice: string,
-  run: () => Promise<string>,
-): Promise<Finding[]> {
-  try {
-    return [{ check, state: 'pass', message: await run() }];
-  } catch (error) {
-    return [failedFinding(check, error, advice)];
+/**
+ * Converts an error to a critical finding. `nextStep` is the default for errors without advice. Of an error that is not
+ * an `AppError`, only the type is reported: its text may contain anything.
+ */
+export function failedFinding(check: string, error: unknown, nextStep: string): Finding {
+  if (!(error instanceof AppError) || error.code === 'internal') {
+    const kind = error instanceof Error ? error.name : typeof error;
+    return finding(
+      check,
+      'critical',
+      `Internal error in this check (${kind}).`,
+      'Please report it.',
+    );
   }
+  const { message, advice = nextStep, details, code } = error;
+  return { ...finding(check, 'critical', message, advice, ...details), code };
 }

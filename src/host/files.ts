@@ -12,6 +12,7 @@ import {
 import { chown, mkdtemp, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { AppError, errorCodeOf } from '../domain/app-error.ts';
+import { faultError } from '../domain/faults.ts';
 
 /**
  * Returns the content of a file; null if it does not exist. Throws `configuration` if others may read or change it: the
@@ -28,11 +29,7 @@ export function readOwnerOnly(path: string): string | null {
   } catch (cause) {
     if (['ENOENT', 'ENOTDIR'].includes(errorCodeOf(cause))) return null;
     if (cause instanceof AppError) throw cause;
-    throw new AppError('configuration', `${path} cannot be read (${errorCodeOf(cause)}).`, {
-      advice:
-        'Change the owner of the file to the user that runs earshot, and run commands as that user.',
-      cause,
-    });
+    throw faultError('configuration', `${path} cannot be read`, cause);
   } finally {
     if (file !== undefined) closeSync(file);
   }

@@ -2,6 +2,7 @@
 
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { clauseOf, knownFault } from '../domain/faults.ts';
 import { contextTrusting } from './tls-settings.ts';
 
 /** Default maximum size of a response; responses to earshot are much smaller. */
@@ -134,26 +135,6 @@ export async function readBeginning(
   return chunks;
 }
 
-const reasons: readonly [codes: RegExp, reason: string][] = [
-  [/^(ENOTFOUND|EAI_AGAIN|EAI_NODATA|EAI_NONAME)$/, 'the host name cannot be resolved'],
-  [/^ECONNREFUSED$/, 'the connection was refused'],
-  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET|ECONNABORTED)$/, 'the connection was lost'],
-  [/^(EHOSTUNREACH|ENETUNREACH|ENETDOWN|EADDRNOTAVAIL)$/, 'there is no network route to the host'],
-  [/^(ETIMEDOUT|UND_ERR_\w*TIMEOUT)$/, 'it did not answer in time'],
-  [
-    // Error codes of Node and OpenSSL for certificates and handshakes.
-    /^(CERT_|ERR_TLS_|ERR_SSL_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_|INVALID_CA|EPROTO)/,
-    'no trusted HTTPS connection; the cause may be a proxy or a wrong system clock',
-  ],
-  [/^UND_ERR_/, 'the response is not valid HTTP'],
-];
-
-/** Errors without a code in Node. */
-const namedReasons: Readonly<Record<string, string>> = {
-  TimeoutError: 'it did not answer in time',
-  HTTPParserError: 'the response is not valid HTTP',
-};
-
 /** Facts of an error about an unreachable service. */
 interface NetworkFacts extends Record<string, unknown> {
   /** As returned by `networkFault`. */
@@ -178,12 +159,12 @@ export function networkFacts(error: unknown): NetworkFacts {
       const { message: reason, isTooLarge } = cause;
       return { reason, networkCode: null, isTooLarge };
     }
-    const named = namedReasons[cause.name];
-    if (named !== undefined) return { reason: named, networkCode: null };
+    // Errors without a code in Node.
+    const named = knownFault(cause.name);
+    if (named !== null) return { reason: named.clause, networkCode: null };
     const code = 'code' in cause ? String(cause.code) : '';
     if (!/^[A-Z][A-Z0-9_]{1,60}$/.test(code)) continue;
-    const known = reasons.find(([codes]) => codes.test(code));
-    return { reason: `${known?.[1] ?? 'the connection failed'} (${code})`, networkCode: code };
+    return { reason: clauseOf(code), networkCode: code };
   }
   return { reason: 'the connection failed', networkCode: null };
 }

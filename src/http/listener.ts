@@ -13,6 +13,7 @@ import type { Duplex } from 'node:stream';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { getRequestListener } from '@hono/node-server';
 import { AppError } from '../domain/app-error.ts';
+import { faultOf } from '../domain/faults.ts';
 import { boundedRequest, type ConnectionCap, capConnections } from './connection-cap.ts';
 import { hostInUrl, type ListenAddress } from './network-address.ts';
 import { discardBody } from './request-body.ts';
@@ -180,17 +181,11 @@ function listening(server: Server, { listen, listenVariable }: ListenerOptions):
   return new Promise((resolve, reject) => {
     const refuse = (cause: NodeJS.ErrnoException) => {
       const where = `${hostInUrl(listen.host)}:${listen.port}`;
-      reject(
-        new AppError(
-          'configuration',
-          `Cannot listen on ${where}: ${reasons[cause.code ?? ''] ?? cause.code}.`,
-          {
-            advice: `Set ${listenVariable} to another address or port.`,
-            cause,
-            facts: { variable: listenVariable },
-          },
-        ),
-      );
+      const fault = faultOf('listen');
+      const message = `Cannot listen on ${where}: ${fault.clause} (${cause.code}).`;
+      const advice = `Set ${listenVariable} to another address or port. See docs/errors.md#${fault.code}.`;
+      const facts = { fault: fault.code, variable: listenVariable };
+      reject(new AppError('configuration', message, { advice, cause, facts }));
     };
     server.once('error', refuse);
     server.listen({ ...listen, backlog: 511 }, () => {
@@ -199,13 +194,6 @@ function listening(server: Server, { listen, listenVariable }: ListenerOptions):
     });
   });
 }
-
-const reasons: Record<string, string> = {
-  EADDRINUSE: 'another program uses this port, possibly another earshot',
-  EACCES: 'ports below 1024 need the capability CAP_NET_BIND_SERVICE',
-  EADDRNOTAVAIL: 'this machine has no such address',
-  ENOTFOUND: 'the name does not resolve',
-};
 
 function closed(server: Server, cap: ConnectionCap, graceMs: number): Promise<void> {
   return new Promise((resolve) => {

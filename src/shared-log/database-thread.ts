@@ -1,6 +1,7 @@
 /** The thread of the connections to the database of the shared log: the only importer of `pg` in this folder. */
 import pg from 'pg';
 import { AppError, errorCodeOf } from '../domain/app-error.ts';
+import { knownFault } from '../domain/faults.ts';
 import { serveThread } from '../host/serve-thread.ts';
 import { UnusableAnswer } from '../http/bounded-fetch.ts';
 import { boundPostgres } from '../http/bounded-messages.ts';
@@ -241,7 +242,7 @@ function isServerFailure(error: unknown): boolean {
   return !(error instanceof pg.DatabaseError) || state === '25006' || state.startsWith('57P');
 }
 
-/** Advice by SQLSTATE, its class, or the code of a failed connection. */
+/** Advice by SQLSTATE, or its class. */
 const advices: Record<string, string> = {
   '28': 'Check the user and the password in EARSHOT_LOG_URL.',
   '3D000': 'Create the database, or correct its name in EARSHOT_LOG_URL.',
@@ -252,8 +253,6 @@ const advices: Record<string, string> = {
     'Raise max_connections of the database, or use a pooler: each receiver needs five connections.',
   '25006': 'The server is a standby. Set EARSHOT_LOG_URL to the primary, or to both.',
   '55P03': 'Another session holds a lock for too long.',
-  ECONNREFUSED: 'Start the database, or correct the host and the port in EARSHOT_LOG_URL.',
-  ENOTFOUND: 'Correct the host in EARSHOT_LOG_URL.',
 };
 
 /** Returns the error for callers. Messages of the server may contain values, so they are only the cause. */
@@ -266,7 +265,7 @@ function connectionError(cause: unknown): AppError {
   }
   const unknown = cause instanceof UnknownResult;
   const reason = state === '' ? faultOf(unknown ? (cause.cause ?? cause) : cause) : state;
-  const advice = advices[state] ?? advices[state.slice(0, 2)] ?? advices[reason];
+  const advice = advices[state] ?? advices[state.slice(0, 2)] ?? knownFault(reason)?.nextStep;
   // Syntax errors, missing objects and violated constraints are bugs, or a changed schema.
   const isBug = /^(22|23|42)/.test(state) && state !== '42501';
   const message = isBug

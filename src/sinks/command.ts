@@ -1,6 +1,7 @@
 /** Delivers items to a program: starts it for each item, with the document on its standard input. */
 import { z } from 'zod';
 import { errorCodeOf } from '../domain/app-error.ts';
+import { evaluation, ok } from '../domain/evaluation.ts';
 import { printable } from '../domain/text.ts';
 import type { ProgramEnd } from '../host/run-program.ts';
 import { foreignText, hintCharactersMax } from '../http/foreign-text.ts';
@@ -41,12 +42,9 @@ export const command = defineSinkKind({
   }),
   check: async ({ command: [program = ''] }, { findProgram }) => {
     const fault = findProgram(program);
-    if (fault === null) return { state: 'pass', message: `${program} exists and is executable.` };
-    return {
-      state: 'fail',
-      message: `${program} cannot be run: ${fault}.`,
-      advice: 'Specify the full path of the program, and make it executable: chmod +x.',
-    };
+    if (fault === null) return ok(`${program} exists and is executable.`);
+    const nextStep = 'Specify the full path of the program, and make it executable: chmod +x.';
+    return evaluation('critical', `${program} cannot be run: ${fault}.`, nextStep);
   },
 });
 

@@ -1,6 +1,7 @@
 /** Publishes items to an MQTT broker, with MQTT 5 and QoS 1. */
 import { z } from 'zod';
 import { errorText } from '../domain/app-error.ts';
+import { evaluation, ok } from '../domain/evaluation.ts';
 import { networkFault } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax } from '../http/foreign-text.ts';
 import { isLoopbackHost } from '../http/network-address.ts';
@@ -31,6 +32,7 @@ import {
   type TargetAnswer,
   type TargetFailure,
   unavailable,
+  unusable,
 } from './target.ts';
 
 /** Settings of an MQTT sink. */
@@ -181,36 +183,23 @@ export const mqtt = defineSinkKind({
   },
   check: async (target, { sink, signal }) => {
     const { host, hostname } = new URL(target.url);
-    const failed = (reason: string, advice: string) => ({
-      state: 'fail' as const,
-      message: `${host} cannot be used: ${reason}.`,
-      advice,
-    });
     let connection: MqttConnection;
     try {
       connection = await openMqtt(clientOf(target, sink.name, 'doctor'), { signal });
     } catch (error) {
-      const { kind, reason } = mqttFault(error);
-      const step =
-        kind === 'unavailable'
-          ? 'Start the broker, or correct the URL'
-          : 'Correct the URL and login';
-      return failed(reason, `${step} in earshot.config.ts. Until then, notifications are queued.`);
+      return unusable(host, mqttFault(error).reason);
     }
     await connection.close();
     const fault = brokerFault(target, connection);
-    if (fault !== null) return failed(fault, 'Change the settings of the broker or of the sink.');
+    if (fault !== null) return unusable(host, fault);
     const login = target.login === null ? 'connections without a login' : 'the login';
     const message = `${host} accepts ${login}, MQTT 5 and QoS 1. Permission to publish to the topic is not checked, because that requires a message: run \`earshot sinks test ${sink.name}\`.`;
     const isLocal = isLoopbackHost(hostname.replace(/^\[|\]$/g, ''));
     if (target.login === null || target.url.startsWith('mqtts:') || isLocal) {
-      return { state: 'pass', message };
+      return ok(message);
     }
-    return {
-      state: 'warn',
-      message: `${message} The login and the notifications are sent unencrypted: mqtt:// has no TLS.`,
-      advice: 'Enable TLS on the broker, and use mqtts:// in earshot.config.ts.',
-    };
+    const text = `${message} The login and the notifications are sent unencrypted: mqtt:// has no TLS.`;
+    return evaluation('warning', text, 'Enable TLS on the broker, and use mqtts:// for the sink.');
   },
 });
 

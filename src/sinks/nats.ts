@@ -2,7 +2,7 @@
 import type { ConnectionOptions, NatsConnection } from '@nats-io/transport-node';
 import { z } from 'zod';
 import { errorText } from '../domain/app-error.ts';
-import type { Finding } from '../domain/finding.ts';
+import { type Evaluation, evaluation, ok } from '../domain/evaluation.ts';
 import { subscriptionEvents } from '../domain/subscription.ts';
 import { networkFault } from '../http/bounded-fetch.ts';
 import { foreignText, hintCharactersMax } from '../http/foreign-text.ts';
@@ -20,6 +20,7 @@ import {
   secretForm,
   type TargetFailure,
   unavailable,
+  unusable,
 } from './target.ts';
 
 /** Settings of a NATS sink. A stream that listens to the subject must exist. */
@@ -170,12 +171,7 @@ export const nats = defineSinkKind({
   },
   check: async (target, context) => {
     const { sink, signal } = context;
-    const failed = (reason: string) => ({
-      state: 'fail' as const,
-      message: `${target.servers.join(', ')} cannot be used: ${reason}.`,
-      advice:
-        'Start the server, or correct the URL and login of the server in earshot.config.ts. Until then, notifications are queued.',
-    });
+    const failed = (reason: string) => unusable(target.servers.join(', '), reason);
     let library: Library;
     try {
       library = await loadLibrary();
@@ -190,12 +186,9 @@ export const nats = defineSinkKind({
     }
     try {
       const found = await checkStreams(library, connection, target, context);
-      if (found.state !== 'pass' || !isUnencrypted(target)) return found;
-      return {
-        state: 'warn',
-        message: `${found.message} The login and the notifications are sent unencrypted: nats:// has no TLS.`,
-        advice: 'Enable TLS on the server, and use tls:// in earshot.config.ts.',
-      };
+      if (found.level !== 'ok' || !isUnencrypted(target)) return found;
+      const text = `${found.text} The login and the notifications are sent unencrypted: nats:// has no TLS.`;
+      return evaluation('warning', text, 'Enable TLS on the server, and use tls:// for the sink.');
     } finally {
       await connection.close();
     }
@@ -307,34 +300,27 @@ async function checkStreams(
   connection: NatsConnection,
   { subject: template }: NatsSettings,
   context: Pick<CheckContext, 'sink' | 'subscriptions'>,
-): Promise<Omit<Finding, 'check'>> {
+): Promise<Evaluation> {
   const subjects = subjectsOf(template, context);
   try {
     const { streams } = await library.jetstreamManager(connection, { checkAPI: false });
     for (const subject of subjects) {
       if ((await streams.names(subject).next()).length > 0) continue;
-      return {
-        state: 'fail',
-        message: `No stream listens to the subject ${subject}.`,
-        advice: streamAdvice(template),
-      };
+      const text = `No stream listens to the subject ${subject}.`;
+      return evaluation('critical', text, streamAdvice(template));
     }
-    return { state: 'pass', message: `A stream listens to ${subjects.join(', ')}.` };
+    return ok(`A stream listens to ${subjects.join(', ')}.`);
   } catch (error) {
     if (isWithoutJetStream(library, error)) {
-      return {
-        state: 'fail',
-        message: 'The server has no JetStream for this NATS user.',
-        advice: 'Enable JetStream: nats-server -js, or jetstream {} in its configuration.',
-      };
+      const nextStep = 'Enable JetStream: nats-server -js, or jetstream {} in its configuration.';
+      const text = 'The server has no JetStream for this NATS user.';
+      return evaluation('critical', text, nextStep);
     }
     // A user with permission to publish may lack permission to list streams.
-    return {
-      state: 'warn',
-      message: 'The server accepts the login, but this NATS user cannot list streams.',
-      advice:
-        'Permission to publish is sufficient. To see whether items remain queued: `earshot sinks list`.',
-    };
+    const text = 'The server accepts the login, but this NATS user cannot list streams.';
+    const nextStep =
+      'Permission to publish is sufficient. To see whether items remain queued: `earshot sinks list`.';
+    return evaluation('warning', text, nextStep);
   }
 }
 

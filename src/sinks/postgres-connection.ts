@@ -1,6 +1,5 @@
 /** Connections of PostgreSQL sinks, and the meaning of their errors. */
 import type pg from 'pg';
-import { errorCodeOf } from '../domain/app-error.ts';
 import { networkFault } from '../http/bounded-fetch.ts';
 import { boundPostgres } from '../http/bounded-messages.ts';
 import { foreignText, hintCharactersMax } from '../http/foreign-text.ts';
@@ -190,13 +189,7 @@ function passwordIn(url: string): string | null {
   return password === '' ? null : decodeURIComponent(password);
 }
 
-/** Codes of Node and OpenSSL for certificates that are not trusted. */
-const certificateCodes =
-  /^(?:CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_|INVALID_CA|ERR_TLS_CERT)/;
-
 function connectionFault(error: unknown, text: (message: string) => string): string {
-  const code = errorCodeOf(error);
-  if (certificateCodes.test(code)) return `the certificate of the server is not trusted (${code})`;
   // Errors of the library have no code: a server without TLS, a missing password, a lost connection.
   const isOwn = error instanceof Error && error.name === 'Error' && !('code' in error);
   return isOwn ? text(error.message) : networkFault(error);

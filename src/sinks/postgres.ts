@@ -1,7 +1,7 @@
 /** Delivers items to tables of PostgreSQL: products in their newest state and, if configured, notifications. */
 import { z } from 'zod';
 import { errorText } from '../domain/app-error.ts';
-import type { Finding } from '../domain/finding.ts';
+import { type Evaluation, evaluation, ok } from '../domain/evaluation.ts';
 import { databaseUrls } from '../http/network-address.ts';
 import { createBatches, createWrite, tryWrite } from './postgres-batches.ts';
 import {
@@ -21,7 +21,7 @@ import {
   sinkTables,
   tableFaults,
 } from './postgres-tables.ts';
-import { certificatesForm, defineSinkKind, nameField, secretForm } from './target.ts';
+import { certificatesForm, defineSinkKind, nameField, secretForm, unusable } from './target.ts';
 
 const tableForm =
   'must be a table of letters, digits and _, such as products or gis.products, of at most 50 characters';
@@ -128,16 +128,7 @@ export const postgres = defineSinkKind({
       client = await connect(settings, sink.name);
       return findingOf(await findTables(queryOf(client), sinkTables(settings)), settings, where);
     } catch (error) {
-      const { kind, reason } = postgresFault(error, settings);
-      const step =
-        kind === 'unavailable'
-          ? 'Start the server, or correct the URL and login of the database in earshot.config.ts.'
-          : 'Correct the login or the permissions in the database, or the URL in earshot.config.ts.';
-      return {
-        state: 'fail',
-        message: `${where} cannot be used: ${reason}.`,
-        advice: `${step} Until then, notifications are queued.`,
-      };
+      return unusable(where, postgresFault(error, settings).reason);
     } finally {
       signal.removeEventListener('abort', end);
       end();
@@ -145,19 +136,13 @@ export const postgres = defineSinkKind({
   },
 });
 
-function findingOf(
-  found: FoundTables,
-  settings: PostgresSettings,
-  where: string,
-): Omit<Finding, 'check'> {
+function findingOf(found: FoundTables, settings: PostgresSettings, where: string): Evaluation {
   const faults = tableFaults(found, settings);
   if (faults.length > 0) {
-    return {
-      state: 'fail',
-      message: `The tables in ${where} cannot be written: ${faults.join('; ')}.`,
-      advice:
-        'Correct the tables or the mapping, or grant the permissions: see "PostgreSQL and PostGIS" in docs/sinks.md.',
-    };
+    const text = `The tables in ${where} cannot be written: ${faults.join('; ')}.`;
+    const nextStep =
+      'Correct the tables or the mapping, or grant the permissions: see "PostgreSQL and PostGIS" in docs/sinks.md.';
+    return evaluation('critical', text, nextStep);
   }
   const tables = found.tables.map(({ name, found: known }) =>
     known === null ? `${name} (will be created)` : name,
@@ -165,10 +150,8 @@ function findingOf(
   const spatial = `${found.postgis === null ? 'without' : 'with'} PostGIS`;
   const message = `${where}, version ${found.version} ${spatial}, accepts the login. Tables: ${tables.join(', ')}.`;
   const exposure = exposureOf(settings);
-  if (exposure === null) return { state: 'pass', message };
-  return {
-    ...{ state: 'warn', message: `${message} ${exposure}` },
-    advice:
-      'Remove sslmode from the URL, so that TLS with a verified certificate is used. For an authority of your own, set `ca`.',
-  };
+  if (exposure === null) return ok(message);
+  const nextStep =
+    'Remove sslmode from the URL, so that TLS with a verified certificate is used. For an authority of your own, set `ca`.';
+  return evaluation('warning', `${message} ${exposure}`, nextStep);
 }

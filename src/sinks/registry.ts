@@ -1,5 +1,5 @@
 /** Registry of the kinds of sinks. */
-import type { Finding } from '../domain/finding.ts';
+import { type Finding, finding } from '../domain/finding.ts';
 import type { SinkRules } from '../domain/sinks.ts';
 import { command } from './command.ts';
 import { mqtt } from './mqtt.ts';
@@ -53,8 +53,7 @@ export async function checkSinks(
   context: Omit<CheckContext, 'sink'>,
 ): Promise<Finding[]> {
   if (definitions.length === 0) {
-    const message = 'No sinks are configured in earshot.config.ts.';
-    return [{ check: 'sinks', state: 'skipped', message }];
+    return [finding('sinks', 'unknown', 'No sinks are configured in earshot.config.ts.')];
   }
   return Promise.all(
     definitions.map(async ({ target, ...sink }) => {

@@ -1,7 +1,7 @@
 /** Interface of a kind of sink, and its context. */
 import { once } from 'node:events';
 import { z } from 'zod';
-import type { Finding } from '../domain/finding.ts';
+import { type Evaluation, evaluation } from '../domain/evaluation.ts';
 import type { Cursors, Logger, NotificationLog } from '../domain/ports.ts';
 import type { SinkRules, Sinks } from '../domain/sinks.ts';
 import type { RunProgram } from '../host/run-program.ts';
@@ -27,7 +27,7 @@ interface TargetKind<Settings, Opening, Checking> {
   /** Opens a target without connecting. Large libraries are imported with the first item. */
   open(settings: Settings, context: Opening): Target;
   /** Runs the doctor's check of the target. Delivers nothing; never rejects. */
-  check(settings: Settings, context: Checking): Promise<TargetFinding>;
+  check(settings: Settings, context: Checking): Promise<Evaluation>;
 }
 
 /** A kind whose targets run in a thread of their own. */
@@ -40,8 +40,6 @@ export interface ThreadTargetKind<Settings>
   /** Imports the client library. */
   load(): Promise<unknown>;
 }
-
-export type TargetFinding = Omit<Finding, 'check'>;
 
 interface SinkKindConfig<Fields extends z.ZodRawShape, Settings> {
   fields: Fields;
@@ -118,6 +116,13 @@ export type TargetFailure =
   | { kind: 'unavailable'; reason: string; retryAfterMs: number | null }
   /** Nothing can be delivered until the user fixes the configuration. */
   | { kind: 'misconfigured'; reason: string };
+
+/** Returns the evaluation of a target that cannot be used, for the doctor. */
+export function unusable(target: string, reason: string): Evaluation {
+  const nextStep =
+    'Start the server, or correct the URL, the login or the certificate of the sink in earshot.config.ts. Until then, notifications are queued.';
+  return evaluation('critical', `${target} cannot be used: ${reason}.`, nextStep);
+}
 
 /** Returns a temporary failure without a requested delay. */
 export function unavailable(reason: string): TargetFailure {

@@ -3,6 +3,7 @@
  * memory. A thread that fails is an unavailable target; the next delivery starts another one, after a delay.
  */
 import { isAppError } from '../domain/app-error.ts';
+import type { Evaluation } from '../domain/evaluation.ts';
 import { remote } from '../host/rpc.ts';
 import { Thread, type ThreadFault, threadFileOf } from '../host/thread.ts';
 import { networkFault } from '../http/bounded-fetch.ts';
@@ -11,8 +12,8 @@ import {
   type CheckContext,
   type Target,
   type TargetAnswer,
-  type TargetFinding,
   unavailable,
+  unusable,
 } from './target.ts';
 
 /** Limits of a thread. Batches in progress are smaller. */
@@ -33,7 +34,7 @@ export interface ThreadTarget {
 /** Context of an operation of the thread. */
 export interface TargetCall {
   deliver: (json: string, nowUs: number) => Promise<TargetAnswer>;
-  check: (context: Pick<CheckContext, 'sink' | 'subscriptions'>) => Promise<TargetFinding>;
+  check: (context: Pick<CheckContext, 'sink' | 'subscriptions'>) => Promise<Evaluation>;
 }
 
 /** Operations of the thread. */
@@ -84,16 +85,12 @@ export function openInThread(target: ThreadTarget, { nowUs }: { nowUs: () => num
 export async function checkInThread(
   target: Omit<ThreadTarget, 'urls'>,
   { sink, subscriptions, signal }: CheckContext,
-): Promise<TargetFinding> {
+): Promise<Evaluation> {
   const thread = startThread({ ...target, urls: { catalogue: '', receiver: undefined } });
   try {
     return await remote<typeof targetOperations>(thread, signal).check({ sink, subscriptions });
   } catch (error) {
-    return {
-      state: 'fail',
-      message: `The target cannot be used: ${faultOf(error, signal)}.`,
-      advice: 'Check the server, or correct the URL in earshot.config.ts.',
-    };
+    return unusable('The target', faultOf(error, signal));
   } finally {
     await thread.close();
   }

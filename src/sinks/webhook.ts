@@ -1,8 +1,10 @@
 /** Delivers items to a web service, signed as specified by Standard Webhooks 1.0 (standardwebhooks.com). */
+
 import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { Readable } from 'node:stream';
+import { ok } from '../domain/evaluation.ts';
 import {
   networkFault,
   reachHost,
@@ -21,6 +23,7 @@ import {
   nameField,
   type TargetAnswer,
   unavailable,
+  unusable,
 } from './target.ts';
 
 /** Statuses after which the same request may succeed later, in addition to 500 and above. */
@@ -126,17 +129,10 @@ export const webhook = defineSinkKind({
   check: async ({ url, ca, secret }, { signal }) => {
     const { host } = new URL(url);
     const fault = await reachHost(url, { ca, signal });
-    if (fault !== null) {
-      return {
-        state: 'fail',
-        message: `${host} cannot be reached: ${fault}.`,
-        advice:
-          'Start the service, or correct the URL or `ca` of the sink in earshot.config.ts. Until then, notifications are queued.',
-      };
-    }
+    if (fault !== null) return unusable(host, fault);
     const signed =
       secret === null ? ' Requests are not signed, because secretFile is not set.' : '';
-    return { state: 'pass', message: `${host} is reachable.${signed}` };
+    return ok(`${host} is reachable.${signed}`);
   },
 });
 

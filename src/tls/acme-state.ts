@@ -2,9 +2,10 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { AppError, errorCodeOf } from '../domain/app-error.ts';
+import { AppError } from '../domain/app-error.ts';
 import { shortDateUs } from '../domain/dates.ts';
-import { type Finding, failedFinding } from '../domain/finding.ts';
+import { faultError } from '../domain/faults.ts';
+import { type Finding, finding } from '../domain/finding.ts';
 import { jsonOf } from '../domain/text.ts';
 import { dayUs, hourUs, minuteUs } from '../domain/time-units.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
@@ -103,10 +104,7 @@ function readSaved<Value>(path: string, schema: z.ZodType<Value>): Value | null 
 /** Replaces a file; on disk when it resolves. Rejects with `unavailable`. */
 export async function writeSaved(path: string, value: unknown): Promise<void> {
   await writeOwnerOnly(path, `${JSON.stringify(value, null, 2)}\n`).catch((cause: unknown) => {
-    const message = `${path} cannot be written (${errorCodeOf(cause)}).`;
-    const advice =
-      'Check the free space of the disk, and the permissions of the data directory. The next attempt is automatic.';
-    throw new AppError('unavailable', message, { advice, cause });
+    throw faultError('unavailable', `${path} cannot be written`, cause);
   });
 }
 
@@ -150,19 +148,13 @@ export function renewalStatus(dataDir: string, { directoryUrl, host }: Issue) {
 }
 
 /** Checks, for `earshot doctor`, that the last attempt succeeded. A failure is a warning: the next attempt is automatic. */
-export function checkRenewal(dataDir: string, issue: Issue): Finding[] {
-  const check = 'renewal';
-  try {
-    const { renewsAtUs, state } = renewalStatus(dataDir, issue);
-    if (state.lastFailure !== null) {
-      const message = `The last attempt failed. ${state.lastFailure.text}`;
-      const advice = 'To retry now: `earshot certificate renew`.';
-      return [{ check, state: 'warn', message, advice }];
-    }
-    const none = `There is no certificate for ${issue.host} yet. \`earshot start\` orders it.`;
-    const message = renewsAtUs === null ? none : `Next renewal: ${shortDateUs(renewsAtUs)} UTC.`;
-    return [{ check, state: 'pass', message }];
-  } catch (error) {
-    return [failedFinding(check, error, 'Check the folder acme in the data directory.')];
+export function checkRenewal(dataDir: string, issue: Issue): Finding {
+  const { renewsAtUs, state } = renewalStatus(dataDir, issue);
+  if (state.lastFailure !== null) {
+    const text = `The last attempt failed. ${state.lastFailure.text}`;
+    return finding('certificate', 'warning', text, 'Retry with `earshot certificate renew`.');
   }
+  const none = `There is no certificate for ${issue.host} yet. \`earshot start\` orders it.`;
+  const text = renewsAtUs === null ? none : `Next renewal: ${shortDateUs(renewsAtUs)} UTC.`;
+  return finding('certificate', 'ok', text);
 }

@@ -6,6 +6,7 @@ import axios, { type AxiosRequestConfig } from 'axios';
 import { z } from 'zod';
 import type { AcquireLock } from '../domain/account.ts';
 import { AppError } from '../domain/app-error.ts';
+import { faultOf, nextStepOf } from '../domain/faults.ts';
 import { dayUs } from '../domain/time-units.ts';
 import { answerBytesMax, networkFault, retryAfterMs } from '../http/bounded-fetch.ts';
 import { foreignText } from '../http/foreign-text.ts';
@@ -41,26 +42,6 @@ export interface AcmeContext extends ChallengePlace {
   signal: AbortSignal;
 }
 
-/** Advice by type of the problem: of RFC 8555, 6.7, or ours (`unreachable`, `incomplete`). */
-const advices: readonly [types: RegExp, advice: string][] = [
-  [
-    /^(connection|incorrectResponse|tls)$/,
-    'Set the A and AAAA records of the name to this host, open port 80 (http-01) or 443 (tls-alpn-01) in all firewalls, and forward the port to EARSHOT_ACME_HTTP_LISTEN or EARSHOT_LISTEN.',
-  ],
-  [/^dns$/, 'Create an A or AAAA record for this host, or correct EARSHOT_PUBLIC_URL.'],
-  [/^caa$/, 'Add this authority to the CAA record of the name, or remove the record.'],
-  [
-    /^(externalAccountRequired|unauthorized)$/,
-    'Set EARSHOT_ACME_EAB_KEY_ID and EARSHOT_ACME_EAB_HMAC_KEY to the values from your account at the authority. For a new account, move acme/state.json to another folder.',
-  ],
-  [
-    /^(unreachable|incomplete|rateLimited|serverInternal)$/,
-    'The next attempt is automatic. If it fails, too, check EARSHOT_ACME_DIRECTORY, which must be the URL of an ACME directory, and EARSHOT_ACME_CA.',
-  ],
-];
-const otherAdvice =
-  'Check EARSHOT_PUBLIC_URL, EARSHOT_ACME_DIRECTORY, EARSHOT_ACME_EMAIL, EARSHOT_ACME_CHALLENGE and the clock of this host.';
-
 /** A link in printable ASCII, without punctuation at its end. No real link is longer. */
 const linkShape = /https:\/\/[!#-&(-;=?-~]{1,8000}[\w/=&%~-]/;
 
@@ -85,10 +66,11 @@ export function failureOf(
   const link = isPaused ? (linkShape.exec(detail)?.[0] ?? null) : null;
   const said = link === null ? clean(detail) : 'the account is paused';
   const message = `${new URL(directoryUrl).host} issued no certificate for ${host} (${clean(type)}: ${said}).`;
-  const [, advice = otherAdvice] = advices.find(([types]) => types.test(type)) ?? [];
+  const fault = faultOf(`acme ${type}`);
   return new AppError('unavailable', message, {
-    advice: link === null ? advice : `Only a person can resume the account: open ${link}`,
-    facts: { link, retryAfterMs: link === null ? retryAfterMs : pausedMs },
+    advice:
+      link === null ? nextStepOf(fault) : `Only a person can resume the account: open ${link}`,
+    facts: { fault: fault.code, link, retryAfterMs: link === null ? retryAfterMs : pausedMs },
   });
 }
 
@@ -285,7 +267,7 @@ async function attempt(context: AcmeContext, { state }: Status): Promise<OwnCert
     const certificate = checkedPair(pair, 'the issued certificate');
     const fault = certificateFault(certificate, { host: settings.host, nowUs: nowUs() });
     // One that cannot be used must not replace a valid one.
-    if (fault !== null) throw failureOf(settings, 'unusable', `the certificate ${fault}`);
+    if (fault !== null) throw failureOf(settings, 'unusable', fault.clause);
     await writePair(dataDir, pair);
     // A new certificate that is already due means a wrong clock or a fault of the authority. Let's Encrypt allows five
     // in a week.

@@ -3,9 +3,10 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import { AppError, readFaultOf } from '../domain/app-error.ts';
+import { AppError } from '../domain/app-error.ts';
 import { formatDateUs } from '../domain/dates.ts';
-import { type Finding, findingOf } from '../domain/finding.ts';
+import { type Fault, faultError, faultOf, nextStepOf } from '../domain/faults.ts';
+import { type Finding, finding } from '../domain/finding.ts';
 
 export interface CertificateFiles {
   cert: string;
@@ -28,8 +29,7 @@ function readPem(file: string, variable: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    const message = `${variable} is ${file}, but ${readFaultOf(cause)}.`;
-    throw new AppError('configuration', message, { cause });
+    throw faultError('configuration', `${variable} is ${file}`, cause);
   }
 }
 
@@ -64,32 +64,28 @@ function parsed<Value>(fault: string, parse: () => Value): Value {
   }
 }
 
-/**
- * Returns why the catalogue will reject a certificate, to follow "certificate "; null if it will not. `host` is that of
- * the public URL.
- */
+/** Returns why the catalogue will reject a certificate; null if it will not. `host` is that of the public URL. */
 export function certificateFault(
   { notAfterUs, selfSigned, covers }: LoadedCertificate,
   { host, nowUs }: { host: string | undefined; nowUs: number },
-): string | null {
-  if (notAfterUs <= nowUs) return 'has expired';
-  if (selfSigned) return 'is self-signed';
-  return host === undefined || covers(host) ? null : `is not valid for the host ${host}`;
+): Fault | null {
+  if (notAfterUs <= nowUs) return faultOf('CERT_HAS_EXPIRED');
+  if (selfSigned) return faultOf('DEPTH_ZERO_SELF_SIGNED_CERT');
+  return host === undefined || covers(host) ? null : faultOf('ERR_TLS_CERT_ALTNAME_INVALID');
 }
 
-/** Checks the files for `earshot doctor`. */
+/** Checks the files for `earshot doctor`. Throws as `loadCertificateFiles` does. */
 export function checkCertificateFiles(
   files: CertificateFiles,
   expected: { host: string | undefined; nowUs: number },
-): Promise<Finding[]> {
-  const advice =
-    'Set EARSHOT_TLS_CERT and EARSHOT_TLS_KEY to the files of a valid certificate of a public authority and its key.';
-  return findingOf('certificate files', advice, async () => {
-    const loaded = loadCertificateFiles(files);
-    const fault = certificateFault(loaded, expected);
-    if (fault === null) {
-      return `Key and certificate match. Valid until ${formatDateUs(loaded.notAfterUs).slice(0, 10)}.`;
-    }
-    throw new AppError('configuration', `The certificate in ${files.cert} ${fault}.`);
-  });
+): Finding {
+  const loaded = loadCertificateFiles(files);
+  const fault = certificateFault(loaded, expected);
+  if (fault !== null) {
+    const text = `${files.cert}: ${fault.clause}.`;
+    const found = finding('certificate', 'critical', text, nextStepOf(fault));
+    return { ...found, code: 'configuration' };
+  }
+  const day = formatDateUs(loaded.notAfterUs).slice(0, 10);
+  return finding('certificate', 'ok', `Key and certificate match. Valid until ${day}.`);
 }

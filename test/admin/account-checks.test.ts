@@ -3,10 +3,9 @@
 import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import {
-  checkCatalogue,
+  checkAccount,
   checkClock,
   checkSubscriptions,
-  checkToken,
   type SubscriptionsInput,
 } from '../../src/admin/account-checks.ts';
 import { digestCredentials } from '../../src/admin/account-context.ts';
@@ -39,77 +38,68 @@ const account: Account = {
   totp: undefined,
 };
 
-const tokensThat = (get: () => Promise<string>) => ({ get, refused: async () => undefined });
+const limits = { runningMax: 2, totalMax: 4 };
 
-describe('the token', () => {
-  it('passes when it can be obtained, and is not shown', async () => {
-    const tokens = tokensThat(async () => 'a.token.of.mine');
-    const findings = await checkToken({ account, tokens });
-    expect(findings).toMatchObject([{ check: 'token', state: 'pass' }]);
+function checked(changes: Partial<Parameters<typeof checkAccount>[0]> = {}) {
+  const tokens = { get: async () => 'a.token.of.mine', refused: async () => undefined };
+  return checkAccount({ account, tokens, client: { list: async () => [] }, limits, ...changes });
+}
+
+describe('the account', () => {
+  it('is ok when the login works, and shows no secret', async () => {
+    const { findings } = await checked();
+    expect(findings).toMatchObject([
+      { check: 'login', level: 'ok' },
+      { check: 'catalogue', level: 'ok' },
+    ]);
     expect(JSON.stringify(findings)).not.toMatch(/a\.token|secret/);
   });
 
-  it('causes a warning when it is configured directly', async () => {
-    const tokens = tokensThat(async () => 'given');
+  it('causes a warning with a token of its own', async () => {
     const given = { kind: 'token', accessToken: 'given' } as const;
-    expect(await checkToken({ account: given, tokens })).toMatchObject([
-      { state: 'warn', advice: expect.stringContaining('EARSHOT_ACCOUNT_USERNAME') },
-    ]);
+    const { findings } = await checked({ account: given });
+    expect(findings[0]).toMatchObject({
+      level: 'warning',
+      nextStep: expect.stringMatching(/_USERNAME/),
+    });
   });
-
-  it('fails with the message of the refusal', async () => {
-    const advice = 'Put in the right one.';
-    const refusal = new AppError('unauthorized', 'The password is wrong.', { advice });
-    const tokens = tokensThat(() => Promise.reject(refusal));
-    expect(await checkToken({ account, tokens })).toEqual([
-      {
-        check: 'token',
-        state: 'fail',
-        message: 'The password is wrong.',
-        advice: 'Put in the right one.',
-        code: 'unauthorized',
-      },
-    ]);
-  });
-
-  it('fails without the message of an unknown error', async () => {
-    const tokens = tokensThat(() => Promise.reject(new TypeError('secret')));
-    const findings = await checkToken({ account, tokens });
-    expect(findings).toMatchObject([
-      { state: 'fail', message: expect.stringMatching('TypeError') },
-    ]);
-    expect(JSON.stringify(findings)).not.toContain('secret');
-  });
-});
-
-describe('the catalogue', () => {
-  const limits = { runningMax: 2, totalMax: 4 };
 
   it.each([
-    [[], 'pass', '0 of 2 running, 0 of 4 in total.'],
-    [['running', 'running', 'paused'], 'pass', '2 of 2 running, 3 of 4 in total.'],
-    [['running', 'paused', 'paused', 'paused'], 'warn', '4 of 4 in total'],
-    [['running', 'running', 'running'], 'warn', '3 of 2 running'],
-    [['paused', 'paused', 'paused', 'paused', 'paused'], 'warn', '5 of 4 in total'],
-    [['cancelled', 'cancelled', 'cancelled', 'cancelled'], 'pass', '0 of 4 in total'],
-  ])('with %j: %s', async (statuses, state, words) => {
+    [new AppError('unauthorized', 'Wrong.', { advice: 'Correct it.' }), 'unauthorized', 'Wrong.'],
+    [new TypeError('secret'), undefined, expect.stringContaining('TypeError')],
+  ])('fails without a token: %s', async (error, code, text) => {
+    const tokens = { get: () => Promise.reject(error), refused: async () => undefined };
+    const { findings, listed } = await checked({ tokens });
+    expect(findings).toMatchObject([{ check: 'login', level: 'critical', text }]);
+    expect([findings[0]?.code, listed]).toEqual([code, null]);
+    expect(JSON.stringify(findings)).not.toContain('secret');
+  });
+
+  it.each([
+    [[], 'ok', '0 of 2 running, 0 of 4 in total.'],
+    [['running', 'running', 'paused'], 'ok', '2 of 2 running, 3 of 4 in total.'],
+    [['running', 'paused', 'paused', 'paused'], 'warning', '4 of 4 in total'],
+    [['running', 'running', 'running'], 'warning', '3 of 2 running'],
+    [['cancelled', 'cancelled', 'cancelled', 'cancelled'], 'ok', '0 of 4 in total'],
+  ])('with %j: %s', async (statuses, level, words) => {
     const list = statuses.map((status, i) => listedAs({ id: `id-${i}`, status }));
-    const { findings, listed } = await checkCatalogue({ list: async () => list }, limits);
-    expect(findings).toMatchObject([{ check: 'catalogue', state }]);
-    expect(findings[0]?.message).toContain(words);
-    expect(findings[0]?.advice === undefined).toBe(state === 'pass');
+    const { findings, listed } = await checked({ client: { list: async () => list } });
+    expect(findings[1]).toMatchObject({ check: 'catalogue', level });
+    expect(findings[1]?.text).toContain(words);
+    expect(findings[1]?.nextStep === null).toBe(level === 'ok');
     expect(listed).toEqual(list);
   });
 
-  it('fails with its own message, including the details', async () => {
-    const refusal = new AppError('invalid', 'The catalogue refused. It says:', {
-      details: ['query: no', 'path: no'],
+  it('fails when the catalogue refuses the list, with the details', async () => {
+    const refusal = new AppError('invalid', 'Refused.', { details: ['query: no', 'path: no'] });
+    const { findings, listed } = await checked({
+      client: { list: () => Promise.reject(refusal) },
     });
-    const list = () => Promise.reject(refusal);
-    const { findings, listed } = await checkCatalogue({ list }, limits);
-    expect(findings).toMatchObject([{ check: 'catalogue', state: 'fail' }]);
-    expect(findings[0]?.message).toContain('query: no path: no');
-    expect(findings[0]?.advice).not.toBe('');
+    expect(findings).toMatchObject([
+      { level: 'ok' },
+      { check: 'catalogue', level: 'critical', evidence: ['query: no', 'path: no'] },
+    ]);
+    expect(findings[1]?.nextStep).not.toBe('');
     expect(listed).toBeNull();
   });
 });
@@ -130,16 +120,15 @@ function check(input: Partial<SubscriptionsInput>) {
 }
 
 /** The states of the findings, in order. */
-const states = (input: Partial<SubscriptionsInput>) => check(input).map(({ state }) => state);
+const states = (input: Partial<SubscriptionsInput>) => check(input).map(({ level }) => level);
 
 describe('a subscription in the desired state', () => {
   it('passes, with its last notification', () => {
-    expect(check({})).toEqual([
+    expect(check({})).toMatchObject([
       {
         check: 'subscription s2',
-        state: 'pass',
-        message:
-          'The subscription is running, as desired. Last notification: 2026-05-01 11:00 UTC.',
+        level: 'ok',
+        text: 'The subscription is running, as desired. Last notification: 2026-05-01 11:00 UTC.',
       },
     ]);
   });
@@ -149,21 +138,21 @@ describe('a subscription in the desired state', () => {
     const mark = { subscription: 's2', username: 'catalogue', lastAtUs: nowUs - 2 * dayUs };
     const other = { ...mark, subscription: 's1', lastAtUs: nowUs };
     const [finding] = check({ listed, deliveryMarks: [mark, other] });
-    expect(finding?.message).toContain('Last notification: 2026-04-29');
-    expect(check({ listed })[0]?.message).toContain('Last notification: none yet');
+    expect(finding?.text).toContain('Last notification: 2026-04-29');
+    expect(check({ listed })[0]?.text).toContain('Last notification: none yet');
   });
 
   it('may be paused on purpose', () => {
     const listed = [listedAs({ status: 'paused' })];
     const registrations = [registered({ status: 'paused' })];
-    expect(states({ listed, registrations })).toEqual(['pass']);
+    expect(states({ listed, registrations })).toEqual(['ok']);
   });
 
   it('is skipped when nothing is registered; unmanaged ones are not checked', () => {
     const endpoint = 'https://elsewhere.example/notifications/s2';
     const listed = [listedAs({ id: 'of-others', endpoint })];
     expect(check({ listed, registrations: [] })).toMatchObject([
-      { check: 'subscriptions', state: 'skipped', advice: expect.stringContaining('register') },
+      { check: 'subscriptions', level: 'unknown', nextStep: expect.stringContaining('register') },
     ]);
   });
 });
@@ -183,22 +172,22 @@ describe('a subscription that delivers nothing', () => {
       registrations: [registered({ activityAtUs: longAgo, notifiedAtUs: longAgo })],
     });
     expect(rest).toEqual([]);
-    expect(finding).toMatchObject({ check: 'subscription s2', state: 'fail' });
-    expect(finding?.message).toContain('60 days without activity');
-    expect(finding?.advice).toContain('earshot maintain');
+    expect(finding).toMatchObject({ check: 'subscription s2', level: 'critical' });
+    expect(finding?.text).toContain('60 days without activity');
+    expect(finding?.nextStep).toContain('earshot maintain');
   });
 
   it('fails when it no longer exists', () => {
     expect(check({ listed: [] })).toMatchObject([
-      { state: 'fail', advice: expect.stringContaining('earshot maintain') },
+      { level: 'critical', nextStep: expect.stringContaining('earshot maintain') },
     ]);
   });
 
   it('fails when its endpoint is not under the public URL', () => {
     const endpoint = 'https://old.example.org/notifications/s2';
     const findings = check({ listed: [listedAs({ endpoint })] });
-    expect(findings).toMatchObject([{ state: 'pass' }, { state: 'fail' }]);
-    expect(findings[1]?.message).toContain('endpoint');
+    expect(findings).toMatchObject([{ level: 'ok' }, { level: 'critical' }]);
+    expect(findings[1]?.text).toContain('endpoint');
   });
 
   it('fails when the catalogue has other credentials', () => {
@@ -206,23 +195,23 @@ describe('a subscription that delivers nothing', () => {
     const withDigest = (password: string) => [
       registered({ credentialsDigest: digestOf(password) }),
     ];
-    expect(states({ registrations: withDigest('secret') })).toEqual(['pass']);
-    expect(states({ registrations: withDigest('other'), pairs: [] })).toEqual(['pass']);
+    expect(states({ registrations: withDigest('secret') })).toEqual(['ok']);
+    expect(states({ registrations: withDigest('other'), pairs: [] })).toEqual(['ok']);
     const findings = check({ registrations: withDigest('other') });
-    expect(findings).toMatchObject([{ state: 'pass' }, { state: 'fail' }]);
-    expect(findings[1]?.message).toContain('does not accept the endpoint credentials');
+    expect(findings).toMatchObject([{ level: 'ok' }, { level: 'critical' }]);
+    expect(findings[1]?.nextStep).toContain('earshot register');
     expect(JSON.stringify(findings)).not.toContain('secret');
   });
 });
 
 describe('a subscription that needs attention', () => {
   it.each([
-    ['paused by a person', { status: 'paused' }, {}, ['warn']],
-    ['resumed by a person', {}, { status: 'paused' }, ['warn']],
-    ['in an unknown state', { status: 'suspended' }, {}, ['warn']],
-    ['with another filter', { filter: 'x' }, {}, ['pass', 'warn']],
-    ['with other events', { events: ['deleted'] }, {}, ['pass', 'warn']],
-    ['half changed', {}, { unfinished: true }, ['pass', 'warn']],
+    ['paused by a person', { status: 'paused' }, {}, ['warning']],
+    ['resumed by a person', {}, { status: 'paused' }, ['warning']],
+    ['in an unknown state', { status: 'suspended' }, {}, ['warning']],
+    ['with another filter', { filter: 'x' }, {}, ['ok', 'warning']],
+    ['with other events', { events: ['deleted'] }, {}, ['ok', 'warning']],
+    ['half changed', {}, { unfinished: true }, ['ok', 'warning']],
   ] as const)('causes a warning: %s', (_what, listed, known, expected) => {
     const findings = check({
       listed: [
@@ -233,25 +222,25 @@ describe('a subscription that needs attention', () => {
       ],
       registrations: [registered(known)],
     });
-    expect(findings.map(({ state }) => state)).toEqual(expected);
-    for (const { state, advice } of findings) expect(Boolean(advice)).toBe(state !== 'pass');
+    expect(findings.map(({ level }) => level)).toEqual(expected);
+    for (const { level, nextStep } of findings) expect(Boolean(nextStep)).toBe(level !== 'ok');
   });
 
   it('is one in the file that is not registered', () => {
     const desired = desiredState({ name: 's1', filter: '' });
     const same = { ...registered(), name: 's2' };
     const findings = check({ inFile: [desired, same] });
-    expect(findings.map(({ check, state }) => [check, state])).toEqual([
-      ['subscription s1', 'warn'],
-      ['subscription s2', 'pass'],
+    expect(findings.map(({ check, level }) => [check, level])).toEqual([
+      ['subscription s1', 'warning'],
+      ['subscription s2', 'ok'],
     ]);
-    expect(findings[0]?.advice).toContain('earshot register');
+    expect(findings[0]?.nextStep).toContain('earshot register');
   });
 
   it('is one at our endpoint that this installation does not know', () => {
     const [finding] = check({ registrations: [] });
-    expect(finding).toMatchObject({ check: 'subscription s2', state: 'fail' });
-    expect(finding?.advice).toContain('To adopt it');
+    expect(finding).toMatchObject({ check: 'subscription s2', level: 'critical' });
+    expect(finding?.nextStep).toContain('earshot register');
   });
 });
 
@@ -272,28 +261,28 @@ const at = (secondsAhead: number) => () => (thereMs + secondsAhead * 1000) * 100
 
 describe('the clock', () => {
   it.each([
-    [0, 'pass', 'agrees'],
-    [30, 'pass', 'agrees'],
-    [-30, 'pass', 'agrees'],
-    [31, 'warn', '31 s ahead of'],
-    [-31, 'warn', '31 s behind'],
-    [300, 'warn', '300 s ahead of'],
-    [301, 'fail', '301 s ahead of'],
-    [-7200, 'fail', '7200 s behind'],
-  ])('%i seconds ahead: %s', async (seconds, state, words) => {
+    [0, 'ok', '0 s'],
+    [30, 'ok', '30 s'],
+    [-30, 'ok', '30 s'],
+    [31, 'warning', '31 s ahead of'],
+    [-31, 'warning', '31 s behind'],
+    [300, 'warning', '300 s ahead of'],
+    [301, 'critical', '301 s ahead of'],
+    [-7200, 'critical', '7200 s behind'],
+  ])('%i seconds ahead: %s', async (seconds, level, words) => {
     const { url, requests } = await startService();
     const [finding] = await checkClock({ urls: [url], fetch, nowUs: at(seconds) });
-    expect(finding).toMatchObject({ check: 'clock', state });
-    expect(finding?.message).toContain(words);
-    expect(finding?.message).toContain(new URL(url).host);
-    expect(finding?.advice === undefined).toBe(state === 'pass');
+    expect(finding).toMatchObject({ check: 'clock', level });
+    expect(finding?.text).toContain(words);
+    expect(finding?.text).toContain(new URL(url).host);
+    expect(finding?.nextStep === null).toBe(level === 'ok');
     expect(requests).toEqual([['HEAD', 'no-store']]);
   });
 
   it('takes the age of a cached answer into account', async () => {
     const { url } = await startService({ Age: '600' });
     expect(await checkClock({ urls: [url], fetch, nowUs: at(600) })).toMatchObject([
-      { state: 'pass' },
+      { level: 'ok' },
     ]);
   });
 
@@ -303,16 +292,16 @@ describe('the clock', () => {
     const { url } = await startService();
     const urls = [closed, silent.url, url];
     const [finding] = await checkClock({ urls, fetch, nowUs: at(100) });
-    expect(finding).toMatchObject({ state: 'warn' });
-    expect(finding?.message).toContain(new URL(url).host);
+    expect(finding).toMatchObject({ level: 'warning' });
+    expect(finding?.text).toContain(new URL(url).host);
     expect(silent.requests).toHaveLength(1);
   });
 
   it('is skipped when no service answers', async () => {
     const urls = [`http://127.0.0.1:${await freePort()}`];
-    expect(await checkClock({ urls, fetch, nowUs: at(0) })).toMatchObject([{ state: 'skipped' }]);
+    expect(await checkClock({ urls, fetch, nowUs: at(0) })).toMatchObject([{ level: 'unknown' }]);
     expect(await checkClock({ urls: [], fetch, nowUs: at(0) })).toMatchObject([
-      { state: 'skipped' },
+      { level: 'unknown' },
     ]);
   });
 });

@@ -90,7 +90,11 @@ describe('a subscription that no longer exists', () => {
 
   it('is not recreated when the endpoint does not answer, and reports the reason', async () => {
     const setUp = await openSetUp({ registrations: [gone] });
-    const fault = { stage: 'connection', message: 'nobody listens.', advice: 'Start it.' } as const;
+    const fault = {
+      code: 'connection-refused',
+      message: 'nobody listens.',
+      advice: 'Start it.',
+    } as const;
     const blind = {
       ...setUp.context(),
       probe: async () => ({ fault, status: null, tls: null }),

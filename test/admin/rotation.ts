@@ -82,7 +82,7 @@ export async function openRotation(situation: RotationSituation) {
     }
   };
   const probe = async (_: string, pair: EndpointCredentials | null): Promise<ProbeReport> => {
-    const fault = { stage: 'answer', message: 'it answers 401.', advice: 'Wait.' } as const;
+    const fault = { code: 'endpoint-login', message: 'it answers 401.', advice: 'Wait.' } as const;
     if (isDown) return { fault: { ...fault, message: 'nobody listens.' }, status: null, tls: null };
     const isKnown = pair !== null && accepted.some((one) => isSame(one, pair));
     return { fault: isKnown ? null : fault, status: isKnown ? 200 : 401, tls: null };

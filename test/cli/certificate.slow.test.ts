@@ -14,8 +14,8 @@ const dayUs = 86_400_000_000;
 
 interface Shown {
   check: string;
-  state: string;
-  message: string;
+  level: string;
+  text: string;
 }
 
 /** Starts Pebble; returns the environment of a user who has set every variable correctly. */
@@ -54,7 +54,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', { timeout: 60_000 },
   it('issues and shows a certificate, does not replace a valid one, and shows a failed renewal', async () => {
     const { run, finding, pebble, env } = await openContext();
     await expectEnd(run('certificate show'), 1, /There is no certificate yet.*certificate renew/);
-    expect((await finding('renewal'))?.message).toMatch(/no certificate for localhost yet/);
+    expect((await finding('certificate'))?.text).toMatch(/no certificate for localhost yet/);
     expect(await run('certificate renew')).toMatchObject({ code: 0 });
     const shown = await printedJson(run('certificate show --json'));
     expect(shown).toMatchObject({
@@ -62,7 +62,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', { timeout: 60_000 },
       ...{ failures: 0, lastFailure: null, resumeLink: null },
     });
     expect((await run('certificate show')).out).toMatch(/^names +localhost$/m);
-    expect((await finding('renewal'))?.message).toMatch(/^Next renewal: /);
+    expect((await finding('certificate'))?.text).toMatch(/^Next renewal: /);
     const again = await run('certificate renew');
     expect(again.err).toMatch(/No renewal is due.*--force/);
     expect(await run('certificate renew --force')).toMatchObject({ code: 0 });
@@ -74,13 +74,13 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', { timeout: 60_000 },
     expect((await run('certificate show', moved)).out).not.toContain('renewsAt');
     await pebble.stop();
     expect(await run('certificate renew --force')).toMatchObject({ code: 1 });
-    const failed = await finding('renewal');
-    expect(failed).toMatchObject({ state: 'warn' });
-    expect(failed?.message).toMatch(/^The last attempt failed\. .*unreachable.*EARSHOT_ACME_CA/);
+    const failed = await finding('certificate');
+    expect(failed).toMatchObject({ level: 'warning' });
+    expect(failed?.text).toMatch(/^The last attempt failed\. .*unreachable.*EARSHOT_ACME_/);
     expect(await printedJson(run('certificate show --json'))).toMatchObject({ failures: 1 });
     chmodSync(join(folder, 'certificate.json'), 0o644);
-    for (const check of ['renewal', 'owner-only files']) {
-      expect(await finding(check, dayUs)).toMatchObject({ state: 'fail' });
+    for (const check of ['certificate', 'secret files']) {
+      expect(await finding(check, dayUs)).toMatchObject({ level: 'critical' });
     }
   });
 
@@ -112,7 +112,7 @@ describe.skipIf(!hasPebble)('earshot certificate (Pebble)', { timeout: 60_000 },
       [{ EARSHOT_ACME_HTTP_LISTEN: '127.0.0.1:0' }, /open port 80/],
       [
         { EARSHOT_ACME_HTTP_LISTEN: `127.0.0.1:${port}` },
-        /another program uses this port.*EARSHOT_ACME_HTTP_LISTEN/,
+        /in use, not permitted.*EARSHOT_ACME_HTTP_LISTEN/,
       ],
     ] as const) {
       const { code, err } = await run('certificate renew', changed);

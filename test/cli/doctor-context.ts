@@ -1,15 +1,11 @@
 /** Everything that the doctor checks, on loopback: a receiver over HTTPS, and the sandbox as catalogue. */
 import { chmodSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Finding } from '../../src/domain/finding.ts';
 import { openAccountContext } from './account-context.ts';
 
 /** A finding, as `earshot doctor --json` prints it. */
-export interface PrintedFinding {
-  check: string;
-  state: 'pass' | 'warn' | 'fail' | 'skipped';
-  message: string;
-  advice: string | null;
-}
+export type PrintedFinding = Omit<Finding, 'code'>;
 
 /** Opens the context; everything is closed when the test has finished. */
 export async function openDoctorContext() {

@@ -1,10 +1,11 @@
 /** `earshot doctor`: from an empty machine to a working subscription. */
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runSteps, type Step } from '../../src/cli/doctor/steps.ts';
 import { AppError } from '../../src/domain/app-error.ts';
-import type { Finding } from '../../src/domain/finding.ts';
+import type { Level } from '../../src/domain/evaluation.ts';
+import { type Finding, finding } from '../../src/domain/finding.ts';
 import { otherProject } from '../../src/sandbox/live-settings.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -34,37 +35,51 @@ async function findingsWith(env: Record<string, string>, workingDir = temporaryD
   return { code, findings };
 }
 
-const stateOf = (findings: PrintedFinding[], check: string) =>
-  findings.filter((finding) => finding.check === check).map(({ state }) => state);
+/** Writes `earshot.config.ts`; returns its folder. */
+function folderWith(config: string): string {
+  const folder = temporaryDirectory();
+  writeFileSync(join(folder, 'earshot.config.ts'), `export default ${config};\n`);
+  return folder;
+}
+
+const shown = (findings: readonly PrintedFinding[], checks = /./) =>
+  findings.filter(({ check }) => checks.test(check)).map((one) => `${one.level} ${one.check}`);
+
+const named = (findings: readonly PrintedFinding[], name: string) =>
+  findings.find(({ check }) => check === name);
+
+const textOf = ({ text, evidence, nextStep }: PrintedFinding) =>
+  [text, ...evidence, nextStep].join('\n');
+
+const freeSpace = expect.stringMatching(/^(ok|warning) free space$/);
+
+const endpoint = { EARSHOT_ENDPOINT_USERNAME: 'a', EARSHOT_ENDPOINT_PASSWORD: 'a-long-password' };
 
 describe('the doctor before anything is set up', () => {
-  it('reports what is missing, creates nothing, and exits 1', async () => {
+  it('reports what is missing in order, creates nothing, and exits 2, because only settings are missing', async () => {
     const folder = temporaryDirectory();
     const { code, findings } = await findingsWith({}, folder);
-    expect(code).toBe(1);
-    expect(findings.map(({ check, state }) => `${state} ${check}`)).toEqual([
-      'fail configuration',
-      'fail configuration',
-      'pass data directory',
-      'pass owner-only files',
-      expect.stringMatching(/^(pass|warn) free space$/),
-      'skipped database',
-      'skipped clock',
-      'fail public URL',
-      'skipped name',
-      'skipped public address',
-      'skipped certificate files',
-      'skipped endpoint',
-      'skipped token',
-      'skipped catalogue',
-      'skipped subscriptions',
-      'skipped queues',
-      'skipped inference service',
-      'skipped sinks',
-      'warn alerts',
+    expect(code).toBe(2);
+    expect(shown(findings)).toEqual([
+      'critical configuration',
+      'critical configuration',
+      'ok data directory',
+      'ok secret files',
+      freeSpace,
+      'unknown database',
+      'unknown clock',
+      'critical public URL',
+      'unknown public address',
+      'unknown certificate',
+      'unknown endpoint',
+      'unknown login',
+      'unknown subscriptions',
+      'unknown inference service',
+      'unknown sinks',
+      'warning alerts',
     ]);
-    for (const { state, advice } of findings) {
-      if (state === 'warn' || state === 'fail') expect(advice).toMatch(/\w/);
+    for (const { level, nextStep } of findings) {
+      if (level === 'warning' || level === 'critical') expect(nextStep).toMatch(/\w/);
     }
     expect(existsSync(join(folder, 'data'))).toBe(false);
   });
@@ -84,27 +99,20 @@ describe('the doctor before anything is set up', () => {
     expect(err).toMatch(new RegExp(`^earshot: There is no database in ${folder}\\. `));
   });
 
-  it('reports every problem of the variables and of earshot.config.ts', async () => {
-    const folder = temporaryDirectory();
-    writeFileSync(
-      join(folder, 'earshot.config.ts'),
-      "export default { subscriptions: { S2: {}, s1: { events: ['moved'] } } };\n",
-    );
+  it('reports every problem of the variables and of earshot.config.ts, and continues with the rest', async () => {
+    const folder = folderWith("{ subscriptions: { S2: {}, s1: { events: ['moved'] } } }");
     const env = {
       EARSHOT_LISTEN: 'nowhere',
       EARSHOT_PUBLIC_URI: 'https://earshot.example.org',
-      EARSHOT_SUBSCRIPTIONS_MAX: 'many',
+      EARSHOT_PUBLIC_URL: 'https://127.0.0.1:1',
       EARSHOT_PROBE_CA: join(folder, 'missing.pem'),
       EARSHOT_ACCOUNT_TOTP: 'not a code: 1',
     };
-    const { code, findings } = await findingsWith(env, folder);
-    expect(code).toBe(1);
-    const problems = findings.filter(({ check }) => check === 'configuration');
-    const texts = problems.map(({ message, advice }) => `${message} ${advice}`);
+    const { findings } = await findingsWith(env, folder);
+    const texts = findings.filter(({ check }) => check === 'configuration').map(textOf);
     for (const words of [
       /EARSHOT_LISTEN: must be host:port/,
-      /EARSHOT_PUBLIC_URI is not a known variable.*EARSHOT_PUBLIC_URL/,
-      /EARSHOT_SUBSCRIPTIONS_MAX: must be a whole number/,
+      /EARSHOT_PUBLIC_URI is not a known variable[\s\S]*EARSHOT_PUBLIC_URL/,
       /file of EARSHOT_PROBE_CA .*missing\.pem/,
       /EARSHOT_ACCOUNT_TOTP: must be six digits/,
       /subscriptions\.S2:/,
@@ -113,49 +121,25 @@ describe('the doctor before anything is set up', () => {
       expect(texts.filter((text) => words.test(text))).toHaveLength(1);
     }
     expect(JSON.stringify(findings)).not.toContain('not a code');
-    // Checks that need the unreadable configuration are skipped for that reason.
-    const token = findings.find(({ check }) => check === 'token');
-    expect(token?.message).toContain('"configuration" failed');
+    expect(named(findings, 'login')?.text).toContain('because of "configuration"');
+    expect(shown(findings, /^public/)).toEqual(['warning public URL', 'critical public address']);
   });
 
-  it('continues with the parts that can be read', async () => {
-    const { findings } = await findingsWith({
-      EARSHOT_TLS: 'maybe',
-      EARSHOT_PUBLIC_URL: 'https://127.0.0.1:1',
-    });
-    expect(stateOf(findings, 'configuration')).toContain('fail');
-    expect(stateOf(findings, 'public URL')).toEqual(['warn']);
-    expect(stateOf(findings, 'public address')).toEqual(['fail']);
-    expect(stateOf(findings, 'endpoint')).toEqual(['fail']);
-  });
-
-  it('prints aligned lines as results arrive, advice below them, and a summary on stderr', async () => {
+  it('prints aligned lines as results arrive, the next step below them, and a summary on stderr', async () => {
     const env = { EARSHOT_DATA_DIR: join(temporaryDirectory(), 'data') };
-    const workingDir = temporaryDirectory();
-    const plain = await runCommand(['doctor'], { env, workingDir, fetch: noNetwork });
-    expect(plain.code).toBe(1);
-    expect(plain.err).toMatch(/^earshot: [23] passed, [12] warnings?, 3 failed, 12 skipped\.\n$/);
+    const options = { env, workingDir: temporaryDirectory(), fetch: noNetwork };
+    const plain = await runCommand(['doctor'], options);
+    expect(plain.err).toMatch(/^earshot: [23] ok, [12] warning, 3 critical, \d+ unknown\.\n/);
     const lines = plain.out.split('\n');
-    expect(lines).toContain(
-      'fail     public URL            EARSHOT_PUBLIC_URL is missing or invalid.',
-    );
     const at = lines.findIndex((line) => line.includes('public URL'));
-    expect(lines[at + 1]).toMatch(/^ {31}Set EARSHOT_PUBLIC_URL/);
+    expect(lines[at]).toMatch(/^critical {2}public URL {12}EARSHOT_PUBLIC_URL is missing/);
+    expect(lines[at + 1]).toMatch(/^ {32}Set EARSHOT_PUBLIC_URL/);
     expect(plain.out).not.toContain('\u001b');
-    const coloured = await runCommand(['doctor'], {
-      env,
-      workingDir,
-      fetch: noNetwork,
-      isTTY: true,
-    });
-    expect(coloured.out).toContain('\u001b[31mfail   \u001b[39m');
-    expect(coloured.out).toContain('\u001b[32mpass   \u001b[39m');
-  });
-
-  it('writes no faster than the output is read', async () => {
-    const env = { EARSHOT_DATA_DIR: join(temporaryDirectory(), 'data') };
-    const options = { env, workingDir: temporaryDirectory(), fetch: noNetwork, slowReader: true };
-    expect((await runCommand(['doctor', '--json'], options)).err).toContain('3 failed');
+    const coloured = await runCommand(['doctor'], { ...options, isTTY: true });
+    expect(coloured.out).toContain('\u001b[31mcritical\u001b[39m');
+    expect(coloured.out).toContain('\u001b[32mok      \u001b[39m');
+    const slow = await runCommand(['doctor', '--json'], { ...options, slowReader: true });
+    expect(slow.err).toContain('3 critical');
   });
 });
 
@@ -170,93 +154,86 @@ describe('the doctor with a receiver and a catalogue', () => {
     const registered = await earshot(['register', '--event', 'created', '--yes']);
     expect(registered).toMatchObject({ code: 0, err: expect.stringContaining('Done') });
     const { code, findings } = await doctor();
-    const shown = findings.map(({ check, state }) => `${state} ${check}`);
-    expect(shown).toEqual([
-      'pass configuration',
-      'pass data directory',
-      'pass owner-only files',
-      'pass secret files',
-      expect.stringMatching(/^(pass|warn) free space$/),
-      'pass database',
-      'pass clock',
-      'pass filters',
-      'pass public URL',
-      'skipped public address',
-      'pass certificate files',
-      'pass endpoint',
-      'pass login required',
-      'pass endpoint login',
-      'pass token',
-      'pass catalogue',
-      'pass subscription default',
-      'skipped inference service',
-      'skipped sinks',
-      'warn alerts',
+    expect(shown(findings)).toEqual([
+      'ok configuration',
+      'ok data directory',
+      'ok secret files',
+      freeSpace,
+      'ok database',
+      'ok clock',
+      'ok filters',
+      'ok public URL',
+      'ok public address',
+      'ok certificate',
+      'ok endpoint',
+      'ok endpoint login',
+      'ok login',
+      'ok catalogue',
+      'ok subscription default',
+      'unknown inference service',
+      'unknown sinks',
+      'warning alerts',
     ]);
     expect(code).toBe(0);
-    expect(findings.find(({ check }) => check === 'catalogue')?.message).toContain(
-      'Subscriptions: 1 of 2 running, 1 of 10 in total.',
-    );
     const text = (await earshot(['doctor'])).out + JSON.stringify(findings);
     for (const { password } of [account, endpointPair]) expect(text).not.toContain(password);
   });
 
   it('causes no entry in the log of the receiver, unless the credentials differ', async () => {
     const { doctor, complaints } = await openDoctorContext();
-    const { findings } = await doctor();
-    expect(stateOf(findings, 'login required')).toEqual(['pass']);
+    expect(shown((await doctor()).findings, /^endpoint/)).toEqual([
+      'ok endpoint',
+      'ok endpoint login',
+    ]);
     expect(complaints()).toEqual([]);
     await doctor(otherCredentials);
     expect(complaints().join()).toContain('login failed');
   });
 
-  it('reports that the receiver is not running', async () => {
+  it('reports that the receiver is not running, and exits 1', async () => {
     const { doctor, receiver } = await openDoctorContext();
     await receiver.close();
     const { code, findings } = await doctor();
     expect(code).toBe(1);
-    expect(findings.find(({ check }) => check === 'endpoint')).toMatchObject({
-      state: 'fail',
-      advice: expect.stringContaining('earshot start'),
+    expect(named(findings, 'endpoint')).toMatchObject({
+      level: 'critical',
+      nextStep: expect.stringContaining('docs/errors.md#connection-refused'),
     });
     // Unrelated checks run as usual.
-    expect(stateOf(findings, 'catalogue')).toEqual(['pass']);
-    expect(stateOf(findings, 'subscriptions')).toEqual(['skipped']);
+    expect(shown(findings, /^(catalogue|subsc)/)).toEqual([
+      'ok catalogue',
+      'unknown subscriptions',
+    ]);
   });
 
   it('reports that the receiver has other credentials, and that the account login fails', async () => {
     const { doctor } = await openDoctorContext();
-    const { findings } = await doctor({
-      ...otherCredentials,
-      EARSHOT_ACCOUNT_PASSWORD: 'mistyped',
-    });
-    expect(findings.find(({ check }) => check === 'endpoint login')).toMatchObject({
-      state: 'fail',
-      message: expect.stringContaining('401'),
-    });
-    expect(stateOf(findings, 'login required')).toEqual(['pass']);
-    expect(stateOf(findings, 'token')).toEqual(['fail']);
-    expect(stateOf(findings, 'catalogue')).toEqual(['skipped']);
+    const changes = { ...otherCredentials, EARSHOT_ACCOUNT_PASSWORD: 'mistyped' };
+    const { findings } = await doctor(changes);
+    const checks = /^(endpoint|login|catalogue|subscriptions)/;
+    expect(shown(findings, checks)).toEqual([
+      'ok endpoint',
+      'critical endpoint login',
+      'critical login',
+      'unknown subscriptions',
+    ]);
     expect(JSON.stringify(findings)).not.toMatch(/another-word|mistyped/);
   });
 
-  it('reports without EARSHOT_PROBE_CA that the certificate is not publicly trusted', async () => {
+  it('demands a public certificate and address with a catalogue elsewhere', async () => {
     const { doctor } = await openDoctorContext();
-    const { code, findings } = await doctor({ EARSHOT_PROBE_CA: '' });
-    expect(code).toBe(1);
-    expect(stateOf(findings, 'endpoint')).toEqual(['fail']);
-  });
-
-  it('demands a public address of a receiver on this machine with a catalogue elsewhere', async () => {
-    const { doctor } = await openDoctorContext();
+    const untrusted = await doctor({ EARSHOT_PROBE_CA: '' });
+    expect([untrusted.code, named(untrusted.findings, 'endpoint')?.level]).toEqual([1, 'critical']);
     const { findings } = await doctor({
       EARSHOT_CATALOGUE_URL: 'https://catalogue.invalid',
       // Without a token, the doctor sends no request to that catalogue.
       EARSHOT_ACCOUNT_PASSWORD: 'mistyped',
     });
-    expect(stateOf(findings, 'name')).toEqual(['warn']);
-    expect(stateOf(findings, 'public address')).toEqual(['warn']);
-    expect(stateOf(findings, 'endpoint')).toEqual(['warn']);
+    expect(shown(findings, /^(public address|endpoint$)/)).toEqual([
+      'warning public address',
+      'warning public address',
+      'warning endpoint',
+    ]);
   });
 
   it('reports a manually paused subscription', async () => {
@@ -265,208 +242,126 @@ describe('the doctor with a receiver and a catalogue', () => {
     const [subscription] = context.sandbox.subscriptions();
     expect(await asPerson(context, subscription?.id ?? '', { Status: 'paused' })).toBeLessThan(300);
     const { code, findings } = await context.doctor();
-    expect(code).toBe(0);
-    expect(findings.find(({ check }) => check === 'subscription default')).toMatchObject({
-      state: 'warn',
-      message: expect.stringContaining('paused in the catalogue'),
-    });
+    expect([code, named(findings, 'subscription default')?.level]).toEqual([0, 'warning']);
   });
 });
 
-/** The findings about sinks, alerts, filters and configuration. */
-async function outgoing(folder: string, env: Record<string, string> = {}) {
-  const { findings } = await findingsWith(env, folder);
-  return findings.filter(({ check }) => /^(sink|alerts|filters|configuration)/.test(check));
-}
+const withSinks = (sinks: string) => folderWith(`{ subscriptions: { alps: {} }, sinks: ${sinks} }`);
 
-function withSinks(sinks: string): string {
-  const folder = temporaryDirectory();
-  writeFileSync(
-    join(folder, 'earshot.config.ts'),
-    `export default { subscriptions: {}, sinks: ${sinks} };\n`,
-  );
-  return folder;
-}
-
-describe('the doctor on sinks and alerts', () => {
-  it('finds programs by path and on PATH, and reports why one cannot be run', async () => {
+describe('the doctor on sinks, alerts and filters', () => {
+  it('finds programs by path and on PATH, and checks valid sinks next to faulty ones', async () => {
     const folder = withSinks(
-      "{ a: { command: ['act'] }, b: { command: ['./act'] }, c: { command: ['gone'] }, d: { command: ['./text'] } }",
+      `{ a: { command: ['act'] }, b: { command: ['./act'] }, c: { command: ['gone'] },
+        d: { command: ['./text'] }, e: { webhook: 'https://a.example', secretFile: 'gone', ca: 'gone' } }`,
     );
     writeFileSync(join(folder, 'act'), '#!/bin/sh\n');
     chmodSync(join(folder, 'act'), 0o700);
     writeFileSync(join(folder, 'text'), '');
     const env = { PATH: `/nonexistent:${folder}`, EARSHOT_ALERT_COMMAND: 'act --urgent' };
-    const findings = await outgoing(folder, env);
-    const shown = findings.map(({ check, state }) => `${state} ${check}`);
-    expect(shown.slice(-5)).toEqual([
-      'pass sink a',
-      'pass sink b',
-      'fail sink c',
-      'fail sink d',
-      'pass alerts',
+    const { findings } = await findingsWith(env, folder);
+    expect(shown(findings, /^(sink|alerts)/)).toEqual([
+      'ok sink a',
+      'ok sink b',
+      'critical sink c',
+      'critical sink d',
+      'critical sink e',
+      'critical sink e',
+      'ok alerts',
     ]);
-    const messages = findings.map(({ message }) => message);
-    expect(messages).toContain('gone cannot be run: no program of this name on the PATH.');
-    expect(messages).toContain('./text cannot be run: no permission to execute it.');
   });
 
   it('reports faults of the whole file under configuration, and skips the sinks', async () => {
     const folder = withSinks("{ bus: { webhook: 'https://example.org/', timeoutSeconds: 0 } }");
-    const findings = await outgoing(folder, { EARSHOT_ALERT_URL: 'ftp://secret-part/' });
-    const faults = findings.filter(({ check }) => check === 'configuration');
-    const texts = faults.map(({ message, advice }) => `${message} ${advice}`);
-    expect(texts.filter((text) => text.includes('sinks.bus.timeoutSeconds'))).toEqual([
-      expect.stringContaining('earshot.config.ts'),
-    ]);
+    const { findings } = await findingsWith({ EARSHOT_ALERT_URL: 'ftp://secret-part/' }, folder);
+    const texts = findings.filter(({ check }) => check === 'configuration').map(textOf);
+    expect(texts.join()).toMatch(/sinks\.bus\.timeoutSeconds[\s\S]*earshot\.config\.ts/);
     expect(texts.filter((text) => text.includes('EARSHOT_ALERT_URL'))).toHaveLength(1);
     expect(texts.join()).not.toContain('secret-part');
-    for (const name of ['sinks', 'alerts']) {
-      expect(findings.find(({ check }) => check === name)).toMatchObject({ state: 'skipped' });
-    }
+    expect(shown(findings, /^(sinks|alerts)/)).toEqual(['unknown sinks', 'unknown alerts']);
   });
 
-  it('warns of a sink filter that can match nothing', async () => {
-    const folder = withSinks(
-      `{ bus: { command: ['sh'], filter: "Collection/Name eq 'SENTINEL2'" } }`,
+  it('warns of filters that can match nothing, and of unknown subscriptions', async () => {
+    const filter = `"Collection/Name eq 'SENTINEL2'"`;
+    const folder = folderWith(
+      `{ subscriptions: { alps: { summary: { each: { filter: ${filter} } } } },
+         sinks: { bus: { command: ['sh'], subscriptions: ['alsp', 'nile'], filter: ${filter} } } }`,
     );
-    const warned = (await outgoing(folder)).filter(({ check }) => check === 'filters');
-    expect(warned).toMatchObject([
-      {
-        state: 'warn',
-        message: expect.stringMatching(/^sinks\.bus\.filter: .*SENTINEL2/),
-        advice: expect.stringContaining('selects the notifications to deliver'),
-      },
-    ]);
-  });
-
-  it('checks valid sinks next to faulty ones, which fail with all their problems', async () => {
-    const odd = `a: { webhook: 'https://a.example', secretFile: 'gone', ca: 'gone' },
-      c: { command: ['sh'], filter: 'Naem' }`;
-    const ofSinks = async (sinks: string) =>
-      (await outgoing(withSinks(sinks), { PATH: '/usr/bin:/bin' }))
-        .filter(({ check }) => check.startsWith('sink'))
-        .map(({ check, state, message, advice }) => `${state} ${check}: ${message} ${advice}`);
-    const faults = [
-      expect.stringMatching(/^fail sink a: sinks\.a\.secretFile: ./),
-      expect.stringMatching(/^fail sink a: sinks\.a\.ca: ./),
-      expect.stringMatching(/^fail sink c: sinks\.c\.filter: .* Fix it in /s),
-    ];
-    expect(await ofSinks(`{ ${odd}, b: { command: ['sh'] } }`)).toEqual([
-      expect.stringMatching(/^pass sink b: /),
-      ...faults,
-    ]);
-    expect(await ofSinks(`{ ${odd} }`)).toEqual(faults);
-  });
-
-  it('warns of a sink for an unknown subscription', async () => {
-    const folder = withSinks(`{ bus: { command: ['sh'], subscriptions: ['alsp', 'nile'] } }`);
-    const path = join(folder, 'earshot.config.ts');
-    writeFileSync(path, readFileSync(path, 'utf8').replace('{}', '{ alps: {} }'));
     const store = await openStore({ dataDir: join(folder, 'data'), nowUs: () => 0 });
     await store.administration.commit({ save: registration({ name: 'nile' }) });
     await store.administration.commit({ removeRegistration: 'nile' });
     await store.close();
-    const warned = (await outgoing(folder)).filter(({ check }) => check === 'filters');
-    expect(warned).toEqual([
+    const { findings } = await findingsWith({}, folder);
+    const warned = findings.filter(({ check }) => check === 'filters');
+    expect(warned).toMatchObject([
       {
-        check: 'filters',
-        state: 'warn',
-        message: 'sinks.bus.subscriptions: unknown subscription alsp.',
-        advice:
-          'Did you mean alps? Known subscriptions: alps, nile. Until this subscription exists, the sink receives none of its notifications.',
+        level: 'warning',
+        text: expect.stringMatching(/^subscriptions\.alps\.summary\.each\.filter/),
       },
+      { level: 'warning', text: expect.stringMatching(/^sinks\.bus\.filter: .*SENTINEL2/) },
+      { level: 'warning', text: 'sinks.bus.subscriptions: unknown subscription alsp.' },
     ]);
-  });
-});
-
-/** Runs the doctor; returns the findings of these checks. */
-async function findingsOf(
-  checks: readonly string[],
-  env: Record<string, string>,
-  workingDir?: string,
-) {
-  const { findings } = await findingsWith(env, workingDir);
-  return findings.filter(({ check }) => checks.includes(check));
-}
-
-const inference = ['inference service', 'summaries'];
-
-describe('the doctor without a configured model', () => {
-  it('skips the checks of the model, because summaries are optional', async () => {
-    expect(await findingsOf(inference, {})).toEqual([
-      {
-        check: 'inference service',
-        state: 'skipped',
-        message: 'No model is configured, and no rule requests summaries.',
-        advice: null,
-      },
-    ]);
+    expect(warned[0]?.nextStep).toMatch(/SENTINEL-2.* earshot\.config\.ts/);
+    const { out } = await runCommand(['doctor'], {
+      env: { EARSHOT_DATA_DIR: join(folder, 'data'), NO_COLOR: '1' },
+      workingDir: folder,
+      fetch: noNetwork,
+      ...{ isTTY: true, columns: 90 },
+    });
+    const wrapped = out.split('\n').filter((line) => line.startsWith(' '.repeat(32)));
+    expect(wrapped.length).toBeGreaterThan(5);
+    expect(Math.max(...wrapped.map((line) => line.length))).toBeLessThanOrEqual(90);
   });
 
-  it('reports what texts are generated from when a rule requests them', async () => {
-    const warned = {
-      check: 'inference service',
-      state: 'warn',
-      message: expect.stringContaining('The texts come from the template.'),
-      advice: expect.stringMatching(/EARSHOT_INFERENCE_API_KEY.*EARSHOT_INFERENCE_MODEL/),
-    };
-    expect(await findingsOf(inference, { EARSHOT_SUMMARY: 'digest' })).toEqual([warned]);
-    const folder = temporaryDirectory();
-    writeFileSync(
-      join(folder, 'earshot.config.ts'),
-      "export default { subscriptions: { alps: { summary: 'each' } } };\n",
+  it('marks the position in an invalid filter', async () => {
+    const folder = folderWith(
+      `{ subscriptions: { alps: { summary: { each: { filter: "Naem eq 'x'" } } } } }`,
     );
-    expect(await findingsOf(inference, {}, folder)).toEqual([warned]);
-    const endpoint = {
-      EARSHOT_ENDPOINT_USERNAME: 'a',
-      EARSHOT_ENDPOINT_PASSWORD: 'a-long-password',
-    };
+    const env = { EARSHOT_DATA_DIR: join(folder, 'data') };
+    const { out } = await runCommand(['doctor'], { env, workingDir: folder, fetch: noNetwork });
+    expect(out).toMatch(
+      /\n {34}Naem eq 'x'\n {34}\^{4}\n[\s\S]* {32}Fix it in earshot\.config\.ts\.\n/,
+    );
+  });
+});
+
+const inference = /^(inference service|summaries)$/;
+
+describe('the doctor and the language model', () => {
+  it('needs none, warns if summaries are requested, and requires the product index for them', async () => {
+    const plain = await findingsWith({});
+    expect(shown(plain.findings, inference)).toEqual(['unknown inference service']);
+    const folder = folderWith("{ subscriptions: { alps: { summary: 'each' } } }");
+    for (const [env, where] of [[{ EARSHOT_SUMMARY: 'digest' }], [{}, folder]] as const) {
+      const { findings } = await findingsWith(env, where);
+      expect(shown(findings, inference)).toEqual(['warning inference service']);
+    }
     const indexless = { ...endpoint, EARSHOT_TLS: 'off', EARSHOT_INDEX: 'off' };
-    expect(await findingsOf(['configuration'], indexless, folder)).toMatchObject([
-      { state: 'fail', message: expect.stringMatching(/requests summaries.*EARSHOT_INDEX is off/) },
-    ]);
+    const { findings } = await findingsWith(indexless, folder);
+    expect(named(findings, 'configuration')?.nextStep).toMatch(/^Set EARSHOT_INDEX to on/);
   });
-});
 
-describe('the doctor with a password of the private listener', () => {
-  it.each([
-    ['11character', ['pass', 'warn']],
-    ['12characters', ['pass']],
-  ])('%s reports %j', async (password, states) => {
-    const endpoint = {
-      EARSHOT_ENDPOINT_USERNAME: 'a',
-      EARSHOT_ENDPOINT_PASSWORD: 'a-long-password',
-    };
-    const env = { ...endpoint, EARSHOT_TLS: 'off', EARSHOT_CONSOLE_PASSWORD: password };
-    const { findings } = await findingsWith(env);
-    expect(stateOf(findings, 'configuration')).toEqual(states);
-    expect(JSON.stringify(findings)).not.toContain(password);
-  });
-});
-
-describe('the doctor with a configured model', () => {
   it.each([true, false])(
     'accepts a key and model (the service lists models: %s)',
-    async (modelsListed) => {
-      const { env, inference: service } = await startInference({ modelsListed });
-      expect(await findingsOf(inference, env)).toMatchObject([{ state: 'pass', advice: null }]);
+    async (lists) => {
+      const { env, inference: service } = await startInference({ modelsListed: lists });
+      const { findings } = await findingsWith(env);
+      expect(shown(findings, inference)).toEqual(['ok inference service']);
       const { outcomes } = service.totals();
-      expect(outcomes).toMatchObject(modelsListed ? { listed: 1 } : { answered: 1 });
+      expect(outcomes).toMatchObject(lists ? { listed: 1 } : { answered: 1 });
     },
   );
 
   it.each([
-    [{ EARSHOT_INFERENCE_API_KEY: 'mistyped' }, /refuses the key .*EARSHOT_INFERENCE_API_KEY/],
+    [{ EARSHOT_INFERENCE_API_KEY: 'mistyped' }, /refuses the key[\s\S]*EARSHOT_INFERENCE_API_KEY/],
     [{ EARSHOT_INFERENCE_API_KEY: otherProject.key }, new RegExp(otherProject.models[0])],
     [{ EARSHOT_INFERENCE_URL: 'http://127.0.0.1:9' }, /127\.0\.0\.1:9/],
   ])('reports the fault of %j', async (changes, words) => {
     const { env } = await startInference();
-    const [found, ...others] = await findingsOf(inference, { ...env, ...changes });
-    expect(found?.state).toBe('fail');
-    expect(`${found?.message} ${found?.advice}`).toMatch(words);
-    expect(found?.message).not.toContain('mistyped');
-    expect(others).toEqual([]);
+    const { findings } = await findingsWith({ ...env, ...changes });
+    const found = findings.filter(({ check }) => inference.test(check));
+    expect(found).toMatchObject([{ level: 'critical' }]);
+    expect(found.map(textOf).join()).toMatch(words);
+    expect(JSON.stringify(found)).not.toContain('mistyped');
   });
 
   it('warns of a model whose answers are refused', async () => {
@@ -475,156 +370,90 @@ describe('the doctor with a configured model', () => {
     const refusal = { model, refused: 'it is empty', answer: '' };
     const result = doneWith('A text.', { model: null }, { refusal });
     await putSummaries(join(folder, 'data'), Array(3).fill({ result }));
-    const [, found] = await findingsOf(inference, env, folder);
-    expect(found).toMatchObject({ check: 'summaries', state: 'warn' });
-    expect(found?.message).toContain('are refused: it is empty.');
+    const { findings } = await findingsWith(env, folder);
+    expect(named(findings, 'summaries')?.level).toBe('warning');
   });
 });
 
-describe('the doctor with faulty settings for summaries', () => {
-  it('reports the faults under configuration, and checks nothing else', async () => {
-    const folder = temporaryDirectory();
-    writeFileSync(
-      join(folder, 'earshot.config.ts'),
-      `export default { subscriptions: { alps: { summary: { each: { filter: "Naem eq 'x'" } } } } };\n`,
-    );
-    const env = { EARSHOT_INFERENCE_API_KEY: 'a-key', EARSHOT_SUMMARY_TOKENS_PER_DAY: 'many' };
-    const findings = await findingsOf(['configuration', ...inference], env, folder);
-    const texts = findings.map(({ state, message, advice }) => `${state} ${message} ${advice}`);
-    for (const words of [
-      /^fail EARSHOT_INFERENCE_API_KEY is set, but EARSHOT_INFERENCE_MODEL is not/,
-      /^fail EARSHOT_SUMMARY_TOKENS_PER_DAY: must be a whole number/,
-      /^fail subscriptions\.alps\.summary\.each\.filter: [\s\S]*Naem.*[\s\S]*Fix it in earshot\.config\.ts\.$/,
-      /^skipped Not checked, because "configuration" failed/,
-    ]) {
-      expect(texts.filter((text) => words.test(text))).toHaveLength(1);
-    }
-    expect(texts.join()).not.toContain('a-key');
-    const { out } = await runCommand(['doctor'], {
-      env: { ...env, EARSHOT_DATA_DIR: join(folder, 'data') },
-      workingDir: folder,
-      fetch: () => Promise.reject(new Error('no network')),
-    });
-    expect(out).toMatch(/\n {33}Naem eq 'x'\n {33}\^{4}\n/);
-  });
-
-  it('warns of a rule filter that can match nothing, wrapped to the terminal width', async () => {
-    const folder = temporaryDirectory();
-    writeFileSync(
-      join(folder, 'earshot.config.ts'),
-      `export default { subscriptions: { alps: { summary: { each: { filter: "Collection/Name eq 'SENTINEL2'" } } } } };\n`,
-    );
-    const found = await findingsOf(['configuration', 'filters'], {}, folder);
-    const warned = found.filter(({ state }) => state === 'warn');
-    expect(warned).toMatchObject([
-      {
-        check: 'filters',
-        message: expect.stringMatching(/^subscriptions\.alps\.summary\.each\.filter: .*SENTINEL2/),
-        advice: expect.stringMatching(/SENTINEL-2.* The filter is in earshot\.config\.ts/),
-      },
-    ]);
-    expect(found.filter(({ check }) => check === 'filters')).toHaveLength(1);
-    const { out } = await runCommand(['doctor'], {
-      env: { EARSHOT_DATA_DIR: join(folder, 'data'), NO_COLOR: '1' },
-      workingDir: folder,
-      fetch: () => Promise.reject(new Error('no network')),
-      isTTY: true,
-      columns: 90,
-    });
-    const indent = ' '.repeat(31);
-    expect(out).toContain(`  filters               subscriptions.alps.summary.each.filter:`);
-    const wrapped = out.split('\n').filter((line) => line.startsWith(indent));
-    expect(wrapped.length).toBeGreaterThan(5);
-    expect(Math.max(...wrapped.map((line) => line.length))).toBeLessThanOrEqual(90);
-  });
+it.each([
+  ['11character', ['ok', 'warning']],
+  ['12characters', ['ok']],
+])('the password %s of the private listener causes %j', async (password, levels) => {
+  const env = { ...endpoint, EARSHOT_TLS: 'off', EARSHOT_CONSOLE_PASSWORD: password };
+  const { findings } = await findingsWith(env);
+  const found = findings.filter(({ check }) => check === 'configuration');
+  expect(found.map(({ level }) => level)).toEqual(levels);
+  expect(JSON.stringify(findings)).not.toContain(password);
 });
 
 const running = new AbortController().signal;
 
-/** Returns a step whose findings have these states. */
-function step(name: string, needs: string[], ...states: Finding['state'][]): Step {
-  return {
-    name,
-    needs,
-    run: async () => states.map((state) => ({ check: name, state, message: state })),
-  };
+/** Returns a step whose findings have these levels. */
+function step(name: string, needs: string[], ...levels: Level[]): Step {
+  return { name, needs, run: async () => levels.map((level) => finding(name, level, level)) };
 }
 
-async function statesOf(steps: Step[]) {
+async function levelsOf(steps: Step[]) {
   const findings: Finding[] = [];
   for await (const finding of runSteps(steps, running)) findings.push(finding);
-  return findings.map(({ check, state, message }) => [check, state, message]);
+  return findings.map(({ check, level, text }) => [check, level, text]);
 }
 
 describe('a step', () => {
-  it('runs in order after the steps it needs have passed or warned, with all its findings', async () => {
+  it('runs in order after the steps it needs are ok or warn, with all its findings', async () => {
     const steps = [
-      step('one', [], 'pass', 'warn'),
+      step('one', [], 'ok', 'warning'),
       step('two', ['one']),
-      step('three', ['one', 'two'], 'pass'),
+      step('three', ['one', 'two'], 'ok'),
     ];
-    expect(await statesOf(steps)).toEqual([
-      ['one', 'pass', 'pass'],
-      ['one', 'warn', 'warn'],
-      ['three', 'pass', 'pass'],
+    expect(await levelsOf(steps)).toEqual([
+      ['one', 'ok', 'ok'],
+      ['one', 'warning', 'warning'],
+      ['three', 'ok', 'ok'],
     ]);
   });
 
-  it('is skipped after a failure, and the whole chain names the first cause', async () => {
-    const steps = [
-      step('one', [], 'pass', 'fail'),
-      step('two', ['one'], 'pass'),
-      step('three', ['two'], 'pass'),
-      step('four', [], 'pass'),
-    ];
-    const because = 'Not checked, because "one" failed.';
-    expect(await statesOf(steps)).toEqual([
-      ['one', 'pass', 'pass'],
-      ['one', 'fail', 'fail'],
-      ['two', 'skipped', because],
-      ['three', 'skipped', because],
-      ['four', 'pass', 'pass'],
-    ]);
-  });
+  it.each<Level>(['critical', 'unknown'])(
+    'is skipped after one that is %s, and the whole chain names the first cause',
+    async (level) => {
+      const steps = [
+        step('one', [], 'ok', level),
+        step('two', ['one'], 'ok'),
+        step('three', ['two'], 'ok'),
+        step('four', [], 'ok'),
+      ];
+      const because = 'Not checked, because of "one".';
+      expect(await levelsOf(steps)).toEqual([
+        ['one', 'ok', 'ok'],
+        ['one', level, level],
+        ['two', 'unknown', because],
+        ['three', 'unknown', because],
+        ['four', 'ok', 'ok'],
+      ]);
+    },
+  );
 
-  it('is skipped after a step that skipped itself', async () => {
-    expect(await statesOf([step('one', [], 'skipped'), step('two', ['one'], 'pass')])).toEqual([
-      ['one', 'skipped', 'skipped'],
-      ['two', 'skipped', 'Not checked, because "one" was skipped.'],
-    ]);
-  });
+  const refusal = new AppError('unavailable', 'No way.', { advice: 'Repeat it.' });
 
-  it.each([
+  it.each<[string, Step['run']]>([
     [
       'at once',
       () => {
-        throw new AppError('unavailable', 'No way.', { advice: 'Repeat it.' });
+        throw refusal;
       },
     ],
-    [
-      'later',
-      () => Promise.reject(new AppError('unavailable', 'No way.', { advice: 'Repeat it.' })),
-    ],
+    ['later', () => Promise.reject(refusal)],
   ])('that throws %s counts as failed, and the other steps run', async (_when, run) => {
-    const findings: Finding[] = [];
-    const steps = [{ name: 'one', needs: [], run }, step('two', [], 'pass')];
-    for await (const finding of runSteps(steps, running)) findings.push(finding);
-    expect(findings).toEqual([
-      {
-        check: 'one',
-        state: 'fail',
-        message: 'No way.',
-        advice: 'Repeat it.',
-        code: 'unavailable',
-      },
-      { check: 'two', state: 'pass', message: 'pass' },
+    expect(await levelsOf([{ name: 'one', needs: [], run }, step('two', [], 'ok')])).toEqual([
+      ['one', 'critical', 'No way.'],
+      ['two', 'ok', 'ok'],
     ]);
   });
 
   it('does not start after a request to stop', async () => {
     const stopping = new AbortController();
     const seen: string[] = [];
-    const steps = [step('one', [], 'pass'), step('two', [], 'pass')];
+    const steps = [step('one', [], 'ok'), step('two', [], 'ok')];
     for await (const { check } of runSteps(steps, stopping.signal)) {
       seen.push(check);
       stopping.abort();

@@ -89,7 +89,7 @@ describe('earshot health exits with 1 and the reason', () => {
     server.close();
     expectUnhealthy(
       await health(port),
-      /: no program listens at this address\. Start the receiver/,
+      /: the connection was refused \(ECONNREFUSED\)\. Start the receiver/,
     );
   });
 
@@ -118,17 +118,14 @@ describe('earshot health exits with 1 and the reason', () => {
 
   it('when there is no certificate yet', async () => {
     const port = await portOf(createHttpsServer({}));
-    expectUnhealthy(
-      await health(port),
-      /: no HTTPS at this address \(E\w+\): the receiver has no certificate yet/,
-    );
+    expectUnhealthy(await health(port), /: it does not use HTTPS .*\(E\w+\)\. Start the receiver/);
   });
 
   it('when only one side uses HTTPS', async () => {
     const { port } = await startReceiver();
-    expectUnhealthy(await health(port, { EARSHOT_TLS: 'off' }), /: the connection failed \(/);
+    expectUnhealthy(await health(port, { EARSHOT_TLS: 'off' }), /: the connection was lost \(/);
     const plain = await portOf(createHttpServer());
-    expectUnhealthy(await health(plain), /: no HTTPS at this address \(/);
+    expectUnhealthy(await health(plain), /: it does not use HTTPS /);
   });
 
   it('when another program answers', async () => {

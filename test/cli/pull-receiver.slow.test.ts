@@ -148,7 +148,7 @@ describe('earshot health of a receiver that only reads queues', () => {
   it('fails when nothing listens', async () => {
     const { run, consoleUrl } = await openRegistered();
     const err = await expectRefusal(run('health'), 'does not accept notifications', 1);
-    expect(err).toContain(`(${consoleUrl}): no program listens at this address`);
+    expect(err).toContain(`(${consoleUrl}): the connection was refused`);
   });
 
   it('fails without a private listener, with the way around', async () => {

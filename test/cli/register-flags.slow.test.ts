@@ -223,11 +223,11 @@ describe('earshot doctor', () => {
       c: { filter: good },
     });
     expect(await filterFindings(context)).toMatchObject([
-      { state: 'fail', message: expect.stringMatching(/^"a": .*foo/) },
-      { state: 'warn', message: expect.stringMatching(/^"b": /) },
+      { level: 'critical', text: expect.stringMatching(/^"a": .*foo/) },
+      { level: 'warning', text: expect.stringMatching(/^"b": /) },
     ]);
     writeSubscriptions(context, { c: { filter: good } });
-    expect(await filterFindings(context)).toMatchObject([{ state: 'pass' }]);
+    expect(await filterFindings(context)).toMatchObject([{ level: 'ok' }]);
   });
 
   it('reports nothing without configured filters, and warns of a registered filter with errors', async () => {
@@ -239,7 +239,7 @@ describe('earshot doctor', () => {
     if (registration === undefined) throw new Error('Nothing is registered.');
     await administration.commit({ save: { ...registration, filter: wrong } });
     expect(await filterFindings(context)).toMatchObject([
-      { state: 'warn', advice: expect.stringContaining('earshot subscriptions show default') },
+      { level: 'warning', nextStep: expect.stringContaining('earshot subscriptions show default') },
     ]);
   });
 });

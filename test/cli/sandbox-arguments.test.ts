@@ -108,7 +108,7 @@ describe('the sandbox gives advice when a notification', () => {
     ['is answered 401', () => 401, 'The receiver must have the endpoint credentials'],
     ['is answered 404', () => 404, 'Check that the endpoint path is /notifications/<name>'],
     ['is answered 500', () => 500, 'It will be retried.'],
-    ['reaches nobody', null, 'Check that the receiver is running at this address.'],
+    ['reaches nobody', null, 'It will be retried. Start the program that listens there'],
     ['gets an untrusted certificate', () => 200, 'For a test authority: --trust FILE.'],
   ])('%s', async (title, answer, advice) => {
     const { url, trustedCaPems } = await startEndpoint(answer ?? undefined);

@@ -84,7 +84,12 @@ describe('the sinks of a receiver', () => {
     const { names, faults, fault } = deliveryState();
     expect({ names, fault }).toEqual({ names: ['act', 'hook', 'odd'], fault: null });
     expect([...(faults ?? [])]).toEqual([
-      ['hook', expect.stringMatching(/^sinks\.hook\.secretFile: .*gone cannot be read \(ENOENT\)/)],
+      [
+        'hook',
+        expect.stringMatching(
+          /^sinks\.hook\.secretFile: .*gone cannot be read: there is no such file \(ENOENT\)/,
+        ),
+      ],
       ['odd', expect.stringMatching(/^sinks\.odd\.filter: error/)],
     ]);
     await expect.poll(() => store.cursor('sink:act')).toBe(2);

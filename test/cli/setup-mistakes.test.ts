@@ -86,7 +86,7 @@ describe('after a mistake, setup asks again only', () => {
     {
       mistake: 'the account after a wrong user name',
       answers: answersWith('User name of the catalogue account', 'nobody'),
-      message: /1 failed.* Nothing was registered/,
+      message: /1 critical.* Nothing was registered/,
       next: credentials.map((text) => [text, text.startsWith('User') ? account.username : '']),
     },
     {
@@ -94,7 +94,7 @@ describe('after a mistake, setup asks again only', () => {
       answers: answersWith('', ''),
       more: { fetch: unreachable },
       message: /To continue: `earshot setup --no-stay`/,
-      check: /cannot be reached: .*ENOTFOUND.*Check the network and the DNS/s,
+      check: /unavailable.*ENOTFOUND.*Check the network and the DNS/s,
       next: [],
     },
     {
@@ -212,7 +212,7 @@ describe('after a mistake, setup asks again only', () => {
     await setup(answersWith('Password of the catalogue account', 'wrong'));
     const env = parseEnv(readFileSync(path, 'utf8')) as Record<string, string>;
     const { out } = await runCommand('doctor', { env, workingDir });
-    expect(out).toMatch(/^skipped +endpoint/m);
+    expect(out).toMatch(/^unknown +endpoint/m);
     expect(out).not.toMatch(/EARSHOT_TLS|EARSHOT_PUBLIC_URL is/);
     const start = startCommand('start', { env, workingDir });
     await expect.poll(start.err).toContain('ready to read queues');

@@ -115,7 +115,7 @@ describe('setup --pull', () => {
     const { run, folder, sandbox } = await openFolder();
     writeFileSync(join(folder, 'password'), 'another');
     const { out } = await expectEnd(run(complete), 1, 'Nothing was registered');
-    expect(out).toMatch(/^fail +token/m);
+    expect(out).toMatch(/^critical +login/m);
     expect(sandbox.subscriptions()).toEqual([]);
   });
 

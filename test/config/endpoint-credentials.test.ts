@@ -91,7 +91,9 @@ describe('the credentials file', () => {
     const { dataDir, path } = createDataDir();
     mkdirSync(path, { mode: 0o700 });
     expect(refusalOf(() => configOf(dataDir)).details).toEqual([
-      expect.stringContaining(`${path} cannot be read (EISDIR).`),
+      expect.stringContaining(
+        `${path} cannot be read: a file is in the place of a directory, or the reverse (EISDIR).`,
+      ),
     ]);
   });
 
@@ -136,8 +138,8 @@ describe('writing the credentials file', () => {
     const { dataDir, path } = createDataDir();
     mkdirSync(path);
     const error = await writeCredentialsFile(dataDir, [pair]).catch((cause) => cause);
-    expect(error).toMatchObject({ code: 'configuration' });
-    expect(error.message).toContain(`${path} cannot be written (`);
+    expect(error).toMatchObject({ code: 'configuration', facts: { fault: 'wrong-file-type' } });
+    expect(error.message).toContain(`${path} cannot be written`);
     expect(wholeTextOf(error)).not.toContain(secret);
     expect(readdirSync(dataDir)).toEqual([credentialsFileName]);
   });

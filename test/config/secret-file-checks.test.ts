@@ -5,6 +5,9 @@ import { describe, expect, it } from 'vitest';
 import { checkSecretFiles } from '../../src/config/secret-file-checks.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
+const levels = async (options: Parameters<typeof checkSecretFiles>[0]) =>
+  (await checkSecretFiles(options)).map(({ level }) => level);
+
 function folderWith(files: Record<string, number>) {
   const folder = temporaryDirectory();
   for (const [name, mode] of Object.entries(files)) {
@@ -21,9 +24,7 @@ describe('files with secrets', () => {
       EARSHOT_ENDPOINT_PASSWORD_FILE: join(folder, 'password'),
       EARSHOT_TLS_KEY: join(folder, 'key'),
     };
-    expect(await checkSecretFiles({ env, workingDir: folder })).toMatchObject([
-      { check: 'secret files', state: 'pass', message: expect.stringContaining('3 secret files') },
-    ]);
+    expect(await levels({ env, workingDir: folder })).toEqual(['ok']);
   });
 
   it.each([
@@ -35,13 +36,13 @@ describe('files with secrets', () => {
   ])('give a warning when everybody may read them: %s', async (variable, name) => {
     const folder = folderWith({ [name]: 0o644 });
     const path = join(folder, name);
-    const findings = await checkSecretFiles({ env: { [variable]: path }, workingDir: folder });
-    expect(findings).toEqual([
+    expect(await checkSecretFiles({ env: { [variable]: path }, workingDir: folder })).toEqual([
       {
         check: 'secret files',
-        state: 'warn',
-        message: `Every user of this machine can read or change ${path}.`,
-        advice: `Run: chmod o= ${path}`,
+        level: 'warning',
+        text: `Other users can access ${path}.`,
+        evidence: [],
+        nextStep: `Run: chmod o= ${path}`,
       },
     ]);
   });
@@ -56,24 +57,39 @@ describe('files with secrets', () => {
     const folder = folderWith({ [name]: 0o644 });
     const path = join(folder, name);
     const files = { env: { [variable]: path }, workingDir: folder };
-    expect(await checkSecretFiles(files)).toEqual([]);
+    expect(await levels(files)).toEqual(['ok']);
     chmodSync(path, 0o646);
-    expect(await checkSecretFiles(files)).toEqual([
-      {
-        check: 'secret files',
-        state: 'warn',
-        message: `Every user of this machine can change ${path}.`,
-        advice: `Run: chmod o-w ${path}`,
-      },
+    expect(await checkSecretFiles(files)).toMatchObject([
+      { level: 'critical', nextStep: `Run: chmod o-w ${path}` },
     ]);
   });
 
-  it('are not mentioned when there are none, nor when one is missing', async () => {
+  it.each([
+    [0o600, 'ok', 'ok'],
+    [0o640, 'critical', 'warning'],
+    [0o604, 'critical', 'warning'],
+    [0o646, 'critical', 'critical'],
+  ])(
+    'in the data directory, with the mode %o: a secret %s, the database %s',
+    async (mode, ...expected) => {
+      const workingDir = folderWith({ file: mode });
+      const file = [join(workingDir, 'file')];
+      const options = { env: {}, workingDir };
+      const found = [
+        await checkSecretFiles({ ...options, secretFiles: file }),
+        await checkSecretFiles({ ...options, databaseFiles: file }),
+      ];
+      expect(found.map(([first]) => first?.level)).toEqual(expected);
+      if (mode !== 0o600) expect(found[0]?.[0]?.nextStep).toBe(`Run: chmod 600 ${file}`);
+    },
+  );
+
+  it('are ok when one is missing', async () => {
     const workingDir = folderWith({ certificate: 0o644 });
     const env = {
       EARSHOT_TLS_CERT: join(workingDir, 'certificate'),
       EARSHOT_TLS_KEY: join(workingDir, 'missing'),
     };
-    expect(await checkSecretFiles({ env, workingDir })).toEqual([]);
+    expect(await levels({ env, workingDir })).toEqual(['ok']);
   });
 });

@@ -403,7 +403,7 @@ describe('a faulty sink', () => {
         'sinks.a.ca: the file does not contain PEM certificates.',
         expect.stringMatching(/^sinks\.b\.secretFile: the file must contain whsec_ and 24 to 64 /),
         expect.stringMatching(/^sinks\.b\.filter: error/),
-        `sinks.c.secretFile: ${folder}/gone cannot be read (ENOENT).`,
+        `sinks.c.secretFile: ${folder}/gone cannot be read: there is no such file (ENOENT).`,
         'sinks.d.secretFile: the file is empty.',
         `sinks.e.secretFile: ${folder} is a directory, not a file.`,
       ],
@@ -428,7 +428,10 @@ describe('a faulty sink', () => {
       definitions: [{ name: 'sound', target: { kind: 'command' } }],
       faulty: [
         { name: 'another', problems: [expect.stringMatching(/^sinks\.another\.filter: error/)] },
-        { name: 'unsigned', problems: [expect.stringContaining('cannot be read (ENOENT).')] },
+        {
+          name: 'unsigned',
+          problems: [expect.stringContaining('cannot be read: there is no such file (ENOENT).')],
+        },
       ],
     });
     const whole = await load({ sound, formless: { comand: ['act'] } });

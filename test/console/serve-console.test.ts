@@ -91,7 +91,7 @@ describe('a receiver with a private listener', () => {
     const receiver = await start({ ...open, listen: { host: '127.0.0.1', port } });
     expect(receiver.consoleUrl).toBeNull();
     expect(receiver.errors).toEqual([
-      { reason: expect.stringMatching(/another program uses this port.*EARSHOT_CONSOLE_LISTEN/) },
+      { reason: expect.stringMatching(/in use, not permitted.*EARSHOT_CONSOLE_LISTEN/) },
     ]);
     const [product] = generatedProducts(1).products;
     expect(product && (await receiver.post(product))).toBe(200);

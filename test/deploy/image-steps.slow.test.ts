@@ -152,7 +152,7 @@ it.runIf(canChangeUser)(
 
     expect(await healthy()).toMatchObject({
       code: 1,
-      text: expect.stringContaining('no program listens'),
+      text: expect.stringContaining('the connection was refused'),
     });
     expect(await outputOf(start(['touch', '/tmp/written'], dataDir, env))).toMatchObject({
       text: expect.stringContaining('Read-only file system'),

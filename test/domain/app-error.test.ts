@@ -38,25 +38,21 @@ describe('the data of an error', () => {
 
 describe('an error as a finding', () => {
   it.each([
-    ['its own advice', { advice: 'Fix it.' }, 'It was refused.', 'Fix it.'],
-    ['the advice of the check when the error has none', {}, 'It was refused.', 'Look.'],
-    [
-      'its details in the message',
-      { details: ['a: no', 'b: no'] },
-      'It was refused. a: no b: no',
-      'Look.',
-    ],
-  ])('has %s', (_, options, message, advice) => {
+    ['its own advice', { advice: 'Fix it.' }, 'Fix it.', []],
+    ['the next step of the check when the error has none', {}, 'Look.', []],
+    ['its details as evidence', { details: ['a: no', 'b: no'] }, 'Look.', ['a: no', 'b: no']],
+  ])('has %s', (_, options, nextStep, evidence) => {
     const error = new AppError('invalid', 'It was refused.', options);
-    const finding = { check: 'token', state: 'fail', message, advice, code: 'invalid' };
-    expect(failedFinding('token', error, 'Look.')).toEqual(finding);
+    const finding = { check: 'login', level: 'critical', code: 'invalid' };
+    const found = failedFinding('login', error, 'Look.');
+    expect(found).toEqual({ ...finding, text: 'It was refused.', nextStep, evidence });
   });
 
   it.each([[new RangeError('secret')], [new AppError('internal', 'secret')], ['secret']])(
     'contains nothing private of an error: %s',
     (error) => {
       const finding = failedFinding('token', error, 'Look.');
-      expect(finding).toMatchObject({ state: 'fail', advice: 'Please report it.' });
+      expect(finding).toMatchObject({ level: 'critical', nextStep: 'Please report it.' });
       expect(JSON.stringify(finding)).not.toContain('secret');
     },
   );

@@ -115,6 +115,6 @@ describe.skipIf(!hasPebble)('the commands of docs/start.md (needs pebble)', () =
     expect(rows.length).toBeGreaterThanOrEqual(2);
     expect(rows[0]).toMatchObject({ event: 'created', subscription: 'default', source: 'push' });
     expect(JSON.parse(trialRows)[0]).toMatchObject({ subscription: 'default', source: 'push' });
-    expect(err).toMatch(/ 0 failed, /);
+    expect(err).toMatch(/ 0 critical, /);
   });
 });

@@ -29,7 +29,7 @@ async function failuresOf(target: SinkTarget, signal: AbortSignal): Promise<stri
   ]);
   return [answer, tested]
     .map((one) => ('reason' in one ? one.reason : one.kind))
-    .concat(found.map(({ state, message }) => `${state}: ${message}`));
+    .concat(found.map(({ level, text }) => `${level}: ${text}`));
 }
 
 /** Asserts that all of a table fail with their reasons, and that this thread is never blocked. */
@@ -50,7 +50,9 @@ async function expectFailures(
   }
   const expected = cases.map(([name, , reason]) => [
     name,
-    ['', '', 'fail: '].map((start) => expect.stringMatching(new RegExp(`^${start}.*${reason}`))),
+    ['', '', 'critical: '].map((start) =>
+      expect.stringMatching(new RegExp(`^${start}.*${reason}`)),
+    ),
   ]);
   expect(found).toEqual(expected);
   expect(delayMs()).toBeLessThan(250);

@@ -58,24 +58,24 @@ describe.skipIf(!hasPostgis)('a connection of a PostgreSQL sink (needs postgresq
     const url = await createSpatialDatabase(server());
     const tables = { notifications: 'events', deleted: 'remove' } as const;
     const before = await check(postgresTarget(url, tables));
-    expect(before).toMatchObject({ check: 'sink gis', state: 'pass' });
-    expect(before?.message).toMatch(
+    expect(before).toMatchObject({ check: 'sink gis', level: 'ok' });
+    expect(before?.text).toMatch(
       /^PostgreSQL at 127\.0\.0\.1:\d+, version 1\d.* with PostGIS, accepts the login\. Tables: earshot_products \(will be created\), earshot_products_removed \(will be created\), events \(will be created\)\.$/,
     );
     expect(await query(url, "SELECT FROM pg_tables WHERE schemaname = 'public'")).toHaveLength(1);
     expect(await check(postgresTarget(url, { create: false }))).toMatchObject({
-      state: 'fail',
-      message: expect.stringContaining(
+      level: 'critical',
+      text: expect.stringContaining(
         ' cannot be written: the table earshot_products does not exist, and create is false.',
       ),
-      advice: expect.stringContaining('docs/sinks.md'),
+      nextStep: expect.stringContaining('docs/sinks.md'),
     });
     const plain = await createDatabase(server());
     await query(plain, 'REVOKE CREATE ON SCHEMA public FROM PUBLIC');
     await query(plain, 'CREATE ROLE reader LOGIN');
     await query(plain, 'CREATE TABLE mine (product_id text PRIMARY KEY)');
     const limited = plain.replace('postgres@', 'reader@');
-    expect((await check(postgresTarget(limited)))?.message).toContain(
+    expect((await check(postgresTarget(limited)))?.text).toContain(
       'cannot be written: the user has no permission to create the table earshot_products.',
     );
     const mine = {
@@ -83,14 +83,14 @@ describe.skipIf(!hasPostgis)('a connection of a PostgreSQL sink (needs postgresq
       columns: { product_id: 'product_id' },
       deleted: 'remove',
     } as const;
-    expect((await check(postgresTarget(limited, mine)))?.message).toContain(
+    expect((await check(postgresTarget(limited, mine)))?.text).toContain(
       'the user lacks SELECT on the table mine; the user lacks INSERT on the table mine',
     );
     const url2 = plain.replace('127.0.0.1', '0.0.0.0');
     expect(await check(postgresTarget(`${url2}?sslmode=disable`))).toMatchObject({
-      state: 'warn',
-      message: expect.stringContaining('without PostGIS'),
-      advice: expect.stringContaining('sslmode'),
+      level: 'warning',
+      text: expect.stringContaining('without PostGIS'),
+      nextStep: expect.stringContaining('sslmode'),
     });
   });
 
@@ -119,7 +119,10 @@ describe.skipIf(!hasPostgis)('a connection of a PostgreSQL sink (needs postgresq
     for (const [bad, expected] of cases) {
       expect(await attempt(postgresTarget(bad)), bad).toMatchObject(expected);
       const found = await check(postgresTarget(bad));
-      expect(found).toMatchObject({ state: 'fail', advice: expect.stringContaining('queued') });
+      expect(found).toMatchObject({
+        level: 'critical',
+        nextStep: expect.stringContaining('queued'),
+      });
       expect(JSON.stringify(found)).not.toContain('hunter2');
     }
     // A later server is used if the first one does not answer.

@@ -38,46 +38,49 @@ const nats = (server: string, subject = 'earshot.products'): SinkTarget => ({
 
 describe('the check of sinks', () => {
   it('is skipped without sinks', async () => {
-    expect(await checkSinks([], deps)).toMatchObject([{ check: 'sinks', state: 'skipped' }]);
+    expect(await checkSinks([], deps)).toMatchObject([{ check: 'sinks', level: 'unknown' }]);
   });
 
   it('reports whether a command exists', async () => {
     const found = await check({ kind: 'command', command: ['tool', '--flag'] });
-    expect(found).toMatchObject({ check: 'sink bus', state: 'pass' });
+    expect(found).toMatchObject({ check: 'sink bus', level: 'ok' });
     const gone = await check({ kind: 'command', command: ['gone'] });
     expect(gone).toMatchObject({
-      state: 'fail',
-      message: 'gone cannot be run: there is no such file.',
-      advice: expect.stringContaining('chmod +x'),
+      level: 'critical',
+      text: 'gone cannot be run: there is no such file.',
+      nextStep: expect.stringContaining('chmod +x'),
     });
   });
 
   it('connects to a webhook and posts nothing', async () => {
     const hook = await startHook();
     expect(await check(webhook(hook.url))).toMatchObject({
-      state: 'pass',
-      message: expect.stringContaining('not signed'),
+      level: 'ok',
+      text: expect.stringContaining('not signed'),
     });
     expect(hook.received).toEqual([]);
     const away = await check(webhook(`http://127.0.0.1:${await freePort()}/hook`));
-    expect(away).toMatchObject({ state: 'fail', message: expect.stringContaining('ECONNREFUSED') });
+    expect(away).toMatchObject({
+      level: 'critical',
+      text: expect.stringContaining('ECONNREFUSED'),
+    });
   });
 
   it('trusts the user’s certificate authority for a webhook, and no other', async () => {
     const chain = await createChain();
     const tls = { key: chain.keyPem, cert: `${chain.leafPem}\n${chain.middlePem}` };
     const hook = await startHook({ tls });
-    expect(await check(webhook(hook.url, chain.rootPem))).toMatchObject({ state: 'pass' });
+    expect(await check(webhook(hook.url, chain.rootPem))).toMatchObject({ level: 'ok' });
     expect(await check(webhook(hook.url))).toMatchObject({
-      state: 'fail',
-      message: expect.stringContaining('no trusted HTTPS connection'),
+      level: 'critical',
+      text: expect.stringContaining('the certificate is not publicly trusted'),
     });
   });
 
   it('reports a NATS server that does not answer', async () => {
     expect(await check(nats(`nats://127.0.0.1:${await freePort()}`))).toMatchObject({
-      state: 'fail',
-      message: expect.stringContaining('cannot be used'),
+      level: 'critical',
+      text: expect.stringContaining('cannot be used'),
     });
   });
 });
@@ -86,27 +89,27 @@ describe('the check of an MQTT sink', () => {
   it('reports a broker that does not answer, or that lacks what the sink needs', async () => {
     const away = await check(mqttTarget(`mqtt://127.0.0.1:${await freePort()}`));
     expect(away).toMatchObject({
-      state: 'fail',
-      message: expect.stringContaining('ECONNREFUSED'),
-      advice: expect.stringContaining('Start the broker'),
+      level: 'critical',
+      text: expect.stringContaining('ECONNREFUSED'),
+      nextStep: expect.stringContaining('Start the server'),
     });
     const old = await startBroker({ connack: { reasonCode: 0x84 } });
     expect(await check(mqttTarget(old.url))).toMatchObject({
-      state: 'fail',
-      message: expect.stringContaining('it does not support MQTT 5'),
+      level: 'critical',
+      text: expect.stringContaining('it does not support MQTT 5'),
     });
     const bare = await startBroker({
       connack: { properties: { maximumQoS: 0, retainAvailable: false } },
     });
     expect(await check(mqttTarget(bare.url))).toMatchObject({
-      state: 'fail',
-      message: expect.stringContaining('does not support QoS 1'),
+      level: 'critical',
+      text: expect.stringContaining('does not support QoS 1'),
     });
     bare.change({ connack: { properties: { retainAvailable: false } } });
-    expect(await check(mqttTarget(bare.url))).toMatchObject({ state: 'pass' });
+    expect(await check(mqttTarget(bare.url))).toMatchObject({ level: 'ok' });
     expect(await check(mqttTarget(bare.url, { isRetained: true }))).toMatchObject({
-      state: 'fail',
-      message: expect.stringContaining('set retain to false'),
+      level: 'critical',
+      text: expect.stringContaining('set retain to false'),
     });
     expect([...old.connects, ...bare.connects]).toMatchObject(
       Array(4).fill({ clientId: 'earshot-bus-doctor', clean: true }),
@@ -119,17 +122,17 @@ describe('the check of an MQTT sink', () => {
     async () => {
       const broker = await startMosquitto({ users: { earshot: 'right' } });
       const login = { user: 'earshot', password: 'right' };
-      expect(await check(mqttTarget(broker.url))).toMatchObject({ state: 'fail' });
+      expect(await check(mqttTarget(broker.url))).toMatchObject({ level: 'critical' });
       expect(await check(mqttTarget(broker.url, { login }))).toMatchObject({
-        state: 'pass',
-        message: expect.stringContaining('Permission to publish to the topic is not checked'),
+        level: 'ok',
+        text: expect.stringContaining('Permission to publish to the topic is not checked'),
       });
       // This machine, with an address outside the loopback range.
       const warned = await check(mqttTarget(`mqtt://0.0.0.0:${broker.port}`, { login }));
       expect(warned).toMatchObject({
-        state: 'warn',
-        message: expect.stringContaining('unencrypted'),
-        advice: expect.stringContaining('mqtts://'),
+        level: 'warning',
+        text: expect.stringContaining('unencrypted'),
+        nextStep: expect.stringContaining('mqtts://'),
       });
       expect(JSON.stringify(warned)).not.toContain('right');
     },
@@ -141,27 +144,27 @@ describe.skipIf(!hasNats)('the check of a NATS sink (needs nats-server)', () => 
     const server = await startNats();
     const none = await check(nats(server.server));
     expect(none).toMatchObject({
-      state: 'fail',
-      message: 'No stream listens to the subject earshot.products.',
-      advice: expect.stringContaining("--subjects 'earshot.products'"),
+      level: 'critical',
+      text: 'No stream listens to the subject earshot.products.',
+      nextStep: expect.stringContaining("--subjects 'earshot.products'"),
     });
     await server.addStream(['earshot.products', 'earshot.alps.created']);
-    expect(await check(nats(server.server))).toMatchObject({ state: 'pass' });
+    expect(await check(nats(server.server))).toMatchObject({ level: 'ok' });
     const subject = 'earshot.{subscription}.{event}';
     const both = await check(nats(server.server, subject), {
       subscriptions: ['alps'],
       events: ['created', 'deleted'],
     });
     expect(both).toMatchObject({
-      state: 'fail',
-      message: expect.stringContaining('alps.deleted'),
-      advice: expect.stringContaining("--subjects 'earshot.*.*' "),
+      level: 'critical',
+      text: expect.stringContaining('alps.deleted'),
+      nextStep: expect.stringContaining("--subjects 'earshot.*.*' "),
     });
     const one = await check(nats(server.server, subject), {
       subscriptions: ['alps'],
       events: ['created'],
     });
-    expect(one?.message).toBe('A stream listens to earshot.alps.created.');
+    expect(one?.text).toBe('A stream listens to earshot.alps.created.');
     expect(await server.messages()).toEqual([]);
   });
 
@@ -170,14 +173,14 @@ describe.skipIf(!hasNats)('the check of a NATS sink (needs nats-server)', () => 
     await server.addStream(['earshot.products']);
     const credentials = { kind: 'token', token: 'secret-token' } as const;
     const here = { ...nats(server.server), credentials } as SinkTarget;
-    expect(await check(here)).toMatchObject({ state: 'pass' });
+    expect(await check(here)).toMatchObject({ level: 'ok' });
     // This machine, with an address outside the loopback range.
     const other = { ...here, servers: [`nats://0.0.0.0:${server.port}`] } as SinkTarget;
     const warned = await check(other);
     expect(warned).toMatchObject({
-      state: 'warn',
-      message: expect.stringContaining('unencrypted'),
-      advice: expect.stringContaining('tls://'),
+      level: 'warning',
+      text: expect.stringContaining('unencrypted'),
+      nextStep: expect.stringContaining('tls://'),
     });
     expect(JSON.stringify(warned)).not.toContain('secret-token');
   });

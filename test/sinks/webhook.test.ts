@@ -88,7 +88,9 @@ describe('a webhook', () => {
     await expect.poll(() => hook.received.length).toBe(1);
     expect(hook.received[0]?.data.sink).toBe('trusting');
     const errors = async () => (await items('waiting', 'other')).map(({ error }) => error);
-    await expect.poll(errors).toEqual([expect.stringContaining('no trusted HTTPS connection')]);
+    await expect
+      .poll(errors)
+      .toEqual([expect.stringContaining('the certificate is not publicly trusted')]);
   });
 
   it('that answers 4xx refuses the item, which is a dead letter after its attempts', async () => {

@@ -45,9 +45,9 @@ describe('a data directory that every user may write to', () => {
 
   it('fails the doctor’s check', async () => {
     const dataDir = directoryWith(0o777);
-    const checks = createStoreChecks({ dataDir, nowUs: () => 0, secretFileNames: [] });
+    const checks = createStoreChecks({ dataDir, nowUs: () => 0 });
     expect(await checks.directory()).toMatchObject([
-      { state: 'fail', advice: `Run: chmod o-w ${dataDir}` },
+      { level: 'critical', nextStep: `Run: chmod o-w ${dataDir}` },
     ]);
   });
 
@@ -55,8 +55,8 @@ describe('a data directory that every user may write to', () => {
     for (const mode of [0o2770, 0o775]) {
       const dataDir = directoryWith(mode);
       await (await openStore({ dataDir, nowUs: () => 0 })).close();
-      const checks = createStoreChecks({ dataDir, nowUs: () => 0, secretFileNames: [] });
-      expect(await checks.directory()).toMatchObject([{ state: 'pass' }]);
+      const checks = createStoreChecks({ dataDir, nowUs: () => 0 });
+      expect(await checks.directory()).toMatchObject([{ level: 'ok' }]);
     }
   });
 });
@@ -102,7 +102,7 @@ describe('a database with another name', () => {
     await expect(reader.counts()).rejects.toMatchObject(refusal);
     await reader.close();
     if (!existsSync(join(dataDir, databaseFileName))) return;
-    const [finding] = await createStoreChecks({ ...options, secretFileNames: [] }).database();
-    expect(finding).toMatchObject({ state: 'fail', message: refusal.message });
+    const [finding] = await createStoreChecks({ ...options }).database();
+    expect(finding).toMatchObject({ level: 'critical', text: refusal.message });
   });
 });

@@ -129,7 +129,7 @@ describe('a paused account', () => {
 
 describe('an issued certificate', () => {
   it.each([
-    ['for another name', { issueFor: 'other.example.org' }, /is not valid for the host/],
+    ['for another name', { issueFor: 'other.example.org' }, /is for another name/],
     ['that has expired', { lifetimeMs: -1_000 }, /has expired/],
   ])('%s is refused, and replaces nothing', async (_title, options, words) => {
     const authority = await startStubAuthority({ nowMs: Date.now, ...options });
@@ -181,7 +181,7 @@ describe('the challenge listener', () => {
     }
     const other = await startStubAuthority({ nowMs: Date.now, unproved: true });
     const program = openProgram(other, { httpListen });
-    await expect(program.check()).rejects.toThrow(/another program uses this port/);
+    await expect(program.check()).rejects.toThrow(/in use, not permitted/);
     await listener.close(0);
     expect(await program.check('asked')).not.toBeNull();
   });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openServedCertificate } from '../../src/cli/start/certificate.ts';
 import type { ServeConfig } from '../../src/config/config.ts';
+import { allFaults } from '../../src/domain/faults.ts';
 import type { KeyPair } from '../../src/http/listener.ts';
 import {
   createCertificateAuthority,
@@ -52,7 +53,7 @@ describe('a pair of certificate files', () => {
     for (const [name, variable] of Object.entries({ cert: 'CERT', key: 'KEY' })) {
       const files = { ...createFolder().files, [name]: '/missing.pem' };
       expect(refusalOf(() => loadCertificateFiles(files)).message).toBe(
-        `EARSHOT_TLS_${variable} is /missing.pem, but there is no such file.`,
+        `EARSHOT_TLS_${variable} is /missing.pem: there is no such file (ENOENT).`,
       );
     }
   });
@@ -87,30 +88,33 @@ function encrypted(pem: string): string {
 }
 
 describe('the check of certificate files', () => {
-  const find = async (given: KeyedCertificate, host: string | undefined) =>
-    (await checkCertificateFiles(createFolder(given).files, { host, nowUs }))[0];
+  const find = (given: KeyedCertificate, host: string | undefined) =>
+    checkCertificateFiles(createFolder(given).files, { host, nowUs });
 
-  it('passes when they match each other and the name', async () => {
-    const message = 'Key and certificate match. Valid until 2026-05-31.';
+  it('is ok when they match each other and the name', () => {
+    const text = 'Key and certificate match. Valid until 2026-05-31.';
     for (const host of [...hosts, undefined]) {
-      expect(await find(pair, host)).toMatchObject({ state: 'pass', message });
+      expect(find(pair, host)).toMatchObject({ level: 'ok', text });
     }
   });
 
   it('fails with the reason', async () => {
     const own = await createSelfSigned({ hosts, now: () => nowMs });
-    for (const [given, host, text] of [
-      [pair, 'earshot.example.org', 'is not valid for the host earshot.example.org'],
-      [expired, 'localhost', 'has expired'],
-      [own, 'localhost', 'is self-signed'],
-      [{ ...pair, keyPem: other.keyPem }, 'localhost', 'does not belong to the certificate'],
+    for (const [given, host, fault] of [
+      [pair, 'earshot.example.org', 'certificate-name'],
+      [expired, 'localhost', 'certificate-expired'],
+      [own, 'localhost', 'certificate-untrusted'],
     ] as const) {
-      const message = expect.stringContaining(text);
-      const advice = expect.stringContaining('EARSHOT_TLS_CERT');
-      expect(await find(given, host)).toMatchObject({ state: 'fail', message, advice });
+      const text = expect.stringContaining(`fullchain.pem: ${faultCalled(fault)?.clause}`);
+      const expected = { level: 'critical', text, code: 'configuration' };
+      expect(find(given, host)).toMatchObject(expected);
     }
+    const foreign = { ...pair, keyPem: other.keyPem };
+    expect(refusalOf(() => find(foreign, 'localhost')).message).toContain('does not belong');
   });
 });
+
+const faultCalled = (code: string) => allFaults.find((one) => one.code === code);
 
 describe('changed certificate files', () => {
   async function follow() {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { checkAlerts } from '../../src/cli/doctor/endpoint-steps.ts';
+import { checkAlerts } from '../../src/cli/doctor/delivery-steps.ts';
 import type { AlertFinding } from '../../src/domain/alerts.ts';
 import { AppError, errorText } from '../../src/domain/app-error.ts';
 import { quoted } from '../../src/domain/formats.ts';
@@ -285,27 +285,28 @@ describe('an alert that cannot be stored', () => {
 });
 
 it('the doctor checks each channel, posts nothing, and does not reveal the URL', async () => {
-  const options = {
-    ...{ alertUrl: null, alertCommand: null, signal },
-    findProgram: (program: string) => (program === 'notify' ? null : 'it is not a file'),
-  };
-  const advice = expect.stringMatching(/EARSHOT_ALERT_URL.*EARSHOT_ALERT_COMMAND/);
-  expect(await checkAlerts(options)).toMatchObject([{ state: 'warn', advice }]);
+  const findProgram = (program: string) => (program === 'notify' ? null : 'it is not a file');
+  const none = { alertUrl: null, alertCommand: null };
+  const deps = { findProgram, signal };
+  const nextStep = expect.stringMatching(/EARSHOT_ALERT_URL.*EARSHOT_ALERT_COMMAND/);
+  expect(await checkAlerts(none, deps)).toMatchObject([{ level: 'warning', nextStep }]);
   const hook = await startHook();
   const alertUrl = `${hook.url}/secret-part`;
-  const good = await checkAlerts({ ...options, alertUrl, alertCommand: ['notify', '--urgent'] });
-  expect(good).toMatchObject([{ state: 'pass' }, { state: 'pass' }]);
+  const good = await checkAlerts({ alertUrl, alertCommand: ['notify', '--urgent'] }, deps);
+  expect(good).toMatchObject([{ level: 'ok' }, { level: 'ok' }]);
   expect(hook.received).toEqual([]);
   const closed = `http://127.0.0.1:${await freePort()}/secret-part`;
-  const bad = await checkAlerts({ ...options, alertUrl: closed, alertCommand: ['./gone'] });
+  const bad = await checkAlerts({ alertUrl: closed, alertCommand: ['./gone'] }, deps);
   expect(bad).toMatchObject([
-    { state: 'fail', message: expect.stringContaining('ECONNREFUSED') },
-    { state: 'fail', message: './gone cannot be run: it is not a file.' },
+    { level: 'critical', text: expect.stringContaining('ECONNREFUSED') },
+    { level: 'critical', text: './gone cannot be used: it is not a file.' },
   ]);
   expect(JSON.stringify([good, bad])).not.toContain('secret-part');
-  const stopped = { ...options, alertUrl, signal: AbortSignal.abort() };
-  const message = expect.stringContaining('was cancelled');
-  expect(await checkAlerts(stopped)).toMatchObject([{ state: 'fail', message }]);
+  const stopped = { ...deps, signal: AbortSignal.abort() };
+  const text = expect.stringContaining('was cancelled');
+  expect(await checkAlerts({ ...none, alertUrl }, stopped)).toMatchObject([
+    { level: 'critical', text },
+  ]);
 });
 
 it('an alert is sent by the next program when the first was killed while it sent it', async () => {

@@ -87,7 +87,8 @@ it('a sink that is no longer configured is an alert while items wait for it, wit
   expect(await at(25 * 60)).toEqual([]);
 });
 
-const reason = 'sinks.bus.secretFile: /etc/earshot/gone cannot be read (ENOENT).';
+const reason =
+  'sinks.bus.secretFile: /etc/earshot/gone cannot be read: there is no such file (ENOENT).';
 
 it('a faulty sink is an alert at once, grows critical, does not hide its dead letters, and is resolved when fixed', async () => {
   const deliveryState: DeliveryState = {

@@ -33,7 +33,7 @@ Fields of --json: settings, dataDir, envFile, configFile, problems. envFile and 
 paths, or null if the file is missing. Each setting has name, value and source; unset values are
 null.
 
-Exit codes: 0 no problems, 1 failed, 2 problems found.
+Exit codes: 0 no problems, 1 failed, 2 wrong usage, or problems found.
 
 Examples:
   $ earshot config                                                           all settings

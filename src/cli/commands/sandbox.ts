@@ -2,6 +2,7 @@
 import { InvalidArgumentError } from 'commander';
 import { loadSections, type Reader } from '../../config/load.ts';
 import { AppError } from '../../domain/app-error.ts';
+import { knownFault, nextStepOf } from '../../domain/faults.ts';
 import { printable } from '../../domain/text.ts';
 import type { AttemptFailure } from '../../sandbox/delivery/dispatcher.ts';
 import { type Faults, noFaults } from '../../sandbox/delivery/faults.ts';
@@ -167,9 +168,7 @@ function adviceFor({ status, code }: AttemptFailure): string {
   }
   if (status === 404)
     return 'Check that the endpoint path is /notifications/<name>, in lower case.';
-  if (code?.includes('CERT') || code === 'UNABLE_TO_VERIFY_LEAF_SIGNATURE') {
-    return 'For a test authority: --trust FILE.';
-  }
-  if (code === 'ECONNREFUSED') return 'Check that the receiver is running at this address.';
-  return 'It will be retried.';
+  const fault = code ? knownFault(code) : null;
+  if (fault?.code.startsWith('certificate')) return 'For a test authority: --trust FILE.';
+  return `It will be retried. ${fault === null ? '' : nextStepOf(fault)}`.trim();
 }

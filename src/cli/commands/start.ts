@@ -198,8 +198,8 @@ function endInTime(closers: Pick<Closers, 'open'>, log: Logger, { exit }: Pick<I
 
 async function warnOfOpenFiles(io: Io, log: Logger): Promise<void> {
   const { checkSecretFiles } = await import('../../config/secret-file-checks.ts');
-  for (const { state, message, advice } of await checkSecretFiles(io)) {
-    if (state === 'warn') log.warn({ advice }, message);
+  for (const { level, text, nextStep } of await checkSecretFiles(io)) {
+    if (level !== 'ok') log.warn({ advice: nextStep }, text);
   }
 }
 
@@ -215,8 +215,8 @@ function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): 
   } else announceEndpoint(config, receiver, log);
   if (console?.password !== undefined && consoleUrl !== null) {
     log.info({}, 'the private listener uses plain HTTP: use its password in trusted networks only');
-    for (const { advice, message } of checkConsolePassword(console.password))
-      log.warn({ advice }, message);
+    for (const { nextStep, text } of checkConsolePassword(console.password))
+      log.warn({ advice: nextStep }, text);
   }
   if (consoleUrl !== null) log.info({ page: `${consoleUrl}/` }, 'serving the web page');
 }

@@ -1,14 +1,8 @@
 /** The doctor's check of the shared log: the database, its standby, its connections, and the receivers. */
 
 import type { ServeConfig } from '../../config/config.ts';
-import { type Finding, failedFinding } from '../../domain/finding.ts';
-import { counted } from '../../domain/formats.ts';
-import {
-  type DatabaseState,
-  type DatabaseWarning,
-  type KnownNode,
-  nodeSilentMs,
-} from '../../domain/shared-log.ts';
+import { type Finding, failedFinding, finding } from '../../domain/finding.ts';
+import { type DatabaseState, nodeSilentMs } from '../../domain/shared-log.ts';
 import type { Io } from '../io.ts';
 import { openConfiguredLog } from '../open-store.ts';
 import { type DoctorSettings, needsOf, type Step } from './steps.ts';
@@ -30,13 +24,32 @@ async function checkSharedLog(serve: ServeConfig, io: Io): Promise<Finding[]> {
     try {
       await log.check();
       const [database, nodes] = await Promise.all([log.database(), log.nodes()]);
-      const needsStandby = serve.sharedLog?.needsStandby === true;
+      const silent = nodes.filter(({ ageMs }) => ageMs > nodeSilentMs).map(({ name }) => name);
+      const names = nodes.map(({ name }) => name);
+      const repeated = new Set(names.filter((name, i) => names.indexOf(name) !== i));
+      const running = nodes.length - silent.length;
       return [
-        { check, state: 'pass', message: `PostgreSQL ${database.version} accepts entries.` },
-        standbyFinding(database, needsStandby),
-        ...connectionFindings(database),
-        ...log.warnings().map(warningFinding),
-        ...receiverFindings(nodes),
+        finding(check, 'ok', `PostgreSQL ${database.version} accepts entries.`),
+        standbyFinding(database, serve.sharedLog?.needsStandby === true),
+        ...(database.freeConnections < connectionsMin ? [fewConnections] : []),
+        ...log
+          .warnings()
+          .map(({ code, text }) =>
+            warned(`The database warns: "${text}" (${code}).`, 'Fix the cause in the database.'),
+          ),
+        finding(check, 'ok', `Receivers that report: ${running} of ${nodes.length}.`),
+        ...[...repeated].map((name) =>
+          warned(
+            `Several receivers have the name ${name}.`,
+            'Set EARSHOT_NODE of each receiver to another name.',
+          ),
+        ),
+        ...silent.map((name) =>
+          warned(
+            `The receiver ${name} does not report.`,
+            `Start the receiver, or remove it with \`earshot log remove ${name}\`.`,
+          ),
+        ),
       ];
     } finally {
       await log.close();
@@ -46,76 +59,25 @@ async function checkSharedLog(serve: ServeConfig, io: Io): Promise<Finding[]> {
   }
 }
 
+const warned = (text: string, nextStep: string) => finding(check, 'warning', text, nextStep);
+
+const fewConnections = warned(
+  'The database has too few free connections.',
+  'Raise max_connections, or use a pooler: each receiver needs five connections.',
+);
+
 function standbyFinding(
   { waitsForStandby, standbys }: DatabaseState,
   needsStandby: boolean,
 ): Finding {
-  if (!waitsForStandby) {
-    return {
-      ...{ check, state: 'warn' },
-      message:
-        'The database has no synchronous standby: its failure can lose notifications that were answered with 200.',
-      advice:
-        'Set synchronous_standby_names on the database, and EARSHOT_LOG_SYNC to standby. See docs/several-receivers.md.',
-    };
+  if (standbys?.length === 0 && waitsForStandby) {
+    const text = 'No synchronous standby is connected: the database answers no append.';
+    return finding(check, 'critical', text, 'Start it, or change synchronous_standby_names.');
   }
-  if (standbys?.length === 0) {
-    return {
-      ...{ check, state: 'fail' },
-      message: 'No synchronous standby is connected: the database answers no append.',
-      advice: 'Start the standby, or change synchronous_standby_names.',
-    };
-  }
-  const names = standbys === null ? '' : ` (${standbys.join(', ')})`;
-  if (needsStandby) {
-    return { check, state: 'pass', message: `The database has a synchronous standby${names}.` };
-  }
-  return {
-    ...{ check, state: 'warn' },
-    message: `The database has a synchronous standby${names}, but EARSHOT_LOG_SYNC is any.`,
-    advice: 'Set EARSHOT_LOG_SYNC to standby, so that nothing is accepted without the standby.',
-  };
-}
-
-function warningFinding({ code, text }: DatabaseWarning): Finding {
-  return {
-    ...{ check, state: 'warn' },
-    message: `The database warns: "${text}" (${code}).`,
-    advice: 'Fix the cause in the database: PostgreSQL may later refuse notifications.',
-  };
-}
-
-function connectionFindings({ freeConnections }: DatabaseState): Finding[] {
-  if (freeConnections >= connectionsMin) return [];
-  return [
-    {
-      ...{ check, state: 'warn' },
-      message: `The database has only ${counted(freeConnections, 'free connection')}.`,
-      advice: 'Raise max_connections, or use a pooler: each receiver needs five connections.',
-    },
-  ];
-}
-
-function receiverFindings(nodes: readonly KnownNode[]): Finding[] {
-  const silent = nodes.filter(({ ageMs }) => ageMs > nodeSilentMs);
-  const running = nodes.length - silent.length;
-  const names = nodes.map(({ name }) => name);
-  const repeated = names.filter((name, i) => names.indexOf(name) !== i);
-  return [
-    { check, state: 'pass', message: `Receivers that report: ${running} of ${nodes.length}.` },
-    ...[...new Set(repeated)].map(
-      (name): Finding => ({
-        ...{ check, state: 'warn' },
-        message: `Several receivers have the name ${name}.`,
-        advice: 'Set EARSHOT_NODE of each receiver to another name.',
-      }),
-    ),
-    ...silent.map(
-      ({ name }): Finding => ({
-        ...{ check, state: 'warn' },
-        message: `The receiver ${name} does not report.`,
-        advice: `Start the receiver. If you have removed it, run \`earshot log remove ${name}\`.`,
-      }),
-    ),
-  ];
+  if (waitsForStandby && needsStandby)
+    return finding(check, 'ok', 'The database has a synchronous standby.');
+  return warned(
+    'Notifications can be lost with the database: without a synchronous standby, or with another EARSHOT_LOG_SYNC than standby.',
+    'Set synchronous_standby_names on the database, and EARSHOT_LOG_SYNC to standby. See docs/several-receivers.md.',
+  );
 }

@@ -2,7 +2,8 @@
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type VariableName, variables } from '../../config/variables.ts';
-import { AppError, errorText, readFaultOf } from '../../domain/app-error.ts';
+import { AppError, errorCodeOf, errorText } from '../../domain/app-error.ts';
+import { clauseOf } from '../../domain/faults.ts';
 import { defaultSubscriptionName } from '../../domain/subscription.ts';
 import { readFilter } from '../filter-text.ts';
 import type { Io } from '../io.ts';
@@ -355,7 +356,7 @@ function fileIn(text: string, { workingDir, readFile }: Io): string {
     readFile(path);
     return path;
   } catch (error) {
-    throw new InvalidArgumentError(`${path} cannot be read: ${readFaultOf(error)}.`);
+    throw new InvalidArgumentError(`${path} cannot be read: ${clauseOf(errorCodeOf(error))}.`);
   }
 }
 

@@ -123,11 +123,10 @@ function wayOf(known: readonly DesiredSubscription[], io: Io): string | undefine
 
 /** Variables of the answers that a failed check of the doctor puts in question. */
 const variablesOf: Readonly<Record<string, readonly string[]>> = {
-  token: ['EARSHOT_ACCOUNT_USERNAME', 'EARSHOT_ACCOUNT_PASSWORD', 'EARSHOT_ACCOUNT_TOTP'],
+  login: ['EARSHOT_ACCOUNT_USERNAME', 'EARSHOT_ACCOUNT_PASSWORD', 'EARSHOT_ACCOUNT_TOTP'],
   'public URL': ['EARSHOT_PUBLIC_URL'],
   'public address': ['EARSHOT_PUBLIC_URL'],
-  name: ['EARSHOT_PUBLIC_URL'],
-  'certificate files': ['EARSHOT_TLS_CERT', 'EARSHOT_TLS_KEY'],
+  certificate: ['EARSHOT_TLS_CERT', 'EARSHOT_TLS_KEY'],
 };
 
 /** Adds how to continue to an error. The answers that caused it are asked again. */
@@ -242,8 +241,8 @@ async function createCredentials(io: Io, dataDir: string): Promise<void> {
 }
 
 function refuseToStart(cause: unknown): never {
-  if (!(cause instanceof AppError) || cause.code !== 'unavailable') throw cause;
-  throw new AppError('unavailable', `${errorText(cause)} Nothing was registered.`, {
+  if (!(cause instanceof AppError) || cause.facts.failed === undefined) throw cause;
+  throw new AppError(cause.code, `${errorText(cause)} Nothing was registered.`, {
     advice: 'Fix the failed checks.',
     facts: cause.facts,
     cause,

@@ -53,7 +53,7 @@ export async function openServedCertificate(
   const warned = (certificate: LoadedCertificate | null) => {
     const fault = certificate && certificateFault(certificate, { host, nowUs: io.nowUs() });
     // Served nevertheless: the catalogue decides.
-    if (fault !== null) log.warn({}, `certificate ${fault}; the catalogue will reject it`);
+    if (fault !== null) log.warn({}, `${fault.clause}; the catalogue will reject it`);
     return certificate;
   };
   let latest = warned(load());

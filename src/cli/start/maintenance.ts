@@ -80,6 +80,8 @@ export async function maintenanceRound(
 /** Pull subscriptions need none. */
 const noCredentials = { username: '', password: '' };
 
+const connectionFaults = ['connection-refused', 'no-route', 'no-answer'];
+
 /**
  * Ignores failed connections: many routers do not let a host reach its own public address. Wrong
  * answers and certificates are still reported.
@@ -87,7 +89,9 @@ const noCredentials = { username: '', password: '' };
 function toleratingConnectionFault(probe: ProbeEndpoint): ProbeEndpoint {
   return async (endpoint, credentials) => {
     const report = await probe(endpoint, credentials);
-    return report.fault?.stage === 'connection' ? { ...report, fault: null } : report;
+    const isUnconnected =
+      report.tls === null && connectionFaults.includes(report.fault?.code ?? '');
+    return isUnconnected ? { ...report, fault: null } : report;
   };
 }
 

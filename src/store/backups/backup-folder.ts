@@ -16,6 +16,7 @@ import Sqlite, { type Database } from 'better-sqlite3';
 import { z } from 'zod';
 import { AppError, errorCodeOf, errorText, isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
+import { faultError } from '../../domain/faults.ts';
 import { printable } from '../../domain/text.ts';
 import { makeDirectory } from '../../host/files.ts';
 import {
@@ -218,9 +219,7 @@ export function databaseFault(
 export function diskError(error: unknown, path: string): unknown {
   const code = errorCodeOf(error);
   if (isAppError(error) || !/^(E[A-Z]+|SQLITE_(FULL|IOERR.*))$/.test(code)) return error;
-  const advice = 'Check its permissions, the free space of the disk, and the system log.';
-  const message = `${path} cannot be read or written (${code}).`;
-  return new AppError('unavailable', message, { advice, cause: error });
+  return faultError('unavailable', `${path} cannot be read or written`, error);
 }
 
 export function cancelled(): AppError {

@@ -3,7 +3,8 @@
 import { existsSync, lstatSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite, { type Database, type Options, type Statement } from 'better-sqlite3';
-import { AppError, errorCodeOf, isAppError } from '../../domain/app-error.ts';
+import { AppError, isAppError } from '../../domain/app-error.ts';
+import { faultError } from '../../domain/faults.ts';
 import { createOwnerOnly, makeDirectory } from '../../host/files.ts';
 import { migrations } from './schema.ts';
 import { openingError, sqliteCode } from './sqlite-error.ts';
@@ -218,10 +219,10 @@ export function createDirectory(dataDir: string): void {
   try {
     makeDirectory(dataDir);
   } catch (error) {
-    throw new AppError(
+    throw faultError(
       'configuration',
-      `The data directory ${dataDir} cannot be created (${errorCodeOf(error)}). Create it, or set EARSHOT_DATA_DIR to another directory.`,
-      { cause: error },
+      `The data directory ${dataDir} (EARSHOT_DATA_DIR) cannot be created`,
+      error,
     );
   }
   if (isWritableByAll(statSync(dataDir))) {

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite, { type Database } from 'better-sqlite3';
 import type { AcquireLock, LockName } from '../../domain/account.ts';
-import { AppError, errorCodeOf } from '../../domain/app-error.ts';
+import { AppError } from '../../domain/app-error.ts';
+import { faultError } from '../../domain/faults.ts';
 import { createOwnerOnly } from '../../host/files.ts';
 import { createDirectory } from './database.ts';
 import { sqliteCode } from './sqlite-error.ts';
@@ -84,9 +85,5 @@ function tryLock(database: Database): boolean {
 }
 
 function lockFileError(file: string, cause: unknown): AppError {
-  return new AppError(
-    'configuration',
-    `The file ${file} cannot be locked (${errorCodeOf(cause)}). Give the user that runs earshot write permission to the data directory and the files in it, or set EARSHOT_DATA_DIR to another directory.`,
-    { cause },
-  );
+  return faultError('configuration', `The file ${file} cannot be locked`, cause);
 }

@@ -1,55 +1,6 @@
-/** Converts errors of SQLite and the file system into errors with advice. */
-import { AppError, errorCodeOf, isAppError } from '../../domain/app-error.ts';
-
-/** A message (the problem) and its advice (the fix). */
-type Explanation = readonly [message: string, advice?: string];
-
-/** Explanation of each primary result code of SQLite for the operator. */
-const explanations: Record<string, Explanation> = {
-  SQLITE_FULL: ['The disk is full.', 'Free some space: intake resumes automatically.'],
-  SQLITE_READONLY: [
-    'The database file cannot be written.',
-    'Give the user that runs earshot write permission to the data directory and the files in it.',
-  ],
-  SQLITE_BUSY: [
-    'The database is locked by another program.',
-    'Close that program (for example a database browser or a backup): intake resumes automatically.',
-  ],
-  SQLITE_CORRUPT: [
-    'The database file is damaged.',
-    'Stop earshot, keep a copy of the data directory, and restore a backup.',
-  ],
-  SQLITE_NOTADB: [
-    'The database file is damaged, or is not a database.',
-    'Stop earshot, keep a copy of the data directory, and restore a backup.',
-  ],
-  SQLITE_CANTOPEN: [
-    'The database file cannot be opened.',
-    'Check that the data directory exists and belongs to the user that runs earshot.',
-  ],
-  SQLITE_IOERR: ['The disk reports an error.', 'Check its free space and the system log.'],
-  SQLITE_PERM: [
-    'The operating system denies access to the database file.',
-    'Check that the file belongs to the user that runs earshot.',
-  ],
-  SQLITE_NOMEM: ['SQLite ran out of memory.'],
-};
-
-/** Explanations of a failure to open a file, after its name. Readers also write files next to it. */
-const openingExplanations: Record<string, Explanation> = {
-  SQLITE_READONLY: [
-    'cannot be written.',
-    'Give the user that runs earshot write permission to the folder and the files in it (reading also requires it), and check that the disk is not mounted read-only.',
-  ],
-  SQLITE_CANTOPEN: [
-    'cannot be opened.',
-    'Give the user that runs earshot write permission to the folder (reading also requires it), and check that the disk is not full or mounted read-only.',
-  ],
-  SQLITE_IOERR: [
-    'cannot be opened: the disk reports an error.',
-    'Check its free space and the system log.',
-  ],
-};
+/** Converts errors of SQLite into errors with advice. */
+import { AppError, isAppError } from '../../domain/app-error.ts';
+import { faultError, knownFault } from '../../domain/faults.ts';
 
 const aliases: Record<string, string> = {
   SQLITE_LOCKED: 'SQLITE_BUSY',
@@ -75,7 +26,7 @@ export function sqliteCode(error: unknown): string | null {
 
 /** Returns true for failures of the disk, the file or its lock, false for those of one statement. */
 export function isEnvironmentFailure(error: unknown): boolean {
-  return isAppError(error, 'unavailable') || (sqliteCode(error) ?? '') in explanations;
+  return isAppError(error, 'unavailable') || knownFault(sqliteCode(error) ?? '') !== null;
 }
 
 export function needsReopening(error: unknown): boolean {
@@ -84,22 +35,15 @@ export function needsReopening(error: unknown): boolean {
 
 /** Returns the error to throw when a file cannot be opened; it names the file for failures of the environment. */
 export function openingError(error: unknown, file: string): unknown {
-  const explanation = openingExplanations[sqliteCode(error) ?? ''];
-  if (explanation === undefined) return error;
-  const [message, ...next] = explanation;
-  return environmentError([`${file} ${message}`, ...next], error);
+  return knownFault(sqliteCode(error) ?? '') === null
+    ? error
+    : faultError('unavailable', `${file} cannot be opened`, error);
 }
 
 /** Returns the error for callers of the store: `unavailable` for the environment, else `internal`. */
 export function storeError(error: unknown): AppError {
   if (isAppError(error)) return error;
-  const code = sqliteCode(error);
-  const explanation = code === null ? undefined : explanations[code];
-  if (explanation !== undefined) return environmentError(explanation, error);
-  return new AppError('internal', 'Internal error in the store.', { cause: error });
-}
-
-function environmentError([message, ...next]: Explanation, cause: unknown): AppError {
-  const advice = [...next, `(${errorCodeOf(cause)})`].join(' ');
-  return new AppError('unavailable', message, { advice, cause });
+  if (knownFault(sqliteCode(error) ?? '') === null)
+    return new AppError('internal', 'Internal error in the store.', { cause: error });
+  return faultError('unavailable', 'The database cannot be used', error);
 }

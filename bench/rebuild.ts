@@ -1,4 +1,4 @@
-/** Benchmark of `earshot index rebuild` while notifications arrive. */
+/** Benchmark of `earshot admin index rebuild` while notifications arrive. */
 import { join } from 'node:path';
 import {
   alignTable,
@@ -47,7 +47,7 @@ const secondsMax = 120;
 
 const rebuilding: Benchmark<typeof options> = {
   command: 'npm run bench:rebuild --',
-  about: `Measures \`earshot index rebuild\` of a large log while a receiver stores a fixed rate of notifications
+  about: `Measures \`earshot admin index rebuild\` of a large log while a receiver stores a fixed rate of notifications
 over HTTPS, and the latency of these notifications. The bound of the time is for a million products.`,
   options,
   closing: `Exit code: 0 done, 1 an answered notification is missing, the rebuild took longer than the intake, or (--check)
@@ -134,6 +134,6 @@ function render({ data, rebuildSeconds, receiver }: Measured): string[] {
 async function timeRebuild(dataFolder: string): Promise<number> {
   const startMs = performance.now();
   const environment = { PATH: process.env.PATH, EARSHOT_DATA_DIR: dataFolder };
-  await runCommand(['index', 'rebuild'], { environment, dataFolder });
+  await runCommand(['admin', 'index', 'rebuild'], { environment, dataFolder });
   return (performance.now() - startMs) / 1_000;
 }

@@ -31,7 +31,7 @@ export const deadCommand = defineCommand('dead', {
   help: `On a terminal, the reason is shortened. In a pipe and with --json, the reason is complete.
 
 Fields of --json: id, sink, position, productId, replay, attempts, error, queuedAt. replay is the id
-of the \`earshot replay\` that queued the notification; null if no replay queued it.
+of the \`earshot sinks replay\` that queued the notification; null if no replay queued it.
 
 Examples:
   $ earshot sinks dead                    list the dead letters of all sinks
@@ -244,7 +244,7 @@ async function dropWaiting(
 async function replayAdvice(sink: string, firstPosition: number, io: WithStore): Promise<string> {
   const first = await firstOf(io.store, { afterPosition: firstPosition - 1 });
   const since = first === null ? '' : ` --since ${formatDateUs(first.receivedAtUs)}`;
-  const command = `\`earshot replay --sink ${sink}${since}\``;
+  const command = `\`earshot sinks replay --sink ${sink}${since}\``;
   if ((await sinksInFile(io))?.names.includes(sink) ?? true)
     return `To deliver the notifications: ${command}`;
   return `To deliver the notifications, add ${sink} to ${subscriptionsFileName}, then: ${command}`;

@@ -142,7 +142,7 @@ function refuseRepetition(command: Command, option: Option): void {
 }
 
 /** Commands that never open the data directory. */
-const readsNoData: readonly string[] = ['demo', 'sandbox', 'filter check', 'completion'];
+const readsNoData: readonly string[] = ['demo', 'sandbox', 'filter check', 'admin completion'];
 
 /** Names of a command and its parents, without the program's name. */
 function pathOf(command: Command): string {

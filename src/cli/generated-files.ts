@@ -68,7 +68,7 @@ function configurationPage(): string {
 
 All settings are environment variables. Variables can also be in the file \`.env\` in the working directory.
 The environment has priority over \`.env\`. An empty value counts as unset. Each command reads only the variables that it
-needs, and reports all problems at once. \`earshot config\` prints the effective values and their sources.
+needs, and reports all problems at once. \`earshot admin config\` prints the effective values and their sources.
 A variable \`EARSHOT_…\` that is not in this table is an error.
 
 A secret can be stored in a file: set \`EARSHOT_…_FILE\` to the path of the file. A line break at the end of the
@@ -114,8 +114,8 @@ that folder.
 **Not in the npm registry.** earshot is not published in the npm registry: a package of this name is
 another program. Install the [package](../start.md#run-from-the-package) from its file.
 
-**Completion.** \`earshot completion bash\` (or \`zsh\`, \`fish\`) prints a completion script.
-\`earshot completion --help\` explains the installation.
+**Completion.** \`earshot admin completion bash\` (or \`zsh\`, \`fish\`) prints a completion script.
+\`earshot admin completion --help\` explains the installation.
 
 ## Commands
 

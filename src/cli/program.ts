@@ -10,9 +10,6 @@ export const groups = {
   run: {
     setup: async () => (await import('./commands/setup.ts')).setupCommand,
     start: async () => (await import('./commands/start.ts')).startCommand,
-    config: async () => (await import('./commands/config.ts')).configCommand,
-    health: async () => (await import('./commands/health.ts')).healthCommand,
-    completion: async () => (await import('./commands/completion.ts')).completionCommand,
   },
   look: {
     status: async () => (await import('./commands/status.ts')).statusCommand,
@@ -35,14 +32,12 @@ export const groups = {
     reconcile: async () => (await import('./commands/reconcile.ts')).reconcileCommand,
     quarantine: async () => (await import('./commands/quarantine.ts')).quarantineCommand,
     sinks: async () => (await import('./commands/sinks.ts')).sinksCommand,
-    replay: async () => (await import('./commands/replay.ts')).replayCommand,
   },
   data: {
-    log: async () => (await import('./commands/log.ts')).logCommand,
     backup: async () => (await import('./commands/backup.ts')).backupCommand,
     restore: async () => (await import('./commands/restore.ts')).restoreCommand,
     prune: async () => (await import('./commands/prune.ts')).pruneCommand,
-    index: async () => (await import('./commands/index.ts')).indexCommand,
+    admin: async () => (await import('./commands/admin.ts')).adminCommand,
   },
   try: {
     demo: async () => (await import('./commands/demo.ts')).demoCommand,
@@ -129,10 +124,11 @@ export async function createProgram(
 function namesToLoad(argv: readonly string[] | undefined): readonly string[] {
   const all = Object.keys(loaders);
   if (argv === undefined) return all;
-  const [name] = argv[0] === '--data-dir' ? argv.slice(2) : argv;
+  const [name, second] = argv[0] === '--data-dir' ? argv.slice(2) : argv;
   if (argv.length === 0 || /^(--help|-h|--version|-V)$/.test(name ?? '')) return [];
   // The completion script lists all of them.
-  return name !== undefined && name !== 'completion' && all.includes(name) ? [name] : all;
+  const isCompletion = name === 'admin' && second === 'completion';
+  return name !== undefined && !isCompletion && all.includes(name) ? [name] : all;
 }
 
 /** Returns a command and all below it, parents first. */

@@ -102,7 +102,7 @@ export async function unknownSinkSubscriptions(
 
 /**
  * Returns a note if no receiver delivers to sinks. A delivering receiver has a lock for as long as it runs. Null also if
- * this user cannot check the lock, and with a shared log, whose receivers `earshot log` lists. Never rejects.
+ * this user cannot check the lock, and with a shared log, whose receivers `earshot admin log` lists. Never rejects.
  */
 export async function receiverNote({
   dataDir,

@@ -61,7 +61,7 @@ export const variables = {
     schema: values.onOrOff,
     default: 'on',
     description:
-      '`on`: the receiver maintains the product index. Queries by filter need the index. `off`: only `earshot index rebuild` and `earshot query products` update the index.',
+      '`on`: the receiver maintains the product index. Queries by filter need the index. `off`: only `earshot admin index rebuild` and `earshot query products` update the index.',
     example: 'on',
   },
   EARSHOT_DATA_DIR: {

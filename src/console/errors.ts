@@ -13,7 +13,7 @@ export const stacPath = '/stac';
 const retryAfterSeconds = 5;
 
 const unavailableDetail =
-  'The query took too long, or there is no product index. Retry later. If this happens again, use a more specific query, and check the index: `earshot index`.';
+  'The query took too long, or there is no product index. Retry later. If this happens again, use a more specific query, and check the index: `earshot admin index`.';
 
 const unknownPath = 'Unknown path. GET /api lists all paths.';
 

@@ -13,7 +13,7 @@ export interface SinkDocument {
   id: string;
   /** `id` of the notification's first delivery; differs from `id` in a replay. */
   notificationId: string;
-  /** True for a replay (`earshot replay`). */
+  /** True for a replay (`earshot sinks replay`). */
   replay: boolean;
   /** True for a test delivery of `earshot sinks test`; otherwise absent. */
   test?: true;

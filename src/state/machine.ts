@@ -117,7 +117,7 @@ export const receiverCheck = checkOf<KnownNode>('receiver', (node) => {
   return problem(
     'warning',
     `The receiver ${quoted(name)} ${what}.`,
-    `Check the log, the disk and the database connection of that receiver. If you have removed the receiver, run \`earshot log remove ${name}\`.`,
+    `Check the log, the disk and the database connection of that receiver. If you have removed the receiver, run \`earshot admin log remove ${name}\`.`,
     quoted(facts.refusing ?? facts.fault ?? 'The other receivers accept notifications.'),
   );
 });

@@ -299,7 +299,7 @@ export function sinkSection(
         isSetUp !== false && ['Deliver a test notification', `earshot sinks test ${name}`],
         isSetUp !== false && [
           'Deliver a part of the log again',
-          `earshot replay --sink ${name} --since 24h`,
+          `earshot sinks replay --sink ${name} --since 24h`,
         ],
         isSetUp === false &&
           waiting > 0 && ['Drop the queue', `earshot sinks drop ${name} --waiting`],

@@ -42,9 +42,9 @@ describe('a message', () => {
   });
 
   it('does not change the command inside a container', async () => {
-    const { out } = await runCommand('health --help', { env: byPath });
-    expect(out).toContain('$ docker exec earshot earshot health');
-    expect(out).toContain('$ until ./earshot health; do');
+    const { out } = await runCommand('admin health --help', { env: byPath });
+    expect(out).toContain('$ docker exec earshot earshot admin health');
+    expect(out).toContain('$ until ./earshot admin health; do');
   });
 
   it('of sinks drop names the command as it is called', async () => {
@@ -71,7 +71,7 @@ describe('a message', () => {
     expect(out).not.toContain('./earshot');
   });
 
-  it.each(['status', 'alerts', 'index', 'sinks'])(
+  it.each(['status', 'alerts', 'admin index', 'sinks'])(
     'of %s contains no plain name',
     async (command) => {
       const context = await filledContext();
@@ -80,7 +80,11 @@ describe('a message', () => {
         EARSHOT_ENDPOINT_PASSWORD: 'a long password',
       };
       const env = { ...byPath, ...login, EARSHOT_TLS: 'off', EARSHOT_LISTEN: '127.0.0.1:9' };
-      const { out, err } = await context.earshot([command], { env, isTTY: true, columns: 90 });
+      const { out, err } = await context.earshot(command.split(' '), {
+        env,
+        isTTY: true,
+        columns: 90,
+      });
       expect(`${out}${err}`).not.toMatch(/(?<!\.\/)\bearshot [a-z]+/);
     },
   );

@@ -1,4 +1,4 @@
-/** `earshot completion`: the scripts, run by real shells. */
+/** `earshot admin completion`: the scripts, run by real shells. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { expectEnd, printed, runCommand } from './fake-io.ts';
 const isInstalled = (shell: string) => spawnSync(shell, ['-c', 'exit 0']).status === 0;
 
 async function scriptOf(shell: string): Promise<string> {
-  const out = await printed(runCommand(['completion', shell]));
+  const out = await printed(runCommand(['admin', 'completion', shell]));
   const file = join(temporaryDirectory(), shell);
   writeFileSync(file, out);
   return file;
@@ -24,12 +24,12 @@ function run(shell: string, argv: readonly string[], cwd?: string): string {
 }
 
 it('prints the script of $SHELL; without $SHELL it names the shells and an example', async () => {
-  const own = await runCommand('completion', { env: { SHELL: '/usr/bin/fish' } });
-  expect(own).toEqual(await runCommand('completion fish'));
+  const own = await runCommand('admin completion', { env: { SHELL: '/usr/bin/fish' } });
+  expect(own).toEqual(await runCommand('admin completion fish'));
   for (const env of [{}, { SHELL: '/bin/dash' }]) {
-    const { code, out, err } = await runCommand('completion', { env });
+    const { code, out, err } = await runCommand('admin completion', { env });
     expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toMatch(/bash, zsh or fish\. .*`earshot completion bash`/);
+    expect(err).toMatch(/bash, zsh or fish\. .*`earshot admin completion bash`/);
   }
 });
 
@@ -43,7 +43,7 @@ const cases: readonly [string[], string[], string[]][] = [
   [['earshot', 'query', 'products', '-o', ''], ['table', 'geojson', 'ids'], ['products']],
   [['earshot', 'query', '--event', 'query', 'dr'], ['drift'], ['query']],
   [['earshot', '--data-dir', 'query', 'sta'], ['status', 'start'], ['drift']],
-  [['earshot', 'completion', ''], ['bash', 'zsh', 'fish'], ['query']],
+  [['earshot', 'admin', 'completion', ''], ['bash', 'zsh', 'fish'], ['query']],
 ];
 
 describe('the completion of bash', () => {
@@ -97,7 +97,7 @@ describe.skipIf(!isInstalled('zsh'))('the completion of zsh', () => {
 });
 
 it('refuses an unknown shell, and names the supported ones', async () => {
-  await expectEnd(runCommand('completion tcsh'), 2, 'Allowed choices are bash, zsh, fish.');
+  await expectEnd(runCommand('admin completion tcsh'), 2, 'Allowed choices are bash, zsh, fish.');
 });
 
 it('escapes quotes in help texts', async () => {

@@ -1,4 +1,4 @@
-/** `earshot config`: each setting with its source, and all problems of the settings. */
+/** `earshot admin config`: each setting with its source, and all problems of the settings. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -23,7 +23,7 @@ function settings(env: Record<string, string> = {}, more = '') {
   writeFileSync(join(folder, '.env'), `${lines.join('\n')}\n`);
   const own = { EARSHOT_LOG_LEVEL: 'debug', EARSHOT_CONSOLE_PASSWORD: password, ...env };
   const run = (...argv: string[]) =>
-    spawnCommand(['config', ...argv], { env: own, cwd: folder }).ended;
+    spawnCommand(['admin', 'config', ...argv], { env: own, cwd: folder }).ended;
   return { folder, run };
 }
 
@@ -74,14 +74,14 @@ it('lists all problems at once after the settings, and exits 2', async () => {
 it('never shortens a path on a terminal of 80 columns', async () => {
   const folder = join(temporaryDirectory(), 'backups-of-the-receiver'.repeat(3));
   const env = { EARSHOT_BACKUP_DIR: folder, EARSHOT_CONSOLE_PASSWORD_FILE: '/run/it' };
-  const { out } = await runCommand('config', { env, isTTY: true, columns: 80 });
+  const { out } = await runCommand('admin config', { env, isTTY: true, columns: 80 });
   expect(out).toMatch(new RegExp(`^EARSHOT_BACKUP_DIR +environment +${folder}$`, 'm'));
   expect(out).toMatch(/^EARSHOT_CONSOLE_PASSWORD +file of …_FILE +\(set\)$/m);
 });
 
 it('hides the credentials in a URL', async () => {
   const env = { EARSHOT_TOKEN_URL: `https://me:${password}@id.example.org/token` };
-  const { out, err } = await runCommand('config', { env });
+  const { out, err } = await runCommand('admin config', { env });
   expect(out).toContain('id.example.org/token');
   expect(out + err).not.toContain(password);
 });
@@ -95,7 +95,7 @@ it.each([
   ['EARSHOT_TRUSTED_PROXIES', `10.0.0.1, https://me:${password}@host`],
   ['EARSHOT_KEEP', `https://me:${password}@host`],
 ])('hides the password of a URL in %s that cannot be parsed: %s', async (name, value) => {
-  const { code, out, err } = await runCommand('config', { env: { [name]: value } });
+  const { code, out, err } = await runCommand('admin config', { env: { [name]: value } });
   expect(code).toBe(2);
   expect(out).toContain('(hidden)@');
   expect(err).toContain(name);

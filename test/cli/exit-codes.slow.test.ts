@@ -6,7 +6,7 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openReconcileContext } from './reconcile-context.ts';
 
 const doctor = 'doctor';
-const config = 'config';
+const config = 'admin config';
 const coverage = 'coverage --since 3d';
 const reconcile = 'reconcile --since 3d --check';
 const filter = 'filter check --subscription alps --entity Products';

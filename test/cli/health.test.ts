@@ -1,4 +1,4 @@
-/** `earshot health`: the results that a container's health check gets. */
+/** `earshot admin health`: the results that a container's health check gets. */
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
@@ -19,7 +19,7 @@ const takes = (url: string) => ({
 });
 
 function health(port: number, env: Record<string, string> = {}) {
-  return runCommand('health', {
+  return runCommand('admin health', {
     env: {
       EARSHOT_LISTEN: `127.0.0.1:${port}`,
       EARSHOT_ENDPOINT_USERNAME: goodPair.username,
@@ -46,7 +46,7 @@ function expectUnhealthy(ended: Awaited<ReturnType<typeof health>>, reason: RegE
   expect(ended.err).not.toContain(goodPair.password);
 }
 
-describe('earshot health', () => {
+describe('earshot admin health', () => {
   it('exits with 0 and one line when the receiver can accept a notification', async () => {
     const { port } = await startReceiver();
     expect(await health(port)).toMatchObject(takes(`https://127.0.0.1:${port}`));
@@ -78,11 +78,11 @@ describe('earshot health', () => {
       goodPair,
     ]);
     const env = { EARSHOT_LISTEN: `127.0.0.1:${port}`, EARSHOT_DATA_DIR: dataDir };
-    expect(await runCommand('health', { env })).toMatchObject({ code: 0 });
+    expect(await runCommand('admin health', { env })).toMatchObject({ code: 0 });
   });
 });
 
-describe('earshot health exits with 1 and the reason', () => {
+describe('earshot admin health exits with 1 and the reason', () => {
   it('when nothing listens', async () => {
     const server = createTcpServer();
     const port = await portOf(server);
@@ -139,11 +139,11 @@ describe('earshot health exits with 1 and the reason', () => {
   });
 });
 
-describe('earshot health exits with 2', () => {
+describe('earshot admin health exits with 2', () => {
   it('and every problem when the configuration is not valid for a receiver', async () => {
     const dataDir = temporaryDirectory();
     const env = { EARSHOT_LISTEN: '127.0.0.1:0', EARSHOT_DATA_DIR: dataDir, EARSHOT_LISTN: 'off' };
-    const { err } = await expectEnd(runCommand('health', { env }), 2);
+    const { err } = await expectEnd(runCommand('admin health', { env }), 2);
     expect(err).toContain('EARSHOT_LISTN is not a known variable. Did you mean EARSHOT_LISTEN?');
     expect(err).toContain('No endpoint credentials are configured.');
     expect(err).toContain('EARSHOT_LISTEN has port 0');

@@ -1,4 +1,4 @@
-/** `earshot index`: the state of the product index, and a rebuild while notifications arrive. */
+/** `earshot admin index`: the state of the product index, and a rebuild while notifications arrive. */
 import { describe, expect, test } from 'vitest';
 import { printed, printedJson } from './fake-io.ts';
 import { type createContext, numbered, withStore } from './filled-store.ts';
@@ -7,7 +7,7 @@ import { createProductContext, deliveryOf, guid } from './product-samples.ts';
 const it = test.extend('context', () => createProductContext());
 
 const shown = async ({ earshot }: ReturnType<typeof createContext>) =>
-  await printedJson(earshot('index status --json'));
+  await printedJson(earshot('admin index status --json'));
 
 describe('index status', () => {
   it('reports the position of the index, and its contents', async ({ context }) => {
@@ -22,7 +22,7 @@ describe('index status', () => {
     });
     await context.fill([deliveryOf({ id: guid('6'), name: 'S2C_NEW.SAFE' })]);
     expect(await shown(context)).toMatchObject({ behind: 1, products: 4 });
-    const out = await printed(context.earshot('index status'));
+    const out = await printed(context.earshot('admin index status'));
     expect(out).toMatch(
       /^products +4\ntombstones +1\nindexed up to +position 5 of 6 \(1 position behind; .*\)\n$/,
     );
@@ -33,23 +33,23 @@ describe('index rebuild', () => {
   it('rebuilds the index from the log, with notifications that arrive meanwhile', async ({
     context,
   }) => {
-    const rebuilt = await context.earshot('index rebuild --json');
+    const rebuilt = await context.earshot('admin index rebuild --json');
     expect(rebuilt).toMatchObject({ code: 0, err: '' });
     expect(JSON.parse(rebuilt.out)).toMatchObject({ behind: 0, products: 4, tombstones: 1 });
     expect(await context.digits([])).toBe('4321');
   });
 
   it('shows progress on a terminal only', async ({ context }) => {
-    const { err } = await context.earshot('index rebuild', { isTTY: true, columns: 80 });
+    const { err } = await context.earshot('admin index rebuild', { isTTY: true, columns: 80 });
     expect(err).toMatch(/\rBuilding the index: 100 %\n$/);
-    expect((await context.earshot('index rebuild')).err).toBe('');
+    expect((await context.earshot('admin index rebuild')).err).toBe('');
   });
 
   it('accepts notifications and answers from the old index until it is done', async () => {
     const context = await createProductContext();
     await context.digits([]);
     await withStore(context.dataDir, async (store) => {
-      const rebuilding = context.earshot('index rebuild');
+      const rebuilding = context.earshot('admin index rebuild');
       for (const each of numbered(1, 50)) await store.accept(each);
       expect((await rebuilding).code).toBe(0);
     });
@@ -60,7 +60,7 @@ describe('index rebuild', () => {
   it('keeps the old index when the user stops it', async ({ context }) => {
     await context.digits([]);
     const before = await shown(context);
-    const rebuilding = context.start('index rebuild');
+    const rebuilding = context.start('admin index rebuild');
     rebuilding.stop();
     const { code, out, err } = await rebuilding.ended;
     expect({ code, out }).toEqual({ code: 1, out: '' });

@@ -139,7 +139,10 @@ describe('earshot prune', () => {
     const { dataDir, run } = await openContext();
     await catchUpIndex({ dataDir });
     await run('prune --older-than 3d --yes');
-    expect(await printedJson(run('index status --json'))).toMatchObject({ products: 4, behind: 0 });
+    expect(await printedJson(run('admin index status --json'))).toMatchObject({
+      products: 4,
+      behind: 0,
+    });
   });
 
   it('shows progress on a terminal only', async () => {

@@ -130,11 +130,11 @@ describe('earshot start with pull subscriptions only', () => {
   });
 });
 
-describe('earshot health of a receiver that only reads queues', () => {
+describe('earshot admin health of a receiver that only reads queues', () => {
   it('asks the private listener, without credentials', async () => {
     const { start, run, consoleUrl } = await openRegistered();
     await start();
-    const { out } = await expectEnd(run('health'), 0);
+    const { out } = await expectEnd(run('admin health'), 0);
     expect(out).toBe(`The receiver accepts notifications (${consoleUrl}).\n`);
   });
 
@@ -142,19 +142,19 @@ describe('earshot health of a receiver that only reads queues', () => {
     const { start, runWith } = await openRegistered();
     const password = { EARSHOT_CONSOLE_PASSWORD: 'a long password for the page' };
     await start(password);
-    await expectEnd(runWith('health', password), 0);
+    await expectEnd(runWith('admin health', password), 0);
   });
 
   it('fails when nothing listens', async () => {
     const { run, consoleUrl } = await openRegistered();
-    const err = await expectRefusal(run('health'), 'does not accept notifications', 1);
+    const err = await expectRefusal(run('admin health'), 'does not accept notifications', 1);
     expect(err).toContain(`(${consoleUrl}): the connection was refused`);
   });
 
   it('fails without a private listener, with the way around', async () => {
     const { runWith } = await openRegistered();
     const err = await expectRefusal(
-      runWith('health', off),
+      runWith('admin health', off),
       'EARSHOT_CONSOLE_LISTEN with a fixed port',
     );
     expect(err).toContain('`earshot status`');

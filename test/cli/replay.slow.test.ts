@@ -1,4 +1,4 @@
-/** `earshot replay`: preview, confirmation, and the deliveries of the receiver. */
+/** `earshot sinks replay`: preview, confirmation, and the deliveries of the receiver. */
 import { describe, expect, it } from 'vitest';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type Hooked, startHook } from '../sinks/hook-server.ts';
@@ -19,11 +19,18 @@ async function openContext(url = 'https://bus.example.org/hook') {
   return { ...context, replays };
 }
 
-describe('earshot replay', () => {
+describe('earshot sinks replay', () => {
   it('counts the matching notifications by time and filter, and changes nothing with --dry-run', async () => {
     const { earshot, replays } = await openContext();
     const count = async (...words: string[]) => {
-      const { code, out, err } = await earshot(['replay', '--sink', 'bus', '--dry-run', ...words]);
+      const { code, out, err } = await earshot([
+        'sinks',
+        'replay',
+        '--sink',
+        'bus',
+        '--dry-run',
+        ...words,
+      ]);
       expect({ code, out }).toEqual({ code: 0, out: '' });
       return err;
     };
@@ -39,20 +46,20 @@ describe('earshot replay', () => {
       'Received from the start of the log until now (UTC): no notification matches the rules of bus and the filter.\n',
     );
     expect(await replays()).toEqual([]);
-    const { out, err } = await earshot('replay --sink bus --dry-run --json');
+    const { out, err } = await earshot('sinks replay --sink bus --dry-run --json');
     expect(err).toBe('');
     expect(JSON.parse(out)).toEqual({ sink: 'bus', notifications: 4, replay: null });
   });
 
   it('asks for confirmation, and requires --yes without a terminal', async () => {
     const { earshot, replays } = await openContext();
-    const none = await earshot('replay --sink bus');
+    const none = await earshot('sinks replay --sink bus');
     expect(none).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
-    const no = await expectEnd(earshot('replay --sink bus', { answers: ['no'] }), 1);
+    const no = await expectEnd(earshot('sinks replay --sink bus', { answers: ['no'] }), 1);
     expect(no.err).toContain('Deliver 4 notifications to bus again?');
     expect(await replays()).toEqual([]);
     await expectEnd(
-      earshot('replay --sink bus --since 210m', { answers: ['y'] }),
+      earshot('sinks replay --sink bus --since 210m', { answers: ['y'] }),
       0,
       'Queued replay 1',
     );
@@ -62,11 +69,12 @@ describe('earshot replay', () => {
 
   it('refuses the same replay while the first is unfinished, and accepts different ones', async () => {
     const { earshot, replays, dataDir } = await openContext();
-    const ask = (...words: string[]) => earshot(['replay', '--sink', 'bus', '--yes', ...words]);
+    const ask = (...words: string[]) =>
+      earshot(['sinks', 'replay', '--sink', 'bus', '--yes', ...words]);
     const first = await ask('--since', '7h');
     expect(first.err).toContain('4 notifications will be delivered to bus');
     expect(first.err).toContain('No receiver is delivering to sinks');
-    const same = await earshot('replay --sink bus --yes --since 7h', {
+    const same = await earshot('sinks replay --sink bus --yes --since 7h', {
       nowUs: () => nowUs + hourUs,
     });
     expect(same.code).toBe(1);
@@ -90,7 +98,7 @@ describe('earshot replay', () => {
 
   it('accepts the same replay again when new notifications have arrived', async () => {
     const { earshot, replays, fill } = await openContext();
-    const ask = () => earshot('replay --sink bus --yes --since 7h');
+    const ask = () => earshot('sinks replay --sink bus --yes --since 7h');
     expect((await ask()).code).toBe(0);
     const come = (Name: string, AckId: string) =>
       fill([delivery({ ProductId: Name, AckId, value: { Name } }, { receivedAtUs: nowUs - 1 })]);
@@ -108,7 +116,7 @@ describe('earshot replay', () => {
   it('reports that the folder has no earshot.config.ts', async () => {
     const { earshot, replays } = await openContext();
     const workingDir = temporaryDirectory();
-    const { err } = await expectEnd(earshot('replay --sink bus --yes', { workingDir }), 2);
+    const { err } = await expectEnd(earshot('sinks replay --sink bus --yes', { workingDir }), 2);
     expect(err).toContain(`There is no earshot.config.ts in ${workingDir}.`);
     expect(await replays()).toEqual([]);
   });
@@ -133,7 +141,7 @@ describe('earshot replay', () => {
     ],
   ])('refuses %s with exit code 2', async (_what, words, expected) => {
     const { earshot, replays } = await openContext();
-    await expectEnd(earshot(['replay', ...words, '--yes']), 2, expected);
+    await expectEnd(earshot(['sinks', 'replay', ...words, '--yes']), 2, expected);
     expect(await replays()).toEqual([]);
   });
 
@@ -143,15 +151,15 @@ describe('earshot replay', () => {
          odder: { command: ['a'], filter: 'Naem' } }`,
     );
     await fillNames(names);
-    const sound = await earshot('replay --sink bus --yes');
+    const sound = await earshot('sinks replay --sink bus --yes');
     expect(sound).toMatchObject({ code: 0, err: expect.stringContaining('Queued replay 1') });
-    const faulty = await earshot('replay --sink odd --yes');
+    const faulty = await earshot('sinks replay --sink odd --yes');
     expect(faulty).toMatchObject({
       code: 2,
       err: expect.stringMatching(/sinks\.odd\.secretFile: .*gone/),
     });
     expect(faulty.err).not.toContain('odder');
-    const unknown = await earshot('replay --sink ood --yes');
+    const unknown = await earshot('sinks replay --sink ood --yes');
     expect(unknown.err).toContain(
       'There is no sink ood. Did you mean odd? Known sinks: bus, odd, odder.',
     );
@@ -165,7 +173,7 @@ describe('earshot replay', () => {
     const first = new Map(hook.received.map(({ data }) => [data.position, data.id]));
     hook.received.length = 0;
     const words = ['--filter', "contains(Name,'A_')", '--since', '270m', '--yes', '--json'];
-    const { out } = await earshot(['replay', '--sink', 'bus', ...words]);
+    const { out } = await earshot(['sinks', 'replay', '--sink', 'bus', ...words]);
     expect(JSON.parse(out)).toEqual({ sink: 'bus', notifications: 2, replay: 1 });
     const listed = await earshot('sinks list --json');
     expect(JSON.parse(listed.out)).toMatchObject([{ sink: 'bus', replays: 1 }]);

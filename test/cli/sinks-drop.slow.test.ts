@@ -113,7 +113,7 @@ describe('earshot sinks drop --waiting', () => {
     const yes = await earshot('sinks drop bus --waiting --yes');
     expect(yes).toMatchObject({ code: 0, out: '' });
     expect(yes.err).toBe(
-      `Dropped from the queue of bus: 2 notifications and 1 unfinished replay.\nTo deliver the notifications: \`earshot replay --sink bus --since 2026-05-02T08:00:00.000000Z\`\n`,
+      `Dropped from the queue of bus: 2 notifications and 1 unfinished replay.\nTo deliver the notifications: \`earshot sinks replay --sink bus --since 2026-05-02T08:00:00.000000Z\`\n`,
     );
     expect(await counts()).toMatchObject({ waiting: 0, dead: 2 });
     expect(await withStore(dataDir, ({ sinks }) => sinks.replays({ all: false }))).toEqual([]);
@@ -133,13 +133,13 @@ describe('earshot sinks drop --waiting', () => {
     await fillOld(0);
     const gone = await expectEnd(earshot('sinks drop old --waiting --yes'), 0);
     expect(gone.err).toContain(
-      'To deliver the notifications, add old to earshot.config.ts, then: `earshot replay --sink old --since',
+      'To deliver the notifications, add old to earshot.config.ts, then: `earshot sinks replay --sink old --since',
     );
     await fillOld(1);
     writeFileSync(join(workingDir, 'earshot.config.ts'), 'export default {');
     const unreadable = await expectEnd(earshot('sinks drop old --waiting --yes'), 0);
     expect(unreadable.err).toContain(
-      'To deliver the notifications: `earshot replay --sink old --since',
+      'To deliver the notifications: `earshot sinks replay --sink old --since',
     );
   });
 });

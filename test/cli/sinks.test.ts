@@ -78,7 +78,7 @@ describe('earshot sinks list', () => {
     await fillNames(['S2A_1']);
     const warning = 'sinks.bus.subscriptions: unknown subscription alsp.';
     expect((await earshot('sinks list')).err).toContain(warning);
-    const replay = await earshot('replay --sink bus --dry-run');
+    const replay = await earshot('sinks replay --sink bus --dry-run');
     expect(replay.err).toContain(`Warning: ${warning} No subscription is known yet.`);
   });
 

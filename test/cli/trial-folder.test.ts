@@ -69,7 +69,7 @@ describe('a command in a folder without settings', () => {
   it('uses the trial in the folder below, and prints its name', async () => {
     const { run, workingDir } = folderWith('sandbox-trial');
     const { out } = await expectEnd(
-      run('config --json'),
+      run('admin config --json'),
       2,
       'Using the trial in ./sandbox-trial.\n',
     );
@@ -84,9 +84,9 @@ describe('a command in a folder without settings', () => {
 
   it('prefers the trial that runs, then the default one', async () => {
     const { run, workingDir } = folderWith('a-trial', 'sandbox-trial', 'trial-2');
-    expect((await run('config')).err).toContain('Using the trial in ./sandbox-trial.');
+    expect((await run('admin config')).err).toContain('Using the trial in ./sandbox-trial.');
     writeFileSync(join(workingDir, 'trial-2/data/receiver.json'), '');
-    expect((await run('config')).err).toContain('Using the trial in ./trial-2.');
+    expect((await run('admin config')).err).toContain('Using the trial in ./trial-2.');
   });
 
   it.each([
@@ -96,7 +96,7 @@ describe('a command in a folder without settings', () => {
   ])('uses its own settings if the folder has %s, and status names the trial', async (_, file) => {
     const { run, workingDir } = folderWith('sandbox-trial');
     writeFileSync(join(workingDir, file), '');
-    expect((await run('config')).err).not.toContain('trial');
+    expect((await run('admin config')).err).not.toContain('trial');
     const { err } = await run('status');
     expect(err).toContain(
       'A trial is in ./sandbox-trial. Its status: cd sandbox-trial && ../earshot status\n',
@@ -105,7 +105,7 @@ describe('a command in a folder without settings', () => {
 
   it('does not use a trial with a variable or --data-dir', async () => {
     const { run, workingDir } = folderWith('sandbox-trial');
-    expect((await run('config', { EARSHOT_INDEX: 'off' })).err).not.toContain('trial');
+    expect((await run('admin config', { EARSHOT_INDEX: 'off' })).err).not.toContain('trial');
     expect((await run(`config --data-dir ${workingDir}`)).err).not.toContain('trial');
   });
 

@@ -150,9 +150,9 @@ describe('usage errors', () => {
     ['query summaries --output geojson', /Allowed choices are table, json, ndjson, csv/],
     ['query summaries --since friday', /90m, 24h, 7d or a date such as/],
     ['query summaries --before x', /whole number, 1 or more/],
-    ['index rebild', /unknown command 'rebild'[\s\S]*rebuild/],
-    ['index status now', /too many arguments/],
-    ['index rebuild --yes', /unknown option '--yes'/],
+    ['admin index rebild', /unknown command 'rebild'[\s\S]*rebuild/],
+    ['admin index status now', /too many arguments/],
+    ['admin index rebuild --yes', /unknown option '--yes'/],
     ['quarantine lst', /unknown command 'lst'[\s\S]*list/],
     ['quarantine show', /missing required argument 'id'/],
     ['quarantine show first', /whole number, 1 or more/],
@@ -190,9 +190,9 @@ it('reports a path that is a file', async () => {
 });
 
 describe('a group without a command', () => {
-  it.each([['sinks'], ['quarantine'], ['index']])('prints its list: %s', async (group) => {
+  it.each([['sinks'], ['quarantine'], ['admin index']])('prints its list: %s', async (group) => {
     const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
-    const { err } = await runCommand([group, '--json'], { env });
+    const { err } = await runCommand(`${group} --json`, { env });
     expect(err).toMatch(/There is no (database|product index)/);
   });
 
@@ -228,8 +228,8 @@ describe('faulty settings', () => {
     ['tail --no-follow'],
     ['quarantine list'],
     ['query summaries --kind product'],
-    ['index status'],
-    ['index rebuild'],
+    ['admin index status'],
+    ['admin index rebuild'],
     ['quarantine show 1'],
     ['quarantine retry --all'],
     ['tail --no-follow --reader downloads'],
@@ -289,7 +289,12 @@ it('a time range uses only --since and --until', () => {
   expect([...since].toSorted()).toEqual([...until].toSorted());
   expect([...since].toSorted()).toEqual([
     ...['earshot coverage', 'earshot filter test', 'earshot query', 'earshot query products'],
-    ...['earshot query summaries', 'earshot reconcile', 'earshot replay', 'earshot summarize'],
+    ...[
+      'earshot query summaries',
+      'earshot reconcile',
+      'earshot sinks replay',
+      'earshot summarize',
+    ],
     'earshot tail',
   ]);
 });
@@ -297,7 +302,7 @@ it('a time range uses only --since and --until', () => {
 it('every command has --data-dir, except those that read no data directory', () => {
   const without = tree.filter((command) => optionOf(command, '--data-dir') === undefined);
   expect(without.map(fullName)).toEqual([
-    ...['earshot completion', 'earshot filter check', 'earshot demo', 'earshot sandbox'],
+    ...['earshot filter check', 'earshot admin completion', 'earshot demo', 'earshot sandbox'],
   ]);
 });
 

@@ -78,7 +78,7 @@ itIfComplete(
       if (/"productName":"S2/.test(frames)) break;
     }
     const shown = await inShell(
-      `${line}; earshot health; earshot subscriptions list; earshot status --json; echo; echo ROWS; earshot query --json`,
+      `${line}; earshot admin health; earshot subscriptions list; earshot status --json; echo; echo ROWS; earshot query --json`,
     );
     expect(shown).toMatch(/demo-deletions.*running|running.*demo-deletions/);
     expect(shown).toContain('"receiver"');

@@ -34,7 +34,7 @@ async function openContext() {
   };
   const parts = () => readdirSync(out).filter((name) => name.includes('.part'));
   const built = () => readdirSync(dataDir).filter((name) => name.startsWith('products.building'));
-  const killRebuild = () => killAt(built, 'index', 'rebuild');
+  const killRebuild = () => killAt(built, 'admin', 'index', 'rebuild');
   const killBackup = () => killAt(parts, 'backup', out);
   return { folder, dataDir, store, out, parts, built, killBackup, killRebuild, succeeds };
 }

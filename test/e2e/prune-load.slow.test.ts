@@ -19,7 +19,7 @@ it('removes old notifications under load, and keeps new ones and all that it ans
   const command = (...argv: string[]) =>
     spawnCommand(argv, { env: { EARSHOT_DATA_DIR: dataDir }, cwd: folder }).ended;
   const products = async () => {
-    const { out } = await command('index', 'status', '--json');
+    const { out } = await command('admin', 'index', 'status', '--json');
     return JSON.parse(out);
   };
   // Rows that the index has not read block pruning.

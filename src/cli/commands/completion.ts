@@ -1,4 +1,4 @@
-/** `earshot completion`: prints a shell script that completes commands and flags. */
+/** `earshot admin completion`: prints a shell script that completes commands and flags. */
 import { basename } from 'node:path';
 import { Argument, type Command } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
@@ -21,12 +21,13 @@ before the line with compinit.
 Exit codes: 0 done, 2 wrong usage.
 
 Examples:
-  $ earshot completion bash > ~/.local/share/bash-completion/completions/earshot   for bash
-  $ earshot completion zsh > ~/.zfunc/_earshot                                       for zsh
-  $ earshot completion fish > ~/.config/fish/completions/earshot.fish                for fish`,
-  run: async ({ command: { parent }, ...io }, _, shell = ownShell(io)) => {
-    if (parent === null) return;
-    await writeOut(io.stdout, { bash, zsh, fish }[shell as Shell](levelsOf(parent, '')));
+  $ earshot admin completion bash > ~/.local/share/bash-completion/completions/earshot   for bash
+  $ earshot admin completion zsh > ~/.zfunc/_earshot    for zsh
+  $ earshot admin completion fish > ~/.config/fish/completions/earshot.fish    for fish`,
+  run: async ({ command, ...io }, _, shell = ownShell(io)) => {
+    let program = command;
+    while (program.parent !== null) program = program.parent;
+    await writeOut(io.stdout, { bash, zsh, fish }[shell as Shell](levelsOf(program, '')));
   },
 });
 
@@ -35,7 +36,7 @@ function ownShell({ env: { SHELL = '' } }: Pick<Io, 'env'>): Shell {
   const found = shells.find((shell) => shell === basename(SHELL));
   if (found !== undefined) return found;
   throw new AppError('usage', 'The shell is missing: $SHELL is not bash, zsh or fish.', {
-    advice: 'Specify the shell: `earshot completion bash`.',
+    advice: 'Specify the shell: `earshot admin completion bash`.',
   });
 }
 
@@ -135,7 +136,7 @@ function bash(levels: readonly Level[]): string {
     const branch = takesFile ? 'files=1' : list(plain);
     return `      '${path}') if [[ $cur == -* ]]; then ${list(names)}; else ${branch}; fi ;;`;
   });
-  return `# Completion of earshot for bash, printed by \`earshot completion bash\`.
+  return `# Completion of earshot for bash, printed by \`earshot admin completion bash\`.
 _earshot() {
   local cur=\${COMP_WORDS[COMP_CWORD]} found='' files=''
 ${walk(levels, `"\${COMP_WORDS[@]:1:COMP_CWORD-1}"`)}
@@ -170,7 +171,7 @@ function zsh(levels: readonly Level[]): string {
   });
   const values = (choices: readonly string[]) => list(choices.map((word) => ({ word, about: '' })));
   return `#compdef earshot
-# Completion of earshot for zsh, printed by \`earshot completion zsh\`.
+# Completion of earshot for zsh, printed by \`earshot admin completion zsh\`.
 _earshot() {
   local -a found
 ${walk(levels, `"\${(@)words[2,CURRENT-1]}"`)}
@@ -205,7 +206,7 @@ function fish(levels: readonly Level[]): string {
       }),
     ];
   });
-  return `# Completion of earshot for fish, printed by \`earshot completion fish\`.
+  return `# Completion of earshot for fish, printed by \`earshot admin completion fish\`.
 function __earshot_at
   set -l at
   set -l is_value 0

@@ -1,4 +1,4 @@
-/** `earshot config`: prints the effective settings, their sources and problems. */
+/** `earshot admin config`: prints the effective settings, their sources and problems. */
 
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -36,9 +36,9 @@ null.
 Exit codes: 0 no problems, 1 failed, 2 wrong usage, or problems found.
 
 Examples:
-  $ earshot config                                                           all settings
-  $ earshot config --json | jq '.settings[] | select(.source == ".env")'     settings from .env
-  $ earshot config | grep EARSHOT_TLS                                        HTTPS settings`,
+  $ earshot admin config    all settings
+  $ earshot admin config --json | jq '.settings[] | select(.source == ".env")'  settings of .env
+  $ earshot admin config | grep EARSHOT_TLS    HTTPS settings`,
   run: config,
 });
 

@@ -1,4 +1,4 @@
-/** `earshot health`: checks the receiver on this machine. */
+/** `earshot admin health`: checks the receiver on this machine. */
 import { loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { defineCommand } from '../command.ts';
@@ -30,9 +30,9 @@ if a commit to disk succeeded in the last few seconds. For all other checks, run
 Exit codes: 0 healthy, 1 not healthy (reason on standard error), 2 wrong usage or configuration.
 
 Examples:
-  $ earshot health                                     print the state
-  $ docker exec earshot earshot health > /dev/null     use the exit code, in a container
-  $ until earshot health; do sleep 2; done           wait until the receiver accepts notifications`,
+  $ earshot admin health    print the state
+  $ docker exec earshot earshot admin health > /dev/null    use the exit code, in a container
+  $ until earshot admin health; do sleep 2; done    wait until the receiver accepts notifications`,
   run: async (io) => {
     const { state, origin, reason } = await probeReceiver(await addressOf(io), io.signal);
     if (state !== 'accepting') {

@@ -1,4 +1,4 @@
-/** `earshot index`: shows and rebuilds the product index. */
+/** `earshot admin index`: shows and rebuilds the product index. */
 
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
@@ -25,9 +25,9 @@ const statusCommand = defineCommand('status', {
   help: `${jsonFields}
 
 Examples:
-  $ earshot index status                             print the state
-  $ earshot index status --json | jq .behind         print the lag in positions
-  $ earshot index status --data-dir /srv/earshot     read another data directory`,
+  $ earshot admin index status                             print the state
+  $ earshot admin index status --json | jq .behind         print the lag in positions
+  $ earshot admin index status --data-dir /srv/earshot     read another data directory`,
   needs: ['products'],
   run: async ({ products, ...io }, { json }: { json?: true }) =>
     printState(await products.indexState(), json, io),
@@ -42,9 +42,9 @@ interrupt the command, then the old index remains.
 ${jsonFields}
 
 Examples:
-  $ earshot index rebuild                             rebuild and show the progress
-  $ earshot index rebuild --json                      rebuild and print JSON
-  $ earshot index rebuild && earshot index status     rebuild, then print the state`,
+  $ earshot admin index rebuild                             rebuild and show the progress
+  $ earshot admin index rebuild --json                      rebuild and print JSON
+  $ earshot admin index rebuild && earshot admin index status     rebuild, then print the state`,
   run: async (io, { json }: { json?: true }) => {
     const { signal } = io;
     const progress = createIndexProgress(io, 'Building the index');
@@ -63,9 +63,9 @@ Examples:
 export const indexCommand = defineGroup('index', {
   description: 'Show or rebuild the product index.',
   help: `Examples:
-  $ earshot index                   print the state
-  $ earshot index rebuild           rebuild from the log
-  $ earshot index status --json     print all fields`,
+  $ earshot admin index                   print the state
+  $ earshot admin index rebuild           rebuild from the log
+  $ earshot admin index status --json     print all fields`,
   usual: statusCommand,
   commands: [rebuildCommand],
 });

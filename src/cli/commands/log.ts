@@ -1,4 +1,4 @@
-/** `earshot log`: shows the shared log of several receivers, and moves a log into it or back. */
+/** `earshot admin log`: shows the shared log of several receivers, and moves a log into it or back. */
 import { Argument } from 'commander';
 import { type DataConfig, dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
@@ -34,9 +34,9 @@ Fields of --json: logId, state, entry, firstEntry, position, database, receivers
               or null), freeBytes
 
 Examples:
-  $ earshot log status                                  print the state
-  $ earshot log status --json | jq '.receivers[].lag'    print the lag of each receiver
-  $ earshot log                                         same as earshot log status`,
+  $ earshot admin log status    print the state
+  $ earshot admin log status --json | jq '.receivers[].lag'    print the lag of each receiver
+  $ earshot admin log    same as earshot admin log status`,
   run: async (io, { json }: { json?: true }) => {
     const log = await openConfiguredLog(loadConfig(io, dataSections), io, io.newId());
     try {
@@ -68,7 +68,7 @@ const leasesOf = (id: string, { leases }: DatabaseState) =>
 
 const stateTexts: Record<LogHead['state'], string> = {
   open: 'open',
-  copying: 'not complete: `earshot log copy` has not finished',
+  copying: 'not complete: `earshot admin log copy` has not finished',
   moved: 'closed: another log continues it. Stop the receivers that use this one',
 };
 
@@ -162,9 +162,9 @@ If the command is interrupted, then run the command again to continue.
 Fields of --json: notifications, entries.
 
 Examples:
-  $ EARSHOT_LOG_URL=postgres://… earshot log copy                  move the log to PostgreSQL
-  $ EARSHOT_LOG_URL=postgres://… earshot log copy sqlite           move it back
-  $ earshot log copy --yes                                         do not ask`,
+  $ EARSHOT_LOG_URL=postgres://… earshot admin log copy    move the log to PostgreSQL
+  $ EARSHOT_LOG_URL=postgres://… earshot admin log copy sqlite    move it back
+  $ earshot admin log copy --yes    do not ask`,
   run: async (io: Io, flags: CopyFlags, target: 'postgres' | 'sqlite') => {
     const config = loadConfig(io, dataSections);
     requireDatabase(config.dataDir);
@@ -180,16 +180,16 @@ const removeCommand = defineCommand('remove', {
   help: `A removed receiver raises no alerts. If the receiver starts again, it is listed again.
 
 Examples:
-  $ earshot log remove receiver-2           remove a receiver
-  $ earshot log                             print the other receivers
-  $ earshot log status --json               print them as JSON`,
+  $ earshot admin log remove receiver-2    remove a receiver
+  $ earshot admin log    print the other receivers
+  $ earshot admin log status --json    print them as JSON`,
   run: async (io: Io, _: object, name: string) => {
     const log = await openConfiguredLog(loadConfig(io, dataSections), io, io.newId());
     try {
       if (await log.removeNode(name)) return void io.stderr.write(`Removed ${name}.\n`);
       throw new AppError('not_found', `There is no stopped receiver with the name ${name}.`, {
         advice:
-          'Run `earshot log` to list the receivers. Stop the receiver at least 20 seconds before.',
+          'Run `earshot admin log` to list the receivers. Stop the receiver at least 20 seconds before.',
       });
     } finally {
       await log.close();
@@ -287,9 +287,9 @@ export const logCommand = defineGroup('log', {
   help: `See docs/several-receivers.md.
 
 Examples:
-  $ earshot log                         print the database, the receivers and their lag
-  $ earshot log copy                    move the log of this receiver into the shared log
-  $ earshot log copy sqlite             move it back`,
+  $ earshot admin log    print the database, the receivers and their lag
+  $ earshot admin log copy    move the log of this receiver into the shared log
+  $ earshot admin log copy sqlite    move it back`,
   usual: statusCommand,
   commands: [copyCommand, removeCommand],
 });

@@ -1,4 +1,4 @@
-/** `earshot replay`: delivers a part of the log to a sink again. */
+/** `earshot sinks replay`: delivers a part of the log to a sink again. */
 
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError, isAppError } from '../../domain/app-error.ts';
@@ -43,9 +43,9 @@ A second replay of the same filter and range is refused until the first replay h
 Fields of --json: sink, notifications, replay. replay is the id of the new replay, or null.
 
 Examples:
-  $ earshot replay --sink bus --since 7d --dry-run                   count notifications
-  $ earshot replay --sink bus --since 2026-11-01 --until 2026-11-02 --yes     replay one day
-  $ earshot replay --sink act --filter "Collection/Name eq 'SENTINEL-1'" --since 24h`,
+  $ earshot sinks replay --sink bus --since 7d --dry-run                   count notifications
+  $ earshot sinks replay --sink bus --since 2026-11-01 --until 2026-11-02 --yes     replay one day
+  $ earshot sinks replay --sink act --filter "Collection/Name eq 'SENTINEL-1'" --since 24h`,
   run: replay,
 });
 

@@ -17,6 +17,7 @@ import type { Io } from '../io.ts';
 import { writeJson } from '../output.ts';
 import { printReport } from '../print-report.ts';
 import { noFileNote, receiverNote, unknownSinkSubscriptions } from '../sink-names.ts';
+import { replayCommand } from './replay.ts';
 import { testCommand } from './test-sink.ts';
 
 const listCommand = defineCommand('list', {
@@ -52,7 +53,7 @@ Examples:
   $ earshot sinks dead bus            list dead letters
   $ earshot sinks retry bus --all     retry all dead letters`,
   usual: listCommand,
-  commands: [testCommand, deadCommand, retryCommand, dropCommand],
+  commands: [testCommand, deadCommand, retryCommand, dropCommand, replayCommand],
 });
 
 async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {

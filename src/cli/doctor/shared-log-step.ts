@@ -47,7 +47,7 @@ async function checkSharedLog(serve: ServeConfig, io: Io): Promise<Finding[]> {
         ...silent.map((name) =>
           warned(
             `The receiver ${name} does not report.`,
-            `Start the receiver, or remove it with \`earshot log remove ${name}\`.`,
+            `Start the receiver, or remove it with \`earshot admin log remove ${name}\`.`,
           ),
         ),
       ];

@@ -196,7 +196,7 @@ async function productsPanel(parts: PageParts, request: PageRequest): Promise<Ht
   const found = await newestProducts(parts, request);
   if (found === null) {
     const body = emptyState('There is no product index yet.', 'To check the index:');
-    return panel(title, html`${body}${command(`earshot index`)}`);
+    return panel(title, html`${body}${command(`earshot admin index`)}`);
   }
   const { lag, products } = found;
   const behind = lag === 0 ? '' : lagNote(lag);
@@ -221,7 +221,7 @@ async function productsPanel(parts: PageParts, request: PageRequest): Promise<Ht
 /** States how many notifications the list lacks. */
 function lagNote(lag: number): Html {
   const missing = lag === 1 ? '1 notification is' : `${count(lag)} notifications are`;
-  return html`<p class="lag">${missing} not indexed yet. If this stays, check the index: ${withCommands('`earshot index`')}</p>`;
+  return html`<p class="lag">${missing} not indexed yet. If this stays, check the index: ${withCommands('`earshot admin index`')}</p>`;
 }
 
 async function newestProducts(

@@ -106,7 +106,7 @@ function notIndexed(): Html {
     'State',
     emptyState(
       'The product is not in the product index yet.',
-      html`Check the index: ${withCommands('`earshot index`')}`,
+      html`Check the index: ${withCommands('`earshot admin index`')}`,
     ),
   );
 }

@@ -141,7 +141,7 @@ function unavailable(): Html {
     'Delays',
     emptyState(
       'Delays cannot be shown: there is no product index, or it cannot be read.',
-      html`${withCommands('Check that `EARSHOT_INDEX` is not `off`, and the state of the index: `earshot index`')}`,
+      html`${withCommands('Check that `EARSHOT_INDEX` is not `off`, and the state of the index: `earshot admin index`')}`,
     ),
   );
 }
@@ -182,7 +182,7 @@ function totalsPanel({ total: { sensingToReceipt, publicationToReceipt } }: Time
 function lagNote(lag: number): Html | string {
   if (lag === 0) return '';
   const missing = lag === 1 ? '1 notification is' : `${count(lag)} notifications are`;
-  return html`<p class="lag">${missing} not indexed yet, so the newest hours are incomplete. If this stays, check the index: ${withCommands('`earshot index`')}</p>`;
+  return html`<p class="lag">${missing} not indexed yet, so the newest hours are incomplete. If this stays, check the index: ${withCommands('`earshot admin index`')}</p>`;
 }
 
 interface Shown {

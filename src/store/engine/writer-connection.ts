@@ -123,7 +123,7 @@ function refuseSharedLog(database: Database): void {
   if (prepared(database, 'SELECT 1 FROM shared_log').get() === undefined) return;
   throw new AppError('unavailable', 'This data directory belongs to a shared log.', {
     advice:
-      'Set EARSHOT_LOG_URL to its database, and restart the receiver. To leave the shared log, run `earshot log copy sqlite`.',
+      'Set EARSHOT_LOG_URL to its database, and restart the receiver. To leave the shared log, run `earshot admin log copy sqlite`.',
   });
 }
 

@@ -118,7 +118,7 @@ export function openProductsForReading(dataDir: string): Database {
 function notIndexed(): AppError {
   return new AppError(
     'unavailable',
-    'There is no product index yet. Start the receiver without EARSHOT_INDEX=off, or run `earshot index rebuild`.',
+    'There is no product index yet. Start the receiver without EARSHOT_INDEX=off, or run `earshot admin index rebuild`.',
   );
 }
 

@@ -77,7 +77,7 @@ function closeUnlessInUse(database: Database | undefined): void {
 function damaged(cause: unknown): AppError {
   return new AppError(
     'unavailable',
-    'The product index is damaged; the log is not affected. Run `earshot index rebuild`.',
+    'The product index is damaged; the log is not affected. Run `earshot admin index rebuild`.',
     { cause },
   );
 }

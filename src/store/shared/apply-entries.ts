@@ -69,7 +69,7 @@ export function joinLog(database: Database, place: NodePlace): void {
       'The log in the data directory contains data that is not in the shared log of EARSHOT_LOG_URL.',
       {
         advice:
-          'Copy it into the shared log with `earshot log copy`, or set EARSHOT_DATA_DIR to an empty directory.',
+          'Copy it into the shared log with `earshot admin log copy`, or set EARSHOT_DATA_DIR to an empty directory.',
       },
     );
   }

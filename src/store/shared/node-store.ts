@@ -148,7 +148,7 @@ async function requireUsable(log: SharedLog, { isNew }: { isNew: boolean }): Pro
   }
   if (state !== 'copying') return;
   throw new AppError('unavailable', 'The shared log is not complete.', {
-    advice: 'Wait until `earshot log copy` has finished, or run the command again.',
+    advice: 'Wait until `earshot admin log copy` has finished, or run the command again.',
   });
 }
 

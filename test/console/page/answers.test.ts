@@ -252,7 +252,7 @@ describe('a page that cannot be shown', () => {
       'the product index cannot be read. The page reloads automatically.',
     );
     expect(answer.text).toContain('<code>earshot status</code>');
-    expect(answer.text).toContain('<code>earshot index</code>');
+    expect(answer.text).toContain('<code>earshot admin index</code>');
     expect(answer.text).not.toContain('secret');
   });
 

@@ -252,7 +252,7 @@ describe('the page of delays', () => {
     products.failure = new AppError('unavailable', 'There is no index.');
     const failed = await get('/timeliness');
     expect(failed.status).toBe(200);
-    expect(textOf(failed.text)).toMatch(/there is no product index.* earshot index /);
+    expect(textOf(failed.text)).toMatch(/there is no product index.* earshot admin index /);
   });
 });
 

@@ -255,7 +255,7 @@ describe('the index', () => {
 
   it('reports what to do while it does not exist', async () => {
     const context = await openProductContext();
-    await expect(context.products.indexState()).rejects.toThrow(/earshot index rebuild/);
+    await expect(context.products.indexState()).rejects.toThrow(/earshot admin index rebuild/);
   });
 
   it('skips unreadable bodies and reports their number', async () => {

@@ -136,7 +136,9 @@ function notesOf({ omitted, lag }: Shown): ComponentChild {
         ]
       : []),
     ...(lag === null
-      ? ['There is no product index: cloud cover and place are not known. Check: `earshot index`']
+      ? [
+          'There is no product index: cloud cover and place are not known. Check: `earshot admin index`',
+        ]
       : []),
     ...(lag !== null && lag > 1_000
       ? [`The product index lags by ${countText.format(lag)} notifications: details appear later.`]

@@ -322,7 +322,7 @@ const problems = {
   ],
   failed: [
     'The receiver cannot answer queries since',
-    'If this stays, check the receiver and the index: `earshot status`, `earshot index`',
+    'If this stays, check the receiver and the index: `earshot status`, `earshot admin index`',
   ],
 } as const;
 

@@ -176,12 +176,12 @@ export function wrapText(
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Returns a function that colours text for a stream; no colours outside a terminal or with NO_COLOR. */
+/** Returns a function that colours text for a stream; no colours outside a terminal, with NO_COLOR or TERM=dumb. */
 export function painter(
   io: Pick<Io, 'env'>,
   output: Output,
 ): (style: Style, text: string) => string {
-  const coloured = output.isTTY === true && !io.env.NO_COLOR;
+  const coloured = output.isTTY === true && !io.env.NO_COLOR && io.env.TERM !== 'dumb';
   return (style, text) => (coloured ? styleText(style, text, { validateStream: false }) : text);
 }
 
@@ -227,8 +227,6 @@ export interface ProgressLine {
   show(text: string): void;
   /** Removes the line. */
   clear(): void;
-  /** Ends the line and keeps it. */
-  done(): void;
 }
 
 /** Rewrites the line in place, limited to the width of the terminal. */
@@ -245,10 +243,6 @@ export function createProgressLine(stderr: Output): ProgressLine {
     show: write,
     clear: () => {
       if (shown !== '') stderr.write(`\r${' '.repeat(shown.length)}\r`);
-      shown = '';
-    },
-    done: () => {
-      if (shown !== '') stderr.write('\n');
       shown = '';
     },
   };

@@ -26,15 +26,15 @@ export async function withCurrentIndex(
   });
 }
 
-/** Shows the progress on a terminal. `done` ends the line. */
+/** Shows the progress on a terminal. */
 export function createIndexProgress({ stderr }: Pick<Io, 'stderr'>, what: string) {
-  const { show, done } = createProgressLine(stderr);
+  const { show, clear } = createProgressLine(stderr);
   return {
     show: ({ indexedPosition, lastPosition }: IndexProgress) => {
       if (lastPosition === 0) return;
       show(`${what}: ${Math.floor((indexedPosition / lastPosition) * 100)} %`);
     },
-    done,
+    clear,
   };
 }
 
@@ -62,7 +62,7 @@ async function catchUp(place: DataPlace, io: Io): Promise<AppError | null> {
     if (isAppError(error, 'unavailable') || isAppError(error, 'conflict')) return error;
     throw error;
   } finally {
-    progress.done();
+    progress.clear();
   }
 }
 

@@ -26,6 +26,7 @@ describe('colour', () => {
     ['a pipe', { isTTY: false }, false],
     ['a terminal under NO_COLOR', { isTTY: true, env: { NO_COLOR: '1' } }, false],
     ['a terminal under an empty NO_COLOR', { isTTY: true, env: { NO_COLOR: '' } }, true],
+    ['a terminal without colours', { isTTY: true, env: { TERM: 'dumb' } }, false],
   ])('on %s', async (_title, { isTTY, env = {} }: { isTTY: boolean; env?: object }, coloured) => {
     const { err } = await runCommand(argv, { isTTY, env: { ...env } });
     expect(err).toContain('Trusting /nonexistent/ca.pem');

@@ -268,7 +268,7 @@ async function matchesByDay(
     matching += 1;
     if (matching % rowsPerUpdate === 0) progress.show(`${matching} products match so far`);
   }
-  progress.done();
+  progress.clear();
   const days = [...counts]
     .map(([day, count]) => ({ day, matching: count }))
     .toSorted((a, b) => (a.day < b.day ? -1 : 1));

@@ -52,7 +52,7 @@ Examples:
       ...loadConfig(io, dataSections),
       signal,
       onProgress: progress.show,
-    }).finally(progress.done);
+    }).finally(progress.clear);
     if (signal.aborted) throw new AppError('cancelled', 'Interrupted. The old index is unchanged.');
     await withParts(io, ['products'], async ({ products }) =>
       printState(await products.indexState(), json, io),

@@ -279,7 +279,7 @@ async function withProgress(
   const verbs = { copying: 'Copying', comparing: 'Comparing' };
   return work(({ step, done, of }) => {
     line.show(`${verbs[step]}: ${Math.floor((done / Math.max(1, of)) * 100)} %`);
-  }).finally(line.done);
+  }).finally(line.clear);
 }
 
 export const logCommand = defineGroup('log', {

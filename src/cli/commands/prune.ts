@@ -183,7 +183,7 @@ async function remove(
     }
     return { pruned, givenBackBytes };
   } finally {
-    progress.done();
+    progress.clear();
     release();
   }
 }

@@ -1,9 +1,10 @@
 /** `earshot query`: lists received notifications. */
 import { Option } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
-import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
+import { formatDateUs } from '../../domain/dates.ts';
 import { notificationFields } from '../../domain/json-rows.ts';
 import type { DriftCount, NotificationQuery } from '../../domain/ports.ts';
+import * as report from '../../state/report.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { defineCommand, type Parts } from '../command.ts';
 import {
@@ -23,7 +24,8 @@ import {
   warnOfUnknownEvents,
   writeNotifications,
 } from '../notification-output.ts';
-import { type Column, printTable, writeForeign, writeJson, writeOut } from '../output.ts';
+import { writeForeign, writeJson, writeOut } from '../output.ts';
+import { printReport } from '../print-report.ts';
 import { type OutputForm, outputForms, readColumns, reportNextPage } from '../row-forms.ts';
 import { queryProductsCommand } from './query-products.ts';
 import { querySummariesCommand } from './query-summaries.ts';
@@ -137,12 +139,16 @@ async function writeBodies(
   if (stdout.isTTY) await writeOut(stdout, '\n');
 }
 
-const driftColumns: readonly Column<DriftCount>[] = [
-  { title: 'shape', value: ({ shape }) => shape },
-  { title: 'count', value: ({ count }) => String(count), align: 'right' },
-  { title: 'first seen (UTC)', value: ({ firstSeenAtUs }) => shortDateUs(firstSeenAtUs, 'second') },
-  { title: 'last seen (UTC)', value: ({ lastSeenAtUs }) => shortDateUs(lastSeenAtUs, 'second') },
-];
+function driftReport(rows: readonly DriftCount[]): report.Report {
+  const columns = [
+    { title: 'shape', value: ({ shape }: DriftCount) => shape },
+    { title: 'count', isNumber: true, value: ({ count }: DriftCount) => count },
+    { title: 'first seen (UTC)', value: (one: DriftCount) => report.time(one.firstSeenAtUs) },
+    { title: 'last seen (UTC)', value: (one: DriftCount) => report.time(one.lastSeenAtUs) },
+  ];
+  const none = report.empty('All notifications have the documented format.');
+  return { title: 'Drift', blocks: [rows.length === 0 ? none : report.table('', columns, rows)] };
+}
 
 const driftCommand = defineCommand('drift', {
   description: 'Count notifications that differ from the documented format, by kind of difference.',
@@ -154,14 +160,14 @@ Examples:
   $ earshot query drift --json                      print JSON
   $ earshot query drift --data-dir /srv/earshot     read another data directory`,
   needs: ['reader'],
-  run: async ({ reader, stdout }, { json }: { json?: true }) => {
+  run: async ({ reader, ...io }, { json }: { json?: true }) => {
     const rows = await reader.drift();
     const element = ({ shape, count, firstSeenAtUs, lastSeenAtUs }: DriftCount) => ({
       ...{ shape, count },
       firstSeenAt: formatDateUs(firstSeenAtUs),
       lastSeenAt: formatDateUs(lastSeenAtUs),
     });
-    if (json) await writeJson(stdout, rows, { element });
-    else await printTable(stdout, driftColumns, rows);
+    if (json) await writeJson(io.stdout, rows, { element });
+    else await printReport(io, driftReport(rows));
   },
 });

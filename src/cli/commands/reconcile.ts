@@ -237,7 +237,7 @@ async function compare(io: Io, deps: Deps): Promise<TaskReport[]> {
     output.spent(listing.spent());
     return reports;
   } finally {
-    progress.done();
+    progress.clear();
   }
 }
 

@@ -129,7 +129,7 @@ async function countMatching(
     found.first ??= row;
     found.last = row;
   }
-  progress.done();
+  progress.clear();
   return found;
 }
 

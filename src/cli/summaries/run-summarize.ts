@@ -210,7 +210,7 @@ async function write(
     ends.push(end);
     if (end.end !== 'withdrawn') await show(id);
   });
-  progress.done();
+  progress.clear();
   report({ ends, total, blocked, areOff: areOff && ids === undefined }, context, io);
 }
 

@@ -84,7 +84,7 @@ export function table<Row>(
 ): Html {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}"><table ${list ? html`data-list` : ''}>
     <caption class="visually-hidden">${caption}</caption>
-    <thead><tr>${columns.map((one) => html`<th scope="col" class="${one.isNumber ? 'num' : ''}">${one.title}</th>`)}</tr></thead>
+    <thead><tr>${columns.map((one) => html`<th scope="col" class="${one.isNumber ? 'num' : ''} ${one.class ?? ''}">${one.title}</th>`)}</tr></thead>
     <tbody>${rows.map((row) => html`<tr>${columns.map((one) => cell(one, row))}</tr>`)}</tbody>
   </table></div>`;
 }

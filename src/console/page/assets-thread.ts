@@ -24,6 +24,7 @@ export interface PreparedFile {
 const libraries: Readonly<Record<string, { specifier: string; file: string }>> = {
   'preact.js': { specifier: 'preact', file: 'preact/dist/preact.mjs' },
   'hooks.js': { specifier: 'preact/hooks', file: 'preact/hooks/dist/hooks.mjs' },
+  'morphdom.js': { specifier: 'morphdom', file: 'morphdom/dist/morphdom-esm.js' },
 };
 
 /** Style sheets, joined to one file. A rule of a later one has precedence. */
@@ -53,7 +54,7 @@ async function prepareFiles(): Promise<PreparedFile[]> {
   }
   for (const [name, text] of landFiles()) texts.set(name, text);
   return [...texts].map(([name, text]) => {
-    const bytes = new TextEncoder().encode(name.endsWith('.js') ? withFileImports(text) : text);
+    const bytes = new TextEncoder().encode(name.endsWith('.js') ? forBrowsers(text) : text);
     const zipped = gzipSync(bytes, { level: constants.Z_BEST_COMPRESSION });
     return { name, bytes, zipped: new Uint8Array(zipped) };
   });
@@ -66,15 +67,19 @@ function pathOfLibrary(file: string): string {
   return main.slice(0, main.lastIndexOf(`/${name}/`) + 1) + file;
 }
 
-/** Browsers know no packages and no TypeScript: imports must name the files. */
-function withFileImports(script: string): string {
+/** Removes comments, and names the files of imports: browsers know no packages and no TypeScript. */
+function forBrowsers(script: string): string {
   return script
+    .replaceAll(/^ *(?:\/\*\*?\s[\s\S]*?\*\/|\/\/.*)\n/gm, '')
     .replaceAll(/(\bfrom\s*['"]\.\/[\w-]+)\.ts(['"])/g, '$1.js$2')
-    .replaceAll(/(\bfrom\s*|\bimport\s*)(['"])(preact(?:\/hooks)?)\2/g, (_, start, quote, name) => {
-      const [file = ''] =
-        Object.entries(libraries).find(([, { specifier }]) => specifier === name) ?? [];
-      return `${start}${quote}./${file}${quote}`;
-    })
+    .replaceAll(
+      /(\bfrom\s*|\bimport\s*)(['"])(preact(?:\/hooks)?|morphdom)\2/g,
+      (_, start, quote, name) => {
+        const [file = ''] =
+          Object.entries(libraries).find(([, { specifier }]) => specifier === name) ?? [];
+        return `${start}${quote}./${file}${quote}`;
+      },
+    )
     .replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n');
 }
 

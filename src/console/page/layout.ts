@@ -100,9 +100,31 @@ ${sidebar(frame)}
 <div class="heading"><h1 class="${content.title.length > longTitle ? 'long' : ''}">${withBreaks(content.title)}</h1>${content.controls ?? ''}</div>
 ${scopeNote(frame)}${body}
 ${commandsNote(body)}</main>
-${content.data === undefined ? '' : dataBlock(content.data)}
+${helpDialog()}${content.data === undefined ? '' : dataBlock(content.data)}
 </body>
 </html>`;
+}
+
+const shortcuts = [
+  ['?', 'show this list'],
+  ['/', 'focus the search'],
+  ['Ctrl+Enter', 'run the filter'],
+  ['j k', 'next and previous row of a list'],
+  ['o', 'open the row'],
+  ...navigation.map(({ key, label }) => [`g ${key}`, `open ${label}`] as const),
+  ['← ↑ ↓ → + − 0', 'move or zoom the map, show all of it'],
+  ['Enter Backspace', 'select on the map or finish a polygon, remove its last corner'],
+  ['Escape', 'stop drawing on the map, or leave the filter'],
+] as const;
+
+/** Lists the keys of browser/keyboard.ts, which opens the dialog. */
+function helpDialog(): Html {
+  const keys = shortcuts.map(([names, text]) => {
+    const parts = names.split(' ').map((name) => html`<kbd>${name}</kbd> `);
+    return html`<dt>${parts}</dt><dd>${text}</dd>`;
+  });
+  return html`<dialog><h2>Keyboard shortcuts</h2><dl class="facts">${keys}</dl>
+<form method="dialog"><label><input type="checkbox"> Shortcuts are on</label><button autofocus>Close</button></form></dialog>`;
 }
 
 /** Lets a long name break after its underscores. */
@@ -153,8 +175,8 @@ function sidebar({ path, state, status, assets }: Frame): Html {
       data-key="${one.key}" ${one.path === path ? html`aria-current="page"` : ''}>${one.label}${markers[i]}</a></li>`,
   )}</ul></nav>
 <div class="sidebar-end">
-<button type="button" class="quiet" data-theme-button hidden>Theme</button>
-<button type="button" class="quiet" data-help-button hidden aria-keyshortcuts="?">Shortcuts</button>
+<button type="button" class="quiet" data-theme-button>Theme</button>
+<button type="button" class="quiet" data-help-button aria-keyshortcuts="?">Shortcuts</button>
 </div></details>
 </header>`;
 }

@@ -58,9 +58,9 @@ export function commandsNote(content: { toString(): string }): Html | string {
   return html`<p class="note">Run commands in a terminal on the machine of the receiver.</p>`;
 }
 
-/** Renders a button that copies a text, without control characters. It is hidden without JavaScript. */
+/** Renders a button that copies a text, without control characters. */
 export function copyButton(text: string, label: string): Html {
-  return html`<button type="button" class="quiet" data-copy="${printable(text)}" hidden>${label}</button>`;
+  return html`<button type="button" class="quiet" data-copy="${printable(text)}">${label}</button>`;
 }
 
 /** Renders the reason for an empty list, and the next step. */

@@ -173,6 +173,23 @@ describe.skipIf(!hasChromium)('the frame of the page', { timeout: 30_000 }, () =
     expect(problems).toEqual([]);
   });
 
+  it('keeps focus and selection when a refresh adds a note above the list', async () => {
+    const { page } = await open('/');
+    await page.keyboard.press('j');
+    const before = await focused(page);
+    expect(before).toMatch(/^<a /);
+    await page.route(`${seeded.url}/`, async (route) => {
+      const answer = await route.fetch();
+      const note = '<p class="lag">1 notification is not indexed yet.</p>';
+      const body = (await answer.text()).replace('<div class="columns latest">', `${note}$&`);
+      await route.fulfill({ response: answer, body });
+    });
+    await push();
+    await page.locator('.lag').waitFor();
+    expect(await focused(page)).toBe(before);
+    expect(await page.locator('tr[aria-selected="true"]').innerHTML()).toContain(before);
+  });
+
   it('reports that the receiver stopped, and is current after a restart', async () => {
     const [overview, live] = [await openLive('/'), await openLive('/live')];
     const pages = [overview.page, live.page];

@@ -1,7 +1,7 @@
 /** The live list: rows as they arrive, pause and resume, details of a row. */
 import { type ComponentChild, Fragment, h, render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { prepareContent, showConnection } from './shell.ts';
+import { showConnection } from './shell.ts';
 import { addressOf, asCalled, openStream, pageData } from './stream.ts';
 import { eventTones, type LiveFacts, liveFacts, printable, shellText, timeText } from './texts.ts';
 
@@ -236,13 +236,9 @@ type Loaded = { fields: Record<string, unknown>; body: string } | { failure: str
 /** Shows all fields of a notification and its body, with buttons that copy. */
 function Details({ row }: { row: Row }) {
   const [loaded, setLoaded] = useState<Loaded | null>(null);
-  const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
     void loadNotification(row.position).then(setLoaded);
   }, [row.position]);
-  useEffect(() => {
-    if (place.current !== null) prepareContent(place.current);
-  }, []);
   const product = addressOf(`/products/${encodeURIComponent(row.productId)}`);
   const url = addressOf(`/api/notification?position=${row.position}`);
   const login = data.passwordNeeded ? ' --user earshot' : '';
@@ -254,7 +250,7 @@ function Details({ row }: { row: Row }) {
   ] as const;
   return h(
     'div',
-    { class: 'detail', ref: place },
+    { class: 'detail' },
     h(
       'div',
       { class: 'toolbar' },

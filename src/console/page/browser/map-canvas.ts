@@ -11,6 +11,10 @@ export interface Content {
   borders: Shape;
   /** The last one is on top. */
   shapes: readonly (Shape & { colour: number })[];
+  /** Colours of the theme. */
+  colours: Readonly<Record<'sea' | 'land' | 'border' | 'grid' | 'text', string>>;
+  /** Colours of footprints. */
+  classes: readonly string[];
 }
 
 /** Centre in map coordinates, and pixels per unit. */
@@ -18,15 +22,6 @@ export interface Camera {
   x: number;
   y: number;
   scale: number;
-}
-
-/** Colours of the theme; `classes` are those of footprints. */
-export interface Colours {
-  sea: string;
-  land: string;
-  border: string;
-  grid: string;
-  classes: readonly string[];
 }
 
 /** A camera with the size of a window in CSS pixels, and the pixels of the screen for each of them. */
@@ -77,26 +72,21 @@ function overlap(one: Box, other: Box): boolean {
   return one[0] <= other[2] && one[2] >= other[0] && one[1] <= other[3] && one[3] >= other[1];
 }
 
-interface PaintOptions {
-  content: Content;
-  colours: Colours;
-  view: View;
-  /** Sooner, but footprints hide nothing; the next picture follows at once. */
-  isFirst: boolean;
-}
-
-/** Paints the content; each step takes about a millisecond. `prints` is an empty layer of the same size. */
+/**
+ * Paints the content; each step takes about a millisecond. `prints` is an empty layer of the same size. The first
+ * picture is sooner, but footprints hide nothing; the next one follows at once.
+ */
 function* paint(
   [ground, prints]: readonly [Context, Context],
-  { content, colours, view, isFirst }: PaintOptions,
+  { content, view, isFirst }: { content: Content; view: View; isFirst: boolean },
 ): Generator<void> {
   const copies = copiesOf(content.projection, view);
   ground.resetTransform();
-  ground.fillStyle = colours.sea;
+  ground.fillStyle = content.colours.sea;
   ground.fillRect(0, 0, ground.canvas.width, ground.canvas.height);
   for (const { shift, box } of copies) {
     place(ground, view, shift);
-    paintLand(ground, content, { colours, box, scale: view.scale });
+    paintLand(ground, content, { box, scale: view.scale });
     yield;
   }
   place(prints, view);
@@ -106,7 +96,7 @@ function* paint(
     for (const [i, shape] of content.shapes.entries()) {
       if (i % shapesPerSlice === 0) yield;
       if (!overlap(shape.box, box)) continue;
-      const colour = colours.classes[shape.colour] ?? colours.border;
+      const colour = content.classes[shape.colour] ?? content.colours.border;
       paintShape(prints, shape, { colour, scale: view.scale, hides: !isFirst });
     }
   }
@@ -150,8 +140,8 @@ function paintShape(
 
 function paintLand(
   context: Context,
-  { projection, land, borders }: Content,
-  { colours, box, scale }: { colours: Colours; box: Box; scale: number },
+  { projection, land, borders, colours }: Content,
+  { box, scale }: { box: Box; scale: number },
 ): void {
   context.save();
   clipRound(context, projection);
@@ -163,39 +153,40 @@ function paintLand(
   context.strokeStyle = colours.border;
   context.stroke(borders.path);
   context.strokeStyle = colours.grid;
-  context.stroke(gridOf(projection, gridStep(projection, scale)));
+  context.stroke(gridPath(projection, scale));
   context.restore();
 }
 
 const gridSteps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 30];
 const gridPixels = 90;
 
-/** Returns the degrees between two lines of the grid. */
-export function gridStep({ period }: Projection, scale: number): number {
+/** Returns the degrees of the lines of the grid, and the distance of two lines. */
+export function gridAt({ period }: Projection, scale: number) {
   const least = period === 0 ? 1 : 0;
-  return gridSteps.find((step) => step >= least && step * scale >= gridPixels) ?? 30;
+  const step = gridSteps.find((one) => one >= least && one * scale >= gridPixels) ?? 30;
+  const from = (start: number, end: number) =>
+    Array.from({ length: Math.ceil((end - start) / step) }, (_, i) => start + i * step);
+  return { step, longitudes: from(-180, 180), latitudes: from(step - 90, 90) };
 }
 
-const grids = new Map<number, Path2D>();
+const gridPaths = new Map<number, Path2D>();
 
-function gridOf(projection: Projection, step: number): Path2D {
-  const known = grids.get(step);
-  if (known !== undefined) return known;
+function gridPath(projection: Projection, scale: number): Path2D {
+  const { step, longitudes, latitudes } = gridAt(projection, scale);
   // Meridians end before a pole of a polar map, where they would meet.
   const end = projection.period === 0 ? 88 : 90;
-  const lines: LonLat[][] = [];
-  for (let x = -180; x < 180; x += step)
-    lines.push([
-      [x, -end],
-      [x, end],
-    ]);
-  for (let y = step - 90; y < 90; y += step)
-    lines.push([
-      [-180, y],
-      [180, y],
-    ]);
-  const { path } = shapeOf(lines, projection, false);
-  grids.set(step, path);
+  const lineOf = (from: LonLat, to: LonLat) => [from, to];
+  const path =
+    gridPaths.get(step) ??
+    shapeOf(
+      [
+        ...longitudes.map((x) => lineOf([x, -end], [x, end])),
+        ...latitudes.map((y) => lineOf([-180, y], [180, y])),
+      ],
+      projection,
+      false,
+    ).path;
+  gridPaths.set(step, path);
   return path;
 }
 
@@ -215,11 +206,9 @@ export class MapCanvas {
   readonly #overlay: (context: Context, view: View) => void;
   readonly #prints = layerContext();
   #camera: Camera = { x: 0, y: 0, scale: 1 };
-  #content: { content: Content; colours: Colours } | null = null;
+  #content: Content | null = null;
   #shown: Layer | null = null;
   #job: Layer | null = null;
-  /** A layer to be painted. */
-  #spare = layerContext();
   #isDirty = false;
   #movedAtMs = 0;
   #requested = 0;
@@ -242,8 +231,8 @@ export class MapCanvas {
   }
 
   /** Shows other content, or the same after a change. */
-  show(content: Content, colours: Colours): void {
-    [this.#content, this.#isDirty] = [{ content, colours }, true];
+  show(content: Content): void {
+    [this.#content, this.#isDirty] = [content, true];
     this.redraw();
   }
 
@@ -268,16 +257,17 @@ export class MapCanvas {
   }
 
   #begin(view: View): void {
-    if (this.#content === null) return;
-    const shapes = this.#content.content.shapes.length;
+    const content = this.#content;
+    if (content === null) return;
+    const shapes = content.shapes.length;
     // Many new footprints appear sooner without the part outside of the window, which follows.
     const isFirst = shapes > 2 * (this.#shown?.shapes ?? 0);
     const size = isFirst ? 1 : layerSize;
     const own = { ...view, width: view.width * size, height: view.height * size };
-    const context = this.#spare;
+    const context = layerContext();
     for (const one of [context, this.#prints]) resize(one.canvas, own);
     this.#prints.reset();
-    const steps = paint([context, this.#prints], { ...this.#content, view: own, isFirst });
+    const steps = paint([context, this.#prints], { content, view: own, isFirst });
     this.#job = { context, view: own, shapes, steps };
     this.#isDirty = isFirst;
   }
@@ -287,7 +277,6 @@ export class MapCanvas {
     const untilMs = performance.now() + budgetMs;
     while (this.#job !== null) {
       if (this.#job.steps.next().done) {
-        this.#spare = this.#shown?.context ?? layerContext();
         [this.#shown, this.#job] = [this.#job, null];
         // Tests and measurements read how many footprints the picture has.
         this.#canvas.dataset.footprints = String(this.#shown.shapes);
@@ -307,7 +296,7 @@ export class MapCanvas {
     if (this.#shown === null) return;
     const { view: layer, context: source } = this.#shown;
     const ratio = scale / layer.scale;
-    const period = this.#content?.content.projection.period ?? 0;
+    const period = this.#content?.projection.period ?? 0;
     const far = layer.x - x;
     const distance = period === 0 ? far : far - period * Math.round(far / period);
     const left = width / 2 + distance * scale - (layer.width * ratio) / 2;

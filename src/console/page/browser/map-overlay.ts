@@ -1,5 +1,5 @@
 /** Land of the map, and texts above it: names of countries, degrees of the grid, the scale. */
-import { copiesOf, gridStep, type View } from './map-canvas.ts';
+import { copiesOf, gridAt, type View } from './map-canvas.ts';
 import type { LonLat, Projection } from './map-projection.ts';
 import { type Shape, shapeOf } from './map-shape.ts';
 import { addressOf } from './stream.ts';
@@ -103,11 +103,11 @@ export function drawTexts(
   // A round map has its degrees of latitude on the meridian to the lower edge.
   const left =
     projection.period === 0 ? column : projection.invert(x - (width / 2 - margin) / scale, y)[0];
-  const step = gridStep(projection, scale);
+  const { step, longitudes, latitudes } = gridAt(projection, scale);
   const digits = step < 1 ? 1 : 0;
-  for (let i = -180; i < 180; i += step) write(degreeText(i, 'EW', digits), [i, row]);
-  for (let i = step - 90; i < 90; i += step) {
+  for (const at of longitudes) write(degreeText(at, 'EW', digits), [at, row]);
+  for (const at of latitudes) {
     // The lowest one would be in the row of the longitudes.
-    if (Math.abs(i - row) > step / 3) write(degreeText(i, 'NS', digits), [left, i]);
+    if (Math.abs(at - row) > step / 3) write(degreeText(at, 'NS', digits), [left, at]);
   }
 }

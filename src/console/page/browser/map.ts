@@ -155,19 +155,21 @@ function show(): void {
   counts = classes.map((_, i) => items.filter((item) => item.colour === i).length);
   const isOff = classes.map(({ label }) => hidden.has(label));
   shapes = items.filter(({ colour }) => !isOff[colour]).toSorted((a, b) => b.area - a.area);
-  const colourOf = (name: string) => {
-    readout.className = name;
-    const { color } = getComputedStyle(readout);
-    readout.className = 'map-readout';
-    return color;
-  };
-  const [sea = '', ground = '', border = '', grid = '', text = ''] = [
-    ...['map-sea', 'map-land', 'map-border', 'map-grid', 'map-text'].map(colourOf),
-  ];
+  const [sea = '', ground = '', border = '', grid = '', text = '', ...styles] = [
+    ...['map-sea', 'map-land', 'map-border', 'map-grid', 'map-text'],
+    ...classes.map(({ style }) => style),
+  ].map(colourOf);
   colours = { sea, land: ground, border, grid, text };
-  const styles = classes.map(({ style }) => colourOf(style));
-  map.show({ projection, ...land, shapes }, { ...colours, classes: styles });
+  map.show({ projection, ...land, shapes, colours, classes: styles });
   showPanels();
+}
+
+/** Returns the colour of a class in the style sheet, which depends on the theme. */
+function colourOf(className: string): string {
+  scaleBar.className = className;
+  const { color } = getComputedStyle(scaleBar);
+  scaleBar.className = 'map-scale';
+  return color;
 }
 
 /** Returns the items at a pixel, the newest first. */

@@ -89,6 +89,18 @@ describe.skipIf(!hasChromium)('every page', () => {
     await page.context().close();
   });
 
+  it('shows the notifications of a product on a phone without scrolling sideways', async () => {
+    const url = `${seeded.url}/products/${seeded.products.at(-1)?.Id}`;
+    const { page } = await openPage(browser, url, { viewport: { width: 390, height: 844 } });
+    const list = page.getByRole('region', { name: 'Notifications about the product' });
+    expect(await list.locator('.badge').textContent()).toBe('created');
+    const excess = await page.evaluate<number[]>(
+      `[...document.querySelectorAll('[data-list]')].map(({ parentElement: one }) => one.scrollWidth - one.clientWidth)`,
+    );
+    expect(excess).toEqual([0]);
+    await page.context().close();
+  });
+
   it('shows its data without JavaScript', async () => {
     const { page } = await openPage(browser, seeded.url, { javaScriptEnabled: false });
     for (const path of all) {

@@ -269,7 +269,7 @@ function selection() {
     const sensed = sensingStart?.slice(0, 16).replace('T', ' ') ?? 'not known';
     const cloud = cloudCoverPercent === null ? '' : `, cloud ${cloudCoverPercent.toFixed(1)} %`;
     const facts = h('small', null, `sensed ${sensed}${cloud}`);
-    return h('li', { key: productId }, h('a', { href }, name), facts);
+    return h('li', { key: productId }, h('a', { href, class: 'name' }, name), facts);
   });
   const title = `${countText.format(picked.length)} here`;
   const close = button('Close', () => select([]));

@@ -20,7 +20,7 @@ const cellsField = z
   .object({ mission: cell, type: cell, sensed: cell, tile: cell, cloud: cell, place: cell })
   .describe('Short texts for lists.');
 
-const liveRow = z.object({
+const liveRowSchema = z.object({
   position: z.int(),
   productId: z.string(),
   productName: z.string().nullable(),
@@ -30,7 +30,7 @@ const liveRow = z.object({
   receivedAt: timeField,
   cells: cellsField,
 });
-export type LiveRow = z.infer<typeof liveRow>;
+export type LiveRow = z.infer<typeof liveRowSchema>;
 
 export const frameSchema = z.object({
   lastPosition: z.int(),
@@ -41,7 +41,7 @@ export const frameSchema = z.object({
     .describe(
       'Number of new notifications that this frame does not list, because there are too many. With parameters, also some that do not match.',
     ),
-  rows: z.array(liveRow).describe('New notifications, newest first.'),
+  rows: z.array(liveRowSchema).describe('New notifications, newest first.'),
   products: z
     .array(z.object({ position: z.int(), cells: cellsField }))
     .describe('Products of earlier notifications that were indexed since.'),
@@ -109,22 +109,13 @@ export async function readFrame(
   const span = { afterPosition: from.position, beforePosition: to.position + 1 };
   const query = { ...span, subscription, events, limit, order: 'newest' as const };
   const rows = arrived === 0 ? [] : await Array.fromAsync(notifications.find(query));
-  const known = (await indexed(productsMax)).events.map(({ position, ...event }) => ({
-    position,
-    cells: productCells(event.product, placeOf(event.footprint)),
-  }));
-  const cells = new Map(known.map((one) => [one.position, one.cells]));
-  const listed = rows.map((row) => ({
-    ...toLiveRow(row),
-    cells: cells.get(row.position) ?? cellsOfName(row),
-  }));
+  const { events: known } = await indexed(productsMax);
   const omitted = rows.length < limit ? 0 : (rows.at(-1)?.position ?? 0) - from.position - 1;
+  const earlier = known.filter(({ position }) => position <= from.position);
+  const described = earlier.map((one) => ({ position: one.position, cells: cellsOf(one) }));
   return {
-    ...counted(listed, omitted, rowBytesMax),
-    products: withinBytes(
-      known.filter(({ position }) => position <= from.position),
-      rowBytesMax,
-    ),
+    ...counted(loggedRows(rows, known), omitted, rowBytesMax),
+    products: withinBytes(described, rowBytesMax),
   };
 }
 
@@ -212,66 +203,52 @@ async function newestLoggedRows(
   const page = await products
     .events({ ...span, subscription, events, filter: null, limit }, signal)
     .catch(unlessUnavailable);
-  const cells = new Map(
-    (page?.events ?? []).map((one) => [
-      one.position,
-      productCells(one.product, placeOf(one.footprint)),
-    ]),
-  );
+  return loggedRows(rows, page?.events ?? []);
+}
+
+function indexedRow(event: IndexedEvent): LiveRow {
+  const { productId, productName } = event.product;
+  const notificationDateUs = event.notificationUs;
+  return liveRow({ ...event, productId, productName, notificationDateUs }, cellsOf(event));
+}
+
+/** Returns rows of the log with texts about the products that are indexed. */
+function loggedRows(rows: readonly NotificationRow[], indexed: readonly IndexedEvent[]): LiveRow[] {
+  const known = new Map(indexed.map((one) => [one.position, one]));
   return rows.map((row) => {
-    const known = cells.get(row.position);
-    return {
-      ...toLiveRow(row),
-      cells: known ?? cellsOfName(row),
-    };
+    const event = known.get(row.position);
+    return liveRow(row, event === undefined ? cellsOfName(row) : cellsOf(event));
   });
 }
 
-function indexedRow(one: IndexedEvent): LiveRow {
-  const { position, event, subscription, receivedAtUs, notificationUs, product, footprint } = one;
-  return {
-    ...{ position, event, subscription },
-    productId: product.productId,
-    productName: product.productName,
-    notificationDate: notificationUs === null ? null : formatDateUs(notificationUs),
-    receivedAt: formatDateUs(receivedAtUs),
-    cells: productCells(product, placeOf(footprint)),
-  };
-}
+type RowFacts = Pick<
+  NotificationRow,
+  'position' | 'productId' | 'productName' | 'event' | 'subscription'
+> & { notificationDateUs: number | null; receivedAtUs: number };
 
-function toLiveRow(row: NotificationRow): Omit<LiveRow, 'cells'> {
-  const {
-    position,
-    productId,
-    productName,
-    event,
-    subscription,
-    notificationDateUs,
-    receivedAtUs,
-  } = row;
+function liveRow(row: RowFacts, cells: LiveRow['cells']): LiveRow {
+  const { position, productId, productName, event, subscription, notificationDateUs } = row;
   return {
     ...{ position, productId, productName, event, subscription },
     notificationDate: notificationDateUs === null ? null : formatDateUs(notificationDateUs),
-    receivedAt: formatDateUs(receivedAtUs),
+    receivedAt: formatDateUs(row.receivedAtUs),
+    cells,
   };
 }
 
-/** Describes a product that is not indexed yet by its name. */
-function cellsOfName({ productName }: NotificationRow): LiveRow['cells'] {
-  const unknown = {
-    platform: null,
-    productType: null,
-    processingLevel: null,
-    sensingStartUs: null,
-  };
-  const others = {
-    cloudCoverPercent: null,
-    orbitNumber: null,
-    relativeOrbitNumber: null,
-    tile: null,
-  };
-  return productCells({ productName, ...unknown, ...others }, null);
+function cellsOf({ product, footprint }: IndexedEvent): LiveRow['cells'] {
+  return productCells(product, placeOf(footprint));
 }
+
+/** Describes a product that is not indexed yet by its name. */
+function cellsOfName({ productName }: RowFacts): LiveRow['cells'] {
+  return productCells({ ...unknownFacts, productName }, null);
+}
+
+const unknownFacts = {
+  ...{ platform: null, productType: null, processingLevel: null, sensingStartUs: null },
+  ...{ cloudCoverPercent: null, orbitNumber: null, relativeOrbitNumber: null, tile: null },
+};
 
 export function unlessUnavailable(error: unknown): null {
   if (isAppError(error, 'unavailable')) return null;

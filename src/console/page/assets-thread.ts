@@ -9,7 +9,7 @@ import { parentPort } from 'node:worker_threads';
 import { constants, gzipSync } from 'node:zlib';
 import { feature, mesh } from 'topojson-client';
 import type { GeometryCollection, Topology } from 'topojson-specification';
-import type { Position } from '../../domain/filter-tree.ts';
+import type { AnyGeometry, Position } from '../../domain/filter-tree.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { polygonsOf } from '../../filter/geometry/ring.ts';
 
@@ -24,6 +24,7 @@ export interface PreparedFile {
 const libraries: Readonly<Record<string, { specifier: string; file: string }>> = {
   'preact.js': { specifier: 'preact', file: 'preact/dist/preact.mjs' },
   'hooks.js': { specifier: 'preact/hooks', file: 'preact/hooks/dist/hooks.mjs' },
+  'morphdom.js': { specifier: 'morphdom', file: 'morphdom/dist/morphdom-esm.js' },
 };
 
 /** Style sheets, joined to one file. A rule of a later one has precedence. */
@@ -53,7 +54,7 @@ async function prepareFiles(): Promise<PreparedFile[]> {
   }
   for (const [name, text] of landFiles()) texts.set(name, text);
   return [...texts].map(([name, text]) => {
-    const bytes = new TextEncoder().encode(name.endsWith('.js') ? withFileImports(text) : text);
+    const bytes = new TextEncoder().encode(name.endsWith('.js') ? forBrowsers(text) : text);
     const zipped = gzipSync(bytes, { level: constants.Z_BEST_COMPRESSION });
     return { name, bytes, zipped: new Uint8Array(zipped) };
   });
@@ -66,35 +67,42 @@ function pathOfLibrary(file: string): string {
   return main.slice(0, main.lastIndexOf(`/${name}/`) + 1) + file;
 }
 
-/** Browsers know no packages and no TypeScript: imports must name the files. */
-function withFileImports(script: string): string {
+/** Removes comments, and names the files of imports: browsers know no packages and no TypeScript. */
+function forBrowsers(script: string): string {
   return script
+    .replaceAll(/^ *(?:\/\*\*?\s[\s\S]*?\*\/|\/\/.*)\n/gm, '')
     .replaceAll(/(\bfrom\s*['"]\.\/[\w-]+)\.ts(['"])/g, '$1.js$2')
-    .replaceAll(/(\bfrom\s*|\bimport\s*)(['"])(preact(?:\/hooks)?)\2/g, (_, start, quote, name) => {
-      const [file = ''] =
-        Object.entries(libraries).find(([, { specifier }]) => specifier === name) ?? [];
-      return `${start}${quote}./${file}${quote}`;
-    })
+    .replaceAll(
+      /(\bfrom\s*|\bimport\s*)(['"])(preact(?:\/hooks)?|morphdom)\2/g,
+      (_, start, quote, name) => {
+        const [file = ''] =
+          Object.entries(libraries).find(([, { specifier }]) => specifier === name) ?? [];
+        return `${start}${quote}./${file}${quote}`;
+      },
+    )
     .replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n');
 }
 
-type Atlas = Topology<{ land: GeometryCollection; countries: GeometryCollection }>;
+type Atlas = Topology<{
+  land: GeometryCollection;
+  countries: GeometryCollection<{ name: string }>;
+}>;
 
 type Line = readonly (readonly number[])[];
 
 /**
- * Returns land outlines and country borders, from Natural Earth (public domain) by the package `world-atlas`. JSON: `{ land, borders }`, lists of lines as flat integers in hundredths of
- * a degree, each after the first relative to the one before. SVG: the land outline for small
- * pictures, as one path in degrees with the latitude negated.
+ * Returns land outlines, country borders and names, from Natural Earth (public domain) by the package `world-atlas`.
+ * JSON: `{ land, borders, names }`; lines are flat integers in hundredths of a degree, each after the first relative to
+ * the one before. SVG: the land outline for small pictures, as one path in degrees with the latitude negated.
  */
 function landFiles(): Map<string, string> {
   const coarse = readAtlas('110m');
   const files = new Map([
-    ['land-coarse.json', JSON.stringify(outlinesOf(coarse))],
+    ['land-coarse.json', JSON.stringify({ ...outlinesOf(coarse), names: [] })],
     ['land.svg', svgOf(ringsOf(coarse))],
   ]);
   const fine = readAtlas('50m');
-  return files.set('land-fine.json', JSON.stringify(outlinesOf(fine)));
+  return files.set('land-fine.json', JSON.stringify({ ...outlinesOf(fine), names: namesOf(fine) }));
 }
 
 function readAtlas(resolution: '110m' | '50m'): Atlas {
@@ -104,6 +112,33 @@ function readAtlas(resolution: '110m' | '50m'): Atlas {
 function outlinesOf(atlas: Atlas) {
   const borders = mesh(atlas, atlas.objects.countries, (one, other) => one !== other);
   return { land: ringsOf(atlas).map(packed), borders: borders.coordinates.map(packed) };
+}
+
+/** Returns each name with the place and the width of the largest part of the country. */
+function namesOf(atlas: Atlas) {
+  return feature(atlas, atlas.objects.countries).features.map(({ properties, geometry }) => {
+    const rings = polygonsOf(geometry as AnyGeometry).flatMap(([outer]) => (outer ? [outer] : []));
+    return [properties.name, ...labelOf(rings)];
+  });
+}
+
+/** Returns the centre of the largest ring, and its width. */
+function labelOf(rings: readonly Line[]): number[] {
+  const parts = rings.map((ring) => {
+    let [area, sumX, sumY] = [0, 0, 0];
+    for (const [i, [x = 0, y = 0]] of ring.entries()) {
+      const [nextX = 0, nextY = 0] = ring[(i + 1) % ring.length] ?? [];
+      const part = x * nextY - nextX * y;
+      area += part;
+      sumX += part * (x + nextX);
+      sumY += part * (y + nextY);
+    }
+    const xs = ring.map(([x = 0]) => x);
+    const width = Math.max(...xs) - Math.min(...xs);
+    return { area: Math.abs(area), label: [sumX / area / 3, sumY / area / 3, width] };
+  });
+  const [largest] = parts.toSorted((one, other) => other.area - one.area);
+  return (largest?.label ?? []).map((value) => Math.round(value * 100) / 100);
 }
 
 /** Returns the outlines, cut at the antimeridian: maps here have planar edges. */

@@ -69,7 +69,10 @@ ${isClear ? '' : html`<a class="button" href="/products">Clear</a>`}
 ${boxReason(search)}
 ${search.boxWarning === null ? '' : html`<p class="note">${badge('warn', 'warning')} ${search.boxWarning}</p>`}
 </form>`;
-  return panel('Search', html`${form}${chips(search, nowUs)}${presets(search, nowUs)}`);
+  const isOpen = search.findings.length > 0 || !search.isValid;
+  const body = panel('Search', html`${form}${presets(search, nowUs)}`);
+  return html`<details class="folded filters" ${isOpen ? html`open` : ''}><summary class="button">Filters</summary>${body}</details>
+${chips(search, nowUs)}`;
 }
 
 /** Renders the names for conditions. A click on one inserts its condition at the cursor. */

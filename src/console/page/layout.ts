@@ -100,9 +100,31 @@ ${sidebar(frame)}
 <div class="heading"><h1 class="${content.title.length > longTitle ? 'long' : ''}">${withBreaks(content.title)}</h1>${content.controls ?? ''}</div>
 ${scopeNote(frame)}${body}
 ${commandsNote(body)}</main>
-${content.data === undefined ? '' : dataBlock(content.data)}
+${helpDialog()}${content.data === undefined ? '' : dataBlock(content.data)}
 </body>
 </html>`;
+}
+
+const shortcuts = [
+  ['?', 'show this list'],
+  ['/', 'focus the search'],
+  ['Ctrl+Enter', 'run the filter'],
+  ['j k', 'next and previous row of a list'],
+  ['o', 'open the row'],
+  ...navigation.map(({ key, label }) => [`g ${key}`, `open ${label}`] as const),
+  ['← ↑ ↓ → + − 0', 'move or zoom the map, show all of it'],
+  ['Enter Backspace', 'select on the map or finish a polygon, remove its last corner'],
+  ['Escape', 'stop drawing on the map, or leave the filter'],
+] as const;
+
+/** Lists the keys of browser/keyboard.ts, which opens the dialog. */
+function helpDialog(): Html {
+  const keys = shortcuts.map(([names, text]) => {
+    const parts = names.split(' ').map((name) => html`<kbd>${name}</kbd> `);
+    return html`<dt>${parts}</dt><dd>${text}</dd>`;
+  });
+  return html`<dialog><h2>Keyboard shortcuts</h2><dl class="facts">${keys}</dl>
+<form method="dialog"><label><input type="checkbox"> Shortcuts are on</label><button autofocus>Close</button></form></dialog>`;
 }
 
 /** Lets a long name break after its underscores. */
@@ -138,20 +160,24 @@ export function periodOnly(path: PagePath, url: URL, back: string): Html | undef
   return stateForm(path, periodChoice({ since: undefined, until: undefined }, back), kept);
 }
 
+/** In a narrow window, a button opens the pages; it has a mark if one of them has. */
 function sidebar({ path, state, status, assets }: Frame): Html {
   const shared = state === null ? {} : navigationState(state);
+  const markers = navigation.map((one) => marker(one.path, status));
   return html`<header class="sidebar">
 <a class="brand" href="/"><svg aria-hidden="true"><use href="${assets.urlOf('icon.svg')}#icon"/></svg>earshot</a>
+<details class="folded menu"><summary class="button">Menu${markers.some((one) => one !== '') ? badge('warn', '!') : ''}</summary>
 <nav aria-label="Pages"><ul>${navigation.map(
     (
       one,
+      i,
     ) => html`<li class="${one.path === secondGroup ? 'group' : ''}"><a href="${linkTo(one.path, shared)}"
-      data-key="${one.key}" ${one.path === path ? html`aria-current="page"` : ''}>${one.label}${marker(one.path, status)}</a></li>`,
+      data-key="${one.key}" ${one.path === path ? html`aria-current="page"` : ''}>${one.label}${markers[i]}</a></li>`,
   )}</ul></nav>
 <div class="sidebar-end">
-<button type="button" class="quiet" data-theme-button hidden>Theme</button>
-<button type="button" class="quiet" data-help-button hidden aria-keyshortcuts="?">Shortcuts</button>
-</div>
+<button type="button" class="quiet" data-theme-button>Theme</button>
+<button type="button" class="quiet" data-help-button aria-keyshortcuts="?">Shortcuts</button>
+</div></details>
 </header>`;
 }
 
@@ -182,16 +208,17 @@ const partsOf: Readonly<Partial<Record<PagePath, readonly StatusPart[]>>> = {
   '/alerts': ['alerts'],
 };
 
-/** Renders a form that changes parts of the state. Works without JavaScript; scripts submit it on change. */
+/** Renders a form that changes parts of the state; on a phone, a button opens it. Scripts submit it on change. */
 export function stateForm(
   path: string,
   fields: Html,
   kept: Readonly<Record<string, string | undefined>> = {},
 ): Html {
   const hidden = Object.entries(kept).filter(([, value]) => value !== undefined && value !== '');
-  return html`<form class="toolbar" method="get" action="${path}" data-submit-on-change>
+  return html`<details class="folded filters"><summary class="button">Filters</summary>
+<form class="toolbar" method="get" action="${path}" data-submit-on-change>
 ${hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
-${fields}<button type="submit">Show</button></form>`;
+${fields}<button type="submit">Show</button></form></details>`;
 }
 
 /** Renders a choice of the state. The first option is the default and has no parameter. */

@@ -1,7 +1,6 @@
 /** The page `/live`: notifications as they arrive, newest first. */
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import type { FilterTree } from '../../domain/filter-tree.ts';
-import { productNameText } from '../../domain/product-cells.ts';
 import { subscriptionEvents } from '../../domain/subscription.ts';
 import { checkFilter } from '../../filter/check.ts';
 import {
@@ -11,7 +10,7 @@ import {
   newestCursor,
   newestLiveRows,
 } from '../live-rows.ts';
-import { delayText, eventTones } from './browser/texts.ts';
+import { eventTones, liveFacts, timeText } from './browser/texts.ts';
 import { choice, filterErrors, filterField, periodChoice, stateForm } from './layout.ts';
 import {
   badge,
@@ -30,7 +29,8 @@ import {
   type PageRoute,
   subscriptionNames,
 } from './page-route.ts';
-import { linkTo, type PageState, productLink } from './page-state.ts';
+import { linkTo, type PageState } from './page-state.ts';
+import { nameLink } from './product-columns.ts';
 
 /** Rows of the list, also after new ones arrived. */
 const rowsMax = 200;
@@ -123,35 +123,15 @@ function list(rows: readonly LiveRow[], { nowUs }: PageRequest): Html {
 
 /** The script shows the same columns (browser/live.ts). */
 function columnsAt(nowUs: number): TableColumn<LiveRow>[] {
+  const today = formatDateUs(nowUs).slice(0, 10);
   return [
     {
       title: 'received (UTC)',
       value: ({ receivedAt }) =>
-        html`<time datetime="${receivedAt}" class="tight">${timeOfDay(receivedAt, nowUs)}</time>`,
+        html`<time datetime="${receivedAt}" class="tight">${timeText(receivedAt, today)}</time>`,
     },
     { title: 'event', value: ({ event }) => badge(eventTones[event] ?? 'plain', event) },
-    { title: 'mission', value: ({ cells }) => cells.mission },
-    { title: 'type', value: ({ cells }) => cells.type },
-    { title: 'tile/orbit', value: ({ cells }) => cells.tile, class: 'tight' },
-    { title: 'place', value: ({ cells }) => cells.place, class: 'place' },
-    { title: 'cloud', value: ({ cells }) => cells.cloud, isNumber: true },
-    {
-      title: 'delay',
-      value: (row) => delayText(row.notificationDate, row.receivedAt),
-      isNumber: true,
-    },
-    { title: 'subscription', value: ({ subscription }) => subscription ?? '-' },
-    {
-      title: 'product',
-      class: 'clip',
-      value: (row) =>
-        html`<a class="name" href="${productLink(row.productId)}" title="${productNameText(row)}">${productNameText(row)}</a>`,
-    },
+    { title: 'product', class: 'product-name', value: nameLink },
+    ...liveFacts.map(({ title, class: name, text }) => ({ title, class: name, value: text })),
   ];
-}
-
-/** `06:31:53`, with the date if it is not today's. */
-function timeOfDay(iso: string, nowUs: number): string {
-  const isToday = iso.slice(0, 10) === formatDateUs(nowUs).slice(0, 10);
-  return isToday ? iso.slice(11, 19) : iso.slice(5, 19).replace('T', ' ');
 }

@@ -2,7 +2,7 @@
 import { AppError } from '../../domain/app-error.ts';
 import type { Geometry, Position } from '../../domain/filter-tree.ts';
 import { collectionGroups } from '../../domain/missions.ts';
-import { productCells, productNameText } from '../../domain/product-cells.ts';
+import { productNameText } from '../../domain/product-cells.ts';
 import type { FoundProduct } from '../../domain/products.ts';
 import { parseBoundingBox } from '../../filter/bounding-box.ts';
 import { intersects } from '../../filter/builder.ts';
@@ -10,12 +10,12 @@ import { checkFilter } from '../../filter/check.ts';
 import { toGeoJson } from '../../filter/geometry/geojson.ts';
 import { closedRing } from '../../filter/geometry/ring.ts';
 import { printFilter } from '../../filter/print.ts';
-import { placeOf } from '../../places/places.ts';
 import { footprintLimits, receivedProducts } from '../footprints-route.ts';
 import { choice, filterErrors, filterField, periodChoice, stateForm } from './layout.ts';
-import { age, emptyState, type Html, html, panel, type TableColumn, table } from './markup.ts';
+import { emptyState, type Html, html, panel, table } from './markup.ts';
 import { type PageRequest, type PageRoute, subscriptionNames } from './page-route.ts';
 import { linkTo, type PageState, productLink } from './page-state.ts';
+import { productColumns } from './product-columns.ts';
 import { withArea } from './product-search.ts';
 import { smallMap } from './small-map.ts';
 
@@ -47,6 +47,8 @@ export interface MapData {
   until: string | null;
   projection: string;
   colour: string;
+  /** Classes of the legend that are off, with commas between them. */
+  hidden: string;
   /** Centre and zoom of the URL, `longitude,latitude,zoom`; '' for the whole map. */
   view: string;
   /** Product to select; '' for none. */
@@ -83,12 +85,13 @@ export const mapPage: PageRoute = {
     const listed = await Array.fromAsync(
       receivedProducts(parts.products, question, listedMax, signal),
     );
-    const { filter, projection = '', colour = '', view = '', selected = '' } = mapState;
+    const { filter, projection = '', colour = '', view = '' } = mapState;
+    const { selected = '', hidden = '' } = mapState;
     const data: MapData = {
       footprints: `/api/footprints?${new URLSearchParams({ filter, ...(subscription && { subscription }) })}`,
       footprintsMax: footprintLimits.rowsMax,
       ...periodOf(state, request.nowUs),
-      ...{ projection, colour, view, selected, collectionGroups },
+      ...{ projection, colour, view, selected, hidden, collectionGroups },
       land: { coarse: assets.urlOf('land-coarse.json'), fine: assets.urlOf('land-fine.json') },
     };
     return {
@@ -119,6 +122,7 @@ function stateOf({ searchParams }: URL, { since, until, subscription, filter }: 
     colour: chosen('colour', colours),
     view,
     selected: searchParams.get('selected')?.slice(0, 100),
+    hidden: searchParams.get('hidden')?.slice(0, 200),
   };
 }
 
@@ -154,7 +158,7 @@ function drawnArea(parameters: URLSearchParams): Geometry | null {
 
 function controls(
   state: PageState,
-  { projection, colour, view, selected }: MapState,
+  { projection, colour, view, selected, hidden }: MapState,
   names: readonly string[],
 ): Html {
   const subscriptions = names.map((name) => [name, name] as const);
@@ -167,7 +171,7 @@ function controls(
     html`${choice('colour', 'colour', colours, colour)}${choice('projection', 'projection', projections, projection)}
 ${choice('subscription', 'subscription', [['', 'all'], ...subscriptions], state.subscription)}${periodChoice(state, '24h')}
 ${filterField(state)}${area}`,
-    { view, selected },
+    { view, selected, hidden },
   );
 }
 
@@ -198,26 +202,7 @@ function listPanel(listed: readonly FoundProduct[], { state, nowUs }: PageReques
   const all = linkTo('/products', { filter, since, until, subscription });
   return panel(
     title,
-    table(columnsAt(nowUs), listed, { caption: title, list: true }),
+    table(productColumns(nowUs), listed, { caption: title, list: true }),
     html`${count} · <a href="${all}">search these products</a>`,
   );
-}
-
-function columnsAt(nowUs: number): TableColumn<FoundProduct>[] {
-  const cells = ({ row }: FoundProduct) => productCells(row, null);
-  return [
-    { title: 'received', value: ({ row }) => age(row.receivedAtUs, nowUs) },
-    { title: 'collection', value: ({ row }) => row.collection, class: 'tight' },
-    { title: 'type', value: (one) => cells(one).type },
-    { title: 'tile/orbit', value: (one) => cells(one).tile, class: 'tight' },
-    { title: 'place', value: ({ footprint }) => placeOf(footprint), class: 'place' },
-    { title: 'sensed (UTC)', value: (one) => cells(one).sensed, class: 'tight' },
-    { title: 'cloud', value: (one) => cells(one).cloud, isNumber: true },
-    {
-      title: 'product',
-      class: 'clip',
-      value: ({ row }) =>
-        html`<a class="name" href="${productLink(row.productId)}">${productNameText(row)}</a>`,
-    },
-  ];
 }

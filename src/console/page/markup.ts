@@ -58,9 +58,9 @@ export function commandsNote(content: { toString(): string }): Html | string {
   return html`<p class="note">Run commands in a terminal on the machine of the receiver.</p>`;
 }
 
-/** Renders a button that copies a text, without control characters. It is hidden without JavaScript. */
+/** Renders a button that copies a text, without control characters. */
 export function copyButton(text: string, label: string): Html {
-  return html`<button type="button" class="quiet" data-copy="${printable(text)}" hidden>${label}</button>`;
+  return html`<button type="button" class="quiet" data-copy="${printable(text)}">${label}</button>`;
 }
 
 /** Renders the reason for an empty list, and the next step. */
@@ -84,7 +84,7 @@ export function table<Row>(
 ): Html {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}"><table ${list ? html`data-list` : ''}>
     <caption class="visually-hidden">${caption}</caption>
-    <thead><tr>${columns.map((one) => html`<th scope="col" class="${one.isNumber ? 'num' : ''}">${one.title}</th>`)}</tr></thead>
+    <thead><tr>${columns.map((one) => html`<th scope="col" class="${one.isNumber ? 'num' : ''} ${one.class ?? ''}">${one.title}</th>`)}</tr></thead>
     <tbody>${rows.map((row) => html`<tr>${columns.map((one) => cell(one, row))}</tr>`)}</tbody>
   </table></div>`;
 }

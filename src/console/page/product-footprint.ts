@@ -25,20 +25,8 @@ export function footprintPanel(
     footprint,
   };
   const map = smallMap([item], { assets, fit: true, label: 'Footprint of the product' });
-  const [box] = boxesOf(toShape(footprint));
-  const area = box === undefined ? null : areaText(box);
   const links = neighbourLinks(row, footprint, nowUs);
-  return panel(
-    'Footprint',
-    html`${map}${facts([
-      ['place', placeOf(footprint)],
-      ['box', area],
-    ])}${links}`,
-  );
-}
-
-function areaText({ west, south, east, north }: ReturnType<typeof boxesOf>[number]): string {
-  return [west, south, east, north].map((value) => String(Number(value.toFixed(4)))).join(', ');
+  return panel('Footprint', html`${map}${facts([['place', placeOf(footprint)]])}${links}`);
 }
 
 /** Links to the products around, and to this one on the map; without a filter for a footprint that none may contain. */

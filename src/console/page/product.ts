@@ -178,13 +178,15 @@ function notificationsPanel(rows: readonly NotificationRow[], nowUs: number): Ht
           title: 'event',
           value: ({ event }) => badge(eventTones[event] ?? 'plain', event),
         },
-        { title: 'delay', value: delayText, isNumber: true },
+        { title: 'delay', value: delayText, isNumber: true, class: 'rank-4' },
+        { title: 'subscription', value: ({ subscription }) => subscription, class: 'rank-4' },
+        { title: 'source', value: ({ source }) => source, class: 'rank-3' },
         {
-          title: 'subscription',
-          value: ({ subscription }) => subscription,
+          title: 'times received',
+          value: ({ timesSeen }) => count(timesSeen),
+          isNumber: true,
+          class: 'rank-3',
         },
-        { title: 'source', value: ({ source }) => source },
-        { title: 'times received', value: ({ timesSeen }) => count(timesSeen), isNumber: true },
         {
           title: 'details',
           value: ({ position }) =>

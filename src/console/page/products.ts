@@ -1,13 +1,7 @@
 /** The page `/products`: a search with a filter, its results, and the same results for other programs. */
 import { isAppError } from '../../domain/app-error.ts';
-import { byteText } from '../../domain/formats.ts';
-import {
-  type ProductCells,
-  productCells,
-  productNameText,
-  toMinute,
-} from '../../domain/product-cells.ts';
-import { writeKey } from '../../domain/product-order.ts';
+import { productNameText, toMinute } from '../../domain/product-cells.ts';
+import { type ProductOrder, writeKey } from '../../domain/product-order.ts';
 import type {
   Facets,
   FoundProduct,
@@ -17,12 +11,10 @@ import type {
 } from '../../domain/products.ts';
 import { whyEmpty } from '../../filter/condition-counts.ts';
 import { describeFilter } from '../../filter/describe.ts';
-import { placeOf } from '../../places/places.ts';
 import { lagHeader, readProductPage } from '../products-route.ts';
 import { facetsPanel, filterPanel } from './filter-panel.ts';
 import {
   age,
-  badge,
   command,
   count,
   emptyState,
@@ -36,6 +28,7 @@ import {
 import type { PageParts, PageRequest, PageRoute } from './page-route.ts';
 import { productLink } from './page-state.ts';
 import { productPage } from './product.ts';
+import { productColumns } from './product-columns.ts';
 import {
   commandOf,
   fileRows,
@@ -164,61 +157,22 @@ function resultTable(found: readonly FoundProduct[], search: ProductSearch, nowU
   return table(columnsOf(search, nowUs), found, { caption, list: true });
 }
 
+/** The value of the order comes first, unless the table has it anyway. */
 function columnsOf({ entity, order }: ProductSearch, nowUs: number): TableColumn<FoundProduct>[] {
-  const cells = ({ row }: FoundProduct) => productCells(row, null);
+  const columns: Partial<Record<ProductOrder, TableColumn<FoundProduct>>> = {
+    PublicationDate: { title: 'published', value: ({ row }) => age(row.publicationUs, nowUs) },
+    ModificationDate: { title: 'modified', value: ({ row }) => age(row.modificationUs, nowUs) },
+    'ContentDate/End': {
+      title: 'sensing end (UTC)',
+      value: ({ row }) => toMinute(row.sensingEndUs),
+    },
+  };
   const deletion: TableColumn<FoundProduct>[] = [
     { title: 'deleted', value: ({ row }) => age(row.deletionUs, nowUs) },
     { title: 'cause', value: ({ row }) => row.deletionCause },
   ];
-  const ordered: TableColumn<FoundProduct>[] = [
-    ...(order.by === 'PublicationDate'
-      ? [{ title: 'published', value: ({ row }: FoundProduct) => age(row.publicationUs, nowUs) }]
-      : []),
-    ...(order.by === 'ModificationDate'
-      ? [{ title: 'modified', value: ({ row }: FoundProduct) => age(row.modificationUs, nowUs) }]
-      : []),
-    ...(order.by === 'ContentDate/End'
-      ? [
-          {
-            title: 'sensing end (UTC)',
-            value: ({ row }: FoundProduct) => toMinute(row.sensingEndUs),
-            class: 'tight',
-          },
-        ]
-      : []),
-  ];
-  return [
-    ...ordered,
-    ...(entity === 'Products' ? [] : deletion),
-    { title: 'received', value: ({ row }) => age(row.receivedAtUs, nowUs) },
-    { title: 'product', value: (one) => productName(one, cells(one)), class: 'tight' },
-    { title: 'tile/orbit', value: (one) => cells(one).tile, class: 'tight' },
-    { title: 'sensed (UTC)', value: (one) => cells(one).sensed, class: 'tight' },
-    { title: 'place', value: ({ footprint }) => placeOf(footprint), class: 'place' },
-    { title: 'cloud', value: (one) => cells(one).cloud, isNumber: true },
-    { title: 'size', value: ({ row }) => byteText(row.sizeBytes), isNumber: true },
-    ...(entity === 'Products' ? [{ title: 'online', value: onlineText }] : []),
-    {
-      title: 'name',
-      class: 'clip',
-      value: ({ row }) => {
-        const name = productNameText(row);
-        return html`<span class="name" title="${name}">${name}</span>`;
-      },
-    },
-  ];
-}
-
-function onlineText({ row: { online } }: FoundProduct): Html | null {
-  if (online === null) return null;
-  return online ? html`online` : badge('warn', 'offline');
-}
-
-/** Links the mission and the type; without both, the first characters of the id. */
-function productName({ row }: FoundProduct, { mission, type }: ProductCells): Html {
-  const text = [mission, type].filter((part) => part !== null).join(' ');
-  const shown = text === '' ? `${row.productId.slice(0, 13)}…` : text;
-  return html`<a href="${productLink(row.productId)}">${shown}</a>`;
+  const first = [columns[order.by] ?? [], entity === 'Products' ? [] : deletion].flat();
+  return productColumns(nowUs, first);
 }
 
 function pager(search: ProductSearch, next: string | null): Html | string {

@@ -73,11 +73,34 @@ describe.skipIf(!hasChromium)('the frame of the page', { timeout: 30_000 }, () =
     expect(await dialog.isVisible()).toBe(false);
   });
 
-  it('shows the tab of the page on a phone, and moves through alerts by keyboard', async () => {
+  it.each(['/live', '/map', '/alerts'])(
+    'shows the title of %s first on a phone, and folds pages and filters into one button each',
+    async (path) => {
+      const { page, problems } = await open(path, { viewport: { width: 390, height: 844 } });
+      const title = await page.locator('h1').boundingBox();
+      expect(title?.y).toBeLessThan(100);
+      const field = page.locator('select[name=since]');
+      expect(await field.isVisible()).toBe(false);
+      await page.locator('summary', { hasText: 'Filters' }).click();
+      expect(await field.isVisible()).toBe(true);
+      expect((await field.boundingBox())?.y).toBeGreaterThan(title?.y ?? 999);
+      const links = page.locator('nav a');
+      expect(await links.first().isVisible()).toBe(false);
+      await page.locator('summary', { hasText: 'Menu' }).click();
+      for (const link of await links.all()) {
+        const { x = -1, width = 999 } = (await link.boundingBox()) ?? {};
+        expect(x).toBeGreaterThanOrEqual(0);
+        expect(x + width).toBeLessThanOrEqual(390);
+      }
+      await page.setViewportSize({ width: 1280, height: 844 });
+      expect(await page.locator('summary:visible', { hasText: /Menu|Filters/ }).count()).toBe(0);
+      expect([await links.first().isVisible(), await field.isVisible()]).toEqual([true, true]);
+      expect(problems).toEqual([]);
+    },
+  );
+
+  it('moves through alerts by keyboard, and shows the first missing hour on a phone', async () => {
     const { page, problems } = await open('/alerts', { viewport: { width: 375, height: 800 } });
-    const tab = await page.locator('nav [aria-current]').boundingBox();
-    expect(tab?.x).toBeGreaterThanOrEqual(0);
-    expect((tab?.x ?? 0) + (tab?.width ?? 0)).toBeLessThanOrEqual(375);
     await page.keyboard.press('j');
     expect(await page.locator('[data-row].selected').count()).toBe(1);
     await page.goto(`${seeded.url}/coverage`);
@@ -148,6 +171,23 @@ describe.skipIf(!hasChromium)('the frame of the page', { timeout: 30_000 }, () =
     await page.keyboard.press('k');
     expect(await focused(page)).toContain(`href="${await rows.nth(1).getAttribute('href')}"`);
     expect(problems).toEqual([]);
+  });
+
+  it('keeps focus and selection when a refresh adds a note above the list', async () => {
+    const { page } = await open('/');
+    await page.keyboard.press('j');
+    const before = await focused(page);
+    expect(before).toMatch(/^<a /);
+    await page.route(`${seeded.url}/`, async (route) => {
+      const answer = await route.fetch();
+      const note = '<p class="lag">1 notification is not indexed yet.</p>';
+      const body = (await answer.text()).replace('<div class="columns latest">', `${note}$&`);
+      await route.fulfill({ response: answer, body });
+    });
+    await push();
+    await page.locator('.lag').waitFor();
+    expect(await focused(page)).toBe(before);
+    expect(await page.locator('tr[aria-selected="true"]').innerHTML()).toContain(before);
   });
 
   it('reports that the receiver stopped, and is current after a restart', async () => {

@@ -53,9 +53,7 @@ describe.skipIf(!hasChromium)('the live list', { timeout: 30_000 }, () => {
     const first = rows(page).first();
     await first.getByText(product.Name).waitFor();
     expect(performance.now() - beganMs).toBeLessThan(2_000);
-    await expect
-      .poll(() => first.innerText())
-      .toMatch(/created\s+S\d[A-DP]\s.* (?:ms|s|min|h)\s+alps/);
+    await expect.poll(() => first.textContent()).toMatch(/created.* (?:ms|s|min|h)alps$/);
     expect(await rows(page).count()).toBe(before + 1);
     expect(await violations(page)).toEqual([]);
     expect(problems).toEqual([]);
@@ -143,8 +141,8 @@ describe.skipIf(!hasChromium)('the live list', { timeout: 30_000 }, () => {
     for (let i = 0; i < 6; i += 1) products.push(await push());
     const matching = products.filter(({ Name }) => Name.startsWith('S2'));
     await expect.poll(() => rows(page).count()).toBe(before + matching.length);
-    const shown = await rows(page).locator('td:nth-child(3)').allTextContents();
-    expect(shown.filter((mission) => !mission.startsWith('S2'))).toEqual([]);
+    const shown = await rows(page).locator('.product-name').allTextContents();
+    expect(shown.filter((name) => !name.startsWith('S2'))).toEqual([]);
     await page.goto(`${seeded.url}/live?subscription=nowhere`);
     await page.getByText('No notification in this period matches.').waitFor();
     expect(await violations(page)).toEqual([]);

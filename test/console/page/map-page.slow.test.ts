@@ -27,8 +27,12 @@ describe.skipIf(!hasChromium)('the map', () => {
   const untilDrawn = (page: Page) =>
     page.locator('.map-readout', { hasText: 'footprint' }).waitFor({ state: 'attached' });
   /** Publishes a product with a footprint, and waits until it is indexed. */
-  const publish = async (name: string, rings: LonLat[][]) => {
-    const product = withFootprint(seeded.generator.next(Date.now() - 60_000), `MAP_${name}`, rings);
+  const publish = async (name: string, rings: LonLat[][], sensedHoursAgo = 2) => {
+    const Start = new Date(Date.now() - sensedHoursAgo * 3_600_000).toISOString();
+    const product = {
+      ...withFootprint(seeded.generator.next(Date.now() - 60_000), `MAP_${name}`, rings),
+      ContentDate: { Start, End: Start },
+    };
     expect(await seeded.push(product)).toBe(200);
     const isIndexed = async () => {
       if ((await productIds(`Name eq 'MAP_${name}'`)).length !== 1) throw new Error('not indexed');
@@ -171,7 +175,7 @@ describe.skipIf(!hasChromium)('the map', () => {
     await page.getByRole('button', { name: 'Polygon' }).click();
     const corners = await canvasPixels(page, flatPixel([30, -42], 3), [
       [10, -68],
-      [90, -68],
+      [70, -68],
       [5, -10],
       [50, -79],
     ]);
@@ -259,6 +263,102 @@ describe.skipIf(!hasChromium)('the map', () => {
     const listed = (await namesOf(seeded, mine)).map((name) => name.replace('\u202e', '\\u202e'));
     expect(names.toSorted()).toEqual(listed.toSorted());
     expect(await page.locator('svg .footprint').count()).toBe(names.length);
+  });
+
+  describe('with a small footprint below many large ones', () => {
+    const count = 22;
+    const [small, large]: LonLat[] = [
+      [-99, -49],
+      [-93, -43],
+    ];
+    const toPixel = flatPixel([-95, -45], 5);
+    const view = { colour: 'age', view: '-95,-45,5' };
+    const colours = async (page: Page) => {
+      const positions = [small, large, [-89, -39]] as LonLat[];
+      const [onSmall, onLarge, outside] = await pixels(page, positions, toPixel);
+      return {
+        small: distanceOf(onSmall, outside),
+        large: distanceOf(onLarge, outside),
+        onSmall,
+        onLarge,
+      };
+    };
+    const layers = () => open.locator('canvas[data-footprints]');
+    let open: Page;
+
+    beforeAll(async () => {
+      await publish('small', [square(-100, -50, -98, -48)], 1);
+      for (let i = 0; i < count; i += 1) {
+        await publish(`large_${i}`, [square(-101, -51, -91 + i / 100, -41)], 40);
+      }
+    });
+
+    test('paints the small one on top, and the large ones only lightly', async () => {
+      open = await openMap(view);
+      await layers().waitFor();
+      // A stack of fills would be as dark as the outline.
+      await expect.poll(async () => (await colours(open)).large).toBeLessThan(60);
+      const seen = await colours(open);
+      expect(seen.large).toBeGreaterThan(8);
+      expect(distanceOf(seen.onSmall, seen.onLarge)).toBeGreaterThan(20);
+    });
+
+    test('lists all of them at a click, the newest first', async () => {
+      const page = await openMap(view);
+      const [at] = await canvasPixels(page, toPixel, [small ?? [0, 0]]);
+      await page.mouse.click(at?.x ?? 0, at?.y ?? 0);
+      const names = await page.locator('.map-selection a').allTextContents();
+      expect(names).toHaveLength(count + 1);
+      expect([names[0], names.at(-1)]).toEqual([`MAP_large_${count - 1}`, 'MAP_small']);
+      expect(await page.locator('.map-selection h2').textContent()).toBe(`${count + 1} here`);
+    });
+
+    test('switches a class of the legend off and on, also after a reload', async () => {
+      const page = await openMap(view);
+      const box = () => page.getByRole('checkbox', { name: '24 h to 3 d' });
+      await box().uncheck();
+      await page.waitForURL(/hidden=/);
+      await expectDrawn(page, { inside: [small ?? [0, 0]], outside: [large ?? [0, 0]] }, toPixel);
+      await page.reload();
+      await untilDrawn(page);
+      await expectDrawn(page, { inside: [small ?? [0, 0]], outside: [large ?? [0, 0]] }, toPixel);
+      const [at] = await canvasPixels(page, toPixel, [small ?? [0, 0]]);
+      await page.mouse.click(at?.x ?? 0, at?.y ?? 0);
+      expect(await page.locator('.map-selection a').allTextContents()).toEqual(['MAP_small']);
+      await box().check();
+      await expectDrawn(page, { inside: [small ?? [0, 0], large ?? [0, 0]], outside: [] }, toPixel);
+      expect(new URL(page.url()).searchParams.get('hidden')).toBe(null);
+    });
+  });
+
+  test('has degrees and a scale, and loads fine outlines and names of countries for a close view', async () => {
+    const page = await openMap({});
+    const loaded: string[] = [];
+    page.on('request', (request) => loaded.push(request.url()));
+    await page.evaluate(`{
+      globalThis.texts = new Set();
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...more) {
+        texts.add(text);
+        fillText.call(this, text, ...more);
+      };
+    }`);
+    const texts = () => page.evaluate<string[]>('[...texts]');
+    await page.locator('.map canvas').focus();
+    await page.keyboard.press('ArrowRight');
+    await expect.poll(texts).toEqual(expect.arrayContaining(['30°E', '0°', '60°N']));
+    expect(await texts()).not.toContain('Nigeria');
+    expect(loaded.filter((url) => url.includes('land-fine'))).toEqual([]);
+    const scale = page.locator('.map-scale');
+    expect(await scale.textContent()).toMatch(/^[125],000 km$/);
+    for (let i = 0; i < 5; i += 1) await page.keyboard.press('+');
+    await expect.poll(texts).toEqual(expect.arrayContaining(['10°E', 'Nigeria']));
+    expect(loaded.filter((url) => url.includes('land-fine'))).toHaveLength(1);
+    const km = Number.parseInt((await scale.textContent()) ?? '', 10);
+    // Pixels per degree: by the definition of the zoom in the URL.
+    const zoom = Number(new URL(page.url()).searchParams.get('view')?.split(',')[2]);
+    const pixels = (km / 111.2) * ((256 * 2 ** zoom) / 360);
+    expect(Math.abs(((await scale.boundingBox())?.width ?? 0) / pixels - 1)).toBeLessThan(0.1);
   });
 
   test('states why the map is empty, and what to do', async () => {

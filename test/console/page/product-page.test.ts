@@ -149,7 +149,6 @@ it.each([
   context.products.add('Products', { ...product, Id: id, GeoFootprint: { type, coordinates } });
   const { text } = await context.get(`/products/${id}`);
   expect(text).toContain(shape);
-  expect(text).toMatch(/10, 45, 12, 47|0, 0, 12, 47/);
   for (const { text: page } of [{ text }, await context.get('/products')])
     expect(page).toContain('Italy');
 });

@@ -7,12 +7,13 @@ interface Storage {
 
 /** Keys: `g` and a letter opens a page, `/` focuses the search, `j` `k` `o` move in lists, `?` lists all. */
 export function addKeyboard(storage: Storage): void {
-  const help = document.querySelector<HTMLButtonElement>('[data-help-button]');
-  const dialog = helpDialog(storage);
-  if (help !== null) {
-    help.hidden = false;
-    help.addEventListener('click', () => dialog.showModal());
-  }
+  const dialog = document.querySelector('dialog');
+  const choice = dialog?.querySelector('input') ?? null;
+  if (dialog === null || choice === null) return;
+  const help = document.querySelector<HTMLElement>('[data-help-button]');
+  help?.addEventListener('click', () => dialog.showModal());
+  choice.checked = storage.get('shortcuts') !== 'off';
+  choice.addEventListener('change', () => storage.set('shortcuts', choice.checked ? 'on' : 'off'));
   let afterG = Number.NEGATIVE_INFINITY;
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
@@ -75,40 +76,6 @@ function moveInList(step: number): void {
   select(next, true);
   next.querySelector<HTMLElement>('a, button, summary')?.focus({ preventScroll: true });
   next.scrollIntoView({ block: 'nearest' });
-}
-
-function helpDialog(storage: Storage): HTMLDialogElement {
-  const dialog = document.createElement('dialog');
-  const pages = [...document.querySelectorAll<HTMLAnchorElement>('nav [data-key]')].map(
-    (link) => [`g ${link.dataset.key}`, `open ${link.firstChild?.textContent ?? ''}`] as const,
-  );
-  const keys = [
-    ['?', 'show this list'],
-    ['/', 'focus the search'],
-    ['Ctrl+Enter', 'run the filter'],
-    ['j k', 'next and previous row of a list'],
-    ['o', 'open the row'],
-    ...pages,
-    ['← ↑ ↓ → + − 0', 'move or zoom the map, show all of it'],
-    ['Enter Backspace', 'select on the map or finish a polygon, remove its last corner'],
-    ['Escape', 'stop drawing on the map, or leave the filter'],
-  ] as const;
-  const list = element('dl', '');
-  list.className = 'facts';
-  for (const [key, text] of keys) {
-    const name = element('dt', '');
-    name.append(...key.split(' ').flatMap((one, i) => [i > 0 ? ' ' : '', element('kbd', one)]));
-    list.append(name, element('dd', text));
-  }
-  const choice = document.createElement('input');
-  Object.assign(choice, { type: 'checkbox', checked: storage.get('shortcuts') !== 'off' });
-  choice.addEventListener('change', () => storage.set('shortcuts', choice.checked ? 'on' : 'off'));
-  const label = element('label', ' Shortcuts are on');
-  label.prepend(choice);
-  const close = Object.assign(element('button', 'Close'), { autofocus: true });
-  close.addEventListener('click', () => dialog.close());
-  dialog.append(element('h2', 'Keyboard shortcuts'), list, label, close);
-  return document.body.appendChild(dialog);
 }
 
 /** Creates an element with a text. */

@@ -1,46 +1,34 @@
 /** The live list: rows as they arrive, pause and resume, details of a row. */
 import { type ComponentChild, Fragment, h, render } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { prepareContent, showConnection } from './shell.ts';
+import { showConnection } from './shell.ts';
 import { addressOf, asCalled, openStream, pageData } from './stream.ts';
-import { delayText, eventTones, printable, shellText } from './texts.ts';
+import { eventTones, type LiveFacts, liveFacts, printable, shellText, timeText } from './texts.ts';
 
-interface Row {
+interface Row extends LiveFacts {
   position: number;
   productId: string;
   productName: string | null;
   event: string;
-  subscription: string | null;
-  notificationDate: string | null;
-  receivedAt: string;
-  cells: Record<'mission' | 'type' | 'sensed' | 'tile' | 'cloud' | 'place', string | null>;
   /** Not for the rows of the page itself. */
   isHighlighted?: boolean;
-}
-
-interface Gap {
-  from: number;
-  to: number;
 }
 
 interface Frame {
   lastPosition: number;
   indexedPosition: number | null;
-  count: number;
   omitted: number;
   rows: Row[];
   products: Pick<Row, 'position' | 'cells'>[];
 }
 
-interface PageData {
+const data = pageData<{
   rows: Row[];
   rowsMax: number;
   stream: string | null;
   after: string;
   passwordNeeded: boolean;
-}
-
-const data = pageData<PageData>();
+}>();
 /** New rows of a frame that are highlighted: more would delay the page, and show nothing. */
 const highlightedMax = 20;
 const countText = new Intl.NumberFormat('en-GB');
@@ -69,20 +57,19 @@ function LiveList() {
   });
   const [isPaused, pause] = useState(false);
   const [open, setOpen] = useState<number | null>(null);
-  const paused = useRef(isPaused);
-  paused.current = isPaused;
   // A list that is being read must not move.
-  const reading = useRef(false);
-  reading.current = open !== null;
+  const waits = useRef(false);
+  waits.current = isPaused || open !== null;
   useEffect(() => {
     if (data.stream === null) return undefined;
     let isFirst = true;
     return openStream(data.stream, data.after, {
       onMessage: (name, message) => {
-        const waits = paused.current || reading.current;
-        if (name !== 'gap') change((former) => withFrame(former, message as Frame, waits));
+        const { current } = waits;
+        if (name !== 'gap') change((former) => withFrame(former, message as Frame, current));
         // Many have arrived since the page was rendered: a reload would only repeat that.
-        else if (waits || isFirst) change((former) => withGap(former, message as Gap));
+        else if (current || isFirst)
+          change((former) => withGap(former, message as { from: number; to: number }));
         else location.reload();
         isFirst = false;
       },
@@ -95,55 +82,41 @@ function LiveList() {
     setOpen(null);
     change(withWaiting);
   };
+  const controls = h('div', { class: 'toolbar' }, controlOf(shown, isPaused, pause, resume));
   return h(
     'section',
     { class: 'panel' },
-    h(
-      'header',
-      null,
-      h('h2', null, 'Notifications'),
-      h(
-        'div',
-        { class: 'toolbar' },
-        controlsOf(shown, isPaused, { pause: () => pause(true), resume }),
-      ),
-    ),
+    h('header', null, h('h2', null, 'Notifications'), controls),
     notesOf(shown),
     shown.rows.length === 0 ? emptyList() : tableOf(shown.rows, open, setOpen),
   );
 }
 
-function controlsOf(
+function controlOf(
   { waitingCount }: Shown,
   isPaused: boolean,
-  { pause, resume }: { pause(): void; resume(): void },
+  pause: (isPaused: boolean) => void,
+  resume: () => void,
 ): ComponentChild {
   if (data.stream === null) return h('p', { class: 'note' }, 'This period has ended.');
-  const waiting = `${countText.format(waitingCount)} new`;
-  if (!isPaused && waitingCount > 0) {
-    return h('button', { type: 'button', class: 'primary', onClick: resume }, `Show ${waiting}`);
+  const waiting = waitingCount > 0 ? `${countText.format(waitingCount)} new` : '';
+  if (!isPaused && waiting === '') {
+    return h('button', { type: 'button', onClick: () => pause(true) }, 'Pause');
   }
-  if (!isPaused) return h('button', { type: 'button', onClick: pause }, 'Pause');
-  const text = waitingCount > 0 ? `Resume (${waiting})` : 'Resume';
+  const text = isPaused ? `Resume${waiting && ` (${waiting})`}` : `Show ${waiting}`;
   return h('button', { type: 'button', class: 'primary', onClick: resume }, text);
 }
 
 function notesOf({ omitted, lag }: Shown): ComponentChild {
   const notes = [
-    ...(omitted > 0
-      ? [
-          `Up to ${countText.format(omitted)} notifications arrived too fast to be listed; all are stored.`,
-        ]
-      : []),
-    ...(lag === null
-      ? [
-          'There is no product index: cloud cover and place are not known. Check: `earshot admin index`',
-        ]
-      : []),
-    ...(lag !== null && lag > 1_000
-      ? [`The product index lags by ${countText.format(lag)} notifications: details appear later.`]
-      : []),
-  ];
+    omitted > 0 &&
+      `Up to ${countText.format(omitted)} notifications arrived too fast to be listed; all are stored.`,
+    lag === null &&
+      'There is no product index: cloud cover and place are not known. Check: `earshot admin index`',
+    lag !== null &&
+      lag > 1_000 &&
+      `The product index lags by ${countText.format(lag)} notifications: details appear later.`,
+  ].filter((text) => typeof text === 'string');
   return notes.map((text) => h('p', { class: 'note', role: 'status' }, withCommands(text)));
 }
 
@@ -164,9 +137,7 @@ function emptyList(): ComponentChild {
 function withFrame(former: Shown, frame: Frame, waits: boolean): Shown {
   const cells = new Map(frame.products.map((one) => [one.position, one.cells]));
   const complete = (rows: Row[]) =>
-    cells.size === 0
-      ? rows
-      : rows.map((row) => ({ ...row, cells: cells.get(row.position) ?? row.cells }));
+    rows.map((row) => ({ ...row, cells: cells.get(row.position) ?? row.cells }));
   const { lastPosition, indexedPosition } = frame;
   // The stream starts before the rows of the page were read.
   const known = new Set([...former.rows, ...former.waiting].map(({ position }) => position));
@@ -186,7 +157,7 @@ function withFrame(former: Shown, frame: Frame, waits: boolean): Shown {
 }
 
 /** Counts the notifications of a gap; the list is loaded again when the reader resumes. */
-function withGap(former: Shown, { from, to }: Gap): Shown {
+function withGap(former: Shown, { from, to }: { from: number; to: number }): Shown {
   const waitingCount = former.waitingCount + Math.max(0, to - from);
   return { ...former, waitingCount, isIncomplete: true };
 }
@@ -197,124 +168,77 @@ function withWaiting(former: Shown): Shown {
   return { ...former, rows, waiting: [], waitingCount: 0 };
 }
 
-const titles = [
-  ...['received (UTC)', 'event', 'mission', 'type', 'tile/orbit', 'place', 'cloud', 'delay'],
-  ...['subscription', 'product'],
+const caption = 'Notifications, newest first';
+const columns = [
+  { title: 'received (UTC)', class: '' },
+  { title: 'event', class: '' },
+  { title: 'product', class: 'product-name' },
+  ...liveFacts,
 ];
-const numbers = ['cloud', 'delay'];
 
 function tableOf(
   rows: readonly Row[],
   open: number | null,
   setOpen: (position: number | null) => void,
 ): ComponentChild {
+  const head = columns.map((one) => h('th', { scope: 'col', class: one.class }, one.title));
+  const body = rows.map((row) => {
+    const isOpen = open === row.position;
+    const details = h('td', { colSpan: columns.length }, isOpen && h(Details, { row }));
+    return h(
+      Fragment,
+      { key: row.position },
+      rowOf(row, isOpen, () => setOpen(isOpen ? null : row.position)),
+      isOpen && h('tr', { class: 'details' }, details),
+    );
+  });
   return h(
     'div',
-    { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Notifications, newest first' },
+    { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': caption },
     h(
       'table',
       { 'data-list': '' },
-      h('caption', { class: 'visually-hidden' }, 'Notifications, newest first'),
-      h(
-        'thead',
-        null,
-        h(
-          'tr',
-          null,
-          titles.map((title) =>
-            h('th', { scope: 'col', class: numbers.includes(title) ? 'num' : '' }, title),
-          ),
-        ),
-      ),
-      h(
-        'tbody',
-        null,
-        rows.map((row) =>
-          h(
-            Fragment,
-            { key: row.position },
-            rowOf(row, open === row.position, setOpen),
-            open === row.position &&
-              h(
-                'tr',
-                { class: 'details' },
-                h('td', { colSpan: titles.length }, h(Details, { row })),
-              ),
-          ),
-        ),
-      ),
+      h('caption', { class: 'visually-hidden' }, caption),
+      h('thead', null, h('tr', null, head)),
+      h('tbody', null, body),
     ),
   );
 }
 
-const today = () => new Date().toISOString().slice(0, 10);
-
-function rowOf(
-  row: Row,
-  isOpen: boolean,
-  setOpen: (position: number | null) => void,
-): ComponentChild {
-  const { receivedAt, event, cells, subscription, productName, productId } = row;
-  const name = printable(productName ?? productId);
-  const isToday = receivedAt.startsWith(today());
-  const received = isToday ? receivedAt.slice(11, 19) : receivedAt.slice(5, 19).replace('T', ' ');
+function rowOf(row: Row, isOpen: boolean, toggle: () => void): ComponentChild {
+  const { receivedAt, event, productName, productId } = row;
+  const today = new Date().toISOString().slice(0, 10);
+  const time = h('time', { dateTime: receivedAt, class: 'tight' }, timeText(receivedAt, today));
   const tone = eventTones[event] ?? 'plain';
-  const text = (value: string | null, name = '') =>
-    h('td', { class: name }, printable(value ?? '-'));
+  const button = { type: 'button', class: 'quiet name', 'aria-expanded': isOpen, onClick: toggle };
+  const name = h('button', button, printable(productName ?? productId));
+  // The button is small: a click anywhere in the row has the same effect, unless it selects text.
+  const onClick = ({ target }: Event) => {
+    const isOwn = target instanceof Element && target.closest('a, button') === null;
+    if (isOwn && getSelection()?.isCollapsed) toggle();
+  };
   return h(
     'tr',
-    {
-      class: row.isHighlighted ? 'arrived' : '',
-      // On a narrow screen, the button is outside.
-      onClick: ({ target }: Event) => {
-        const isOwn = target instanceof Element && target.closest('a, button') === null;
-        if (isOwn && getSelection()?.isCollapsed) setOpen(isOpen ? null : row.position);
-      },
-    },
-    h('td', null, h('time', { dateTime: receivedAt, class: 'tight' }, received)),
+    { class: row.isHighlighted ? 'arrived' : '', onClick },
+    h('td', null, time),
     h('td', null, h('span', { class: `badge ${tone}` }, printable(event))),
-    text(cells.mission),
-    text(cells.type),
-    text(cells.tile, 'tight'),
-    text(cells.place, 'place'),
-    text(cells.cloud, 'num'),
-    text(delayText(row.notificationDate, row.receivedAt), 'num'),
-    text(subscription),
-    h(
-      'td',
-      { class: 'clip' },
-      h(
-        'button',
-        {
-          type: 'button',
-          class: 'quiet name',
-          title: name,
-          'aria-expanded': isOpen,
-          onClick: () => setOpen(isOpen ? null : row.position),
-        },
-        name,
-      ),
-    ),
+    h('td', { class: 'product-name' }, name),
+    liveFacts.map((one) => h('td', { class: one.class }, cellText(one.text(row)))),
   );
 }
 
-interface Loaded {
-  fields: Record<string, unknown> | null;
-  body: string | null;
-  /** Why the notification could not be loaded. */
-  failure: string | null;
-}
+const cellText = (text: string | null) =>
+  text === null ? h('span', { class: 'dim' }, '-') : printable(text);
+
+/** A loaded notification, or why it could not be loaded. */
+type Loaded = { fields: Record<string, unknown>; body: string } | { failure: string };
 
 /** Shows all fields of a notification and its body, with buttons that copy. */
 function Details({ row }: { row: Row }) {
   const [loaded, setLoaded] = useState<Loaded | null>(null);
-  const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
     void loadNotification(row.position).then(setLoaded);
   }, [row.position]);
-  useEffect(() => {
-    if (place.current !== null) prepareContent(place.current);
-  }, []);
   const product = addressOf(`/products/${encodeURIComponent(row.productId)}`);
   const url = addressOf(`/api/notification?position=${row.position}`);
   const login = data.passwordNeeded ? ' --user earshot' : '';
@@ -326,7 +250,7 @@ function Details({ row }: { row: Row }) {
   ] as const;
   return h(
     'div',
-    { class: 'detail', ref: place },
+    { class: 'detail' },
     h(
       'div',
       { class: 'toolbar' },
@@ -339,33 +263,30 @@ function Details({ row }: { row: Row }) {
   );
 }
 
-function contentOf({ fields, body, failure }: Loaded): ComponentChild {
-  if (failure !== null) return h('p', { class: 'note' }, failure);
+function contentOf(loaded: Loaded): ComponentChild {
+  if ('failure' in loaded) return h('p', { class: 'note' }, loaded.failure);
+  const facts = Object.entries(loaded.fields).map(([name, value]) => [
+    h('dt', null, name),
+    h('dd', null, value === null ? '-' : printable(String(value))),
+  ]);
+  const body = indented(loaded.body).split('\n').map(printable).join('\n');
   return [
-    h(
-      'dl',
-      { class: 'facts' },
-      Object.entries(fields ?? {}).map(([name, value]) => [
-        h('dt', null, name),
-        h('dd', null, value === null ? '-' : printable(String(value))),
-      ]),
-    ),
+    h('dl', { class: 'facts' }, facts),
     h('h3', null, 'Body'),
-    h('pre', { class: 'body', tabIndex: 0 }, printableLines(body ?? '')),
+    h('pre', { class: 'body', tabIndex: 0 }, body),
   ];
 }
 
 async function loadNotification(position: number): Promise<Loaded> {
   try {
-    const answer = await fetch(addressOf(`/api/notification?position=${position}`), {
-      signal: AbortSignal.timeout(35_000),
-    });
+    const url = addressOf(`/api/notification?position=${position}`);
+    const answer = await fetch(url, { signal: AbortSignal.timeout(35_000) });
     const { body = '', ...fields } = await answer.json();
-    if (!answer.ok) return { fields: null, body: null, failure: String(fields.detail) };
-    return { fields, body: indented(body), failure: null };
+    return answer.ok ? { fields, body } : { failure: String(fields.detail) };
   } catch {
-    const failure = 'The receiver does not answer. Close the row and open it again to retry.';
-    return { fields: null, body: null, failure };
+    return {
+      failure: 'The receiver does not answer. Close the row and open it again to retry.',
+    };
   }
 }
 
@@ -376,10 +297,6 @@ function indented(text: string): string {
   } catch {
     return text;
   }
-}
-
-function printableLines(text: string): string {
-  return text.split('\n').map(printable).join('\n');
 }
 
 const root = document.getElementById('live');

@@ -2,26 +2,19 @@
  * Draws the map. The content is painted on a layer that is larger than the window, in slices of a few milliseconds, so
  * that moving the map only copies the layer.
  */
-import type { LonLat, MapRing, Projection } from './map-projection.ts';
-
-/** A footprint in map coordinates. */
-export interface Shape {
-  rings: readonly MapRing[];
-  /** Bounds: left, top, right, bottom. */
-  box: readonly [number, number, number, number];
-}
-
-export interface PaintedShape extends Shape {
-  /** Index of the colour. */
-  colour: number;
-}
+import type { Box, LonLat, Projection } from './map-projection.ts';
+import { type Shape, shapeOf } from './map-shape.ts';
 
 export interface Content {
   projection: Projection;
   land: readonly Shape[];
   borders: Shape;
   /** The last one is on top. */
-  shapes: readonly PaintedShape[];
+  shapes: readonly (Shape & { colour: number })[];
+  /** Colours of the theme. */
+  colours: Readonly<Record<'sea' | 'land' | 'border' | 'grid' | 'text', string>>;
+  /** Colours of footprints. */
+  classes: readonly string[];
 }
 
 /** Centre in map coordinates, and pixels per unit. */
@@ -31,13 +24,11 @@ export interface Camera {
   scale: number;
 }
 
-export interface Colours {
-  sea: string;
-  land: string;
-  border: string;
-  grid: string;
-  /** Colours of footprints, by class. */
-  classes: readonly string[];
+/** A camera with the size of a window in CSS pixels, and the pixels of the screen for each of them. */
+export interface View extends Camera {
+  width: number;
+  height: number;
+  density: number;
 }
 
 /** Size of the layer, relative to the window: the map moves without painting. */
@@ -45,188 +36,192 @@ const layerSize = 1.5;
 const shapesPerSlice = 250;
 /** Time for a slice: for the first picture of many footprints, while the map moves, and otherwise. */
 const sliceMs = { first: 40, moving: 4, still: 20 };
+const restMs = 120;
+/** Footprints above others hide most of what is below, so that many of them do not become one area. */
+const alphas = { erase: 0.75, stroke: 0.85 };
+/** A large footprint is paler. */
+const fillAlpha = (pixels: number) => Math.max(0.05, Math.min(0.18, 18 / pixels));
+/** A smaller footprint is painted as a square of this size. */
+const tinyPixels = 2.5;
+/** A smaller footprint hides nothing: most of it is its outline. */
+const smallPixels = 12;
 
 type Context = CanvasRenderingContext2D;
 
-/** Returns the outline of a list of positions. */
-export function shapeOf(rings: readonly MapRing[]): Shape {
-  const box: [number, number, number, number] = [Infinity, Infinity, -Infinity, -Infinity];
-  for (const { points } of rings) {
-    for (let i = 0; i < points.length; i += 2) {
-      const x = points[i] ?? 0;
-      const y = points[i + 1] ?? 0;
-      if (x < box[0]) box[0] = x;
-      if (y < box[1]) box[1] = y;
-      if (x > box[2]) box[2] = x;
-      if (y > box[3]) box[3] = y;
-    }
-  }
-  return { rings, box };
+/** Sets the transformation from map coordinates to pixels; `shift` moves the map to the right. */
+export function place(context: Context, { x, y, scale, width, height, density }: View, shift = 0) {
+  const k = scale * density;
+  const [left, top] = [width / 2 - (x - shift) * scale, height / 2 - y * scale];
+  context.setTransform(k, 0, 0, k, left * density, top * density);
+  // Chromium draws lines of less than a pixel faster.
+  context.lineWidth = 0.99 / scale;
 }
 
-/** Adds a shape to the path of a context, in pixels. `outline`: without seams. */
-export function trace(context: Context, { rings }: Shape, camera: Camera, outline: boolean): void {
-  const { x: left, y: top, scale } = camera;
-  for (const { points, seams } of rings) {
-    const last = points.length - 2;
-    if (outline && seams !== null) {
-      context.moveTo(((points[last] ?? 0) - left) * scale, ((points[last + 1] ?? 0) - top) * scale);
-    }
-    for (let i = 0; i <= last; i += 2) {
-      const x = ((points[i] ?? 0) - left) * scale;
-      const y = ((points[i + 1] ?? 0) - top) * scale;
-      const isJump = outline && seams !== null ? seams[i / 2] === 1 : i === 0;
-      if (isJump) context.moveTo(x, y);
-      else context.lineTo(x, y);
-    }
-    if (!outline || seams === null) context.closePath();
-  }
-}
-
-/** Camera of the top left corner, and the right and lower ends of the picture. */
-type View = Camera & { right: number; bottom: number };
-
-function isVisible({ box: [left, top, right, bottom] }: Shape, view: View): boolean {
-  return left <= view.right && right >= view.x && top <= view.bottom && bottom >= view.y;
-}
-
-/** Paints the whole content; each step takes about a millisecond. The camera is that of the top left corner. */
-function* paint(
-  context: Context,
-  content: Content,
-  {
-    camera,
-    width,
-    height,
-    colours,
-  }: { camera: Camera; width: number; height: number; colours: Colours },
-): Generator<void> {
-  const { x, y, scale } = camera;
-  const [right, bottom] = [x + width / scale, y + height / scale];
-  context.fillStyle = colours.sea;
-  context.fillRect(0, 0, width, height);
-  const views = copiesOf(content.projection, x, right).map((shift): View => {
-    return { x: x - shift, y, scale, right: right - shift, bottom };
+/** Returns the shifts at which the map repeats within a view, with the visible part of each copy. */
+export function copiesOf({ period }: Projection, { x, y, width, height, scale }: View) {
+  const [dx, dy] = [width / scale / 2, height / scale / 2];
+  const turnAt = (at: number) => (period === 0 ? 0 : Math.floor((at + period / 2) / period));
+  return Array.from({ length: turnAt(x + dx) - turnAt(x - dx) + 1 }, (_, i) => {
+    const shift = (turnAt(x - dx) + i) * period;
+    const box: Box = [x - dx - shift, y - dy, x + dx - shift, y + dy];
+    return { shift, box };
   });
-  for (const view of views) {
-    paintLand(context, content, view, colours);
+}
+
+function overlap(one: Box, other: Box): boolean {
+  return one[0] <= other[2] && one[2] >= other[0] && one[1] <= other[3] && one[3] >= other[1];
+}
+
+/**
+ * Paints the content; each step takes about a millisecond. `prints` is an empty layer of the same size. The first
+ * picture is sooner, but footprints hide nothing; the next one follows at once.
+ */
+function* paint(
+  [ground, prints]: readonly [Context, Context],
+  { content, view, isFirst }: { content: Content; view: View; isFirst: boolean },
+): Generator<void> {
+  const copies = copiesOf(content.projection, view);
+  ground.resetTransform();
+  ground.fillStyle = content.colours.sea;
+  ground.fillRect(0, 0, ground.canvas.width, ground.canvas.height);
+  for (const { shift, box } of copies) {
+    place(ground, view, shift);
+    paintLand(ground, content, { box, scale: view.scale });
     yield;
   }
-  for (const view of views) {
+  place(prints, view);
+  clipRound(prints, content.projection);
+  for (const { shift, box } of copies) {
+    place(prints, view, shift);
     for (const [i, shape] of content.shapes.entries()) {
       if (i % shapesPerSlice === 0) yield;
-      if (isVisible(shape, view)) {
-        paintShape(context, shape, view, colours.classes[shape.colour] ?? colours.border);
-      }
+      if (!overlap(shape.box, box)) continue;
+      const colour = content.classes[shape.colour] ?? content.colours.border;
+      paintShape(prints, shape, { colour, scale: view.scale, hides: !isFirst });
     }
   }
+  ground.resetTransform();
+  ground.drawImage(prints.canvas, 0, 0);
 }
 
-function paintShape(context: Context, shape: Shape, camera: Camera, colour: string): void {
-  context.fillStyle = colour;
-  context.strokeStyle = colour;
+/** A polar map ends at a circle. */
+export function clipRound(context: Context, { period, reach }: Projection): void {
+  if (period > 0) return;
   context.beginPath();
-  trace(context, shape, camera, false);
-  context.globalAlpha = fillAlpha(shape.box);
-  context.fill('evenodd');
-  context.globalAlpha = 0.9;
-  if (shape.rings.some(({ seams }) => seams !== null)) {
-    context.beginPath();
-    trace(context, shape, camera, true);
+  context.arc(0, 0, reach[0], 0, 2 * Math.PI);
+  context.clip();
+}
+
+function paintShape(
+  context: Context,
+  shape: Shape,
+  { colour, scale, hides }: { colour: string; scale: number; hides: boolean },
+): void {
+  const [left, top, right, bottom] = shape.box;
+  const pixels = Math.max(right - left, bottom - top) * scale;
+  context.fillStyle = colour;
+  context.globalAlpha = alphas.stroke;
+  if (pixels < tinyPixels) {
+    context.fillRect(left, top, tinyPixels / scale, tinyPixels / scale);
+    return;
   }
-  context.stroke();
-}
-
-/** Large footprints are paler: many of them overlap, and small ones stay visible. */
-function fillAlpha([left, top, right, bottom]: Shape['box']): number {
-  return Math.min(0.22, Math.max(0.07, 2.6 / Math.sqrt((right - left) * (bottom - top))));
-}
-
-/** Shifts at which the map repeats between two longitudes. */
-function copiesOf({ period }: Projection, left: number, right: number): number[] {
-  if (period === 0) return [0];
-  const first = Math.floor((left + period / 2) / period);
-  const last = Math.floor((right + period / 2) / period);
-  return Array.from({ length: last - first + 1 }, (_, i) => (first + i) * period);
+  if (hides && pixels > smallPixels) {
+    context.globalCompositeOperation = 'destination-out';
+    context.globalAlpha = alphas.erase;
+    context.fill(shape.path, 'evenodd');
+    context.globalCompositeOperation = 'source-over';
+  }
+  context.globalAlpha = fillAlpha(Math.sqrt(shape.area) * scale);
+  context.fill(shape.path, 'evenodd');
+  context.strokeStyle = colour;
+  context.globalAlpha = alphas.stroke;
+  context.stroke(shape.outline);
 }
 
 function paintLand(
   context: Context,
-  { projection, land, borders }: Content,
-  view: View,
-  colours: Colours,
+  { projection, land, borders, colours }: Content,
+  { box, scale }: { box: Box; scale: number },
 ): void {
-  context.globalAlpha = 1;
-  context.lineWidth = 1;
+  context.save();
+  clipRound(context, projection);
+  // One path: a lake is a ring of its own.
+  const path = new Path2D();
+  for (const shape of land) if (overlap(shape.box, box)) path.addPath(shape.path);
   context.fillStyle = colours.land;
-  context.strokeStyle = colours.land;
-  context.beginPath();
-  for (const shape of land) if (isVisible(shape, view)) trace(context, shape, view, false);
-  context.fill('evenodd');
-  context.stroke();
+  context.fill(path, 'evenodd');
   context.strokeStyle = colours.border;
-  context.beginPath();
-  trace(context, borders, view, true);
-  context.stroke();
+  context.stroke(borders.path);
   context.strokeStyle = colours.grid;
-  context.beginPath();
-  trace(context, gridOf(projection, view.scale), view, true);
-  context.stroke();
+  context.stroke(gridPath(projection, scale));
+  context.restore();
 }
 
-/** Lines of the grid, closer when the map is larger. */
-function gridOf({ name, line }: Projection, scale: number): Shape {
-  const step = scale < 6 ? 30 : scale < 24 ? 10 : scale < 90 ? 5 : 1;
-  // Meridians end before a pole, where they would meet.
-  const end = name === 'plate-carree' ? 90 : 88;
-  const lines: MapRing[] = [];
-  for (let x = -180; x < 180; x += step) {
-    lines.push(line(Array.from({ length: 45 }, (_, i): LonLat => [x, -end + (2 * end * i) / 44])));
-  }
-  for (let y = step - 90; y < 90; y += step) {
-    lines.push(line(Array.from({ length: 181 }, (_, i): LonLat => [2 * i - 180, y])));
-  }
-  return shapeOf(lines);
+const gridSteps = [0.1, 0.2, 0.5, 1, 2, 5, 10, 30];
+const gridPixels = 90;
+
+/** Returns the degrees of the lines of the grid, and the distance of two lines. */
+export function gridAt({ period }: Projection, scale: number) {
+  const least = period === 0 ? 1 : 0;
+  const step = gridSteps.find((one) => one >= least && one * scale >= gridPixels) ?? 30;
+  const from = (start: number, end: number) =>
+    Array.from({ length: Math.ceil((end - start) / step) }, (_, i) => start + i * step);
+  return { step, longitudes: from(-180, 180), latitudes: from(step - 90, 90) };
+}
+
+const gridPaths = new Map<number, Path2D>();
+
+function gridPath(projection: Projection, scale: number): Path2D {
+  const { step, longitudes, latitudes } = gridAt(projection, scale);
+  // Meridians end before a pole of a polar map, where they would meet.
+  const end = projection.period === 0 ? 88 : 90;
+  const lineOf = (from: LonLat, to: LonLat) => [from, to];
+  const path =
+    gridPaths.get(step) ??
+    shapeOf(
+      [
+        ...longitudes.map((x) => lineOf([x, -end], [x, end])),
+        ...latitudes.map((y) => lineOf([-180, y], [180, y])),
+      ],
+      projection,
+      false,
+    ).path;
+  gridPaths.set(step, path);
+  return path;
 }
 
 /** A picture of the map that is larger than the window, complete or in progress. */
 interface Layer {
   context: Context;
-  /** Relative to the window. */
-  size: number;
+  view: View;
   /** Number of footprints. */
   shapes: number;
-  /** Centre. */
-  camera: Camera;
   steps: Generator<void>;
 }
 
-/** Time without movement after which the layer is painted again. */
-const restMs = 120;
-
-/** Draws on a canvas; `overlay` draws above the layer, with the camera of the top left corner. */
+/** Draws on a canvas; `overlay` draws above the layer. */
 export class MapCanvas {
   readonly #canvas: HTMLCanvasElement;
   readonly #context: Context;
-  readonly #overlay: (context: Context, corner: Camera) => void;
+  readonly #overlay: (context: Context, view: View) => void;
+  readonly #prints = layerContext();
   #camera: Camera = { x: 0, y: 0, scale: 1 };
   #content: Content | null = null;
-  #colours: Colours | null = null;
   #shown: Layer | null = null;
   #job: Layer | null = null;
   #isDirty = false;
   #movedAtMs = 0;
   #requested = 0;
 
-  constructor(canvas: HTMLCanvasElement, overlay: (context: Context, corner: Camera) => void) {
+  constructor(canvas: HTMLCanvasElement, overlay: (context: Context, view: View) => void) {
     this.#canvas = canvas;
-    this.#context = contextOf(canvas, false);
+    this.#context = contextOf(canvas);
     this.#overlay = overlay;
   }
 
-  /** Centre of the window. */
-  get camera(): Camera {
-    return this.#camera;
+  get view(): View {
+    const { clientWidth: width, clientHeight: height } = this.#canvas;
+    return { ...this.#camera, width, height, density: devicePixelRatio };
   }
 
   set camera(camera: Camera) {
@@ -236,8 +231,8 @@ export class MapCanvas {
   }
 
   /** Shows other content, or the same after a change. */
-  show(content: Content, colours: Colours): void {
-    [this.#content, this.#colours, this.#isDirty] = [content, colours, true];
+  show(content: Content): void {
+    [this.#content, this.#isDirty] = [content, true];
     this.redraw();
   }
 
@@ -248,47 +243,32 @@ export class MapCanvas {
 
   #drawFrame(nowMs: number): void {
     this.#requested = 0;
-    const canvas = this.#canvas;
-    const density = devicePixelRatio;
-    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
-    resize(canvas, width * density, height * density);
+    const { view } = this;
+    resize(this.#canvas, view);
     const isMoving = nowMs - this.#movedAtMs < restMs;
-    if (this.#isStale() && (!isMoving || !covers(this.#shown, this.#camera, width, height))) {
-      this.#isDirty = true;
-    }
-    if (this.#job === null && this.#isDirty) this.#begin(width, height, density);
-    const isFirst = this.#job?.size === 1;
+    const isDue = () => this.#isDirty || !isSame((this.#job ?? this.#shown)?.view, view);
+    const mustWait = isMoving && !this.#isDirty && covers(this.#shown?.view, view);
+    if (this.#job === null && isDue() && !mustWait) this.#begin(view);
+    const isFirst = this.#job?.view.width === view.width;
     this.#work(isMoving ? sliceMs.moving : isFirst ? sliceMs.first : sliceMs.still);
-    this.#context.setTransform(density, 0, 0, density, 0, 0);
-    this.#copyLayer(width, height);
-    this.#overlay(this.#context, cornerOf(this.#camera, width, height));
-    if (this.#job !== null || this.#isDirty || this.#isStale()) this.redraw();
+    this.#copyLayer(view);
+    this.#overlay(this.#context, view);
+    if (this.#content !== null && (this.#job !== null || isDue())) this.redraw();
   }
 
-  /** True if the layer, or the next one, shows another place. */
-  #isStale(): boolean {
-    const latest = this.#job ?? this.#shown;
-    if (latest === null) return this.#content !== null;
-    const { x, y, scale } = latest.camera;
-    return x !== this.#camera.x || y !== this.#camera.y || scale !== this.#camera.scale;
-  }
-
-  #begin(width: number, height: number, density: number): void {
-    const [content, colours] = [this.#content, this.#colours];
-    if (content === null || colours === null) return;
+  #begin(view: View): void {
+    const content = this.#content;
+    if (content === null) return;
     const shapes = content.shapes.length;
     // Many new footprints appear sooner without the part outside of the window, which follows.
     const isFirst = shapes > 2 * (this.#shown?.shapes ?? 0);
     const size = isFirst ? 1 : layerSize;
-    const layer = document.createElement('canvas');
-    resize(layer, width * size * density, height * size * density);
-    const context = contextOf(layer, true);
-    context.scale(density, density);
-    const camera = { ...this.#camera };
-    const own = { width: width * size, height: height * size };
-    const corner = cornerOf(camera, own.width, own.height);
-    const steps = paint(context, content, { camera: corner, ...own, colours });
-    this.#job = { context, camera, size, shapes, steps };
+    const own = { ...view, width: view.width * size, height: view.height * size };
+    const context = layerContext();
+    for (const one of [context, this.#prints]) resize(one.canvas, own);
+    this.#prints.reset();
+    const steps = paint([context, this.#prints], { content, view: own, isFirst });
+    this.#job = { context, view: own, shapes, steps };
     this.#isDirty = isFirst;
   }
 
@@ -302,54 +282,55 @@ export class MapCanvas {
         this.#canvas.dataset.footprints = String(this.#shown.shapes);
       }
       // Browsers collect commands: reading a pixel executes them within this slice.
-      else this.#job.context.getImageData(0, 0, 1, 1);
+      else this.#prints.getImageData(0, 0, 1, 1);
       if (performance.now() > untilMs) return;
     }
   }
 
   /** Copies the layer to the window, moved and scaled to the camera. */
-  #copyLayer(width: number, height: number): void {
+  #copyLayer({ x, y, scale, width, height, density }: View): void {
     const context = this.#context;
-    context.fillStyle = this.#colours?.sea ?? 'transparent';
+    context.setTransform(density, 0, 0, density, 0, 0);
+    context.fillStyle = this.#content?.colours.sea ?? 'transparent';
     context.fillRect(0, 0, width, height);
     if (this.#shown === null) return;
-    const { camera, context: layer, size } = this.#shown;
-    const { x, y, scale } = this.#camera;
-    const ratio = scale / camera.scale;
-    const [layerWidth, layerHeight] = [width * size * ratio, height * size * ratio];
+    const { view: layer, context: source } = this.#shown;
+    const ratio = scale / layer.scale;
     const period = this.#content?.projection.period ?? 0;
-    const far = camera.x - x;
+    const far = layer.x - x;
     const distance = period === 0 ? far : far - period * Math.round(far / period);
-    const left = width / 2 + distance * scale - layerWidth / 2;
-    const top = height / 2 + (camera.y - y) * scale - layerHeight / 2;
+    const left = width / 2 + distance * scale - (layer.width * ratio) / 2;
+    const top = height / 2 + (layer.y - y) * scale - (layer.height * ratio) / 2;
     // Whole pixels keep a map sharp that only moves.
     const [px, py] = ratio === 1 ? [Math.round(left), Math.round(top)] : [left, top];
-    context.drawImage(layer.canvas, px, py, layerWidth, layerHeight);
+    context.drawImage(source.canvas, px, py, layer.width * ratio, layer.height * ratio);
   }
 }
 
-function contextOf(canvas: HTMLCanvasElement, willReadFrequently: boolean): Context {
-  const context = canvas.getContext('2d', { willReadFrequently });
+function isSame(one: Camera | undefined, { x, y, scale }: Camera): boolean {
+  return one?.x === x && one.y === y && one.scale === scale;
+}
+
+/** Returns true if a layer covers the window, and is not enlarged too much. */
+function covers(layer: View | undefined, { x, y, scale, width, height }: View): boolean {
+  if (layer === undefined || scale > 2 * layer.scale) return false;
+  const isWithin = (distance: number, outer: number, inner: number) =>
+    Math.abs(distance) * 2 <= outer / layer.scale - inner / scale;
+  return isWithin(x - layer.x, layer.width, width) && isWithin(y - layer.y, layer.height, height);
+}
+
+function layerContext(): Context {
+  return contextOf(document.createElement('canvas'), { willReadFrequently: true });
+}
+
+function contextOf(canvas: HTMLCanvasElement, options = {}): Context {
+  const context = canvas.getContext('2d', options) as Context | null;
   if (context === null) throw new Error('The browser has no canvas.');
   return context;
 }
 
-/** Camera of the top left corner. */
-function cornerOf({ x, y, scale }: Camera, width: number, height: number): Camera {
-  return { x: x - width / 2 / scale, y: y - height / 2 / scale, scale };
-}
-
-function resize(canvas: HTMLCanvasElement, width: number, height: number): void {
-  if (canvas.width !== Math.round(width)) canvas.width = Math.round(width);
-  if (canvas.height !== Math.round(height)) canvas.height = Math.round(height);
-}
-
-/** True while a layer covers the window, and is not enlarged too much. */
-function covers(layer: Layer | null, camera: Camera, width: number, height: number): boolean {
-  if (layer === null) return false;
-  const ratio = camera.scale / layer.camera.scale;
-  const isWithin = (distance: number, size: number) =>
-    Math.abs(distance * camera.scale) <= (layer.size * ratio - 1) * (size / 2);
-  const { x, y } = layer.camera;
-  return ratio < 2 && isWithin(camera.x - x, width) && isWithin(camera.y - y, height);
+function resize(canvas: HTMLCanvasElement, { width, height, density }: View): void {
+  const [w, h] = [Math.round(width * density), Math.round(height * density)];
+  if (canvas.width !== w) canvas.width = w;
+  if (canvas.height !== h) canvas.height = h;
 }

@@ -1,22 +1,12 @@
-/** Mouse, touch and keys on the map: move, zoom, click. */
-import type { Camera } from './map-canvas.ts';
+/** Mouse, touch and keys on the map: move, zoom, click, draw. */
+import type { Camera, MapCanvas } from './map-canvas.ts';
 import type { Drawing } from './map-draw.ts';
-import type { LonLat, Projection } from './map-projection.ts';
+import type { Box, LonLat, Projection } from './map-projection.ts';
 
-export interface Gestures {
-  /** Map coordinates at a pixel of the canvas. */
-  mapPointAt(x: number, y: number): readonly [number, number];
-  positionAt(x: number, y: number): LonLat;
-  /** Zooms by a factor; the pixel stays where it is, by default the centre. */
-  zoom(factor: number, x?: number, y?: number): void;
-  /** Shows a part of the map, in map coordinates: left, top, right, bottom. */
-  fit(box: readonly [number, number, number, number]): void;
-  /** Shows a view, or the nearest one on the map. */
-  show(camera: Camera): void;
-}
+export type Gestures = ReturnType<typeof addGestures>;
 
 interface Options {
-  map: { camera: Camera };
+  map: MapCanvas;
   projection: Projection;
   drawing: Drawing;
   onHover(x: number, y: number): void;
@@ -29,81 +19,72 @@ const scaleMax = 3_000;
 const clickPixels = 4;
 const keyPixels = 80;
 
-/** Adds the gestures to a canvas. */
-export function addGestures(canvas: HTMLCanvasElement, options: Options): Gestures {
+/** Adds the gestures to a canvas. Returns what moves the map, and positions of pixels. */
+export function addGestures(canvas: HTMLCanvasElement, options: Options) {
   const { map, projection } = options;
-  const size = () => [canvas.clientWidth, canvas.clientHeight] as const;
-  const move = (camera: Camera) => {
-    map.camera = limited(camera, projection, size());
+  const show = (camera: Camera) => {
+    map.camera = limited(camera, projection, map.view);
   };
-  const gestures: Gestures = {
-    mapPointAt: (x, y) => {
-      const [[width, height], { x: left, y: top, scale }] = [size(), map.camera];
-      return [left + (x - width / 2) / scale, top + (y - height / 2) / scale];
+  /** Map coordinates at a pixel of the canvas. */
+  const mapPointAt = (px: number, py: number) => {
+    const { x, y, scale, width, height } = map.view;
+    return [x + (px - width / 2) / scale, y + (py - height / 2) / scale] as const;
+  };
+  const moves = {
+    mapPointAt,
+    positionAt: (px: number, py: number): LonLat => projection.invert(...mapPointAt(px, py)),
+    /** Shows a view, or the nearest one on the map. */
+    show,
+    pan: (dx: number, dy: number) => {
+      const { x, y, scale } = map.view;
+      show({ x: x - dx / scale, y: y - dy / scale, scale });
     },
-    positionAt: (px, py) => {
-      const [x, y] = gestures.mapPointAt(px, py);
-      // Across the antimeridian, longitudes continue: an area may extend over it.
-      if (projection.period === 0) return projection.invert(x, y);
-      return [x, Math.max(-90, Math.min(-y, 90))];
-    },
-    zoom: (factor, px = size()[0] / 2, py = size()[1] / 2) => {
-      const [fixedX, fixedY] = gestures.mapPointAt(px, py);
-      const { x, y, scale } = map.camera;
-      const next = Math.min(Math.max(scale * factor, scaleMin(projection, size())), scaleMax);
+    /** Zooms by a factor; the pixel stays where it is, by default the centre. */
+    zoom: (factor: number, px = map.view.width / 2, py = map.view.height / 2) => {
+      const [fixedX, fixedY] = mapPointAt(px, py);
+      const { x, y, scale } = map.view;
+      const next = limited({ x, y, scale: scale * factor }, projection, map.view).scale;
       const ratio = scale / next;
-      move({ x: fixedX + (x - fixedX) * ratio, y: fixedY + (y - fixedY) * ratio, scale: next });
+      show({ x: fixedX + (x - fixedX) * ratio, y: fixedY + (y - fixedY) * ratio, scale: next });
     },
-    fit: ([left, top, right, bottom]) => {
-      // There is nothing to show.
-      if (left > right) return;
-      const [width, height] = size();
-      const scale = 0.9 * Math.min(width / (right - left), height / (bottom - top), scaleMax);
-      move({ x: (left + right) / 2, y: (top + bottom) / 2, scale });
+    /** Shows a part of the map. */
+    fit: ([left, top, right, bottom]: Box) => {
+      const { width, height } = map.view;
+      const scale = 0.9 * Math.min(width / (right - left), height / (bottom - top));
+      if (left <= right) show({ x: (left + right) / 2, y: (top + bottom) / 2, scale });
     },
-    show: move,
   };
-  const pan = (dx: number, dy: number) => {
-    const { x, y, scale } = map.camera;
-    move({ x: x - dx / scale, y: y - dy / scale, scale });
-  };
-  addPointers(canvas, options, gestures, pan);
-  addKeys(canvas, options, gestures, pan);
-  new ResizeObserver(() => move(map.camera)).observe(canvas);
-  return gestures;
-}
-
-/** Scale at which the map fills the window. */
-function scaleMin(
-  { period, reach }: Projection,
-  [width, height]: readonly [number, number],
-): number {
-  const [x, y] = [width / (2 * reach[0]), height / (2 * reach[1])];
-  return period === 0 ? Math.min(x, y) : Math.max(x, y);
+  addPointers(canvas, options, moves);
+  addKeys(canvas, options, moves);
+  new ResizeObserver(() => show(map.view)).observe(canvas);
+  return moves;
 }
 
 /** Keeps the window on the map. */
-function limited(camera: Camera, projection: Projection, size: readonly [number, number]): Camera {
-  const { period, reach } = projection;
-  const scale = Math.min(Math.max(camera.scale, scaleMin(projection, size)), scaleMax);
-  const free = (extent: number, pixels: number) => Math.max(0, extent - pixels / 2 / scale);
-  const clamp = (value: number, most: number) => Math.max(-most, Math.min(value, most));
-  const turns = period === 0 ? 0 : Math.round(camera.x / period);
-  const x = period === 0 ? clamp(camera.x, free(reach[0], size[0])) : camera.x - turns * period;
-  return { x, y: clamp(camera.y, free(reach[1], size[1])), scale };
+function limited(camera: Camera, { period, reach }: Projection, size: MapCanvas['view']): Camera {
+  const { width, height } = size;
+  const fits = [width / (2 * reach[0]), height / (2 * reach[1])];
+  // The map fills the window; a round one is all visible.
+  const scaleMin = period === 0 ? Math.min(...fits) : Math.max(...fits);
+  const scale = Math.min(Math.max(camera.scale, scaleMin), scaleMax);
+  const clamp = (value: number, extent: number, pixels: number) => {
+    const most = Math.max(0, extent - pixels / 2 / scale);
+    return Math.max(-most, Math.min(value, most));
+  };
+  const x =
+    period === 0
+      ? clamp(camera.x, reach[0], width)
+      : camera.x - period * Math.round(camera.x / period);
+  return { x, y: clamp(camera.y, reach[1], height), scale };
 }
-
-type Pan = (dx: number, dy: number) => void;
 
 function addPointers(
   canvas: HTMLCanvasElement,
   { drawing, onHover, onClick }: Options,
-  { zoom, positionAt }: Gestures,
-  pan: Pan,
+  { zoom, pan, positionAt }: Gestures,
 ): void {
   const pressed = new Map<number, PointerEvent>();
   let travelled = 0;
-  const isDrawingBox = () => drawing.mode === 'box' && pressed.size === 1;
   const at = ({ offsetX, offsetY }: MouseEvent) => positionAt(offsetX, offsetY);
   canvas.addEventListener('pointerdown', (event) => {
     canvas.setPointerCapture(event.pointerId);
@@ -112,50 +93,46 @@ function addPointers(
     if (drawing.mode !== null) drawing.press(at(event));
   });
   canvas.addEventListener('pointermove', (event) => {
+    const { offsetX: x, offsetY: y } = event;
     const former = pressed.get(event.pointerId);
     if (drawing.mode !== null) drawing.move(at(event));
-    if (former === undefined) return onHover(event.offsetX, event.offsetY);
-    const [dx, dy] = [event.offsetX - former.offsetX, event.offsetY - former.offsetY];
+    if (former === undefined) return onHover(x, y);
+    const [dx, dy] = [x - former.offsetX, y - former.offsetY];
     travelled += Math.abs(dx) + Math.abs(dy);
-    const other = [...pressed.values()].find(({ pointerId }) => pointerId !== event.pointerId);
     pressed.set(event.pointerId, event);
-    if (isDrawingBox()) return undefined;
-    if (other === undefined) return pan(dx, dy);
+    const other = [...pressed.values()].find(({ pointerId }) => pointerId !== event.pointerId);
+    if (other === undefined) return drawing.mode === 'box' ? undefined : pan(dx, dy);
     const distance = (one: PointerEvent) =>
       Math.hypot(one.offsetX - other.offsetX, one.offsetY - other.offsetY);
-    const [x, y] = [(event.offsetX + other.offsetX) / 2, (event.offsetY + other.offsetY) / 2];
     pan(dx / 2, dy / 2);
-    return zoom(distance(event) / Math.max(1, distance(former)), x, y);
+    const factor = distance(event) / Math.max(1, distance(former));
+    return zoom(factor, (x + other.offsetX) / 2, (y + other.offsetY) / 2);
   });
   canvas.addEventListener('pointerup', (event) => {
-    const wasBox = isDrawingBox();
-    pressed.delete(event.pointerId);
     const isClick = travelled < clickPixels;
-    if (wasBox || (drawing.mode === 'polygon' && isClick)) drawing.release(at(event));
-    else if (isClick && drawing.mode === null) onClick(event.offsetX, event.offsetY);
+    const isOnly = pressed.size === 1;
+    pressed.delete(event.pointerId);
+    if (drawing.mode === 'box' ? isOnly : drawing.mode !== null && isClick) {
+      drawing.release(at(event));
+    } else if (isClick && drawing.mode === null) onClick(event.offsetX, event.offsetY);
   });
   canvas.addEventListener('pointercancel', (event) => pressed.delete(event.pointerId));
   canvas.addEventListener('dblclick', (event) => {
-    if (drawing.mode === 'polygon') drawing.finish();
-    else if (drawing.mode === null) zoom(2, event.offsetX, event.offsetY);
+    drawing.finish();
+    if (drawing.mode === null) zoom(2, event.offsetX, event.offsetY);
   });
-  canvas.addEventListener(
-    'wheel',
-    (event) => {
-      event.preventDefault();
-      const pixels =
-        event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 30 * event.deltaY : event.deltaY;
-      zoom(Math.exp(-pixels * 0.0015), event.offsetX, event.offsetY);
-    },
-    { passive: false },
-  );
+  const onWheel = (event: WheelEvent) => {
+    event.preventDefault();
+    const lines = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 30 : 1;
+    zoom(Math.exp(-event.deltaY * lines * 0.0015), event.offsetX, event.offsetY);
+  };
+  canvas.addEventListener('wheel', onWheel, { passive: false });
 }
 
 function addKeys(
   canvas: HTMLCanvasElement,
-  { drawing, onClick }: Options,
-  { zoom, show }: Gestures,
-  pan: Pan,
+  { map, drawing, onClick }: Options,
+  { zoom, pan, show }: Gestures,
 ): void {
   const actions: Readonly<Record<string, () => void>> = {
     ArrowLeft: () => pan(keyPixels, 0),
@@ -167,11 +144,11 @@ function addKeys(
     '-': () => zoom(1 / 1.5),
     '0': () => show({ x: 0, y: 0, scale: 0 }),
     Enter: () => {
-      if (drawing.mode === 'polygon') drawing.finish();
-      else onClick(canvas.clientWidth / 2, canvas.clientHeight / 2);
+      if (drawing.mode === null) onClick(map.view.width / 2, map.view.height / 2);
+      else drawing.finish();
     },
     Escape: () => drawing.start(null),
-    Backspace: () => drawing.undo(),
+    Backspace: drawing.undo,
   };
   canvas.addEventListener('keydown', (event) => {
     const action = event.ctrlKey || event.metaKey || event.altKey ? undefined : actions[event.key];

@@ -1,17 +1,18 @@
 /** The map of footprints: data, colours, selection, area, and state of the URL. */
-
+import { h, render } from 'preact';
 import { element } from './keyboard.ts';
-import { MapCanvas, shapeOf, trace } from './map-canvas.ts';
-import { type ColourName, colouringOf } from './map-colours.ts';
-import { isInside, type Land, loadLand, mapColours, placeText } from './map-data.ts';
-import { boxText, createDrawing, type DrawMode, polygonText } from './map-draw.ts';
+import { copiesOf, MapCanvas, place, type View } from './map-canvas.ts';
+import { colouringOf } from './map-colours.ts';
+import { boxText, createDrawing, polygonText } from './map-draw.ts';
 import { addGestures } from './map-gestures.ts';
 import { followItems, type Item } from './map-items.ts';
+import { drawTexts, type Land, loadLand, placeText, scaleOf } from './map-overlay.ts';
 import { edgeLatitude, plateCarree, projections } from './map-projection.ts';
+import { shapeOf } from './map-shape.ts';
 import { refresh, showConnection } from './shell.ts';
 import { addressOf, pageData } from './stream.ts';
 
-interface PageData {
+const data = pageData<{
   footprints: string;
   footprintsMax: number;
   since: string;
@@ -19,59 +20,55 @@ interface PageData {
   until: string | null;
   projection: string;
   colour: string;
+  hidden: string;
   collectionGroups: string[];
   view: string;
   /** Product to select; '' for none. */
   selected: string;
   land: { coarse: string; fine: string };
-}
-
-const data = pageData<PageData>();
+}>();
 const projection = projections.find(({ name }) => name === data.projection) ?? plateCarree;
 const countText = new Intl.NumberFormat('en-GB');
 /** A smaller lag of the index is usual. */
 const lagShown = 100;
-const pickedMax = 20;
 /** Shortest time between two refreshes of the list. */
 const listMs = 5_000;
 /** Pixels per degree above which the fine outlines are shown. */
-const fineScale = 14;
+const fineScale = 8;
 
 const root = document.getElementById('map') ?? document.createElement('section');
 const canvas = document.createElement('canvas');
-const tools = part('map-tools');
-const legend = part('map-legend');
-const selection = part('map-selection');
-const readout = part('map-readout');
+const panels = element('div', '');
+const readout = Object.assign(element('div', ''), { className: 'map-readout', role: 'status' });
+const scaleBar = Object.assign(element('div', ''), { className: 'map-scale' });
 
-/** Newest last, so that it is drawn on top. */
+/** Newest last. */
 let items: readonly Item[] = [];
 let picked: readonly Item[] = [];
 /** Product of the URL. */
 let selected = data.selected;
-let colour = (data.colour === '' ? 'collection' : data.colour) as ColourName;
-let land: Land = { land: [], borders: shapeOf([]) };
+let colour = data.colour;
+/** Labels of the classes that the legend switches off. */
+const hidden = new Set(data.hidden === '' ? [] : data.hidden.split(','));
+let land: Land = { land: [], borders: shapeOf([], projection), names: [] };
 let isFine = false;
-let isLoaded = false;
-let isListDue = false;
-let listedAtMs = -listMs;
+/** The shown footprints: the smallest one is last, and so on top. */
+let shapes: readonly Item[] = [];
+let counts: readonly number[] = [];
+/** Colours of the theme. */
+let colours = { sea: '', land: '', border: '', grid: '', text: '' };
 
-const drawing = createDrawing(projection, {
-  onChange: () => showDrawing(),
-  onArea: ({ name, value }) => openWith(name, value),
-});
+const drawing = createDrawing(() => {
+  canvas.classList.toggle('drawing', drawing.mode !== null);
+  showPanels();
+  map.redraw();
+}, openWith);
 const map = new MapCanvas(canvas, drawOverlay);
 const gestures = addGestures(canvas, {
-  map,
-  projection,
-  drawing,
-  onHover: (x, y) => showReadout(x, y),
-  onClick: (x, y) => select(itemsAt(x, y).slice(0, pickedMax)),
+  ...{ map, projection, drawing },
+  onHover: showReadout,
+  onClick: (x, y) => select(itemsAt(x, y)),
 });
-
-function part(className: string): HTMLElement {
-  return Object.assign(element('div', ''), { className });
-}
 
 start();
 
@@ -84,12 +81,10 @@ function start(): void {
     'aria-label',
     'Map of footprints. The list after the map has the same products. Arrow keys move, plus and minus zoom, Enter selects at the centre.',
   );
-  selection.hidden = true;
-  readout.setAttribute('role', 'status');
-  root.replaceChildren(canvas, tools, legend, selection, readout);
-  addTools();
+  root.replaceChildren(canvas, panels, readout, scaleBar);
   showView(data.view);
-  followItems({
+  let isLoaded = false;
+  void followItems({
     path: data.footprints,
     since: data.sinceMs ?? data.since,
     until: data.until,
@@ -112,16 +107,19 @@ function start(): void {
   void showLand(data.land.coarse);
   document.addEventListener('themechange', show);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', show);
-  document
-    .querySelector<HTMLSelectElement>('select[name="colour"]')
-    ?.addEventListener('change', (event) => {
-      // The form would load the page again.
-      event.stopPropagation();
-      colour = ((event.target as HTMLSelectElement).value || 'collection') as ColourName;
-      show();
-      saveState();
-    });
+  const choice = document.querySelector<HTMLSelectElement>('select[name="colour"]');
+  choice?.addEventListener('change', (event) => {
+    // The form would load the page again.
+    event.stopPropagation();
+    colour = choice.value;
+    hidden.clear();
+    show();
+    saveState();
+  });
 }
+
+let isListDue = false;
+let listedAtMs = -listMs;
 
 /** Shows new products in the list after the map. */
 function refreshList(): void {
@@ -149,69 +147,59 @@ function showCount(lag: number): void {
   readout.textContent = `${items.length === 0 ? empty : `${some} footprints`}${lags}`;
 }
 
-/** Shows the items with the colours of the theme. */
+/** Shows the items of the classes that are on, with the colours of the theme. */
 function show(): void {
-  const { classes, classOf, title } = colouringOf(colour, data.collectionGroups);
+  const { classes, classOf } = colouringOf(colour, data.collectionGroups);
   const now = Date.now();
-  const counts = classes.map(() => 0);
-  for (const item of items) {
-    item.colour = classOf(item, now);
-    counts[item.colour] = (counts[item.colour] ?? 0) + 1;
-  }
-  const entries = classes.map(({ style, label }, i) => {
-    const entry = element('li', `${label} `);
-    const swatch = element('span', '');
-    swatch.className = `swatch ${style}`;
-    entry.prepend(swatch);
-    entry.append(element('span', countText.format(counts[i] ?? 0)));
-    entry.hidden = counts[i] === 0;
-    return entry;
-  });
-  const list = element('ul', '');
-  list.append(...entries);
-  legend.replaceChildren(element('h2', title), list);
-  const swatches = [...list.querySelectorAll('.swatch')];
-  map.show(
-    { projection, ...land, shapes: items },
-    { ...mapColours(root), classes: swatches.map((swatch) => getComputedStyle(swatch).color) },
-  );
+  for (const item of items) item.colour = classOf(item, now);
+  counts = classes.map((_, i) => items.filter((item) => item.colour === i).length);
+  const isOff = classes.map(({ label }) => hidden.has(label));
+  shapes = items.filter(({ colour }) => !isOff[colour]).toSorted((a, b) => b.area - a.area);
+  const [sea = '', ground = '', border = '', grid = '', text = '', ...styles] = [
+    ...['map-sea', 'map-land', 'map-border', 'map-grid', 'map-text'],
+    ...classes.map(({ style }) => style),
+  ].map(colourOf);
+  colours = { sea, land: ground, border, grid, text };
+  map.show({ projection, ...land, shapes, colours, classes: styles });
+  showPanels();
 }
 
-/** Returns the items at a pixel, newest first. */
+/** Returns the colour of a class in the style sheet, which depends on the theme. */
+function colourOf(className: string): string {
+  scaleBar.className = className;
+  const { color } = getComputedStyle(scaleBar);
+  scaleBar.className = 'map-scale';
+  return color;
+}
+
+/** Returns the items at a pixel, the newest first. */
 function itemsAt(px: number, py: number): Item[] {
   const [x, y] = gestures.mapPointAt(px, py);
-  const { period } = projection;
-  const xs = period === 0 ? [x] : [x - period, x, x + period];
-  return items.filter((item) => xs.some((one) => isInside(item, one, y))).toReversed();
+  const { period, reach } = projection;
+  if (period === 0 && Math.hypot(x, y) > reach[0]) return [];
+  const context = canvas.getContext('2d');
+  context?.resetTransform();
+  return shapes
+    .filter(({ box, path }) =>
+      (period === 0 ? [x] : [x - period, x, x + period]).some((at) => {
+        const isNear = at >= box[0] && at <= box[2] && y >= box[1] && y <= box[3];
+        return isNear && context?.isPointInPath(path, at, y, 'evenodd');
+      }),
+    )
+    .toSorted((one, other) => other.position - one.position);
 }
 
 function showReadout(px: number, py: number): void {
-  const [longitude, latitude] = gestures.positionAt(px, py);
   const [first, ...others] = itemsAt(px, py);
   const more = others.length > 0 ? ` and ${countText.format(others.length)} more` : '';
   const name = first === undefined ? '' : ` · ${first.name}${more}`;
-  readout.textContent = `${placeText([longitude, latitude])}${name}`;
+  readout.textContent = `${placeText(gestures.positionAt(px, py))}${name}`;
 }
 
 /** Lists the selected products, and draws their outlines. */
 function pick(next: readonly Item[]): void {
   picked = next;
-  selection.hidden = next.length === 0;
-  const list = element('ul', '');
-  list.append(
-    ...next.map(({ productId, name, sensingStart, cloudCoverPercent }) => {
-      const entry = element('li', '');
-      const href = addressOf(`/products/${encodeURIComponent(productId)}`);
-      const link = Object.assign(document.createElement('a'), { href, textContent: name });
-      const sensed = sensingStart?.slice(0, 16).replace('T', ' ') ?? 'not known';
-      const cloud = cloudCoverPercent === null ? '' : `, cloud ${cloudCoverPercent.toFixed(1)} %`;
-      entry.append(link, element('small', `sensed ${sensed}${cloud}`));
-      return entry;
-    }),
-  );
-  const close = button('Close', () => select([]));
-  const title = `${next.length === pickedMax ? `${pickedMax} or more products` : next.length} here`;
-  selection.replaceChildren(element('h2', title), list, close);
+  showPanels();
   map.redraw();
 }
 
@@ -222,138 +210,180 @@ function select(next: readonly Item[]): void {
   saveState();
 }
 
-function button(text: string, onClick: () => void, label = text): HTMLButtonElement {
-  const made = document.createElement('button');
-  made.type = 'button';
-  made.textContent = text;
-  made.title = label;
-  made.setAttribute('aria-label', label);
-  made.addEventListener('click', onClick);
-  return made;
+function showPanels(): void {
+  render([tools(), legend(), picked.length > 0 && selection()], panels);
 }
 
-function addTools(): void {
-  const modes = (['box', 'polygon'] as const).map((mode) => {
-    const label =
-      mode === 'box'
-        ? 'Box: drag to draw an area as filter'
-        : 'Polygon: click the corners of an area as filter, then press Enter or double-click';
-    const made = button(mode === 'box' ? 'Box' : 'Polygon', () => toggle(mode), label);
-    made.dataset.mode = mode;
-    made.setAttribute('aria-pressed', 'false');
-    return made;
-  });
-  const toggle = (mode: DrawMode) => {
-    drawing.start(drawing.mode === mode ? null : mode);
-    readout.textContent =
-      drawing.mode === null ? '' : (modes.find((one) => one.dataset.mode === mode)?.title ?? '');
-    canvas.focus();
+function button(text: string, onClick: () => void, label = text, isPressed?: boolean) {
+  const names = { title: label, 'aria-label': label, 'aria-pressed': isPressed };
+  return h('button', { type: 'button', ...names, onClick }, text);
+}
+
+function tools() {
+  const mode = (name: 'box' | 'polygon', text: string, label: string) => {
+    const isOn = drawing.mode === name;
+    const toggle = () => {
+      drawing.start(isOn ? null : name);
+      readout.textContent = isOn ? '' : label;
+      canvas.focus();
+    };
+    return button(text, toggle, label, isOn);
   };
-  tools.append(
+  return h(
+    'div',
+    { class: 'map-tools' },
     button('+', () => gestures.zoom(1.5), 'Zoom in'),
     button('−', () => gestures.zoom(1 / 1.5), 'Zoom out'),
-    button(
-      'Fit',
-      () => gestures.fit(shapeOf(items.flatMap(({ rings }) => rings)).box),
-      'Fit: show all footprints',
+    button('Fit', fitAll, 'Fit: show all footprints'),
+    mode('box', 'Box', 'Box: drag to draw an area as filter'),
+    mode(
+      'polygon',
+      'Polygon',
+      'Polygon: click the corners of an area as filter, then press Enter or double-click',
     ),
-    ...modes,
     button('This view', useView, 'This view: use the visible area as filter'),
   );
 }
 
-function showDrawing(): void {
-  for (const made of tools.querySelectorAll<HTMLElement>('[data-mode]')) {
-    made.setAttribute('aria-pressed', String(made.dataset.mode === drawing.mode));
+/** Each class has a switch. */
+function legend() {
+  const { classes, title } = colouringOf(colour, data.collectionGroups);
+  const entries = classes.flatMap(({ style, label }, i) => {
+    if (counts[i] === 0 && !hidden.has(label)) return [];
+    const toggle = () => {
+      if (!hidden.delete(label)) hidden.add(label);
+      show();
+      saveState();
+    };
+    const box = { type: 'checkbox', checked: !hidden.has(label), onChange: toggle };
+    const swatch = h('span', { class: `swatch ${style}` });
+    const count = h('span', null, countText.format(counts[i] ?? 0));
+    return [h('li', { key: label }, h('label', null, h('input', box), swatch, label), count)];
+  });
+  return h('div', { class: 'map-legend' }, h('h2', null, title), h('ul', null, entries));
+}
+
+function selection() {
+  const entries = picked.map(({ productId, name, sensingStart, cloudCoverPercent }) => {
+    const href = addressOf(`/products/${encodeURIComponent(productId)}`);
+    const sensed = sensingStart?.slice(0, 16).replace('T', ' ') ?? 'not known';
+    const cloud = cloudCoverPercent === null ? '' : `, cloud ${cloudCoverPercent.toFixed(1)} %`;
+    const facts = h('small', null, `sensed ${sensed}${cloud}`);
+    return h('li', { key: productId }, h('a', { href, class: 'name' }, name), facts);
+  });
+  const title = `${countText.format(picked.length)} here`;
+  const close = button('Close', () => select([]));
+  return h(
+    'div',
+    { class: 'map-selection' },
+    h('header', null, h('h2', null, title), close),
+    h('ul', null, entries),
+  );
+}
+
+function fitAll(): void {
+  const [width, height] = projection.reach;
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const { box } of shapes) {
+    left = Math.max(-width, Math.min(left, box[0]));
+    top = Math.max(-height, Math.min(top, box[1]));
+    right = Math.min(width, Math.max(right, box[2]));
+    bottom = Math.min(height, Math.max(bottom, box[3]));
   }
-  canvas.classList.toggle('drawing', drawing.mode !== null);
-  map.redraw();
+  gestures.fit([left, top, right, bottom]);
 }
 
 /** The visible area as a filter. On a polar map: all longitudes if the pole is visible, otherwise the corners. */
 function useView(): void {
-  const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+  const { x, y, scale, width, height } = map.view;
   const corners = [
     [0, 0],
     [0, height],
     [width, height],
     [width, 0],
   ] as const;
-  const positions = corners.map(([x, y]) => gestures.positionAt(x, y));
-  const [[west, north] = [0, 0], , [east, south] = [0, 0]] = positions;
-  const { x, y, scale } = map.camera;
-  const showsPole = Math.abs(x * scale) < width / 2 && Math.abs(y * scale) < height / 2;
+  const positions = corners.map(([px, py]) => gestures.positionAt(px, py));
   const latitudes = positions.map(([, latitude]) => latitude);
-  if (projection.period > 0) openWith('bbox', boxText([west, south, east, north]));
+  const [west, east] = [positions[0]?.[0] ?? 0, positions[2]?.[0] ?? 0];
+  const box = (left: number, right: number, south: number, north: number): void =>
+    openWith('bbox', boxText([left, south, right, north]));
+  const [south, north] = [Math.min(...latitudes), Math.max(...latitudes)];
+  const showsPole = Math.abs(x * scale) < width / 2 && Math.abs(y * scale) < height / 2;
+  if (projection.period > 0) box(west, east, south, north);
   else if (!showsPole) openWith('polygon', polygonText(positions));
-  else if (projection.name === 'arctic') {
-    openWith('bbox', boxText([-180, Math.max(edgeLatitude, Math.min(...latitudes)), 180, 90]));
-  } else
-    openWith('bbox', boxText([-180, -90, 180, Math.min(-edgeLatitude, Math.max(...latitudes))]));
+  else if (projection.name === 'arctic') box(-180, 180, Math.max(edgeLatitude, south), 90);
+  else box(-180, 180, -90, Math.min(-edgeLatitude, north));
 }
 
 /** Opens the page with an area; the server adds it to the filter. */
 function openWith(name: string, value: string): void {
+  // A later change of the address could cancel the navigation.
+  clearTimeout(saveTimer);
   const url = new URL(location.href);
   url.searchParams.set('view', viewText());
   url.searchParams.set(name, value);
   location.assign(url);
 }
 
-/** Draws the selected outlines and the area being drawn. */
-function drawOverlay(context: CanvasRenderingContext2D, corner: Parameters<typeof trace>[2]): void {
+/** Draws texts, the selected outlines and the area being drawn. */
+function drawOverlay(context: CanvasRenderingContext2D, view: View): void {
   const draft = drawing.outline();
-  const { period } = projection;
-  const ring = draft.length < 2 ? null : projection.ring(draft);
-  context.strokeStyle = getComputedStyle(readout).color;
-  const shifts = period === 0 ? [0] : [-period, 0, period];
-  for (const [shapes, dash] of [
-    [picked, []],
-    [ring === null ? [] : [shapeOf([ring])], [6, 4]],
-  ] as const) {
-    context.setLineDash([...dash]);
-    context.lineWidth = 2.5;
-    context.beginPath();
-    for (const shape of shapes) {
-      for (const shift of shifts) trace(context, shape, { ...corner, x: corner.x - shift }, true);
-    }
-    context.stroke();
+  context.fillStyle = colours.text;
+  context.strokeStyle = colours.land;
+  context.font = `12px ${getComputedStyle(canvas).fontFamily}`;
+  drawTexts(context, { view, projection, names: isFine ? land.names : [] });
+  context.strokeStyle = colours.text;
+  for (const { shift } of copiesOf(projection, view)) {
+    place(context, view, shift);
+    context.lineWidth = 2.5 / view.scale;
+    for (const { outline } of picked) context.stroke(outline);
+    if (draft.length < 2) continue;
+    context.setLineDash([6 / view.scale, 4 / view.scale]);
+    context.stroke(shapeOf([draft], projection).path);
+    context.setLineDash([]);
   }
-  context.setLineDash([]);
-  afterMove();
+  afterMove(view);
 }
 
 let savedView = '';
 let saveTimer: ReturnType<typeof setTimeout> | undefined;
 
-/** Writes the view to the URL when the map rests, and loads fine outlines for a close view. */
-function afterMove(): void {
-  const view = viewText();
-  if (view === savedView) return;
-  savedView = view;
+/** Shows the scale, writes the view to the URL when the map rests, and loads fine outlines for a close view. */
+function afterMove(view: View): void {
+  const text = viewText();
+  if (text === savedView) return;
+  savedView = text;
+  const scale = scaleOf(view, projection);
+  scaleBar.textContent = scale.text;
+  scaleBar.style.width = `${scale.pixels}px`;
   clearTimeout(saveTimer);
-  saveTimer = setTimeout(saveState, 300);
+  saveTimer = setTimeout(() => {
+    saveState();
+    if (isFine || view.scale < fineScale) return;
+    isFine = true;
+    void showLand(data.land.fine);
+  }, 300);
 }
 
 /** Longitude and latitude of the centre, and zoom: doubles the scale with each step, 0 is 256 pixels for the globe. */
 function viewText(): string {
-  const { x, y, scale } = map.camera;
-  const [longitude, latitude] = projection.invert(x, y);
+  const { x, y, scale } = map.view;
   const digits = scale > 100 ? 4 : 2;
-  const zoom = Math.log2((scale * 360) / 256);
-  return `${Number(longitude.toFixed(digits))},${Number(latitude.toFixed(digits))},${Number(zoom.toFixed(2))}`;
+  const centre = projection.invert(x, y).map((value) => Number(value.toFixed(digits)));
+  return [...centre, Number(Math.log2((scale * 360) / 256).toFixed(2))].join(',');
 }
 
 function showView(text: string): void {
   const [longitude = 0, latitude = 0, zoom] = text.split(',').map(Number);
   const [x, y] = projection.project([longitude, latitude]);
-  const whole = { x: 0, y: 0, scale: 0 };
-  gestures.show(zoom === undefined ? whole : { x, y, scale: (256 * 2 ** zoom) / 360 });
+  gestures.show(
+    zoom === undefined ? { x: 0, y: 0, scale: 0 } : { x, y, scale: (256 * 2 ** zoom) / 360 },
+  );
 }
 
 function saveState(): void {
   const url = new URL(location.href);
-  const shown = { view: viewText(), selected, colour: colour === 'collection' ? '' : colour };
+  const shown = { view: viewText(), selected, colour, hidden: [...hidden].join(',') };
   for (const [name, value] of Object.entries(shown)) {
     if (value === '') url.searchParams.delete(name);
     else url.searchParams.set(name, value);
@@ -362,8 +392,4 @@ function saveState(): void {
   }
   // Commas and colons need no escape, and make links readable.
   history.replaceState(null, '', url.href.replaceAll('%2C', ',').replaceAll('%3A', ':'));
-  if (!isFine && map.camera.scale > fineScale) {
-    isFine = true;
-    void showLand(data.land.fine);
-  }
 }

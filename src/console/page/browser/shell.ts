@@ -1,5 +1,6 @@
-/** Behaviour of every page: theme, ages, copy buttons, and content that refreshes itself. */
-import { addKeyboard, element, isTyping, listRows, select } from './keyboard.ts';
+/** Behaviour of every page: theme, ages, copy buttons, forms, and content that refreshes itself. */
+import morph from 'morphdom';
+import { addKeyboard, element, isTyping } from './keyboard.ts';
 import { asCalled, openStream, type StreamState } from './stream.ts';
 import { ageText } from './texts.ts';
 
@@ -24,22 +25,14 @@ const storage = {
 const refreshMs = { least: 1_000, most: 30_000 };
 
 addThemeButton();
-prepareContent(document);
+addForms();
+addCopyButtons();
 setInterval(() => updateAges(document), 5_000);
 addKeyboard(storage);
 addFilterField();
-showCurrentTab();
 for (const area of document.querySelectorAll<HTMLElement>('.by-hour')) showFirstMissing(area);
 const refreshed = document.querySelector<HTMLElement>('main[data-refresh]');
 if (refreshed !== null) keepFresh(refreshed.dataset.refresh ?? '');
-
-/** Scrolls the tabs of a narrow window to the current page. */
-function showCurrentTab(): void {
-  const nav = document.querySelector<HTMLElement>('.sidebar nav');
-  if (nav === null || nav.scrollWidth <= nav.clientWidth) return;
-  const tab = nav.querySelector('[aria-current]');
-  tab?.scrollIntoView({ inline: 'center', block: 'nearest' });
-}
 
 /** Scrolls a table that is wider than the window to its first missing hour. */
 function showFirstMissing(area: HTMLElement): void {
@@ -55,7 +48,6 @@ function addThemeButton(): void {
   const show = () => {
     button.textContent = `Theme: ${document.documentElement.dataset.theme ?? 'system'}`;
   };
-  button.hidden = false;
   show();
   button.addEventListener('click', () => {
     const now = document.documentElement.dataset.theme ?? 'system';
@@ -68,23 +60,20 @@ function addThemeButton(): void {
   });
 }
 
-/** Adds behaviour to new content. */
-export function prepareContent(root: ParentNode): void {
-  for (const button of root.querySelectorAll<HTMLButtonElement>('[data-copy]')) addCopy(button);
-  for (const form of root.querySelectorAll<HTMLFormElement>('form[data-submit-on-change]')) {
-    // Choices apply at once; a text needs Enter or the button.
-    form.addEventListener('change', ({ target }) => {
-      if ((target as Element).matches('select, [type="checkbox"]')) submitState(form);
-    });
-    const hasText = form.querySelector('input:not([type="hidden"])') !== null;
-    for (const button of form.querySelectorAll<HTMLButtonElement>('[type="submit"]')) {
-      button.hidden = !hasText;
-    }
-    form.addEventListener('submit', (event) => {
-      event.preventDefault();
-      submitState(form, event.submitter);
-    });
-  }
+/** Choices apply at once; a text needs Enter or the button. */
+function addForms(): void {
+  const formOf = ({ target }: Event) =>
+    (target as Element).closest<HTMLFormElement>('form[data-submit-on-change]');
+  document.addEventListener('change', (event) => {
+    const form = formOf(event);
+    if (form !== null) submitState(form);
+  });
+  document.addEventListener('submit', (event) => {
+    const form = formOf(event);
+    if (form === null) return;
+    event.preventDefault();
+    submitState(form, event.submitter);
+  });
 }
 
 /** Opens the page of a form without its empty fields, so that links stay short. */
@@ -135,13 +124,15 @@ function keepSearch(isSearch: boolean): void {
   }
 }
 
-function addCopy(button: HTMLButtonElement): void {
-  button.hidden = false;
-  const label = [...button.childNodes];
-  button.addEventListener('click', async () => {
+function addCopyButtons(): void {
+  document.addEventListener('click', async ({ target }) => {
+    const button = (target as Element).closest<HTMLElement>('[data-copy]');
+    if (button === null) return;
+    const label = button.dataset.label ?? button.textContent;
+    button.dataset.label = label;
     button.textContent = (await copied(button.dataset.copy ?? '')) ? 'Copied' : 'Press Ctrl+C';
     setTimeout(() => {
-      button.replaceChildren(...label);
+      button.textContent = label;
     }, 1_500);
   });
 }
@@ -239,76 +230,42 @@ function loadPage(): Promise<{ page: Document | null; isLost: boolean }> {
   });
 }
 
-/** Replaces the parts of the page that changed. Keeps the focus and the scroll position. */
+/** Changes the parts of the page that differ. Keeps the focus, also in a row that moves, and the scroll position. */
 function replaceContent(now: Element, next: Element, page: Document): void {
-  replaceChanged(document.querySelector('nav'), page.querySelector('nav'));
-  const [old, fresh] = [[...now.children], [...next.children]].map((all) =>
-    all.filter((one) => !one.matches('.banner, .heading')),
-  );
-  for (const [i, element] of (fresh ?? []).entries()) {
-    const former = old?.[i];
-    if (former === undefined) {
-      const added = document.adoptNode(element);
-      now.append(added);
-      prepareContent(added);
-    } else replaceChanged(former, element);
+  const focused = document.activeElement;
+  // The key of a row depends on its table, from which the library may detach it.
+  const keys = new WeakMap<Node, string>();
+  const getNodeKey = (node: Node) => {
+    const key = keys.get(node) ?? keyOf(node);
+    keys.set(node, key);
+    return key;
+  };
+  const options = { getNodeKey, onBeforeElUpdated: mustUpdate };
+  const [nav, nextNav] = [document.querySelector('nav'), page.querySelector('nav')];
+  if (nav !== null && nextNav !== null) morph(nav, nextNav, options);
+  morph(now, next, { ...options, childrenOnly: true });
+  if (focused instanceof HTMLElement && focused !== document.activeElement) {
+    focused.focus({ preventScroll: true });
   }
-  for (const former of old?.slice(fresh?.length ?? 0) ?? []) former.remove();
   updateAges(now);
 }
 
-/** Replaces an element that changed. The script of the map draws the map itself. */
-function replaceChanged(now: Element | null, next: Element | null): void {
-  if (now?.matches('.map')) return;
-  if (now === null || next === null || withoutAges(now) === withoutAges(next)) return;
-  const isLeaf = now.children.length !== next.children.length || now.tagName !== next.tagName;
-  if (!isLeaf && now.matches('.grid, .span, .health')) {
-    // A copy: a part that is moved to this page leaves the list.
-    const others = [...next.children];
-    for (const [i, child] of [...now.children].entries()) replaceChanged(child, others[i] ?? null);
-    if (now.className !== next.className) now.className = next.className;
-    return;
-  }
-  const focused = now.contains(document.activeElement) ? document.activeElement : null;
-  if (focused !== null && isTyping(focused)) return;
-  const scrolled = [...now.querySelectorAll('.scroll')].map(({ scrollLeft }) => scrollLeft);
-  const opened = [...now.querySelectorAll('details')].map(({ open }) => open);
-  const fresh = document.adoptNode(next);
-  const same = focused === null ? null : sameElement(focused, now, fresh);
-  const wasSelected = now.querySelector('[aria-selected="true"], [data-row].selected') !== null;
-  now.replaceWith(fresh);
-  prepareContent(fresh);
-  for (const [i, area] of fresh.querySelectorAll('.scroll').entries())
-    area.scrollLeft = scrolled[i] ?? 0;
-  for (const [i, details] of fresh.querySelectorAll('details').entries())
-    details.open = opened[i] ?? details.open;
-  same?.focus({ preventScroll: true });
-  const row = same?.closest(listRows);
-  if (wasSelected && row) select(row, true);
+/** Rows of a table are the same if they have the same first link. */
+function keyOf(node: Node): string {
+  if (!(node instanceof HTMLElement)) return '';
+  if (node.id !== '' || !node.matches('[data-list] tbody > tr')) return node.id;
+  const href = node.querySelector('a')?.getAttribute('href') ?? '';
+  return `${node.closest('table')?.caption?.textContent} ${href}`;
 }
 
-/** Returns the element of new content that corresponds to one of the former: the same link, or the same place. */
-function sameElement(former: Element, root: Element, fresh: Element): HTMLElement | null {
-  const href = former.getAttribute('href');
-  if (href !== null) return fresh.querySelector<HTMLElement>(`a[href="${CSS.escape(href)}"]`);
-  const path: number[] = [];
-  for (let one: Element = former; one !== root && one.parentElement !== null; ) {
-    path.unshift([...one.parentElement.children].indexOf(one));
-    one = one.parentElement;
-  }
-  let found: Element | undefined = fresh;
-  for (const i of path) found = found?.children[i];
-  return found instanceof HTMLElement && found.tagName === former.tagName ? found : null;
-}
-
-/** Ages differ in each answer, and are updated in place; people open and close details. */
-function withoutAges(element: Element): string {
-  const copy = element.cloneNode(true);
-  if (!(copy instanceof Element)) return '';
-  for (const shown of copy.querySelectorAll('[data-age]')) shown.textContent = '';
-  for (const button of copy.querySelectorAll('[data-copy]')) button.removeAttribute('hidden');
-  for (const details of copy.querySelectorAll('details')) details.removeAttribute('open');
-  return copy.outerHTML;
+/** The script of the map draws the map itself. Ages are updated in place; people open, close and select. */
+function mustUpdate(now: HTMLElement, next: HTMLElement): boolean {
+  if (now.matches('.map, .banner, .heading, [data-age]')) return false;
+  if (now === document.activeElement && isTyping(now)) return false;
+  if (now instanceof HTMLDetailsElement) next.toggleAttribute('open', now.open);
+  if (now.hasAttribute('aria-selected')) next.setAttribute('aria-selected', 'true');
+  if (now.classList.contains('selected')) next.classList.add('selected');
+  return !now.isEqualNode(next);
 }
 
 const problems = {

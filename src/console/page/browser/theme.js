@@ -1,4 +1,5 @@
 // Sets the chosen theme before the page is drawn. Without a choice, the theme of the system applies.
+document.documentElement.dataset.scripts = '';
 try {
   const theme = localStorage.getItem('theme');
   if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;

@@ -10,7 +10,7 @@ export interface Column<Row> {
   title: string;
   value: (row: Row) => string;
   align?: 'right';
-  /** Takes the remaining width, and is shortened in the middle if necessary. Maximum one column of a table. */
+  /** Takes the remaining width, and is shortened in the middle if necessary: first the columns that keep less. */
   flexible?: true;
   /** Width of a flexible column that optional columns leave to it (default: 30), such as that of a product name. */
   keep?: number;
@@ -83,7 +83,7 @@ interface Layout<Row> {
   widths: readonly number[];
 }
 
-/** Adds optional columns while there is width; what is left is that of the flexible column. */
+/** Adds optional columns while there is width, and shortens flexible columns if there is too little. */
 function layoutOf<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
@@ -108,12 +108,16 @@ function layoutOf<Row>(
   }
   const shown = measured.filter((one) => chosen.has(one));
   const total = shown.reduce((sum, { width }) => sum + width + gap.length, -gap.length);
-  const excess = Math.max(0, total - available);
+  let excess = Math.max(0, total - available);
+  for (const one of shown.toSorted((a, b) => a.needed - b.needed)) {
+    if (!one.column.flexible) continue;
+    const cut = Math.min(excess, Math.max(0, one.width - flexibleWidthMin));
+    one.width -= cut;
+    excess -= cut;
+  }
   return {
     columns: shown.map(({ column }) => column),
-    widths: shown.map(({ column, width }) =>
-      column.flexible ? Math.max(Math.min(width, flexibleWidthMin), width - excess) : width,
-    ),
+    widths: shown.map(({ width }) => width),
   };
 }
 

@@ -9,6 +9,7 @@ import { asCalled } from './called-as.ts';
 import { stripLegend, stripLines } from './hour-strip.ts';
 import type { Io } from './io.ts';
 import { type Column, painter, printTable, wrapText, writeOut } from './output.ts';
+import { nameKept } from './product-cells.ts';
 
 /** Mark and colour of each level. */
 export const levelLooks = {
@@ -84,10 +85,11 @@ async function printBlock(
 export function textColumns<Row>(
   columns: readonly (ReportColumn & { value: (row: Row) => Value })[],
 ): Column<Row>[] {
-  return columns.map(({ title, value, isNumber, grows, drop }) => ({
+  return columns.map(({ title, value, isNumber, grows, isName, drop }) => ({
     ...{ title, value: (row) => valueText(value(row)) },
     ...(isNumber && { align: 'right' }),
-    ...(grows && { flexible: true }),
+    ...((grows || isName) && { flexible: true }),
+    ...(isName && { keep: nameKept }),
     // The lowest rank is added first, and so is the last to go.
     ...(drop !== undefined && { optionalRank: drop }),
   }));

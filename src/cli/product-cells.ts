@@ -19,7 +19,7 @@ export interface WithCells {
 }
 
 /** Longer names than those of the catalogue do not displace other columns. */
-const nameKept = 110;
+export const nameKept = 110;
 
 const cell = (
   title: string,

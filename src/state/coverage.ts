@@ -9,7 +9,7 @@ import {
   sumCoverage,
 } from '../domain/coverage.ts';
 import { formatDateUs } from '../domain/dates.ts';
-import { counted, countText, lengthText, percentText } from '../domain/formats.ts';
+import { counted, countText, lengthText } from '../domain/formats.ts';
 import type { SubscriptionDelays } from '../domain/products.ts';
 import { hourUs } from '../domain/time-units.ts';
 import * as report from './report.ts';
@@ -118,7 +118,7 @@ function countTable(all: readonly SubscriptionCoverage[]): report.Block {
 
 /** Rounds down, so that an incomplete share is never shown as 100 %. */
 const shareText = (share: number) =>
-  percentText(share === 1 ? 1 : Math.floor(share * 1_000) / 1_000);
+  share === 1 ? '100 %' : `${(Math.floor(share * 1_000) / 10).toFixed(1)} %`;
 
 /** Hours of a subscription that follow each other. */
 interface HourRange {
@@ -167,11 +167,18 @@ function openBlocks(
   all: readonly SubscriptionCoverage[],
   context: CoverageContext,
 ): report.Block[] {
+  const { comparisonOff } = context;
+  const off = comparisonOff === null ? '' : ` Automatic comparison is off: ${comparisonOff}`;
   return all
     .filter(({ unknownHours, complete }) => unknownHours > 0 || complete === null)
     .map((one) => {
+      const hours = counted(one.unknownHours, 'hour is', 'hours are');
+      const state =
+        one.complete === null
+          ? `${notComparedText(one, context)}.`
+          : `${hours} due, but not compared.${off}`;
       const next = isDue(one, context) ? ' To compare now: `earshot reconcile`.' : '';
-      return report.text(`${one.subscription}: ${notComparedText(one, context)}.${next}`);
+      return report.text(`${one.subscription}: ${state}${next}`);
     });
 }
 

@@ -20,8 +20,10 @@ export type Value =
 export interface ReportColumn {
   title: string;
   isNumber?: boolean;
-  /** Takes the remaining width, and goes last: the name of a product, or a reason. */
+  /** Takes the remaining width: a reason. */
   grows?: boolean;
+  /** The name of a product: whole where it fits, and the last thing to go. */
+  isName?: boolean;
   /** Left out where there is no width, the highest first. */
   drop?: number;
 }

@@ -330,7 +330,7 @@ export function itemTable(
     { title: 'id', isNumber: true, value: ({ item }: QueuedItem) => String(item.id) },
     ...(isOfOne ? [] : [sink]),
     {
-      title: 'product',
+      ...{ title: 'product', isName: true },
       value: ({ item, notification }: QueuedItem) =>
         report.link(notification?.productName ?? item.productId, `/products/${item.productId}`),
     },

@@ -31,6 +31,7 @@ import {
   subscriptionNames,
 } from './page-route.ts';
 import { listOfSpan, type PageState, productLink } from './page-state.ts';
+import { nameLink } from './product-columns.ts';
 import { renderBlocks, renderEvaluation } from './render-report.ts';
 import { smallMap } from './small-map.ts';
 
@@ -244,19 +245,12 @@ async function newestProducts(
 }
 
 function columnsAt(nowUs: number): TableColumn<FoundProduct>[] {
-  const cells = ({ row }: FoundProduct) => productCells(row, null);
   return [
     { title: 'received', value: ({ row }) => age(row.receivedAtUs, nowUs) },
+    { title: 'product', class: 'product-name', value: ({ row }) => nameLink(row) },
     {
-      title: 'product',
-      class: 'tight',
-      value: (one) => {
-        const { mission, type, tile } = cells(one);
-        const text = [mission, type, tile].filter((part) => part !== null).join(' ');
-        return html`<a href="${productLink(one.row.productId)}">${text === '' ? productNameText(one.row) : text}</a>`;
-      },
+      ...{ title: 'cloud', isNumber: true, class: 'cloud' },
+      value: ({ row }) => productCells(row, null).cloud,
     },
-    { title: 'cloud', value: (one) => cells(one).cloud, isNumber: true },
-    { title: 'sensed (UTC)', value: (one) => cells(one).sensed, class: 'tight' },
   ];
 }

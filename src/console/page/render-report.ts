@@ -7,6 +7,7 @@ import { hourTables } from './coverage-hours.ts';
 import {
   badge,
   command,
+  copyButton,
   facts,
   type Html,
   html,
@@ -22,6 +23,9 @@ import { linkTo } from './page-state.ts';
 const tones: Readonly<Record<Level, Tone>> = {
   ...{ ok: 'good', unknown: 'note', warning: 'warn', critical: 'bad' },
 };
+
+/** Classes of columns that a narrow list leaves out, by `drop`. */
+const ranks = ['', 'rank-4', 'rank-3', 'rank-2', 'rank-1'];
 
 export function levelBadge({ level }: Pick<Evaluation, 'level'>): Html {
   return badge(tones[level], level);
@@ -46,7 +50,7 @@ function renderBlock(block: Block, nowUs: number): Html | string {
       return html`<p>${withCommands(block.text)}</p>`;
     case 'empty': {
       const { text, next } = block;
-      return html`<div class="empty"><p>${withCommands(text)}</p>${next === null ? '' : html`<p>${withCommands(next)}</p>${commandsIn(next)}`}</div>`;
+      return html`<div class="empty"><p>${withCommands(text)}</p>${next === null ? '' : html`<p>${withCopies(next)}</p>`}</div>`;
     }
     case 'facts':
       return facts(
@@ -60,10 +64,15 @@ function renderBlock(block: Block, nowUs: number): Html | string {
       return evaluationList(block);
     case 'table': {
       const columns = block.columns.map((column, i): TableColumn<readonly Value[]> => {
-        const { title, isNumber = false, grows, drop } = column;
-        const hides = drop === undefined ? '' : `drop-${drop}`;
+        const { title, isNumber = false, grows, isName, drop = 0 } = column;
+        const width = isName ? 'product-name' : grows ? 'wrap' : 'tight';
         const value = (row: readonly Value[]) => renderValue(row[i] ?? null, nowUs);
-        return { title, isNumber, class: `${grows ? 'wrap' : 'tight'} ${hides}`, value };
+        return {
+          title,
+          isNumber,
+          class: `${width} ${ranks[Math.min(drop, ranks.length - 1)]}`,
+          value,
+        };
       });
       return table(columns, block.rows, { caption: block.caption, list: true });
     }
@@ -97,8 +106,7 @@ export function renderEvaluation({ text, evidence, nextStep }: Evaluation): Html
     evidence.length === 0
       ? ''
       : html`<ul class="evidence">${evidence.map((line) => html`<li>${withCommands(line)}</li>`)}</ul>`;
-  const next =
-    nextStep === null ? '' : html`<p>Next: ${withCommands(nextStep)}</p>${commandsIn(nextStep)}`;
+  const next = nextStep === null ? '' : html`<p>Next: ${withCopies(nextStep)}</p>`;
   return html`<p class="cause">${withCommands(text)}</p>${lines}${next}`;
 }
 
@@ -113,10 +121,12 @@ export function commandList(rows: readonly (readonly [purpose: string, command: 
   return html`<dl class="commands">${rows.map(([purpose, text]) => html`<div><dt>${purpose}</dt><dd>${command(text)}</dd></div>`)}</dl>`;
 }
 
-/** Renders the commands that a text names in backquotes, so that they can be copied. */
-function commandsIn(text: string): Html {
-  const named = [...text.matchAll(/`(earshot [^`]+)`/g)].map(([, found = '']) => found);
-  return html`${named.map((one) => command(one))}`;
+/** Renders a text with its commands, each with a button that copies it. */
+function withCopies(text: string): Html {
+  return html`${text.split('`').map((part, i) => {
+    if (i % 2 === 0) return part;
+    return html`<code>${part}</code>${part.startsWith('earshot ') ? copyButton(part, 'Copy') : ''}`;
+  })}`;
 }
 
 /** Renders the evaluation of a part of the receiver, as `earshot status` shows it. */

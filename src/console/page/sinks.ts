@@ -1,4 +1,6 @@
 /** The page `/sinks`: the sinks as `earshot sinks` reports them, and each in detail. */
+
+import * as report from '../../state/report.ts';
 import { evaluateSinkConfig, readItems, sinkSection, sinksReport } from '../../state/sinks.ts';
 import type { PageRoute } from './page-route.ts';
 import { renderReport } from './render-report.ts';
@@ -25,7 +27,10 @@ export const sinksPage: PageRoute = {
     const situation = { nowUs, upSinceUs: nowUs, alerts };
     const config = evaluateSinkConfig({ fault: null, rejected: rejectedConfig }, situation);
     const { title, blocks } = sinksReport(sinks, { config, nowUs });
-    const body = renderReport({ title: 'All sinks', blocks: [...blocks, ...details] }, nowUs);
+    // The section of a sink has its problems.
+    const shown = blocks.filter(({ kind }) => kind !== 'evaluations');
+    const file = report.evaluations([['earshot.config.ts', config]]);
+    const body = renderReport({ title: 'All sinks', blocks: [...shown, file, ...details] }, nowUs);
     return { title, refresh: true, body };
   },
 };

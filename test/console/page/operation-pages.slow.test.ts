@@ -39,60 +39,43 @@ async function pageAt(path: string): Promise<{ status: number; page: string; tex
 
 describe('/subscriptions', () => {
   it('shows what is known of a registered subscription, and the commands', async () => {
-    const { text, page } = await pageAt('/subscriptions?subscription=alps');
-    expect(text).toContain('alps running');
+    const { text } = await pageAt('/subscriptions?subscription=alps');
+    expect(text).toContain('alps ok running, last notification');
     expect(text).toContain("filter Collection/Name eq 'SENTINEL-2' URL path /notifications/alps");
     expect(text).toContain('catalogue id c06f2e68-fb9e-4e22-ac57-49566e8621fb');
-    expect(text).toMatch(/last notification \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+ s ago/);
-    expect(text).toMatch(/automatic pause \S+ \S+ in 60 d unless a notification arrives earlier/);
-    expect(text).toContain('credentials catalogue (last used');
+    expect(text).toMatch(/automatic pause \(UTC\) \S+ \S+ in 60 d/);
+    expect(text).toContain('user name of pushes catalogue (last used');
     expect(text).toContain('earshot subscriptions pause alps');
-    expect(page).toContain('href="/coverage?subscription=alps"');
     expect(text).not.toContain('/notifications/andes');
   });
 
-  it('shows the gap of a paused subscription, its history, and how to resume it', async () => {
+  it('shows the gap and the history of a paused one, and paths without a subscription', async () => {
     const { text } = await pageAt('/subscriptions');
-    const andes = text.slice(text.indexOf('andes paused on purpose'));
+    const andes = text.slice(text.indexOf('andes ok paused on purpose'));
     expect(andes).toContain('earshot subscriptions resume andes');
-    expect(andes).toMatch(/Gaps .* open The subscription was paused\./);
-    const changes = [andes.indexOf(' paused subscriptions'), andes.indexOf(' created register')];
-    expect(changes).toEqual(changes.toSorted((a, b) => a - b));
-    expect(Math.min(...changes)).toBeGreaterThan(0);
+    expect(andes).toMatch(/ open The subscription was paused\..* created register/);
+    expect(text).toMatch(/Paths without a subscription .* \/notifications\/old-path /);
   });
 
-  it('shows a path that received notifications without a registration', async () => {
-    const { text } = await pageAt('/subscriptions');
-    expect(text).toContain('old-path not registered');
-    expect(text).toContain('earshot register --subscription old-path');
-  });
-
-  it('keeps the history of removed subscriptions', async () => {
+  it('shows the certificate, and a subscription that was removed today', async () => {
     const { administration } = filledOperations();
+    const today = { ...removal, atUs: Date.UTC(2026, 4, 2, 1) * 1_000 };
     const { get } = await openConsole({
+      status: async () => sampleStatus(true),
       administration: {
         ...administration,
-        registrations: async () => [],
-        deliveryMarks: async () => [],
-        history: async () => [{ ...removal, subscription: 'gone' }],
+        history: async () => [
+          { ...today, subscription: 'gone' },
+          { ...removal, subscription: 'earlier' },
+        ],
       },
     });
     const text = textOf((await get('/subscriptions')).text);
-    expect(text).toMatch(/Removed subscriptions .* gone deleted subscriptions No longer needed\./);
-  });
-
-  it('shows the certificate, and why its renewal failed', async () => {
-    const { get } = await openConsole({ status: async () => sampleStatus(true) });
-    const text = textOf((await get('/subscriptions')).text);
-    expect(text).toMatch(/certificate expires 2026-05-22 12:01 in 20 d/);
+    expect(text).toMatch(/certificate expires \(UTC\) 2026-05-22 12:01 in 20 d/);
     expect(text).toContain('last failure The name was not proved.');
-  });
-
-  it('explains how to register the first subscription', async () => {
-    const { get } = await openConsole();
-    const text = textOf((await get('/subscriptions')).text);
-    expect(text).toContain('No subscription is registered, so no notifications will arrive.');
-    expect(text).toContain('earshot register');
+    const removed = text.slice(text.indexOf('Removed subscriptions'));
+    expect(removed).toMatch(/ gone deleted subscriptions No longer needed\./);
+    expect(removed).not.toContain('earlier');
   });
 });
 
@@ -111,72 +94,21 @@ it('the navigation marks the pages about parts with a problem', async () => {
 });
 
 describe('/sinks', () => {
-  it('shows kind, position, lag, errors, and what is to be retried', async () => {
+  it('shows each sink with its state, and what is to be retried', async () => {
     const { text } = await pageAt('/sinks');
-    expect(text).toContain('archive command behind');
-    expect(text).toMatch(
-      /not read yet 5 notifications .* lag \S+ \S+ since the oldest one was received/,
-    );
-    const hook = text.slice(text.indexOf('hook webhook deliveries fail'));
-    expect(hook).toMatch(
-      /position (\d+) of \1 not read yet 0 notifications waiting 2 notifications/,
-    );
-    expect(hook).toMatch(/delivered 4 notifications last success \S+ \S+ 5 min ago/);
-    expect(hook).toMatch(/To be retried .* in 10 min created S\S+ .* 1 The webhook answered 503\./);
+    expect(text).toMatch(/ archive ok command 5 0 0 /);
+    const hook = text.slice(text.lastIndexOf('hook warning'));
+    expect(hook).toMatch(/^hook warning The sink hook .* position \S+ .* waiting 2 delivered 4 /);
+    expect(hook).toMatch(/ id product reason next attempt \(UTC\) .* The webhook answered 503\./);
+    expect(text).toContain('earshot sinks replay --sink hook');
   });
 
   it('shows dead letters with product and reason as text, and the commands', async () => {
     const { text, page } = await pageAt('/sinks');
-    const dead = text.slice(text.indexOf('Dead letters'));
-    expect(dead.match(/The webhook answered 422: <b>unknown tile<\/b> \\u001b\[31m/g)).toHaveLength(
-      3,
-    );
+    const reason = /The webhook answered 422: <b>unknown tile<\/b> \\u001b\[31m/g;
+    expect(text.match(reason)?.length).toBeGreaterThanOrEqual(3);
     expect(page).not.toContain('<b>');
-    expect(dead).toMatch(
-      /earshot sinks retry hook --all .* earshot sinks retry hook \d+,\d+ .* earshot sinks drop hook --all/,
-    );
-  });
-
-  it('offers to drop, not to retry, what waits for a sink that is not configured', async () => {
-    const status = sampleStatus();
-    const sinks = status.sinks.map((one) => ({ ...one, isSetUp: false, target: null }));
-    const { get } = await openConsole({ status: async () => ({ ...status, sinks }) });
-    const text = textOf((await get('/sinks')).text);
-    expect(text).toContain('orders not configured');
-    expect(text).toContain('earshot sinks drop orders --waiting');
-    expect(text).not.toContain('earshot sinks test');
-  });
-
-  it('lists the problems of all sinks with their errors, and states a long lag', async () => {
-    const { text } = await pageAt('/sinks');
-    expect(text).not.toMatch(/\(and \d+ more\)/);
-    expect(text).toContain('hook : 2 notifications will be retried: The webhook answered 503.');
-    expect(text).toContain('hook : 3 dead letters');
-    const status = sampleStatus();
-    const [sink] = status.sinks;
-    if (sink === undefined) throw new Error('The sample has no sink.');
-    const nowUs = Date.UTC(2026, 4, 2, 12) * 1000;
-    const shown = async (fields: Partial<typeof sink>) => {
-      const late = {
-        ...sink,
-        name: 'late',
-        fault: null,
-        failingSinceUs: null,
-        dead: 0,
-        waiting: 5,
-      };
-      const sinks = [{ ...late, oldestWaitingAtUs: nowUs - 2 * 3_600_000_000, ...fields }];
-      const { get } = await openConsole({ status: async () => ({ ...status, sinks }) });
-      return textOf((await get('/sinks')).text);
-    };
-    const lagging = await shown({ lastDeliveredAtUs: nowUs });
-    expect(lagging).toContain('late : lag of 2 h');
-    expect(lagging).toMatch(/late \w+ behind/);
-    expect(await shown({})).toContain('late : nothing delivered yet, 5 queued');
-    const failing = { failingSinceUs: nowUs - 3_600_000_000, lastError: 'Gone.' };
-    expect(await shown(failing)).toContain(
-      'late : failing since 2026-05-02 11:00 UTC, 5 queued, last error: Gone.',
-    );
+    expect(text).toMatch(/earshot sinks retry hook \d+,\d+ .* earshot sinks drop hook \d+,\d+/);
   });
 
   it('explains what a sink is when there is none', async () => {
@@ -192,24 +124,18 @@ describe('/sinks', () => {
 });
 
 describe('/alerts', () => {
-  it('shows active alerts first, with evidence and a command to copy, then resolved ones', async () => {
+  it('shows active alerts first, with evidence and the next step, then resolved ones', async () => {
     const { text, page } = await pageAt('/alerts');
     const at = text.indexOf('Resolved alerts');
     const [active, resolved] = [text.slice(0, at), text.slice(at)];
     expect(active).toMatch(
-      /missing: alps warning coverage 4 events of the subscription alps are missing from the log\. They occurred between .* Next step/,
+      /missing: alps warning 4 events of the subscription alps are missing from the log\. They occurred between .* Next: /,
     );
     // The same command as on /coverage.
     const [, hour = ''] = /data-copy="(earshot reconcile [^"]*)"/.exec(page) ?? [];
-    expect((await pageAt('/coverage')).page).toContain(`data-copy="${hour}"`);
-    expect(page).toMatch(
-      /<a href="\/coverage\?subscription=alps&amp;until=[^"]*">[^<]* UTC<\/a> and/,
-    );
-    expect(active).toContain('before never');
-    expect(active).toContain('notified nobody: no channel was configured');
-    expect(resolved).toMatch(
-      /24 h warning disk The disk is nearly full\. 3\.9 GiB of 80 GiB are free\./,
-    );
+    expect(textOf((await pageAt('/coverage')).page)).toContain(hour);
+    expect(active).toContain('sent to nobody: no channel was configured');
+    expect(resolved).toMatch(/ warning disk The disk is nearly full\. 24 h/);
   });
 
   it('shows the command for a test message only with a channel', async () => {
@@ -235,13 +161,13 @@ describe('/alerts', () => {
     const { get } = await openConsole({ alerts: alertReader([alert]) });
     const text = textOf((await get('/alerts')).text);
     expect(text).toContain(
-      'notified EARSHOT_ALERT_COMMAND accepted EARSHOT_ALERT_URL failed, will be retried It answered 500.',
+      'EARSHOT_ALERT_COMMAND (accepted), EARSHOT_ALERT_URL (failed, will be retried: It answered 500.)',
     );
     // A delivery that was given up is reported for a week: later it is not known whether it was accepted.
     const old = { ...alert, id: 2, raisedAtUs: alert.raisedAtUs - 7 * 86_400_000_000 };
     const later = await openConsole({ alerts: alertReader([alert, old]) });
     const oldText = textOf((await later.get('/alerts')).text);
-    expect(oldText).toContain('notified EARSHOT_ALERT_COMMAND nothing to be sent');
+    expect(oldText).toContain('EARSHOT_ALERT_COMMAND (nothing to be sent)');
   });
 
   it('continues a long list of resolved alerts on the next page', async () => {
@@ -257,19 +183,6 @@ describe('/alerts', () => {
       expect(seen.length).toBeLessThan(200);
     }
     expect(seen).toEqual(alerts.map(({ id }) => `Cause ${id}`).toReversed());
-  });
-
-  it('shows resolved alerts also when many newer ones are active, and how often each was raised', async () => {
-    const resolvedAtUs = Date.UTC(2026, 4, 2) * 1000;
-    const resolved = [1, 2, 3].map((id) => alertRow(id, { resolvedAtUs }));
-    const active = Array.from({ length: 160 }, (_, i) =>
-      alertRow(i + 4, i < 159 ? { kind: 'missing', subject: `other-${i}` } : {}),
-    );
-    const { get } = await openConsole({ alerts: alertReader([...resolved, ...active]) });
-    const text = textOf((await get('/alerts?since=7d')).text);
-    expect(text).toContain('3 shown, active at some time in this period');
-    expect(text).toContain('before raised 3 times, last resolved 2026-05-02 00:00 12 h ago');
-    expect(text).toContain('before never');
   });
 
   it('reports that no alert is active', async () => {
@@ -304,7 +217,7 @@ describe('/quarantine', () => {
   it('lists the bodies, newest first, with path, reason, size and source', async () => {
     const { text, page } = await pageAt('/quarantine');
     expect(text).toMatch(
-      /2 quarantined .* \/notifications\/alps The body is not JSON: .* \d+ push/,
+      /2 bodies in quarantine\. .* \/notifications\/alps \d+ push The body is not JSON: /,
     );
     expect([...page.matchAll(/href="\/quarantine\/(\d+)"/g)].map(([, id]) => id)).toEqual([
       '2',
@@ -422,7 +335,7 @@ describe.skipIf(!hasChromium)('in a browser', () => {
   it('copies the command of an alert', async () => {
     const options = { permissions: ['clipboard-read', 'clipboard-write'] };
     const { page } = await openPage(browser, `${seeded.url}/alerts`, options);
-    await page.locator('.next-step').getByText('Copy').click();
+    await page.locator('.item').getByText('Copy').first().click();
     await page.getByText('Copied').waitFor();
     const copied = await page.evaluate('navigator.clipboard.readText()');
     expect(copied).toMatch(/^earshot reconcile --since \S+ --until \S+ --subscription alps$/);

@@ -47,12 +47,12 @@ const pictures: Readonly<Record<string, Picture>> = {
 
 const themes = ['light', 'dark'] as const;
 
-/** Windows for review: a desktop, zoom 80 % and 200 % of it, and a phone. */
+/** Windows for review: two desktops, one at a zoom of 200 %, and a phone. */
 const windows = [
   [1280, 900],
-  [1600, 1125],
+  [1400, 900],
   [640, 450],
-  [375, 812],
+  [390, 844],
 ] as const;
 
 /**

@@ -65,8 +65,9 @@ function addForms(): void {
   const formOf = ({ target }: Event) =>
     (target as Element).closest<HTMLFormElement>('form[data-submit-on-change]');
   document.addEventListener('change', (event) => {
+    const isChoice = (event.target as Element).matches('select, [type="checkbox"]');
     const form = formOf(event);
-    if (form !== null) submitState(form);
+    if (isChoice && form !== null) submitState(form);
   });
   document.addEventListener('submit', (event) => {
     const form = formOf(event);

@@ -232,7 +232,6 @@ export function sinksReport(
     {
       title: 'sink',
       value: ({ name }: EvaluatedSink) => report.link(name, `#${name}`),
-      grows: true,
     },
     { title: 'state', value: ({ evaluation }: EvaluatedSink) => report.levelOf(evaluation) },
     {

@@ -66,7 +66,7 @@ function renderBlock(block: Block, nowUs: number): Html | string {
       const columns = block.columns.map((column, i): TableColumn<readonly Value[]> => {
         const { title, isNumber = false, grows, isName, drop = 0 } = column;
         const width = isName ? 'product-name' : grows ? 'wrap' : 'tight';
-        const value = (row: readonly Value[]) => renderValue(row[i] ?? null, nowUs);
+        const value = (row: readonly Value[]) => renderValue(row[i] ?? null, nowUs, isName);
         return {
           title,
           isNumber,
@@ -88,7 +88,7 @@ ${evaluation === null ? '' : levelBadge(evaluation)}</h2></header>${evaluation =
 }
 
 /** Renders a value as the terminal formats it; times also have their age. */
-function renderValue(value: Value, nowUs: number): Html | string | null {
+function renderValue(value: Value, nowUs: number, isName = false): Html | string | null {
   if (value === null) return null;
   if (typeof value === 'string') return withCommands(value);
   if (typeof value === 'number') return countText(value);
@@ -97,7 +97,7 @@ function renderValue(value: Value, nowUs: number): Html | string | null {
   if ('bytes' in value) return sizeText(value.bytes);
   if ('code' in value) return html`<code>${value.code}</code>`;
   if ('level' in value) return badge(tones[value.level], value.text ?? value.level);
-  return html`<a href="${value.href}">${value.text}</a>`;
+  return html`<a class="${isName ? 'name' : ''}" href="${value.href}">${value.text}</a>`;
 }
 
 /** Renders the text of an evaluation with its evidence, and the next step with its commands. */

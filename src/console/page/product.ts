@@ -2,7 +2,7 @@
 import { AppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import type { Entity } from '../../domain/filter-tree.ts';
-import { byteText } from '../../domain/formats.ts';
+import { byteText, counted, countText, percentText, quoted } from '../../domain/formats.ts';
 import { toProductLinks } from '../../domain/json-rows.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import type { FoundProduct } from '../../domain/products.ts';
@@ -10,25 +10,26 @@ import type { SinkItem } from '../../domain/sinks.ts';
 import type { SummaryRow } from '../../domain/summaries.ts';
 import { id } from '../../filter/builder.ts';
 import { partOf } from '../../filter/product-record.ts';
-import { eventTones, shellText, spanText } from './browser/texts.ts';
-import type { PageContent } from './layout.ts';
 import {
-  badge,
-  command,
-  copyButton,
-  count,
-  emptyState,
+  type Block,
+  code,
+  commands,
+  empty,
   facts,
-  type Html,
-  html,
-  panel,
+  link,
+  span,
   table,
+  text,
   time,
-  withCommands,
-} from './markup.ts';
+  type Value,
+} from '../../state/report.ts';
+import { shellText } from './browser/texts.ts';
+import type { PageContent } from './layout.ts';
+import { type Html, html, panel } from './markup.ts';
 import type { PageParts, PageRequest } from './page-route.ts';
 import { linkTo } from './page-state.ts';
 import { footprintPanel } from './product-footprint.ts';
+import { renderReport } from './render-report.ts';
 import { summaryBadge, summaryBody } from './summaries.ts';
 
 const notificationsMax = 200;
@@ -48,9 +49,9 @@ export async function productPage(parts: PageParts, request: PageRequest): Promi
       'Search for its name on the page Products; its notification may be missing or pruned.';
     throw new AppError('not_found', message, { advice });
   }
-  const [summaries, deliveries] = await Promise.all([
+  const [summaries, sinkBlocks] = await Promise.all([
     Array.fromAsync(parts.summaries.find({ kind: 'product', productId, limit: 1 })),
-    deliveriesPanel(parts, request, { productId, notifications }),
+    deliveries(parts, request, { productId, notifications }),
   ]);
   const name = found?.row.productName ?? notifications[0]?.productName ?? productId;
   const { nowUs } = request;
@@ -59,15 +60,16 @@ export async function productPage(parts: PageParts, request: PageRequest): Promi
     link === null
       ? ''
       : html`<a href="${link}" title="Needs an access token of the catalogue">Download</a> · `;
+  const show = (title: string, blocks: readonly Block[]) => renderReport({ title, blocks }, nowUs);
   return {
     title: name,
     controls: html`<p class="note">${download}<a href="/products" data-back>All products</a></p>`,
     body: html`<div class="product">
-<div class="aside">${found === null ? notIndexed() : statePanel(found, nowUs)}</div>
-<div class="aside">${found === null ? '' : footprintPanel(found, request)}${summaryPanel(summaries[0], productId, nowUs)}${deliveries}</div></div>
-${notificationsPanel(notifications, nowUs)}
-${accessPanel(found, productId, parts.catalogueUrl)}
-${found === null ? '' : attributesPanel(found)}`,
+<div class="aside">${show('State', found === null ? notIndexed : state(found))}</div>
+<div class="aside">${found === null ? '' : footprintPanel(found, request)}${summaryPanel(summaries[0], productId, nowUs)}${show('Deliveries to sinks', sinkBlocks)}</div></div>
+${show('Notifications', received(notifications))}
+${show('Access', access(found, productId, parts.catalogueUrl))}
+${found === null ? '' : show('Attributes of the record', attributes(found))}`,
   };
 }
 
@@ -101,263 +103,183 @@ async function notificationsOf(
   return (await Promise.all(rows)).flat();
 }
 
-function notIndexed(): Html {
-  return panel(
-    'State',
-    emptyState(
-      'The product is not in the product index yet.',
-      html`Check the index: ${withCommands('`earshot admin index`')}`,
-    ),
-  );
-}
+const notIndexed = [
+  empty('The product is not in the product index yet.', 'Check the index: `earshot admin index`'),
+];
 
-function statePanel({ row }: FoundProduct, nowUs: number): Html {
-  const isDeleted = row.deletionUs !== null;
-  const state = isDeleted
-    ? html`${badge('warn', 'deleted')} ${time(row.deletionUs, nowUs)}`
-    : badge('good', 'exists');
-  const online =
-    row.online === null ? null : row.online ? badge('good', 'online') : badge('plain', 'offline');
-  const known = (us: number | null) => (us === null ? null : time(us, nowUs));
-  return panel(
-    'State',
-    facts([
-      ['state', state],
+function state({ row }: FoundProduct): Block[] {
+  const { deletionUs, cloudCoverPercent, sizeBytes, online } = row;
+  const isDeleted = deletionUs !== null;
+  const second = (us: number | null) => us && `${shortDateUs(us, 'second')} UTC`;
+  return [
+    facts(
+      [
+        'state',
+        isDeleted ? { level: 'warning', text: 'deleted' } : { level: 'ok', text: 'exists' },
+      ],
+      ['deleted', time(deletionUs)],
       ['deletion cause', isDeleted ? (row.deletionCause ?? 'not known') : null],
-      ['first received', time(row.receivedAtUs, nowUs)],
-      ['published', known(row.publicationUs)],
-      ['modified', known(row.modificationUs)],
-      [
-        'sensing start (UTC)',
-        row.sensingStartUs === null ? null : shortDateUs(row.sensingStartUs, 'second'),
-      ],
-      [
-        'sensing end (UTC)',
-        row.sensingEndUs === null ? null : shortDateUs(row.sensingEndUs, 'second'),
-      ],
+      ['first received', time(row.receivedAtUs)],
+      ['published', time(row.publicationUs)],
+      ['modified', time(row.modificationUs)],
+      ['sensing start', second(row.sensingStartUs)],
+      ['sensing end', second(row.sensingEndUs)],
       ['collection', row.collection],
       ['platform', row.platform],
       ['product type', row.productType],
       ['processing level', row.processingLevel],
       ['processing baseline', row.processingBaseline],
       ['tile', row.tile],
-      ['orbit', row.orbitNumber],
-      ['relative orbit', row.relativeOrbitNumber],
+      ['orbit', row.orbitNumber && String(row.orbitNumber)],
+      ['relative orbit', row.relativeOrbitNumber && String(row.relativeOrbitNumber)],
       ['orbit direction', row.orbitDirection],
-      [
-        'cloud cover',
-        row.cloudCoverPercent === null ? null : `${Number(row.cloudCoverPercent.toFixed(2))} %`,
-      ],
+      ['cloud cover', cloudCoverPercent === null ? null : percentText(cloudCoverPercent / 100)],
       [
         'size',
-        row.sizeBytes === null
-          ? null
-          : `${byteText(row.sizeBytes)} (${count(row.sizeBytes)} bytes)`,
+        sizeBytes === null ? null : `${byteText(sizeBytes)} (${countText(sizeBytes)} bytes)`,
       ],
-      ['availability', online],
-      ['id', html`<code>${row.productId}</code> ${copyButton(row.productId, 'Copy')}`],
-      ['log position', count(row.position)],
-    ]),
-  );
+      ['availability', online === null ? null : online ? 'online' : 'offline'],
+      ['id', code(row.productId)],
+      ['log position', row.position],
+    ),
+  ];
 }
 
-function notificationsPanel(rows: readonly NotificationRow[], nowUs: number): Html {
-  if (rows.length === 0) {
-    return panel('Notifications', emptyState('The notifications of this product were pruned.'));
-  }
-  const remark =
-    rows.length < notificationsMax
-      ? `${count(rows.length)}, newest first`
-      : `the newest ${count(rows.length)}`;
-  return panel(
-    'Notifications',
+function received(rows: readonly NotificationRow[]): Block[] {
+  if (rows.length === 0) return [empty('The notifications of this product were pruned.')];
+  return [
     table(
+      'Notifications about the product, newest first',
       [
-        { title: 'received (UTC)', value: (row) => time(row.receivedAtUs, nowUs) },
-        {
-          title: 'event',
-          value: ({ event }) => badge(eventTones[event] ?? 'plain', event),
-        },
-        { title: 'delay', value: delayText, isNumber: true, class: 'rank-4' },
-        { title: 'subscription', value: ({ subscription }) => subscription, class: 'rank-4' },
-        { title: 'source', value: ({ source }) => source, class: 'rank-3' },
-        {
-          title: 'times received',
-          value: ({ timesSeen }) => count(timesSeen),
-          isNumber: true,
-          class: 'rank-3',
-        },
+        { title: 'received (UTC)', value: ({ receivedAtUs }) => time(receivedAtUs) },
+        { title: 'event', value: ({ event }) => event },
+        { title: 'delay', value: delay, isNumber: true, drop: 1 },
+        { title: 'subscription', value: ({ subscription }) => subscription, drop: 1 },
+        { title: 'source', value: ({ source }) => source, drop: 2 },
+        { title: 'times received', value: ({ timesSeen }) => timesSeen, isNumber: true, drop: 2 },
         {
           title: 'details',
           value: ({ position }) =>
-            html`<a href="/api/notifications?after=${position - 1}&amp;before=${position + 1}">JSON</a>`,
+            link('JSON', `/api/notifications?after=${position - 1}&before=${position + 1}`),
         },
       ],
       rows,
-      { caption: 'Notifications about the product, newest first', list: true },
     ),
-    remark,
-  );
+    ...(rows.length < notificationsMax ? [] : [text(`Only the newest ${rows.length} are shown.`)]),
+  ];
 }
 
 /** Time from NotificationDate to receipt. */
-function delayText({ notificationDateUs, receivedAtUs, source }: NotificationRow): string | null {
+function delay({ notificationDateUs, receivedAtUs, source }: NotificationRow): Value {
   if (notificationDateUs === null || source === 'reconcile') return null;
-  return spanText(Math.max(0, (receivedAtUs - notificationDateUs) / 1_000_000));
+  return span(Math.max(0, receivedAtUs - notificationDateUs));
 }
 
 function summaryPanel(row: SummaryRow | undefined, productId: string, nowUs: number): Html {
-  if (row === undefined) {
-    const text = `earshot summarize --each --filter ${shellText(String(id.eq(productId)))}`;
-    const next = html`To write one:${command(text)}`;
-    return panel('Summary', emptyState('No summary of this product was requested.', next));
-  }
-  return panel('Summary', summaryBody(row), summaryBadge(row, nowUs));
-}
-
-interface SinkLine {
-  sink: string;
-  state: Html;
-  detail: string;
+  if (row !== undefined) return panel('Summary', summaryBody(row), summaryBadge(row, nowUs));
+  const next = `earshot summarize --each --filter ${shellText(String(id.eq(productId)))}`;
+  const blocks = [
+    empty('No summary of this product was requested.'),
+    commands(['Write one', next]),
+  ];
+  return renderReport({ title: 'Summary', blocks }, nowUs);
 }
 
 /** A delivered item leaves no trace, so the state follows from the position of the sink and from its open items. */
-async function deliveriesPanel(
+async function deliveries(
   { sinks }: PageParts,
   { status }: PageRequest,
   { productId, notifications }: { productId: string; notifications: readonly NotificationRow[] },
-): Promise<Html> {
+): Promise<Block[]> {
   const counts = await sinks.counts();
   if (counts.length === 0) {
     const next =
       'A sink passes notifications on to another program; it is defined in earshot.config.ts.';
-    return panel('Deliveries to sinks', emptyState('There is no sink.', next));
+    return [empty('There is no sink.', next)];
   }
-  const [dead, waiting] = await Promise.all([
-    itemsOf({ sinks }, 'dead', productId),
-    itemsOf({ sinks }, 'waiting', productId),
-  ]);
-  const last = Math.max(0, ...notifications.map(({ position }) => position));
-  const lines = counts.map(({ sink }): SinkLine => {
-    const [failed] = dead.filter((one) => one.sink === sink);
-    const [open] = waiting.filter((one) => one.sink === sink);
-    if (failed !== undefined) {
-      return { sink, state: badge('bad', 'dead letter'), detail: attemptsText(failed) };
-    }
-    if (open !== undefined) {
-      return { sink, state: badge('note', 'pending'), detail: attemptsText(open) };
-    }
-    const reader = status.readers.find(({ of, name }) => of === 'sink' && isReaderOf(name, sink));
-    if (reader !== undefined && reader.position < last) {
-      return {
-        sink,
-        state: badge('note', 'not read yet'),
-        detail: 'The sink has not reached the notification.',
-      };
-    }
-    return {
-      sink,
-      state: badge('good', 'no open delivery'),
-      detail: 'Delivered, or not selected by the rules of the sink.',
-    };
-  });
-  const columns = [
-    { title: 'sink', value: ({ sink }: SinkLine) => sink },
-    { title: 'state', value: ({ state }: SinkLine) => state },
-    { title: 'detail', value: ({ detail }: SinkLine) => detail },
-  ];
-  const remark = html`<a href="/sinks">all sinks</a>`;
-  return panel(
-    'Deliveries to sinks',
-    table(columns, lines, { caption: 'Deliveries to sinks' }),
-    remark,
+  const [dead = [], waiting = []] = await Promise.all(
+    (['dead', 'waiting'] as const).map(async (itemState) => {
+      const items = await Array.fromAsync(
+        sinks.items({ state: itemState, limit: itemsExaminedMax }),
+      );
+      return items.filter((item) => item.productId === productId);
+    }),
   );
-}
-
-const isReaderOf = (name: string, sink: string) => name === `sink ${sink}`;
-
-async function itemsOf(
-  { sinks }: Pick<PageParts, 'sinks'>,
-  state: SinkItem['state'],
-  productId: string,
-): Promise<SinkItem[]> {
-  const own: SinkItem[] = [];
-  for await (const item of sinks.items({ state, limit: itemsExaminedMax })) {
-    if (item.productId === productId) own.push(item);
-  }
-  return own;
+  const last = Math.max(0, ...notifications.map(({ position }) => position));
+  const lines = counts.map(({ sink }): [sink: string, state: Value, detail: string] => {
+    const failed = dead.find((one) => one.sink === sink);
+    if (failed) return [sink, { level: 'critical', text: 'dead letter' }, attemptsText(failed)];
+    const open = waiting.find((one) => one.sink === sink);
+    if (open) return [sink, { level: 'unknown', text: 'pending' }, attemptsText(open)];
+    const reader = status.readers.find(({ of, name }) => of === 'sink' && name === `sink ${sink}`);
+    if (reader !== undefined && reader.position < last) {
+      const detail = 'The sink has not reached the notification.';
+      return [sink, { level: 'unknown', text: 'not read yet' }, detail];
+    }
+    const detail = 'Delivered, or not selected by the rules of the sink.';
+    return [sink, { level: 'ok', text: 'no open delivery' }, detail];
+  });
+  return [
+    table(
+      'Deliveries to sinks',
+      [
+        { title: 'sink', value: ([sink]) => link(sink, '/sinks') },
+        { title: 'state', value: ([, of]) => of },
+        { title: 'detail', value: ([, , detail]) => detail, grows: true },
+      ],
+      lines,
+    ),
+  ];
 }
 
 function attemptsText({ attempts, error }: SinkItem): string {
-  const tried = attempts === 1 ? '1 attempt' : `${count(attempts)} attempts`;
-  return error === null ? tried : `${tried}: ${error}`;
+  const tried = counted(attempts, 'attempt');
+  return error === null ? tried : `${tried}: ${quoted(error)}`;
 }
 
-interface Property {
-  name: string;
-  value: string;
-  type: string;
-}
+type Row = readonly (string | null)[];
 
 /** Attributes of the record, as the catalogue sent them. */
-function attributesPanel({ record }: FoundProduct): Html {
+function attributes({ record }: FoundProduct): Block[] {
   const list: readonly unknown[] = Array.isArray(record.Attributes) ? record.Attributes : [];
-  const rows = list.flatMap((item): Property[] => {
-    const [name, value, type] = [
-      partOf(item, 'Name'),
-      partOf(item, 'Value'),
-      partOf(item, 'ValueType'),
-    ];
-    if (typeof name !== 'string') return [];
-    return [
-      {
-        name,
-        value: valueText(value),
-        type: valueText(type),
-      },
-    ];
-  });
-  if (rows.length === 0) {
-    return panel('Attributes', emptyState('The record has no attributes.'));
-  }
-  const sorted = rows.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const rows = list
+    .map((item) => ['Name', 'Value', 'ValueType'].map((part) => valueText(partOf(item, part))))
+    .filter(([name]) => name !== null)
+    .toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1));
+  if (rows.length === 0) return [empty('The record has no attributes.')];
   const columns = [
-    { title: 'attribute', value: ({ name }: Property) => name },
-    { title: 'value', value: ({ value }: Property) => html`<span class="name">${value}</span>` },
-    { title: 'type', value: ({ type }: Property) => type },
+    { title: 'attribute', value: ([name]: Row) => name ?? null },
+    { title: 'value', value: ([, value]: Row) => code(value ?? null), grows: true },
+    { title: 'type', value: ([, , type]: Row) => type ?? null, drop: 1 },
   ];
-  return html`<details class="panel"><summary>Attributes of the record (${count(rows.length)})</summary>
-${table(columns, sorted, { caption: 'Attributes of the record' })}</details>`;
+  return [table('Attributes of the record', columns, rows)];
 }
 
-function valueText(value: unknown): string {
-  if (value === undefined || value === null) return '-';
+function valueText(value: unknown): string | null {
+  if (value === undefined || value === null) return null;
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-function accessPanel(found: FoundProduct | null, productId: string, catalogueUrl: string): Html {
-  const query = command(`earshot query --product-id=${shellText(productId)} --body`);
-  if (found === null) return panel('Access', query);
+function access(found: FoundProduct | null, productId: string, catalogueUrl: string): Block[] {
+  const query = commands([
+    'Its notifications',
+    `earshot query --product-id=${shellText(productId)} --body`,
+  ]);
+  if (found === null) return [query];
   const { s3Path, downloadUrl } = toProductLinks(found.row, catalogueUrl);
   const isDeleted = found.row.deletionUs !== null;
   const entity: Entity = isDeleted ? 'DeletedProducts' : 'Products';
-  const copied = (text: string) => html`<code>${text}</code> ${copyButton(text, 'Copy')}`;
   const filter = String(id.eq(found.row.productId));
-  const feature = linkTo('/api/products', {
-    filter,
-    deleted: isDeleted ? 'true' : undefined,
-    format: 'geojson',
-  });
-  return panel(
-    'Access',
-    html`${facts([
-      ['download', downloadUrl === null ? null : copied(downloadUrl)],
-      ['S3 path', s3Path === null ? null : copied(s3Path)],
-      [
-        'other formats',
-        html`<a href="/odata/v1/${entity}(${encodeURIComponent(productId)})?$expand=Attributes">JSON record</a> · <a href="${feature}">GeoJSON</a>`,
-      ],
-    ])}${query}`,
-    isDeleted ? '' : 'A download needs an access token of the catalogue.',
-  );
+  const deleted = isDeleted ? 'true' : undefined;
+  const record = `/odata/v1/${entity}(${encodeURIComponent(productId)})?$expand=Attributes`;
+  return [
+    facts(
+      ['download', code(downloadUrl)],
+      ['S3 path', code(s3Path)],
+      ['record', link('JSON', record)],
+      ['feature', link('GeoJSON', linkTo('/api/products', { filter, deleted, format: 'geojson' }))],
+    ),
+    query,
+    ...(isDeleted ? [] : [text('A download needs an access token of the catalogue.')]),
+  ];
 }

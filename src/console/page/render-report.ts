@@ -55,7 +55,7 @@ function renderBlock(block: Block, nowUs: number): Html | string {
     case 'facts':
       return facts(
         block.rows.flatMap(([name, value]) =>
-          value === null ? [] : [[name, renderValue(value, nowUs)] as const],
+          value === null ? [] : [[name, renderFact(value, nowUs)] as const],
         ),
       );
     case 'commands':
@@ -85,6 +85,13 @@ function renderBlock(block: Block, nowUs: number): Html | string {
 ${evaluation === null ? '' : levelBadge(evaluation)}</h2></header>${evaluation === null ? '' : renderEvaluation(evaluation)}${renderBlocks(block.blocks, nowUs)}</section>`;
     }
   }
+}
+
+/** Renders a value; identifiers and addresses can be copied. */
+function renderFact(value: Value, nowUs: number) {
+  const shown = renderValue(value, nowUs);
+  if (value === null || typeof value !== 'object' || !('code' in value)) return shown;
+  return html`${shown} ${copyButton(value.code, 'Copy')}`;
 }
 
 /** Renders a value as the terminal formats it; times also have their age. */

@@ -2,9 +2,11 @@
  * Charts as SVG, drawn by the server: they work without JavaScript, and their colours follow the theme. A chart with
  * links is a group for screen readers: an image has no content.
  */
+
 import { shortDateUs } from '../../domain/dates.ts';
+import { countText } from '../../domain/formats.ts';
 import { dayUs, hourUs } from '../../domain/time-units.ts';
-import { count, type Html, html } from './markup.ts';
+import { type Html, html } from './markup.ts';
 
 export interface Bar {
   /** Start and end of the time span. */
@@ -56,7 +58,7 @@ ${bars.map((one) => {
   // The current hour has just begun.
   const x = Math.max(left, Math.min(xOf(one.fromUs), end - (isOpen ? openBarWidth : 0)));
   const y = yOf(one.value);
-  const title = `${shortDateUs(one.fromUs)} UTC${isOpen ? ' so far' : ''}: ${count(one.value)}`;
+  const title = `${shortDateUs(one.fromUs)} UTC${isOpen ? ' so far' : ''}: ${countText(one.value)}`;
   return html`<a href="${one.href}" tabindex="-1"><title>${title}</title><rect class="bar ${isOpen ? 'current' : ''}" rx="1.5" x="${x}" y="${y}" width="${round(Math.max(1, end - x - 1))}" height="${round(8 + plotHeight - y)}"/></a>`;
 })}
 </svg>`;

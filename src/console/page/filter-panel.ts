@@ -1,6 +1,7 @@
 /** The filter of the page `/products`: the field with its findings, presets, and counted values that write the filter. */
 import { shortDateUs } from '../../domain/dates.ts';
 import type { Box, Entity, FilterTree } from '../../domain/filter-tree.ts';
+import { countText } from '../../domain/formats.ts';
 import { defaultOrderOf, productOrders } from '../../domain/product-order.ts';
 import { type Facets, facetFields } from '../../domain/products.ts';
 import { dayUs, minuteUs } from '../../domain/time-units.ts';
@@ -16,7 +17,7 @@ import { boxesOf, toShape } from '../../filter/geometry/shape.ts';
 import { attributeForm, printFilter } from '../../filter/print.ts';
 import { facetCondition, hasCondition } from '../../filter/product-conditions.ts';
 import { choice, findingsList } from './layout.ts';
-import { badge, count, type Html, html, panel } from './markup.ts';
+import { badge, type Html, html, panel } from './markup.ts';
 import { sharedState } from './page-state.ts';
 import { isNamePart, linkWithout, namedTerms, type ProductSearch } from './product-search.ts';
 
@@ -238,8 +239,8 @@ export function facetsPanel(search: ProductSearch, facets: Facets | null): Html 
     return panel('Narrow', html`<p class="note">There is nothing to narrow.</p>`);
   }
   const remark = facets.complete
-    ? `of ${count(facets.counted)} ${facets.counted === 1 ? 'product' : 'products'}`
-    : `counts of the newest ${count(facets.counted)} only`;
+    ? `of ${countText(facets.counted)} ${facets.counted === 1 ? 'product' : 'products'}`
+    : `counts of the newest ${countText(facets.counted)} only`;
   const groups = facetFields
     .filter((field) => facets.values[field].length > 0)
     .map((field) => facetGroup(search, field, facets));
@@ -258,7 +259,7 @@ function facetGroup(
     const isOn = hasCondition(filter, condition);
     const share = Math.round((own / counted) * 1000) / 10;
     return html`<li><button form="search" class="facet" name="${isOn ? 'remove' : 'add'}" value="${printFilter(condition)}" ${isOn ? html`aria-pressed="true"` : ''}
-><span>${value}${isOn ? html`<span aria-hidden="true"> ✕</span><span class="visually-hidden"> (remove)</span>` : ''}</span><span class="num">${count(own)}</span
+><span>${value}${isOn ? html`<span aria-hidden="true"> ✕</span><span class="visually-hidden"> (remove)</span>` : ''}</span><span class="num">${countText(own)}</span
 ><svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true"><rect width="${share}" height="4"/></svg></button></li>`;
   });
   const more = values[field].length > shown.length;

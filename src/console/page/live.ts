@@ -1,6 +1,7 @@
 /** The page `/live`: notifications as they arrive, newest first. */
 import { formatDateUs, shortDateUs } from '../../domain/dates.ts';
 import type { FilterTree } from '../../domain/filter-tree.ts';
+import { countText } from '../../domain/formats.ts';
 import { subscriptionEvents } from '../../domain/subscription.ts';
 import { checkFilter } from '../../filter/check.ts';
 import {
@@ -14,7 +15,6 @@ import { eventTones, liveFacts, timeText } from './browser/texts.ts';
 import { choice, filterErrors, filterField, periodChoice, stateForm } from './layout.ts';
 import {
   badge,
-  count,
   emptyState,
   type Html,
   html,
@@ -100,7 +100,7 @@ function remark(
   { untilUs, until, filter }: PageState,
 ): Html {
   const shown =
-    rows.length < rowsMax ? `${count(rows.length)}` : `the newest ${count(rows.length)}`;
+    rows.length < rowsMax ? `${countText(rows.length)}` : `the newest ${countText(rows.length)}`;
   const end = until === undefined ? '' : `, until ${shortDateUs(untilUs)} UTC`;
   const source =
     filter === '' ? '' : ' A filter needs the product index, so rows appear after indexing.';

@@ -33,13 +33,6 @@ export function age(us: number | null, nowUs: number): Html {
     ><span data-age>${ageText((nowUs - us) / 1_000_000)}</span></time>`;
 }
 
-const grouped = new Intl.NumberFormat('en-GB');
-
-/** Formats a count: `12,480`. */
-export function count(value: number): string {
-  return grouped.format(value);
-}
-
 /** Meaning of a colour; the text of a badge always names the state, too. */
 export type Tone = 'good' | 'note' | 'warn' | 'bad' | 'plain';
 

@@ -2,6 +2,7 @@
 import { isAppError } from '../../domain/app-error.ts';
 import { readSubscriptionCoverage } from '../../domain/coverage.ts';
 import { shortDateUs } from '../../domain/dates.ts';
+import { countText } from '../../domain/formats.ts';
 import { productCells, productNameText } from '../../domain/product-cells.ts';
 import type { FoundProduct } from '../../domain/products.ts';
 import { hourUs } from '../../domain/time-units.ts';
@@ -15,16 +16,16 @@ import { choice, periodChoice, stateForm } from './layout.ts';
 import {
   age,
   command,
-  count,
   emptyState,
   type Html,
   html,
   panel,
   type TableColumn,
   table,
-  withCommands,
 } from './markup.ts';
 import {
+  indexLag,
+  lagNote,
   type PageParts,
   type PageRequest,
   type PageRoute,
@@ -100,7 +101,7 @@ async function arrivalsPanel(
   const bars = await arrivalBars({ completeness }, state);
   const total = bars.reduce((sum, { value }) => sum + value, 0);
   const last = bars.findLast(({ value }) => value > 0);
-  const remark = `${count(total)} in this period${last === undefined ? '' : `; ${lastHour(last, nowUs)}`}`;
+  const remark = `${countText(total)} in this period${last === undefined ? '' : `; ${lastHour(last, nowUs)}`}`;
   if (total === 0) {
     const { subscription } = state;
     const of = subscription === undefined ? '' : ` by the subscription ${subscription}`;
@@ -112,7 +113,7 @@ async function arrivalsPanel(
       ),
     );
   }
-  const label = `Notifications per hour: ${count(total)} in total, at most ${count(Math.max(...bars.map(({ value }) => value)))} in an hour`;
+  const label = `Notifications per hour: ${countText(total)} in total, at most ${countText(Math.max(...bars.map(({ value }) => value)))} in an hour`;
   const period = { fromUs: state.sinceUs, toUs: state.untilUs };
   return panel(
     'Notifications per hour',
@@ -126,8 +127,8 @@ async function arrivalsPanel(
 function lastHour({ value, fromUs, toUs }: Bar, nowUs: number): string {
   const [from, to] = [fromUs, toUs].map((us) => shortDateUs(us).slice(11));
   return toUs > nowUs
-    ? `${count(value)} so far since ${from}`
-    : `${count(value)} from ${from} to ${to}`;
+    ? `${countText(value)} so far since ${from}`
+    : `${countText(value)} from ${from} to ${to}`;
 }
 
 /** Counts the notifications of each hour, day by day. */
@@ -200,7 +201,7 @@ async function productsPanel(parts: PageParts, request: PageRequest): Promise<Ht
     return panel(title, html`${body}${command(`earshot admin index`)}`);
   }
   const { lag, products } = found;
-  const behind = lag === 0 ? '' : lagNote(lag);
+  const behind = lagNote(lag);
   if (products.length === 0) {
     return panel(title, html`${behind}${emptyState('No product was received yet.')}`);
   }
@@ -219,25 +220,15 @@ async function productsPanel(parts: PageParts, request: PageRequest): Promise<Ht
   );
 }
 
-/** States how many notifications the list lacks. */
-function lagNote(lag: number): Html {
-  const missing = lag === 1 ? '1 notification is' : `${count(lag)} notifications are`;
-  return html`<p class="lag">${missing} not indexed yet. If this stays, check the index: ${withCommands('`earshot admin index`')}</p>`;
-}
-
 async function newestProducts(
-  { products, notifications }: PageParts,
+  parts: PageParts,
   { signal, state: { subscription } }: PageRequest,
 ): Promise<{ products: FoundProduct[]; lag: number } | null> {
   const query = { entity: 'Products', filter: null, limit: productsShown, records: false } as const;
   try {
-    // Read first: if the index catches up meanwhile, the list is newer than the page states.
-    const [indexed, last] = await Promise.all([
-      products.indexedPosition(),
-      notifications.lastPosition(),
-    ]);
-    const found = products.find({ ...query, subscription, footprints: true }, signal);
-    return { products: await Array.fromAsync(found), lag: Math.max(0, last - indexed) };
+    const lag = await indexLag(parts);
+    const found = parts.products.find({ ...query, subscription, footprints: true }, signal);
+    return { products: await Array.fromAsync(found), lag };
   } catch (error) {
     if (isAppError(error, 'unavailable')) return null;
     throw error;

@@ -2,6 +2,7 @@
 import type { AdministrationReader } from '../../domain/account.ts';
 import type { AlertReader } from '../../domain/alerts.ts';
 import type { CompletenessReader } from '../../domain/completeness.ts';
+import { counted } from '../../domain/formats.ts';
 import type { NotificationLog, Quarantine } from '../../domain/ports.ts';
 import type { Products } from '../../domain/products.ts';
 import type { SinkReader } from '../../domain/sinks.ts';
@@ -9,6 +10,7 @@ import type { SummaryReader } from '../../domain/summaries.ts';
 import type { Status } from '../../state/status.ts';
 import type { Assets } from './assets.ts';
 import type { PageContent, PagePath } from './layout.ts';
+import { type Html, html, withCommands } from './markup.ts';
 import type { PageState } from './page-state.ts';
 
 /** The ports that pages read. */
@@ -72,4 +74,22 @@ export async function subscriptionNames({
   ]);
   const names = [...registered.map(({ name }) => name), ...marks.map((one) => one.subscription)];
   return [...new Set(names)].filter((name) => name !== null).toSorted();
+}
+
+/**
+ * Returns the number of notifications that the product index lacks. Call it before reading the index: if the index
+ * catches up meanwhile, the page is newer than it states.
+ */
+export async function indexLag({ products, notifications }: PageParts): Promise<number> {
+  const [indexed, last] = await Promise.all([
+    products.indexedPosition(),
+    notifications.lastPosition(),
+  ]);
+  return Math.max(0, last - indexed);
+}
+
+export function lagNote(lag: number): Html | string {
+  if (lag === 0) return '';
+  const missing = counted(lag, 'notification is', 'notifications are');
+  return html`<p class="lag">${missing} not indexed yet. If this stays, check the index: ${withCommands('`earshot admin index`')}</p>`;
 }

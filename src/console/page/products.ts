@@ -1,5 +1,6 @@
 /** The page `/products`: a search with a filter, its results, and the same results for other programs. */
 import { isAppError } from '../../domain/app-error.ts';
+import { counted, countText } from '../../domain/formats.ts';
 import { productNameText, toMinute } from '../../domain/product-cells.ts';
 import { type ProductOrder, writeKey } from '../../domain/product-order.ts';
 import type {
@@ -16,7 +17,6 @@ import { facetsPanel, filterPanel } from './filter-panel.ts';
 import {
   age,
   command,
-  count,
   emptyState,
   facts,
   type Html,
@@ -93,7 +93,7 @@ async function results(
   const map = smallMap(items, { assets, fit: true, label: 'Footprints of the results' });
   const lag = Number(page.headers[lagHeader] ?? 0);
   const remark = html`${remarkOf(search, found.length, { matches, isLast: next === null })}${
-    lag > 0 ? html` ${count(lag)} notifications are not indexed yet.` : ''
+    lag > 0 ? html` ${counted(lag, 'notification is', 'notifications are')} not indexed yet.` : ''
   }`;
   const list =
     found.length === 0
@@ -136,8 +136,8 @@ function remarkOf(
   { matches, isLast }: { matches: ProductCount; isLast: boolean },
 ): string {
   const atLeast = matches.isMinimum ? 'at least ' : '';
-  const all = `${atLeast}${count(matches.count)} ${matches.count === 1 ? 'product' : 'products'}`;
-  return isLast && after === undefined ? `${all}.` : `${count(shown)} shown of ${all}.`;
+  const all = `${atLeast}${counted(matches.count, 'product')}`;
+  return isLast && after === undefined ? `${all}.` : `${countText(shown)} shown of ${all}.`;
 }
 
 /** Explains why there are no products, if that takes no longer than the counted values. */
@@ -196,7 +196,7 @@ function elsewhere(search: ProductSearch): Html {
     html`<p class="formats"><a class="button" href="${links.csv}">CSV</a> <a class="button" href="${links.geojson}">GeoJSON</a>
 <a class="button" href="${links.json}">JSON</a> ${links.odata === null ? '' : html`<a class="button" href="${links.odata}">OData</a>`}</p>
 ${notes.length === 0 ? '' : html`<p class="note">${notes.join(' ')}</p>`}${command(commandOf(search))}`,
-    `Files have at most ${count(fileRows)} products and a link to the next ones; the command has all.`,
+    `Files have at most ${countText(fileRows)} products and a link to the next ones; the command has all.`,
   );
 }
 

@@ -1,18 +1,9 @@
 /** The page `/summaries`: texts about products and periods, with their facts, and the state of the queue. */
+import { countText } from '../../domain/formats.ts';
 import { type SummaryRow, subjectName } from '../../domain/summaries.ts';
 import { collect } from '../notifications-route.ts';
 import { periodChoice, stateForm } from './layout.ts';
-import {
-  age,
-  badge,
-  count,
-  emptyState,
-  type Html,
-  html,
-  panel,
-  time,
-  withCommands,
-} from './markup.ts';
+import { age, badge, emptyState, type Html, html, panel, time, withCommands } from './markup.ts';
 import type { PageRequest, PageRoute } from './page-route.ts';
 import { productLink } from './page-state.ts';
 import { beforeId, commandList, olderLink, partState } from './render-report.ts';
@@ -71,7 +62,7 @@ function listPanel(read: readonly SummaryRow[], { url, nowUs }: PageRequest): Ht
   return panel(
     title,
     html`<ol class="summaries">${rows.map((row) => item(row, nowUs))}</ol>${olderLink(url, last)}`,
-    `${count(rows.length)} shown, newest first`,
+    `${countText(rows.length)} shown, newest first`,
   );
 }
 

@@ -2,6 +2,7 @@
 import { isAppError } from '../../domain/app-error.ts';
 import { hourOf } from '../../domain/coverage.ts';
 import { shortDateUs } from '../../domain/dates.ts';
+import { countText } from '../../domain/formats.ts';
 import {
   type DelayPercentiles,
   type DelayStage,
@@ -14,7 +15,6 @@ import { spanText } from './browser/texts.ts';
 import { type DelayPoint, delayChart, durationText, histogram, percentileLines } from './charts.ts';
 import { choice, periodChoice, stateForm } from './layout.ts';
 import {
-  count,
   emptyState,
   type Html,
   html,
@@ -24,6 +24,8 @@ import {
   withCommands,
 } from './markup.ts';
 import {
+  indexLag,
+  lagNote,
   type PageParts,
   type PageRequest,
   type PageRoute,
@@ -97,19 +99,15 @@ type Found = Timeliness & { lag: number };
 
 /** Null when the index cannot be read. */
 async function timelinessOf(
-  { products, notifications }: PageParts,
+  parts: PageParts,
   { state, signal }: PageRequest,
   collection: string | undefined,
 ): Promise<Found | null> {
   const { sinceUs, untilUs, subscription } = state;
   try {
-    // The positions are read first: if the index catches up meanwhile, the page is newer than it states.
-    const [indexed, last] = await Promise.all([
-      products.indexedPosition(),
-      notifications.lastPosition(),
-    ]);
+    const lag = await indexLag(parts);
     const query = { sinceUs, untilUs, subscription, collection };
-    return { ...(await products.timeliness(query, signal)), lag: Math.max(0, last - indexed) };
+    return { ...(await parts.products.timeliness(query, signal)), lag };
   } catch (error) {
     if (isAppError(error, 'unavailable')) return null;
     throw error;
@@ -179,12 +177,6 @@ function totalsPanel({ total: { sensingToReceipt, publicationToReceipt } }: Time
   return panel('Total delay', body, 'of the whole period');
 }
 
-function lagNote(lag: number): Html | string {
-  if (lag === 0) return '';
-  const missing = lag === 1 ? '1 notification is' : `${count(lag)} notifications are`;
-  return html`<p class="lag">${missing} not indexed yet, so the newest hours are incomplete. If this stays, check the index: ${withCommands('`earshot admin index`')}</p>`;
-}
-
 interface Shown {
   request: PageRequest;
   collection: string | undefined;
@@ -203,7 +195,7 @@ function stagePanel(stage: DelayStage, found: Timeliness, shown: Shown): Html {
     title,
     html`${intro}
 <dl class="figures">${figuresOf(total).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
-${negatives === 0 ? '' : html`<p class="lag">${count(negatives)} of ${count(total.count)} delays are negative. ${negative} The chart shows them at “≤ 0 s”.</p>`}
+${negatives === 0 ? '' : html`<p class="lag">${countText(negatives)} of ${countText(total.count)} delays are negative. ${negative} The chart shows them at “≤ 0 s”.</p>`}
 ${legend()}
 <div class="stage">${charts(stage, found, { ...shown, total })}
 <div><h3>By collection</h3><div class="multiples">${histograms(stage, found, shown)}</div></div></div>
@@ -217,7 +209,7 @@ function figuresOf({ count: counted, p50Ms, p90Ms, p99Ms, maxMs }: DelayPercenti
     ['p90', delayText(p90Ms)],
     ['p99', delayText(p99Ms)],
     ['maximum', delayText(maxMs)],
-    ['delays', count(counted)],
+    ['delays', countText(counted)],
   ] as const;
 }
 
@@ -294,12 +286,12 @@ function histograms(
     const name = collectionName(collection);
     const total = delays[stage]?.count ?? 0;
     const median = delayText(delays[stage]?.p50Ms ?? 0);
-    const titleOf = (bin: number) => `${binText(bin)}: ${count(bins[stage][bin] ?? 0)}`;
+    const titleOf = (bin: number) => `${binText(bin)}: ${countText(bins[stage][bin] ?? 0)}`;
     const boundOf = (bin: number) => durationText(delayBinSeconds[bin] ?? 0);
-    const label = `${name}: ${count(total)} delays, median ${median}`;
+    const label = `${name}: ${countText(total)} delays, median ${median}`;
     const link = linkTo('/timeliness', { ...sharedState(state), collection });
     const heading = collection === null ? name : html`<a href="${link}">${name}</a>`;
-    return html`<figure><figcaption><strong>${heading}</strong> <span class="dim">${count(total)} · median ${median}</span></figcaption>
+    return html`<figure><figcaption><strong>${heading}</strong> <span class="dim">${countText(total)} · median ${median}</span></figcaption>
 ${histogram(bins[stage], { first, last, titleOf, boundOf, label })}</figure>`;
   });
 }
@@ -331,7 +323,7 @@ type Row = { name: Html | string; delays: DelayPercentiles };
 function columnsOf(title: string): TableColumn<Row>[] {
   return [
     { title, value: ({ name }) => name, class: 'tight' },
-    { title: 'delays', value: ({ delays }) => count(delays.count), isNumber: true },
+    { title: 'delays', value: ({ delays }) => countText(delays.count), isNumber: true },
     { title: 'median', value: ({ delays }) => delayText(delays.p50Ms), isNumber: true },
     { title: 'p90', value: ({ delays }) => delayText(delays.p90Ms), isNumber: true },
     { title: 'p99', value: ({ delays }) => delayText(delays.p99Ms), isNumber: true },
@@ -357,7 +349,7 @@ function numbers(stage: DelayStage, { hours, collections }: Timeliness, shown: S
     { title: 'delay', value: binText, class: 'tight' },
     ...known.map((one) => ({
       title: one.name,
-      value: (bin: number) => count(one.bins[bin] ?? 0),
+      value: (bin: number) => countText(one.bins[bin] ?? 0),
       isNumber: true,
     })),
   ];
@@ -366,6 +358,6 @@ function numbers(stage: DelayStage, { hours, collections }: Timeliness, shown: S
 ${table(columnsOf('collection'), known, { caption: `${title} by collection` })}
 ${table(binColumns, bins, { caption: `${title}: number of delays by duration` })}
 ${table(columnsOf('hour of receipt (UTC)'), byHour.slice(0, listedHoursMax), { caption: `${title} by hour` })}
-${more <= 0 ? '' : html`<p class="note">And ${count(more)} older hours: <a href="/api/timeliness">/api/timeliness</a></p>`}
+${more <= 0 ? '' : html`<p class="note">And ${countText(more)} older hours: <a href="/api/timeliness">/api/timeliness</a></p>`}
 </details>`;
 }

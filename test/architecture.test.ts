@@ -222,6 +222,7 @@ const filesMax: Record<string, number> = {
   'A page, and its live updates': 10,
   '`register`': 18,
   "An hour's coverage": 13,
+  'The page of sinks': 5,
   'An alert': 8,
 };
 

@@ -85,11 +85,12 @@ async function printBlock(
 export function textColumns<Row>(
   columns: readonly (ReportColumn & { value: (row: Row) => Value })[],
 ): Column<Row>[] {
-  return columns.map(({ title, value, isNumber, grows, isName, drop }) => ({
+  return columns.map(({ title, value, isNumber, grows, isName, isWhole, drop }) => ({
     ...{ title, value: (row) => valueText(value(row)) },
     ...(isNumber && { align: 'right' }),
     ...((grows || isName) && { flexible: true }),
     ...(isName && { keep: nameKept }),
+    ...(isWhole && { whole: true }),
     // The lowest rank is added first, and so is the last to go.
     ...(drop !== undefined && { optionalRank: drop }),
   }));

@@ -151,7 +151,10 @@ function missingTable(ranges: readonly HourRange[]): report.Block {
       { title: 'from (UTC)', value: ({ fromUs }: HourRange) => report.time(fromUs) },
       { title: 'to (UTC)', drop: 2, value: ({ untilUs }: HourRange) => report.time(untilUs) },
       { title: 'subscription', drop: 1, value: ({ subscription }: HourRange) => subscription },
-      { title: 'to fetch them', grows: true, value: (one: HourRange) => `\`${commandOf(one)}\`` },
+      {
+        ...{ title: 'to fetch them', isWhole: true, drop: 3 },
+        value: (one: HourRange) => report.code(commandOf(one)),
+      },
     ],
     ranges,
   );

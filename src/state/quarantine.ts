@@ -20,7 +20,7 @@ export const quarantineColumns = [
     drop: 2,
     value: ({ subscription }: QuarantineRow) => report.code(pathOf(subscription)),
   },
-  { title: 'size', isNumber: true, drop: 1, value: ({ bodyBytes }: QuarantineRow) => bodyBytes },
+  { title: 'bytes', isNumber: true, drop: 1, value: ({ bodyBytes }: QuarantineRow) => bodyBytes },
   { title: 'source', drop: 3, value: ({ source }: QuarantineRow) => source },
   {
     title: 'reason',

@@ -24,6 +24,8 @@ export interface ReportColumn {
   grows?: boolean;
   /** The name of a product: whole where it fits, and the last thing to go. */
   isName?: boolean;
+  /** Never shortened: a command. */
+  isWhole?: boolean;
   /** Left out where there is no width, the highest first. */
   drop?: number;
 }

@@ -41,9 +41,9 @@ describe('quarantine list', () => {
   it('lists quarantined bodies, newest first', async ({ context }) => {
     const out = await printed(context.earshot('quarantine list'));
     const [title, ...lines] = out.trimEnd().split('\n');
-    expect(title).toMatch(/^id +received \(UTC\) +bytes +subscription +reason$/);
+    expect(title).toMatch(/^id +received \(UTC\) +path +bytes +source +reason$/);
     expect(lines.map((line) => line.trim().split(/ {2,}/)[0])).toEqual(['3', '2', '1']);
-    expect(lines[0]).toMatch(/2026-05-02 11:00:00 .*sea-ice.*ProductId and value\.Id are both/);
+    expect(lines[0]).toMatch(/2026-05-02 11:00 .*sea-ice.*ProductId and value\.Id are both/);
   });
 
   it('prints the documented fields as JSON', async ({ context }) => {
@@ -67,7 +67,7 @@ describe('quarantine list', () => {
     expect(await context.earshot('quarantine list')).toMatchObject({
       code: 0,
       out: '',
-      err: 'The quarantine is empty.\n',
+      err: expect.stringMatching(/^The quarantine is empty\./),
     });
     expect((await context.earshot('quarantine list --json')).out).toBe('[]\n');
   });
@@ -77,10 +77,8 @@ describe('quarantine show', () => {
   it('shows reason, headers without credentials, and the body, safe for a terminal', async () => {
     const context = await createQuarantineContext();
     const { out } = await expectEnd(context.earshot('quarantine show 1'), 0);
-    expect(out).toMatch(/^entry +1$/m);
-    expect(out).toMatch(/^subscription +-$/m);
-    expect(out).toMatch(/^released +no$/m);
-    expect(out).toMatch(/^fault +The body is not JSON/m);
+    expect(out).toMatch(/^reason +The body is not JSON/m);
+    expect(out).toMatch(/^path +\/notifications$/m);
     expect(out).toMatch(/^ {2}Content-Type: text\/html\n {2}X-A: 1$/m);
     expect(out).toContain('<html>\\u001b[2Jé</html>\nsecond line  \n');
     for (const text of ['\u001b', 'Authorization', 'c2VjcmV0']) expect(out).not.toContain(text);
@@ -104,10 +102,10 @@ describe('quarantine show', () => {
     expect(Buffer.from(entry.bodyBase64, 'base64').toString()).toMatch(/^<html>.*\n.*line {2}$/);
   });
 
-  it('of an unknown entry exits 1 and names the list', async ({ context }) => {
+  it('of an unknown id exits 2 and names the list', async ({ context }) => {
     const { code, out, err } = await context.earshot('quarantine show 99');
-    expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toMatch(/^earshot: There is no quarantine entry 99\..*quarantine list/);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(/^earshot: There is no body 99 .*quarantine list/);
   });
 });
 
@@ -175,9 +173,9 @@ describe('quarantine retry', () => {
     expect(err).toContain('Use one id or --all');
   });
 
-  it('of an unknown entry exits 1 and names the list', async ({ context }) => {
-    const { err } = await expectEnd(context.earshot('quarantine retry 99'), 1);
-    expect(err).toMatch(/^earshot: There is no body with id 99 .*quarantine list/);
+  it('of an unknown id exits 2 and names the list', async ({ context }) => {
+    const { err } = await expectEnd(context.earshot('quarantine retry 99'), 2);
+    expect(err).toMatch(/^earshot: There is no body 99 .*quarantine list/);
   });
 
   it('of a reused AckId leaves at most one entry, however often it runs', async () => {
@@ -210,7 +208,7 @@ describe('quarantine drop', () => {
   it('refuses an unknown entry, and a call with no selection or two of them', async ({
     context,
   }) => {
-    expect((await context.earshot('quarantine drop 1 9 --yes')).code).toBe(1);
+    expect((await context.earshot('quarantine drop 1 9 --yes')).code).toBe(2);
     expect((await context.earshot('quarantine drop')).code).toBe(2);
     expect((await context.earshot('quarantine drop 1 --all')).code).toBe(2);
     expect(await quarantinedIds(context)).toEqual([3, 2, 1]);

@@ -43,12 +43,7 @@ export const quarantineReads = {
       database,
       `SELECT ${columns}, headers FROM quarantine WHERE id = ?`,
     ).get(id);
-    if (row === undefined) {
-      throw new AppError(
-        'not_found',
-        `There is no quarantine entry ${id}. Run \`earshot quarantine list\` to list the entries.`,
-      );
-    }
+    if (row === undefined) throw unknownBody(id);
     const { headers, ...rest } = row;
     const reader = bodyReader(database);
     const body = reader.storedBody(row.bodyId);
@@ -138,12 +133,7 @@ export function quarantinedDelivery(
     `SELECT received_at_us AS receivedAtUs, subscription, source, body_id AS bodyId
      FROM quarantine WHERE id = ? AND released_at_us IS NULL`,
   ).get(id);
-  if (row === undefined) {
-    throw new AppError(
-      'not_found',
-      `There is no body with id ${id} in quarantine. Run \`earshot quarantine list\` to list the entries.`,
-    );
-  }
+  if (row === undefined) throw unknownBody(id);
   const { bodyId, ...rest } = row;
   const reader = bodyReader(database);
   const body = reader.storedBody(bodyId);
@@ -165,4 +155,9 @@ function withoutCredentials(headers: readonly string[]): [string, string][] {
     pairs.push([name, headers[i + 1] ?? '']);
   }
   return pairs;
+}
+
+function unknownBody(id: number): AppError {
+  const advice = 'For the ids: `earshot quarantine list`.';
+  return new AppError('not_found', `There is no body ${id} in the quarantine.`, { advice });
 }

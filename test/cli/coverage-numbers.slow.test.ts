@@ -41,7 +41,8 @@ const countsOf = (row: Counts): Counts =>
 
 /** The rows of the first printed table, keyed by its column titles. */
 function printedCounts(out: string, name: string): Counts[] {
-  const [titles = '', ...rows] = out.split('\n\n')[0]?.split('\n') ?? [];
+  const table = out.split('\n\n').find((part) => part.startsWith('subscription'));
+  const [titles = '', ...rows] = table?.split('\n') ?? [];
   const at = titles.trim().split(/ +/);
   return rows
     .filter((row) => row.startsWith(`${name} `))

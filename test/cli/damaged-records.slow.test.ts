@@ -41,7 +41,7 @@ it('lists the product on every page of the command line, with its indexed fields
   expect(
     await run('query', 'products', '--output', 'ids', '--filter', `not ${byRecord}`),
   ).toContain(second.id);
-  expect(await run('admin index', 'rebuild')).not.toContain('failed');
+  expect(await run('admin', 'index', 'rebuild')).not.toContain('failed');
 });
 
 it('lists the product on every page of the private listener', async () => {

@@ -41,7 +41,7 @@ describe('earshot reconcile', () => {
   it('refuses an unknown subscription, and names the known ones', async ({ context }) => {
     expect(await context.run([...reconcile, '--subscription', 'alps'])).toMatchObject({
       code: 2,
-      err: 'earshot: This data directory has no subscription alps. Known subscriptions: sea-ice.\n',
+      err: 'earshot: There is no subscription alps. Known: sea-ice.\n',
     });
   });
 

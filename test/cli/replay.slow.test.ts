@@ -122,7 +122,7 @@ describe('earshot sinks replay', () => {
   });
 
   it.each([
-    ['a sink that is not there', ['--sink', 'nope'], /There is no sink nope\. Known sinks: bus\./],
+    ['a sink that is not there', ['--sink', 'nope'], /There is no sink nope\. Known: bus\./],
     [
       'an empty window',
       ['--sink', 'bus', '--since', '1h', '--until', '2h'],
@@ -161,7 +161,7 @@ describe('earshot sinks replay', () => {
     expect(faulty.err).not.toContain('odder');
     const unknown = await earshot('sinks replay --sink ood --yes');
     expect(unknown.err).toContain(
-      'There is no sink ood. Did you mean odd? Known sinks: bus, odd, odder.',
+      'There is no sink ood. Did you mean odd? Known: bus, odd, odder.',
     );
   });
 
@@ -176,7 +176,7 @@ describe('earshot sinks replay', () => {
     const { out } = await earshot(['sinks', 'replay', '--sink', 'bus', ...words]);
     expect(JSON.parse(out)).toEqual({ sink: 'bus', notifications: 2, replay: 1 });
     const listed = await earshot('sinks list --json');
-    expect(JSON.parse(listed.out)).toMatchObject([{ sink: 'bus', replays: 1 }]);
+    expect(JSON.parse(listed.out)).toMatchObject([{ name: 'bus', replays: 1 }]);
     await serveUntil(async (sinks) => {
       const [counts] = await sinks.counts();
       return (await sinks.replays({ all: false })).length === 0 && counts?.waiting === 0;

@@ -24,14 +24,14 @@ describe('earshot sinks retry and drop', () => {
 
   it('process known ids, and name ids without a dead letter', async () => {
     const { earshot, counts } = await openRefusedContext();
-    const retry = await expectEnd(earshot('sinks retry bus 99999,2,4,2'), 1);
+    const retry = await expectEnd(earshot('sinks retry bus 99999,2,4,2'), 2);
     expect(retry.err).toBe(
       'Queued 1 dead letter of bus again.\nearshot: No such dead letters of bus: 99999, 4. To list dead letters: `earshot sinks dead bus`.\n',
     );
     expect(await counts()).toMatchObject({ waiting: 2, dead: 1 });
-    const drop = await expectEnd(earshot('sinks drop bus 99999', { answers: [] }), 1);
+    const drop = await expectEnd(earshot('sinks drop bus 99999', { answers: [] }), 2);
     expect(drop.err).toMatch(/^earshot: No such dead letter of bus: 99999\. /);
-    expect((await earshot('sinks drop bus 3,99999 --yes')).code).toBe(1);
+    expect((await earshot('sinks drop bus 3,99999 --yes')).code).toBe(2);
     expect(await counts()).toMatchObject({ waiting: 2, dead: 0 });
   });
 

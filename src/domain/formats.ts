@@ -19,9 +19,9 @@ export function momentText(us: number): string {
   return `${shortDateUs(us)} UTC`;
 }
 
-/** Formats a duration, with whole days: `40 s`, `40 min`, `9.5 h` or `12 days`. */
+/** Formats a duration, with whole days: `0.4 s`, `40 min`, `9.5 h` or `12 days`. */
 export function lengthText(us: number): string {
-  if (us < minuteUs) return `${Math.max(0, Math.floor(us / 1_000_000))} s`;
+  if (us < minuteUs) return `${rounded(Math.max(0, us / 1_000_000))} s`;
   if (us < 2 * hourUs) return `${Math.round(us / minuteUs)} min`;
   if (us < 2 * dayUs) return `${rounded(us / hourUs)} h`;
   return `${wholeDays(us)} days`;

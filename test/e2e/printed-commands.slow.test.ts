@@ -46,7 +46,7 @@ describe('a printed command', { timeout: 180_000 }, () => {
       const { status, stderr } = shell(`${command} --help`, cwd);
       expect({ command, status, stderr }).toEqual({ command, status: 0, stderr: '' });
     }
-    const config = shell(`${name} config`, cwd);
+    const config = shell(`${name} admin config`, cwd);
     expect(config.stdout).toContain(join(cwd, place === 'trial' ? 'data' : 'sandbox-trial/data'));
     expect(config.stderr.startsWith('Using the trial in ./sandbox-trial.\n')).toBe(
       place === 'folder',

@@ -74,9 +74,10 @@ it('stores a day of notifications once and in order, with the settings of the ac
   expect(listeningPorts(second.pid)).toEqual([consolePort]);
   const status = await printedJson(account.succeed('status', '--json'));
   expect(status).toMatchObject({ hasEndpoint: false, receiver: { refusing: null } });
-  expect(status.queues).toMatchObject([
-    { subscription: 'changes', length: 0, failure: null, otherReader: null },
-    { subscription: 'default', length: 0, failure: null, otherReader: null },
+  const queue = { length: 0, failure: null, otherReader: null };
+  expect(status.subscriptions).toMatchObject([
+    { name: 'changes', queue },
+    { name: 'default', queue },
   ]);
   const findings: Finding[] = await printedJson(account.succeed('doctor', '--json'));
   const found = (name: string) => findings.find(({ check }) => check === name);

@@ -55,7 +55,7 @@ it('runs the alert command once when a sink refuses, and once when the alert is 
   const resolved = { subject: 'hook', change: 'resolved' };
   await expect.poll(alerts).toMatchObject([raised, resolved]);
   expect((await context.command('alerts')).out).not.toContain('hook');
-  expect((await context.command('alerts', '--all')).out).toMatch(/warning: sink\S* of hook/);
+  expect((await context.command('alerts', '--all')).out).toMatch(/warning: sink-refused: hook/);
   await context.stop(running);
   expect(alerts()).toMatchObject([raised, resolved]);
 });

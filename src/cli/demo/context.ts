@@ -38,6 +38,8 @@ export interface DemoContext {
   past: Awaited<ReturnType<typeof storePast>> | null;
   receiver: RunningReceiver;
   sandbox: Sandbox;
+  /** True once all products are published. */
+  isPublished: () => boolean;
 }
 
 const onceProductsDefault = 200;
@@ -65,14 +67,12 @@ export async function openDemo(
   { version, closers }: { version: string; closers: Closers },
 ): Promise<DemoContext> {
   const { once, pull, records } = flags;
-  const { folder, settings, sandbox } = await openSandbox(io, publishing(io, flags), {
-    ...{ isPull: pull === true, closers },
-  });
+  const how = { isPull: pull === true, closers };
+  const { folder, settings, sandbox } = await openSandbox(io, publishing(io, flags), how);
   const header = 'Settings of a running demo';
   await writeOwnerOnly(join(folder, '.env'), mergeEnvFile(null, settings, { header }));
-  const earshot_called_as = nameCalledIn(folder, io);
-  const inFolder = { ...io, env: { ...io.env, earshot_called_as } };
-  const own = { ...ioWith(inFolder, settings), workingDir: folder };
+  const env = { ...io.env, earshot_called_as: nameCalledIn(folder, io) };
+  const own = { ...ioWith({ ...io, env }, settings), workingDir: folder };
   const desired = demoSubscriptions(flags);
   let past: DemoContext['past'] = null;
   const prepare = async (store: Store) => {
@@ -88,24 +88,29 @@ export async function openDemo(
   });
   const summaries = await startDemoSummaries(io, receiver, sandbox);
   closers.add(() => summaries.stop());
+  let isPublished = false;
+  const note = () => {
+    isPublished = true;
+  };
+  sandbox.finished.then(note, note);
   sandbox.resume();
-  return { io: inFolder, settings, folder, past, receiver, sandbox };
+  const isDone = () => isPublished;
+  return { io: { ...io, env }, settings, folder, past, receiver, sandbox, isPublished: isDone };
 }
 
 function publishing(io: Io, flags: DemoFlags): Partial<SandboxOptions> {
   const { once, products, records: recordsFile, faults, pull, seed } = flags;
-  const isFile = recordsFile !== undefined;
-  const count = products ?? (once && !isFile ? onceProductsDefault : undefined);
+  const count = products ?? (once && !recordsFile ? onceProductsDefault : undefined);
   return {
     ...{ seed, faults: faults ? demoFaults : noFaults },
-    ...(faults && pull ? { service: queueService } : {}),
-    ...(count === undefined ? {} : { count }),
-    ...(isFile ? { recordsFile } : {}),
+    ...(faults && pull && { service: queueService }),
+    ...(count !== undefined && { count }),
+    ...(recordsFile !== undefined && { recordsFile }),
     // The interactive form shows all three events; the counting form counts products.
     ...(once
       ? { ratePerSecond: onceRatePerSecond }
       : { ratePerSecond: livelyRatePerSecond, modifiedShare: 0.2, deletedShare: 0.1 }),
-    ...(once || isFile ? {} : { past: simulatedPast(io, pastProductsPerDay) }),
+    ...(!once && recordsFile === undefined && { past: simulatedPast(io, pastProductsPerDay) }),
   };
 }
 

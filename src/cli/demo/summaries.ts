@@ -1,5 +1,4 @@
 /** Summaries of the demo: a worker next to the receiver, and the count of its summaries. */
-import { AppError } from '../../domain/app-error.ts';
 import { plainSummaryRule } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
 import { demoProject } from '../../sandbox/live-settings.ts';
@@ -27,13 +26,10 @@ export async function startDemoSummaries(
   { inferenceUrl: url }: Pick<Sandbox, 'inferenceUrl'>,
 ): Promise<SummaryWorker> {
   const { key: apiKey, models } = demoProject;
-  const [model] = models;
-  if (model === undefined) throw new AppError('internal', 'The sandbox has no model.');
-  const rule = 'each' as const;
-  const config = { inference: { url, apiKey, model }, budget };
+  const config = { inference: { url, apiKey, model: models[0] ?? '' }, budget };
   const log = createLogger(io, 'error');
   const context = openSummaryContext(config, { store, products, log }, io);
-  const ruleOf = createRules(new Map(), plainSummaryRule(rule));
+  const ruleOf = createRules(new Map(), plainSummaryRule('each'));
   // Sets the cursor at the start of the empty log.
   await collectJobs(context, ruleOf);
   return startSummaryWorker(context, ruleOf, { pollMs });
@@ -50,15 +46,13 @@ export async function countSummaries(
   { inference }: Pick<Sandbox, 'inference'>,
 ) {
   const { indexedPosition } = await products.indexState();
-  let [left, isSpent] = [0, false];
-  for (let waitedMs = 0; ; waitedMs += pollMs) {
+  const untilMs = performance.now() + timeoutMs;
+  let [left, isSpent] = [1, false];
+  for (let isRead = false; !isRead || (left > 0 && !isSpent); await pause(pollMs, signal)) {
+    if (performance.now() > untilMs || signal.aborted) break;
     ({ waiting: left } = await store.summaries.waiting());
-    const isRead = ((await store.cursor('summaries')) ?? 0) >= indexedPosition;
-    const { requests } = await store.summaries.spending(nowUs());
-    isSpent = requests >= budget.requestsPerDay;
-    const isDone = isRead && (left === 0 || isSpent);
-    if (isDone || waitedMs >= timeoutMs || signal.aborted) break;
-    await pause(pollMs, signal);
+    isRead = ((await store.cursor('summaries')) ?? 0) >= indexedPosition;
+    isSpent = (await store.summaries.spending(nowUs())).requests >= budget.requestsPerDay;
   }
   const mismatches: string[] = [];
   let summaries = 0;

@@ -101,8 +101,12 @@ export async function runSetup(
     };
   };
   try {
-    await confirmAnswers(context, state, flags, () => showPlan(io, planOf()));
-    await install(io, planOf());
+    let plan: SetupPlan | null = null;
+    await confirmAnswers(context, state, flags, async () => {
+      plan = planOf();
+      await showPlan(io, plan);
+    });
+    await install(io, plan ?? planOf());
   } catch (error) {
     throw await unfinished(error, state, flags);
   }

@@ -11,13 +11,13 @@ import { newCredentials } from '../account.ts';
 import { nameCalledIn } from '../called-as.ts';
 import type { Closers } from '../closers.ts';
 import { start } from '../commands/start.ts';
-import type { Io } from '../io.ts';
+import { type Io, pause } from '../io.ts';
 import { ioWith, mergeEnvFile, type Settings } from '../setup/env-file.ts';
 import { simulatedPast, storePast, withStore } from '../setup/past.ts';
 import { anyPort, createTrialCertificate, trialSettings } from '../setup/trial.ts';
 import type { RunningReceiver } from '../start/serve.ts';
 import { demoSubscriptions, registerDemo } from './account.ts';
-import { startDemoSummaries } from './summaries.ts';
+import { summarySettings } from './summaries.ts';
 
 export interface DemoFlags {
   once?: true;
@@ -51,6 +51,8 @@ const livelyRatePerSecond = 8;
 
 const pastProductsPerDay = 2_000;
 
+const startPollMs = 50;
+
 /** At least one page is read twice, so that the counts have duplicates. No fault loses an entry. */
 const queueService: SandboxOptions['service'] = {
   queueFaults: {
@@ -74,20 +76,19 @@ export async function openDemo(
   const env = { ...io.env, earshot_called_as: nameCalledIn(folder, io) };
   const own = { ...ioWith({ ...io, env }, settings), workingDir: folder };
   const desired = demoSubscriptions(flags);
-  let past: DemoContext['past'] = null;
-  const prepare = async (store: Store) => {
-    if (!once && records === undefined) past = await storePast(own, store, desired);
-    await registerDemo(own, store, desired, { shown: !once });
-  };
+  const hasPast = !once && records === undefined;
+  const past = hasPast ? await withStore(own, (store) => storePast(own, store, desired)) : null;
+  const register = (store: Store) => registerDemo(own, store, desired, { shown: !once });
   // The receiver reads the queues that are registered when it starts.
-  if (pull) await withStore(own, prepare);
-  // The worker of the demo writes the summaries.
-  const served = ioWith(own, { ...settings, EARSHOT_SUMMARY: 'off', EARSHOT_LOG_LEVEL: 'error' });
+  if (pull) await withStore(own, register);
+  const served = ioWith(own, { ...settings, ...summarySettings, EARSHOT_LOG_LEVEL: 'error' });
   const receiver = await startReceiver(served, { version, closers }, async ({ store }) => {
-    if (!pull) await prepare(store);
+    if (!pull) await register(store);
   });
-  const summaries = await startDemoSummaries(io, receiver, sandbox);
-  closers.add(() => summaries.stop());
+  // The first run of the worker determines which notifications get a summary.
+  while ((await receiver.store.cursor('summaries')) === null && !io.signal.aborted) {
+    await pause(startPollMs, io.signal);
+  }
   let isPublished = false;
   const note = () => {
     isPublished = true;

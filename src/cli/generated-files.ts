@@ -90,32 +90,8 @@ function commandLinePage(program: Command): string {
 
 <!-- Written by \`npm run generate\` from the commands' own help texts. -->
 
-## Calling earshot
-
-| where | form |
-|---|---|
-| in a checkout, in its folder | \`./earshot X\` |
-| in a folder below it, such as that of a trial | \`../earshot X\` |
-| installed, or on the path (see below) | \`earshot X\` |
-
-The documentation writes \`./earshot X\`; with an installed package, use \`earshot X\`. Help, messages,
-alerts and the web page print the form in which you called the program. \`npm run X\` runs a few
-commands of a checkout.
-
-**On the path.** In a checkout, run once: \`ln -s "$PWD/earshot" ~/.local/bin/earshot\` (or into
-another folder of your \`PATH\`). The link works from any folder, and uses the Node that \`npm ci\`
-installed.
-
-**Folder.** The program reads \`.env\`, \`earshot.config.ts\` and \`./data\` in the current folder;
-\`--data-dir\` sets another data directory. In a folder without any of these and without EARSHOT_
-variables, commands use the [trial](../start.md#trial) in a folder below it, and print the name of
-that folder.
-
-**Not in the npm registry.** earshot is not published in the npm registry: a package of this name is
-another program. Install the [package](../start.md#run-from-the-package) from its file.
-
-**Completion.** \`earshot admin completion bash\` (or \`zsh\`, \`fish\`) prints a completion script.
-\`earshot admin completion --help\` explains the installation.
+In a checkout, call \`./earshot X\`; with an installed package, \`earshot X\`
+([more](../start.md#calling-earshot)).
 
 ## Commands
 

@@ -3,7 +3,7 @@
  * each row group let readers skip the groups outside a time or a box.
  */
 import { constants, zstdCompressSync } from 'node:zlib';
-import type { ColumnSource, SchemaElement } from 'hyparquet-writer';
+import type { SchemaElement } from 'hyparquet-writer';
 import { millisecondOf } from '../domain/dates.ts';
 import type { AnyGeometry, Box } from '../domain/filter-tree.ts';
 import { type productFields, type productLinkFields, toProductLinks } from '../domain/json-rows.ts';
@@ -41,15 +41,36 @@ export async function writeGeoParquet(
   { fields, catalogueUrl, version = 'unknown' }: GeoParquetOptions,
 ): Promise<void> {
   const library = await import('hyparquet-writer');
-  const file = openFile(library, output, { fields, version });
-  const group = createGroup(library, { fields, catalogueUrl });
-  for await (const product of products) {
-    group.add(product);
-    if (!group.isFull()) continue;
-    await file.write(group.take());
+  const names = fields.filter((name): name is Field => name in columns);
+  const parquet = openFile(library, output, names, version);
+  const all: Footprints = { types: new Set(), extent: null };
+  let rows: Cells[] = [];
+  let shapes: (Shape | null)[] = [];
+  let bytes = 0;
+  const write = async () => {
+    const columnData = [
+      ...names.map((name) => ({ name, data: rows.map((one) => cellOf(name, one, catalogueUrl)) })),
+      // The smallest and the largest WKB are of no use to a reader.
+      { name: 'geometry', data: shapes.map((one) => one?.wkb ?? null), statistics: false },
+      { name: 'bbox', data: shapes.map((one) => one && boxColumns(one.box)) },
+    ];
+    [rows, shapes, bytes] = [[], [], 0];
+    await parquet.write({ columnData, rowGroupSize: groupRowsMax });
+  };
+  for await (const { row, summary, footprint } of products) {
+    const shape = shapeOf(footprint ?? null, library);
+    rows.push({ row, summary });
+    shapes.push(shape);
+    if (shape !== null) {
+      all.types.add(shape.type);
+      all.extent = all.extent === null ? shape.box : joined(all.extent, shape.box);
+      bytes += shape.wkb.length;
+    }
+    if (rows.length >= groupRowsMax || bytes >= groupFootprintBytesMax) await write();
   }
-  await file.write(group.take());
-  await file.finish(group.footprints());
+  await write();
+  parquet.kvMetadata = [{ key: 'geo', value: JSON.stringify(metadataOf(all)) }];
+  await parquet.finish();
 }
 
 type Element = Omit<SchemaElement, 'name'>;
@@ -66,172 +87,106 @@ const elements = {
   boolean: { type: 'BOOLEAN' },
 } as const satisfies Record<string, Element>;
 
-interface Column {
-  element: Element;
-  value: (product: GeoParquetProduct, catalogueUrl: string) => unknown;
-}
-
-const text = (read: (row: ProductRow) => string | null): Column => ({
-  element: elements.text,
-  value: ({ row }) => read(row),
-});
-
-const time = (read: (row: ProductRow) => number | null): Column => ({
-  element: elements.time,
-  value: ({ row }) => {
-    const us = read(row);
-    return integerOf(us) ?? (us === null ? null : BigInt(millisecondOf(us)) * 1000n);
-  },
-});
-
-const integer = (read: (row: ProductRow) => number | null): Column => ({
-  element: elements.integer,
-  value: ({ row }) => integerOf(read(row)),
-});
-
-/** The catalogue may send a number with a fraction as an integer: the column then has no value. */
-function integerOf(value: number | null): bigint | null {
-  return value !== null && Number.isSafeInteger(value) ? BigInt(value) : null;
-}
-
-type TextField = 'summary' | 'summaryModel';
+type Field =
+  | (typeof productFields)[number]
+  | (typeof productLinkFields)[number]
+  | 'summary'
+  | 'summaryModel';
 
 /** The columns of CSV with their types. */
-const columns: Readonly<
-  Record<(typeof productFields)[number] | (typeof productLinkFields)[number] | TextField, Column>
-> = {
-  position: integer((row) => row.position),
-  productId: text((row) => row.productId),
-  productName: text((row) => row.productName),
-  collection: text((row) => row.collection),
-  platform: text((row) => row.platform),
-  productType: text((row) => row.productType),
-  processingLevel: text((row) => row.processingLevel),
-  sensingStart: time((row) => row.sensingStartUs),
-  sensingEnd: time((row) => row.sensingEndUs),
-  publicationDate: time((row) => row.publicationUs),
-  modificationDate: time((row) => row.modificationUs),
-  sizeBytes: integer((row) => row.sizeBytes),
-  online: { element: elements.boolean, value: ({ row }) => row.online },
-  cloudCoverPercent: { element: elements.number, value: ({ row }) => row.cloudCoverPercent },
-  orbitNumber: integer((row) => row.orbitNumber),
-  relativeOrbitNumber: integer((row) => row.relativeOrbitNumber),
-  orbitDirection: text((row) => row.orbitDirection),
-  tile: text((row) => row.tile),
-  processingBaseline: text((row) => row.processingBaseline),
-  receivedAt: time((row) => row.receivedAtUs),
-  deletionDate: time((row) => row.deletionUs),
-  deletionCause: text((row) => row.deletionCause),
-  s3Path: text((row) => row.s3Path),
-  downloadUrl: {
-    element: elements.text,
-    value: ({ row }, catalogueUrl) => toProductLinks(row, catalogueUrl).downloadUrl,
-  },
-  summary: { element: elements.text, value: ({ summary }) => summary?.text },
-  summaryModel: { element: elements.text, value: ({ summary }) => summary?.model },
+const columns: Readonly<Record<Field, keyof typeof elements>> = {
+  ...{ position: 'integer', productId: 'text', productName: 'text', collection: 'text' },
+  ...{ platform: 'text', productType: 'text', processingLevel: 'text', sensingStart: 'time' },
+  ...{ sensingEnd: 'time', publicationDate: 'time', modificationDate: 'time', online: 'boolean' },
+  ...{ sizeBytes: 'integer', cloudCoverPercent: 'number', orbitNumber: 'integer', tile: 'text' },
+  ...{ relativeOrbitNumber: 'integer', orbitDirection: 'text', processingBaseline: 'text' },
+  ...{ receivedAt: 'time', deletionDate: 'time', deletionCause: 'text', s3Path: 'text' },
+  ...{ downloadUrl: 'text', summary: 'text', summaryModel: 'text' },
 };
+
+/** Values of a product without its record and footprint. */
+interface Cells {
+  row: ProductRow;
+  summary: GeoParquetProduct['summary'] | undefined;
+}
+
+function cellOf(name: Field, { row, summary }: Cells, catalogueUrl: string): unknown {
+  if (name === 'downloadUrl') return toProductLinks(row, catalogueUrl).downloadUrl;
+  if (name === 'summary') return summary?.text;
+  if (name === 'summaryModel') return summary?.model;
+  const kind = columns[name];
+  const key = kind === 'time' ? `${name.replace(/Date$/, '')}Us` : name;
+  const value = row[key as keyof ProductRow];
+  if (typeof value !== 'number' || kind === 'number') return value;
+  if (Number.isSafeInteger(value)) return BigInt(value);
+  // The catalogue may send a number with a fraction as an integer: the column then has no value.
+  return kind === 'time' ? BigInt(millisecondOf(value)) * 1000n : null;
+}
 
 /** The order of a bounding box column (GeoParquet 1.1, bounding box columns). */
 const boxFields = ['xmin', 'ymin', 'xmax', 'ymax'] as const;
 
-function schemaOf(chosen: readonly [string, Column][]): SchemaElement[] {
-  const optional = { repetition_type: 'OPTIONAL' } as const;
-  return [
-    { name: 'schema', num_children: chosen.length + 2 },
-    ...chosen.map(([name, { element }]) => ({ name, ...element, ...optional })),
-    { name: 'geometry', type: 'BYTE_ARRAY', ...optional },
-    { name: 'bbox', num_children: boxFields.length, ...optional },
-    ...boxFields.map((name): SchemaElement => {
-      return { name, type: 'DOUBLE', repetition_type: 'REQUIRED' };
-    }),
-  ];
-}
+const boxColumns = ({ west, south, east, north }: Box) => {
+  return { xmin: west, ymin: south, xmax: east, ymax: north };
+};
 
-function columnsOf(fields: readonly string[]): [string, Column][] {
-  const known: Readonly<Record<string, Column | undefined>> = columns;
-  return fields.flatMap((name) => {
-    const column = known[name];
-    return column === undefined ? [] : [[name, column]];
+/** Opens a file on the output. The output gets each row group when it is encoded. */
+function openFile(
+  { ByteWriter, ParquetWriter }: Library,
+  output: Output,
+  names: readonly Field[],
+  version: string,
+) {
+  const writer = new ByteWriter();
+  const flush = async () => {
+    const chunk = writer.getBytes().slice();
+    writer.index = 0;
+    if (chunk.length > 0) await writeOut(output, chunk);
+  };
+  const optional = { repetition_type: 'OPTIONAL' } as const;
+  return new ParquetWriter({
+    writer: Object.assign(writer, { flush, finish: flush }),
+    schema: [
+      { name: 'schema', num_children: names.length + 2 },
+      ...names.map((name) => ({ name, ...elements[columns[name]], ...optional })),
+      { name: 'geometry', type: 'BYTE_ARRAY', ...optional },
+      { name: 'bbox', num_children: boxFields.length, ...optional },
+      ...boxFields.map((name): SchemaElement => {
+        return { name, type: 'DOUBLE', repetition_type: 'REQUIRED' };
+      }),
+    ],
+    codec: 'ZSTD',
+    compressors: { ZSTD: compress },
+    createdBy: `earshot version ${version}`,
   });
 }
 
-/** Values of a row group, by column. */
-type Group = Pick<ColumnSource, 'name' | 'data' | 'statistics'>[];
-
-/** Collects the products of a row group, and then of the next one. */
-function createGroup(
-  library: Library,
-  { fields, catalogueUrl }: Pick<GeoParquetOptions, 'fields' | 'catalogueUrl'>,
-) {
-  const chosen = columnsOf(fields).map(([name, { value }]) => ({ name, value }));
-  const footprints = createFootprints(library);
-  let rows = 0;
-  let values: unknown[][] = chosen.map(() => []);
-  return {
-    add(product: GeoParquetProduct) {
-      for (const [i, { value }] of chosen.entries()) values[i]?.push(value(product, catalogueUrl));
-      footprints.add(product.footprint ?? null);
-      rows += 1;
-    },
-    isFull: () => rows >= groupRowsMax || footprints.bytes() >= groupFootprintBytesMax,
-    take(): Group {
-      const taken = chosen.map(({ name }, i) => ({ name, data: values[i] ?? [] }));
-      [rows, values] = [0, chosen.map(() => [])];
-      return [...taken, ...footprints.take()];
-    },
-    footprints: footprints.all,
-  };
+function compress(bytes: Uint8Array): Uint8Array {
+  return zstdCompressSync(bytes, { params: { [constants.ZSTD_c_compressionLevel]: 3 } });
 }
 
-/** Footprints of the whole file. */
+interface Shape {
+  type: string;
+  wkb: Uint8Array;
+  box: Box;
+}
+
+/** Types and extent of the footprints of the whole file; no extent without any footprint. */
 interface Footprints {
-  types: ReadonlySet<string>;
-  /** Null without any footprint. */
+  types: Set<string>;
   extent: Box | null;
 }
 
-/** Collects the columns `geometry` and `bbox`. */
-function createFootprints({ geojsonToWkb }: Library) {
+function shapeOf(footprint: AnyGeometry | null, { geojsonToWkb }: Library): Shape | null {
+  if (footprint === null) return null;
+  const geometry = toGeoJson(footprint);
+  // All longitudes for a geometry that is cut at the antimeridian.
+  const box = extentOf(positionsOf(geometry));
+  if (!(box.west <= box.east && box.south <= box.north)) return null;
   // The type of the library has mutable lists, but it only reads them.
   const toWkb = geojsonToWkb as unknown as (geometry: AnyGeometry) => Uint8Array;
-  const types = new Set<string>();
-  let extent: Box | null = null;
-  let bytes = 0;
-  let geometries: (Uint8Array | null)[] = [];
-  let boxes: (Record<(typeof boxFields)[number], number> | null)[] = [];
-  return {
-    add(footprint: AnyGeometry | null) {
-      const geometry = footprint === null ? null : toGeoJson(footprint);
-      const box = geometry === null ? null : boxOf(geometry);
-      if (geometry === null || box === null) {
-        geometries.push(null);
-        boxes.push(null);
-        return;
-      }
-      // A copy, because the buffer of the library has at least one kilobyte.
-      const wkb = toWkb(geometry).slice();
-      types.add(geometry.type);
-      extent = extent === null ? box : joined(extent, box);
-      geometries.push(wkb);
-      boxes.push({ xmin: box.west, ymin: box.south, xmax: box.east, ymax: box.north });
-      bytes += wkb.length;
-    },
-    bytes: () => bytes,
-    take(): Group {
-      // The smallest and the largest WKB are of no use to a reader.
-      const geometry = { name: 'geometry', data: geometries, statistics: false };
-      const bbox = { name: 'bbox', data: boxes };
-      [geometries, boxes, bytes] = [[], [], 0];
-      return [geometry, bbox];
-    },
-    all: (): Footprints => ({ types, extent }),
-  };
-}
-
-/** Returns the extent of the coordinates: all longitudes for a geometry cut at the antimeridian. Null without any. */
-function boxOf(geometry: AnyGeometry): Box | null {
-  const box = extentOf(positionsOf(geometry));
-  return box.west <= box.east && box.south <= box.north ? box : null;
+  // A copy, because the buffer of the library has at least one kilobyte.
+  return { type: geometry.type, wkb: toWkb(geometry).slice(), box };
 }
 
 function joined(one: Box, other: Box): Box {
@@ -241,40 +196,6 @@ function joined(one: Box, other: Box): Box {
     east: Math.max(one.east, other.east),
     north: Math.max(one.north, other.north),
   };
-}
-
-/** Opens a file on the output. The output gets each row group when it is encoded. */
-function openFile(
-  { ByteWriter, ParquetWriter }: Library,
-  output: Output,
-  { fields, version }: { fields: readonly string[]; version: string },
-) {
-  const writer = new ByteWriter();
-  const flush = async () => {
-    const chunk = writer.getBytes().slice();
-    writer.index = 0;
-    if (chunk.length > 0) await writeOut(output, chunk);
-  };
-  const parquet = new ParquetWriter({
-    writer: Object.assign(writer, { flush, finish: flush }),
-    schema: schemaOf(columnsOf(fields)),
-    codec: 'ZSTD',
-    compressors: { ZSTD: compress },
-    createdBy: `earshot version ${version}`,
-  });
-  return {
-    write: async (columnData: Group) => {
-      await parquet.write({ columnData, rowGroupSize: groupRowsMax });
-    },
-    finish: async (footprints: Footprints) => {
-      parquet.kvMetadata = [{ key: 'geo', value: JSON.stringify(metadataOf(footprints)) }];
-      await parquet.finish();
-    },
-  };
-}
-
-function compress(bytes: Uint8Array): Uint8Array {
-  return zstdCompressSync(bytes, { params: { [constants.ZSTD_c_compressionLevel]: 3 } });
 }
 
 /** Returns the metadata `geo` (GeoParquet 1.1). Without `crs`, coordinates are OGC:CRS84. */

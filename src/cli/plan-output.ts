@@ -1,6 +1,6 @@
 /** Formats a plan as a readable difference or as JSON. */
 import type { AccountLimits, Difference, Plan, ReplacementWay } from '../admin/differences.ts';
-import { shortDateUs } from '../domain/dates.ts';
+import { momentText } from '../domain/formats.ts';
 import { endpointFor } from '../domain/subscription.ts';
 import { printable } from '../domain/text.ts';
 import type { painter } from './output.ts';
@@ -18,7 +18,7 @@ const ways: Record<ReplacementWay, string> = {
 };
 
 /** Actions of a difference: `replace`, `resume, change credentials`, … */
-export function actionsOf({ desired, current, edit, old, adopted }: Difference): string[] {
+function actionsOf({ desired, current, edit, old, adopted }: Difference): string[] {
   if (desired === null) return [old.length > 0 ? 'delete' : 'remove'];
   if (current === null) return [old.length > 0 ? 'replace' : 'create'];
   return [
@@ -35,17 +35,18 @@ export function planText(plan: Plan, limits: AccountLimits, paint: Paint): strin
   const { differences, unchanged, obsolete, unmanaged, counts } = plan;
   const pruned = differences.flatMap(({ name, desired }) => (desired === null ? [name] : []));
   const kept = obsolete.filter((name) => !pruned.includes(name)).map(printable);
-  const lines = differences.map((one) => differenceText(one, paint));
-  if (unchanged.length > 0) lines.push(`${paint('green', '=')} unchanged: ${unchanged.join(', ')}`);
-  if (kept.length > 0) {
-    lines.push(
-      `${paint('yellow', '!')} not configured, kept: ${kept.join(', ')}  (to delete: --prune)`,
-    );
-  }
   const others = unmanaged.length === 0 ? '' : `; ${unmanaged.length} unmanaged (never changed)`;
-  const { runningMax, totalMax } = limits;
-  const total = `  Subscriptions: ${counts.running} of ${runningMax} running, ${counts.total} of ${totalMax} in total${others}.`;
-  return [...lines, paint('dim', total), ''].join('\n');
+  const total = `  Subscriptions: ${counts.running} of ${limits.runningMax} running, ${counts.total} of ${limits.totalMax} in total${others}.`;
+  return [
+    ...differences.flatMap((one) => differenceLines(one, paint)),
+    ...(unchanged.length === 0
+      ? []
+      : [`${paint('green', '=')} unchanged: ${unchanged.join(', ')}`]),
+    ...(kept.length === 0
+      ? []
+      : [`${paint('yellow', '!')} not configured, kept: ${kept.join(', ')}  (to delete: --prune)`]),
+    ...[paint('dim', total), ''],
+  ].join('\n');
 }
 
 /** Converts a difference to the JSON fields that the command documents. */
@@ -59,58 +60,48 @@ export function differenceJson(one: Difference, publicUrl: string | null) {
   return { ...base, desired: state, replaces: old.map(({ id }) => id), differs, way };
 }
 
-function differenceText(one: Difference, paint: Paint): string {
-  const { name, desired, current, old } = one;
+const signs = {
+  removed: (paint: Paint) => paint('red', '-'),
+  added: (paint: Paint) => paint('green', '+'),
+  changed: (paint: Paint) => paint('yellow', '~'),
+};
+
+/** Lists a new or removed value once, a changed one twice, and an unchanged one not at all. */
+function differenceLines(one: Difference, paint: Paint): string[] {
+  const { name, desired, current, edit, old, way, adopted } = one;
   const before = current ?? old[0] ?? null;
-  const [colour, sign] =
-    desired === null
-      ? (['red', '-'] as const)
-      : before === null
-        ? (['green', '+'] as const)
-        : (['yellow', '~'] as const);
-  const head = `${paint(colour, sign)} ${actionsOf(one).join(', ').padEnd(9)} ${paint('bold', printable(name))}`;
-  return [head, ...linesOf(one, paint).map((line) => `    ${line}`)].join('\n');
+  const kind = desired === null ? 'removed' : before === null ? 'added' : 'changed';
+  const line = (label: string, value: string) => `${label.padEnd(8)}  ${printable(value)}`;
+  const changed = (label: string, from: string | undefined, to: string | undefined) => {
+    if (from === to) return [];
+    if (from === undefined || to === undefined) return [line(label, from ?? to ?? '')];
+    return [paint('red', `- ${line(label, from)}`), paint('green', `+ ${line(label, to)}`)];
+  };
+  const [from, to] = [valuesOf(before), valuesOf(desired)];
+  const lines = [
+    ...(current === null ? [] : [line('id', current.id)]),
+    ...(old.length === 0
+      ? []
+      : [line(current === null ? 'id' : 'deletes', old.map(({ id }) => id).join(', '))]),
+    ...['type', 'events', 'filter', 'status'].flatMap((key) => changed(key, from[key], to[key])),
+    ...(edit.endpoint ? changed('endpoint', current?.endpoint ?? '', edit.endpoint) : []),
+    ...(adopted && desired?.type === 'pull' ? queueNotes(before?.lastNotificationAtUs) : []),
+    ...(old.length > 0 && desired !== null ? [paint('dim', ways[way])] : []),
+  ];
+  const head = `${signs[kind](paint)} ${actionsOf(one).join(', ').padEnd(9)} ${paint('bold', printable(name))}`;
+  return [head, ...lines.map((text) => `    ${text}`)];
 }
 
-function linesOf(one: Difference, paint: Paint): string[] {
-  const { desired, current, edit, old, way, adopted } = one;
-  const before = current ?? old[0] ?? null;
-  const values = ({ type, events, filter, status }: Shown): Record<string, string> => ({
-    ...{ type, status, events: events.join(', '), filter: filterText(filter) },
-  });
-  const [from, to] = [before && values(before), desired && values(desired)];
-  const ids = old.map(({ id }) => printable(id)).join(', ');
-  const lines = current === null ? [] : [`id        ${printable(current.id)}`];
-  if (ids !== '') lines.push(`${current === null ? 'id      ' : 'deletes '}  ${ids}`);
-  for (const field of ['type', 'events', 'filter', 'status']) {
-    lines.push(...changed(field, from?.[field], to?.[field], paint));
-  }
-  if (edit.endpoint)
-    lines.push(...changed('endpoint', current?.endpoint ?? '', edit.endpoint, paint));
-  if (adopted && desired?.type === 'pull')
-    lines.push(...adoptionNote(before?.lastNotificationAtUs));
-  return old.length > 0 && desired !== null ? [...lines, paint('dim', ways[way])] : lines;
+function valuesOf(
+  one: { type: string; events: readonly string[]; filter: string; status: string } | null,
+): Readonly<Record<string, string>> {
+  if (one === null) return {};
+  const { type, events, filter, status } = one;
+  return { type, status, events: events.join(', '), filter: filter || '(none: all products)' };
 }
-
-type Shown = { type: string; events: readonly string[]; filter: string; status: string };
 
 /** The other reader of an adopted queue, if there is one, would miss what earshot acknowledges. */
-const adoptionNote = (lastUs: number | null | undefined) => [
-  ...(lastUs == null ? [] : [`it was last read at ${shortDateUs(lastUs)}`]),
+const queueNotes = (lastUs: number | null | undefined) => [
+  ...(lastUs == null ? [] : [`it was last read at ${momentText(lastUs)}`]),
   'earshot reads and acknowledges its queue: no other program may read this subscription',
 ];
-
-/** Returns a line for a new or removed value, two for a changed one, none for an unchanged one. */
-function changed(
-  label: string,
-  from: string | undefined,
-  to: string | undefined,
-  paint: Paint,
-): string[] {
-  const line = (value: string) => `${label.padEnd(8)}  ${printable(value)}`;
-  if (from === to) return [];
-  if (from === undefined || to === undefined) return [line(from ?? to ?? '')];
-  return [paint('red', `- ${line(from)}`), paint('green', `+ ${line(to)}`)];
-}
-
-const filterText = (filter: string) => (filter === '' ? '(none: all products)' : filter);

@@ -21,7 +21,7 @@ import { printFilter } from '../filter/print.ts';
 import { createOutboundClient } from '../http/outbound-client.ts';
 import { eventLists, listingUrl } from '../reconcile/listing-pages.ts';
 import { readListing } from '../reconcile/read-listing.ts';
-import { checkSubscriptionFilter, type FilterReport, findingText } from './filter-text.ts';
+import { checkSubscriptionFilter, findingText } from './filter-text.ts';
 import { eventFlagText, pullFlagText } from './flags.ts';
 import type { Io } from './io.ts';
 import { painter } from './output.ts';
@@ -60,27 +60,25 @@ export async function showFilter(
   io: Pick<Io, 'env' | 'stderr' | 'nowUs' | 'fetch' | 'random' | 'signal'>,
   isShown = false,
 ): Promise<number | null> {
-  const paint = painter(io, io.stderr);
   const shown = isBlankFilter(filter) ? 'none (all products)' : printable(filter);
-  if (!isShown) io.stderr.write(`Filter: ${paint('cyan', shown)}\n`);
+  if (!isShown) io.stderr.write(`Filter: ${painter(io, io.stderr)('cyan', shown)}\n`);
   let sum = 0;
-  for (const event of events) {
-    try {
+  try {
+    for (const event of events) {
       const count = await countLastWeek(event, filter, catalogueUrl, io);
+      const verb = event === 'created' ? 'published' : event;
       sum += count;
       io.stderr.write(
-        `The filter matches ${counted(count, 'product')} ${verbs[event]} in the last 7 days.\n`,
+        `The filter matches ${counted(count, 'product')} ${verb} in the last 7 days.\n`,
       );
-    } catch (error) {
-      if (!(error instanceof AppError) || error.code === 'cancelled') throw error;
-      io.stderr.write(`Failed to count matching products: ${printable(errorText(error))}\n`);
-      return null;
     }
+    return sum;
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code === 'cancelled') throw error;
+    io.stderr.write(`Failed to count matching products: ${printable(errorText(error))}\n`);
+    return null;
   }
-  return sum;
 }
-
-const verbs = { created: 'published', modified: 'modified', deleted: 'deleted' } as const;
 
 async function countLastWeek(
   event: SubscriptionEvent,
@@ -91,24 +89,22 @@ async function countLastWeek(
   const list = { ...eventLists[event], expand: [] };
   const untilMs = Math.ceil(nowUs() / 1000);
   const sinceMs = untilMs - weekUs / 1_000;
-  const span = { list, filter, sinceMs, untilMs };
-  const url = listingUrl(catalogueUrl, { ...span, top: 1, skip: 0, count: true });
+  const span = { list, filter, sinceMs, untilMs, top: 1, skip: 0, count: true };
   const ask = createOutboundClient({
-    service: 'the catalogue',
-    variable: 'EARSHOT_CATALOGUE_URL',
-    fetch,
-    random,
+    ...{ service: 'the catalogue', variable: 'EARSHOT_CATALOGUE_URL', fetch, random, retries: 2 },
     timing: { attemptTimeoutMs: countTimeoutMs, totalTimeoutMs: countTimeoutMs },
-    retries: 2,
   });
-  const purpose = `count the ${event} products`;
-  const { status, bytes } = await ask({ method: 'GET', url, headers: {}, purpose, signal });
-  const uncounted = (reason: string) => new AppError('unavailable', `${reason}.`);
-  if (status !== 200) throw uncounted(`the catalogue answered with status ${status}`);
-  const page = readListing(bytes, { dateField: list.dateField, sinceMs, filter: null });
-  if ('broken' in page) throw uncounted(`invalid answer: ${page.broken}`);
-  if (page.count === null) throw uncounted('the catalogue sent no count');
-  return page.count;
+  const { status, bytes } = await ask({
+    ...{ method: 'GET', url: listingUrl(catalogueUrl, span), headers: {}, signal },
+    purpose: `count the ${event} products`,
+  });
+  const page =
+    status === 200
+      ? readListing(bytes, { dateField: list.dateField, sinceMs, filter: null })
+      : { broken: `status ${status}` };
+  if (!('broken' in page) && page.count !== null) return page.count;
+  const reason = 'broken' in page ? page.broken : 'no count';
+  throw new AppError('unavailable', `unexpected answer of the catalogue: ${reason}.`);
 }
 
 export interface SubscriptionFlags extends ConditionFlags {
@@ -118,17 +114,6 @@ export interface SubscriptionFlags extends ConditionFlags {
   push?: true;
   event?: SubscriptionEvent[];
   filter?: string;
-}
-
-const conditionNames = [
-  ...(['filter', 'collection', 'type', 'platform', 'tile', 'cloudBelow'] as const),
-  ...(['bbox', 'area', 'name'] as const),
-];
-
-/** Returns the flags that select products. */
-export function conditionFlagsOf(flags: SubscriptionFlags): SubscriptionFlags {
-  const given = conditionNames.filter((name) => flags[name] !== undefined);
-  return Object.fromEntries(given.map((name) => [name, flags[name]]));
 }
 
 /** Error for flags that describe a subscription of the configuration file. */
@@ -182,39 +167,24 @@ export function refuseFilters(
   { differences }: Pick<Plan, 'differences'>,
   io: Pick<Io, 'env' | 'stderr'>,
 ): void {
-  const created = differences.filter(({ current }) => current === null);
-  const toBeCreated = new Set(created.map(({ name }) => name));
-  const reports = desired.flatMap((one) => withoutRepeats(checkSubscriptionFilter(one)));
+  const created = differences.filter(({ current }) => current === null).map(({ name }) => name);
   const errors: string[] = [];
-  for (const report of reports) {
-    const { name, entity, filter, findings } = report;
-    const own = findings.filter(({ severity }) => severity === 'error');
-    const shown = own.map((one) => `"${name}", filter of ${entity}: ${showFinding(filter, one)}`);
-    if (toBeCreated.has(name) && own.length > 0) errors.push(...shown);
-    else warn(report, io);
+  const printed = new Set<string>();
+  for (const { name, entity, filter, findings } of desired.flatMap(checkSubscriptionFilter)) {
+    const label = painter(io, io.stderr)('yellow', `The filter of "${printable(name)}"`);
+    for (const finding of findings) {
+      const key = `${name} ${finding.start} ${finding.message}`;
+      // The same finding may apply to the other entity.
+      if (printed.has(key)) continue;
+      printed.add(key);
+      if (finding.severity === 'error' && created.includes(name)) {
+        errors.push(`"${name}", filter of ${entity}: ${showFinding(filter, finding)}`);
+      } else io.stderr.write(`${label}: ${findingText(filter, finding, io, io.stderr)}`);
+    }
   }
   if (errors.length === 0) return;
   throw new AppError('configuration', 'A filter has errors. Nothing was changed.', {
     advice: 'To register the filter anyway, add --skip-filter-check.',
     details: errors,
   });
-}
-
-/** Removes findings that were already reported for the other entity. */
-function withoutRepeats(reports: readonly FilterReport[]): FilterReport[] {
-  const reported = new Set<string>();
-  return reports.flatMap((report) => {
-    const findings = report.findings.filter(({ start, message }) => {
-      const key = `${start} ${message}`;
-      return !reported.has(key) && reported.add(key);
-    });
-    return findings.length === 0 ? [] : [{ ...report, findings }];
-  });
-}
-
-function warn({ name, filter, findings }: FilterReport, io: Pick<Io, 'env' | 'stderr'>): void {
-  const label = painter(io, io.stderr)('yellow', `The filter of "${printable(name)}"`);
-  for (const finding of findings) {
-    io.stderr.write(`${label}: ${findingText(filter, finding, io, io.stderr)}`);
-  }
 }

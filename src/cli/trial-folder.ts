@@ -47,22 +47,41 @@ const reporting = ['status', 'doctor'];
 
 /**
  * Makes a command use the settings of a trial if the working folder has none, and prints that. `status` and `doctor` also
- * print how to set up the folder or how to continue its trial.
+ * print how to set up the folder or how to continue its trial. Throws `usage` for `start`, because the catalogue of the
+ * trial may not run.
  */
 export async function useFolder(io: Io, name: string): Promise<void> {
   const { workingDir } = io;
-  useTrial(io, name);
+  const note = (style: 'dim' | 'yellow', text: string) =>
+    io.stderr.write(`${painter(io, io.stderr)(style, text)}\n`);
+  const trial = withoutTrial.includes(name) ? null : findTrial(workingDir);
+  const shown = printable(relative(workingDir, trial ?? workingDir));
+  const hasOwn = hasSettings(io);
+  if (trial !== null && !hasOwn && name === 'start') {
+    throw new AppError('usage', `The only settings here are those of the trial in ./${shown}.`, {
+      advice: `${continueText(shown)} To set up a receiver: \`earshot setup\`.`,
+    });
+  }
+  if (trial !== null && !hasOwn) {
+    note('dim', `Using the trial in ./${shown}.`);
+    const settings = parseEnv(readFileSync(join(trial, '.env'), 'utf8'));
+    io.env = { ...io.env, ...settings };
+    io.envFileNames = new Set(Object.keys(settings));
+    io.workingDir = trial;
+  } else if (trial !== null && name === 'status') {
+    const status = `cd ${shown} && ${nameCalledIn(trial, io)} status`;
+    note('dim', `A trial is in ./${shown}. Its status: ${status}`);
+  }
   if (!reporting.includes(name)) return;
-  if (isTrial(io.workingDir)) io.trialStep = await stepOfTrial(io, workingDir);
-  const note = io.trialStep ? `The trial is stopped. ${io.trialStep}` : await setupNote(io);
-  if (note !== null) io.stderr.write(`${painter(io, io.stderr)('yellow', note)}\n`);
-}
-
-/** Returns how to continue a stopped trial from a folder. */
-async function stepOfTrial(io: Io, folder: string): Promise<string | undefined> {
+  if (!isTrial(io.workingDir)) {
+    const text = await setupNote(io);
+    if (text !== null) note('yellow', text);
+    return;
+  }
   const { findRunning } = await import('./running-receiver.ts');
-  const isRunning = (await findRunning(join(io.workingDir, 'data'), 0)) !== null;
-  return isRunning ? undefined : continueText(printable(relative(folder, io.workingDir)));
+  if ((await findRunning(join(io.workingDir, 'data'), 0)) !== null) return;
+  io.trialStep = continueText(printable(relative(workingDir, io.workingDir)));
+  note('yellow', `The trial is stopped. ${io.trialStep}`);
 }
 
 function continueText(trial: string): string {
@@ -79,30 +98,4 @@ async function setupNote(io: Io): Promise<string | null> {
   const { setupFileName } = await import('./setup/answers.ts');
   const isUnfinished = existsSync(join(dataDir, setupFileName));
   return isUnfinished ? 'Setup is not finished. To continue: `earshot setup`.' : null;
-}
-
-/** Throws `usage` for `start`, because the catalogue of the trial may not run. */
-function useTrial(io: Io, name: string): void {
-  const { workingDir, env } = io;
-  if (withoutTrial.includes(name)) return;
-  const hasOwn = hasSettings(io);
-  if (hasOwn && name !== 'status') return;
-  const trial = findTrial(workingDir);
-  if (trial === null) return;
-  const shown = printable(relative(workingDir, trial));
-  const note = (text: string) => io.stderr.write(`${painter(io, io.stderr)('dim', text)}\n`);
-  if (hasOwn) {
-    note(`A trial is in ./${shown}. Its status: cd ${shown} && ${nameCalledIn(trial, io)} status`);
-    return;
-  }
-  if (name === 'start') {
-    throw new AppError('usage', `The only settings here are those of the trial in ./${shown}.`, {
-      advice: `${continueText(shown)} To set up a receiver: \`earshot setup\`.`,
-    });
-  }
-  note(`Using the trial in ./${shown}.`);
-  const settings = parseEnv(readFileSync(join(trial, '.env'), 'utf8'));
-  io.env = { ...env, ...settings };
-  io.envFileNames = new Set(Object.keys(settings));
-  io.workingDir = trial;
 }

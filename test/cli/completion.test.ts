@@ -1,6 +1,6 @@
 /** `earshot admin completion`: the scripts, run by real shells. */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
@@ -16,8 +16,14 @@ async function scriptOf(shell: string): Promise<string> {
   return file;
 }
 
+/** The script calls the program by its name. */
+const program = join(import.meta.dirname, '../../earshot');
+
 function run(shell: string, argv: readonly string[], cwd?: string): string {
-  const env = bareEnvironment({ HOME: temporaryDirectory(), TERM: 'dumb' });
+  const folder = temporaryDirectory();
+  symlinkSync(program, join(folder, 'earshot'));
+  const PATH = `${folder}:${process.env.PATH}`;
+  const env = bareEnvironment({ HOME: folder, TERM: 'dumb', PATH });
   const { status, stdout, stderr } = spawnSync(shell, argv, { encoding: 'utf8', env, cwd });
   expect({ shell, status, stderr }).toEqual({ shell, status: 0, stderr: '' });
   return stdout;
@@ -76,7 +82,6 @@ describe.skipIf(!isInstalled('fish'))('the completion of fish', () => {
     const found = lines.map((line) => line.split('\t')[0]);
     expect(found).toEqual(expect.arrayContaining(offered));
     expect(found.filter((one) => other.includes(one ?? ''))).toEqual([]);
-    expect(lines.join('\n')).toMatch(/\t\w+/);
   });
 });
 

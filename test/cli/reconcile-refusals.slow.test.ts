@@ -113,7 +113,7 @@ describe('earshot reconcile', () => {
     context.sandbox.service.change({ nextQueries: { brokenJson: 1 } });
     const { err } = await expectEnd(context.run(reconcile), 0);
     expect(err).toMatch(
-      /^The catalogue's response is unusable; retrying for about 2 min …\nRecovered 115 missing events\. Expected: 115 events\. 4 requests/,
+      /^The catalogue's response is unusable; retrying for 2 min …\nRecovered 115 missing events\. Expected: 115 events\. 4 requests/,
     );
   });
 
@@ -130,7 +130,7 @@ describe('earshot reconcile', () => {
     });
     expect(code).toBe(0);
     expect(err).toMatch(
-      /1 request *\r +\rThe catalogue responds with an error \(500\); retrying for about 2 min …\n\rsea-ice/,
+      /1 request *\r +\rThe catalogue responds with an error \(500\); retrying for 2 min …\n\rsea-ice/,
     );
   });
 
@@ -159,7 +159,7 @@ describe('earshot reconcile', () => {
     const down = context.start(reconcile, { fetch: fetchDown });
     // The first retry follows after a second; the cause is reported once.
     await expect.poll(() => tries, { timeout: 10_000 }).toBeGreaterThan(1);
-    const line = 'The catalogue does not respond (ECONNREFUSED); retrying for about 2 min …\n';
+    const line = 'The catalogue does not respond (ECONNREFUSED); retrying for 2 min …\n';
     expect(down.err()).toBe(line);
     down.stop();
     expect(await down.ended).toMatchObject({
@@ -227,13 +227,13 @@ it('continues a run within two hours, and starts a new one after that', async ({
     return (await cutThird(context, clock)).err;
   };
   expect(await cut(0)).not.toContain('Continuing');
-  expect(await cut(2 * hourUs)).toContain('Continuing the comparison that started 120 min ago.');
+  expect(await cut(2 * hourUs)).toContain('Continuing the comparison that started 2 h ago.');
   expect(await cut(1)).not.toContain('Continuing');
 });
 
 it.each([
-  [-3, "about 3 h behind the catalogue's, so a range such as --since 12h ends too early"],
-  [3, "about 3 h ahead of the catalogue's, so a range such as --since 12h starts too late"],
+  [-3, "3 h behind the catalogue's"],
+  [3, "3 h ahead of the catalogue's"],
 ])(
   'dates recovered events by our clock, like pushes, and reports a difference of %d h once',
   async (hours, difference) => {
@@ -260,15 +260,4 @@ it('dates events that the receiver recovers by our clock', async ({ context }) =
   const ownUs = nowUs - 3 * hourUs;
   expect(await compareAutomatically(context, ownUs)).toBe('all');
   expect(await receivedAt(context)).toEqual(new Set([ownUs]));
-});
-
-it('warns after an interruption that hours may repeat when our clock is ahead', async ({
-  context,
-}) => {
-  const clock = () => nowUs + 3 * hourUs;
-  expect((await cutThird(context, clock)).err).toMatch(
-    /ahead of the catalogue's, .*\nearshot: Interrupted\. Completed hours are kept, but may be compared again, because /,
-  );
-  const { err } = await context.run(reconcile, { nowUs: () => clock() + 60_000_000 });
-  expect(err).toMatch(/^Recovered 7 missing events\. Expected: 115 events\./);
 });

@@ -74,7 +74,7 @@ describe('earshot reconcile', () => {
     const [newest] = (await context.catalogueProducts()).toReversed();
     const date = newest?.PublicationDate.slice(0, 19).replace('T', ' ');
     expect(lines).toContain(`${date}  created   sea-ice  ${newest?.Name}`);
-    expect(err).toMatch(/^55 of 115 events are missing\. To fetch them, omit --dry-run\. /);
+    expect(err).toMatch(/^Missing: 55 of 115 events\. To fetch missing events, omit --dry-run\. /);
     expect(await rowsOf(context)).toEqual(before);
     // The known hours did not change, either.
     const coverage = await context.run('coverage --since 3d --json');
@@ -106,11 +106,11 @@ describe('earshot reconcile', () => {
     const first = await expectEnd(context.run(check), 3);
     expect(first.out).toContain('created         89      60     0          0       29\n');
     expect(first.err.split('\n').slice(1)).toEqual([
-      'earshot: 55 events are missing. To fetch them, omit --check.',
+      'earshot: 55 events are missing. To fetch missing events, omit --check.',
       '',
     ]);
     const preview = await expectEnd(context.run([...check, '--dry-run']), 3);
-    expect(preview.err).toContain('To fetch them, omit --check and --dry-run.');
+    expect(preview.err).toContain('To fetch missing events, omit --check and --dry-run.');
     expect(await rowsOf(context)).toEqual(before);
     await context.run('reconcile --since 3d');
     expect(await context.run(check)).toMatchObject({ code: 0 });

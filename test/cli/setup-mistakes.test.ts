@@ -139,8 +139,8 @@ describe('after a mistake, setup asks again only', () => {
     const { err, out } = await expectEnd(setup(answers, more), 1, message);
     expect(out).toMatch(check);
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(err + readFileSync(file, 'utf8')).not.toContain(account.password);
-    expect(statSync(path).mode & 0o777).toBe(0o600);
+    expect(err).not.toContain(account.password);
+    if (existsSync(path)) expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(sandbox.subscriptions()).toEqual([]);
 
     const again = await expectEnd(setup([...next.map(([, answer]) => answer), '']), 0);
@@ -152,23 +152,14 @@ describe('after a mistake, setup asks again only', () => {
     expect(registered?.filter).toMatch(/^Collection\/Name eq 'SENTINEL-2' and OData\.CSC\.Inter/);
   });
 
-  it('with a warning at the question whose answer is probably a mistake', async () => {
-    const { setup } = await openFolder();
-    const answers = [...answersWith('Area:', '48,5,45,11', '-170,-56,170,80')];
-    const { err } = await expectEnd(setup(answers), 0);
-    expect(err.match(/The box spans 357 degrees/g)).toHaveLength(1);
-    expect(err).toMatch(/\n(?:warning: .*\n)+Area: .*\[48,5,45,11; - for none\]/);
-  });
-
-  it('by its number, before it registers what the catalogue would refuse', async () => {
+  it('all questions, before it registers what the catalogue would refuse', async () => {
     const { setup, sandbox, workingDir } = await openFolder();
     writeFileSync(join(workingDir, 'password'), account.password);
     const flags = ['--pull', '--account-username', account.username, '--filter', 'Online eq true'];
-    const answers = ['', '10', 'deleted', '', '10', 'modified', ''];
-    const all = [...flags, '--account-password-file', 'password'];
-    const { err } = await expectEnd(setup(answers, {}, ...all), 0);
-    expect(err.match(/The filter is not valid for DeletedProducts/g)).toHaveLength(1);
-    expect(err).toContain('Use a number from 1 to 11.');
+    const all = [...flags, '--account-password-file', 'password', '--event', 'deleted'];
+    const again = [...Array(9).fill(''), 'modified', '', ''];
+    const { err } = await expectEnd(setup(['', '', ...again], {}, ...all), 0);
+    expect(err).toMatch(/The filter is not valid for DeletedProducts.*Enter to change answers/s);
     expect(sandbox.subscriptions()).toMatchObject([{ events: ['modified'] }]);
   });
 
@@ -190,7 +181,7 @@ describe('after a mistake, setup asks again only', () => {
     expect(refused).toMatchObject({ code: 1 });
     expect(refused.err).toMatch(/matches 0 products .*\nApply these changes\? \[y\/N\]/s);
     expect(sandbox.subscriptions()).toEqual([]);
-    await expectEnd(setup(['5', 'S2', '']), 0);
+    await expectEnd(setup(['n', '', '', '', '', 'S2']), 0);
     const again = await setup(['S1', '', '', '', '', '', '', 'n']);
     expect(again.err).toContain('already registered: default');
     expect(again.out).toMatch(/^~ replace +default$/m);
@@ -198,13 +189,6 @@ describe('after a mistake, setup asks again only', () => {
     expect(sandbox.subscriptions()).toMatchObject([
       { filter: expect.stringContaining('SENTINEL-2') },
     ]);
-  });
-
-  it('a suspicious answer that was not confirmed', async () => {
-    const { setup } = await openFolder();
-    await setup(['pull', account.username, account.password, '', 'S22', ctrlC]);
-    const { err } = await setup([ctrlC]);
-    expect(promptsIn(err)[0]).toMatch(/^Collection, .* \(empty: any\): $/);
   });
 
   it('neither doctor nor start demand a certificate before the first registration', async () => {

@@ -125,7 +125,7 @@ describe('setup --pull', () => {
     const running = begin(complete);
     await expect.poll(running.err).toContain('Waiting for the first notification');
     const { err } = await expectEnd(run([...complete, '--subscription', 'second']), 0);
-    expect(err).toContain('setup: registered. The running receiver reads the queue.');
+    expect(err).toContain('setup: registered; the receiver is running.');
     expect(sandbox.subscriptions()).toHaveLength(2);
   });
 });

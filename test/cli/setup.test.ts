@@ -93,12 +93,6 @@ describe('setup without a terminal', () => {
     expect(existsSync(join(workingDir, 'data'))).toBe(false);
   });
 
-  it('prints the filter as OData with --odata', async () => {
-    const { run } = context();
-    const { out } = await run([...complete, '--dry-run', '--odata']);
-    expect(out).toContain("\n       $filter: Collection/Name eq 'SENTINEL-2'\n");
-  });
-
   it('chooses ports and proxy for --tls off, and removes the files of an earlier certificate', async () => {
     const { run, envFile } = context({
       EARSHOT_TLS: 'files',
@@ -146,21 +140,16 @@ describe('setup without a terminal', () => {
   });
 
   it.each<[string, string[], number, RegExp]>([
-    [
-      'a host that is a path',
-      ['--host', 'example.org/notify'],
-      2,
-      /'--host <name>' .*must contain only/,
-    ],
-    ['a port that is none', ['--listen', '443'], 2, /'--listen <host:port>' .*must be host:port/],
+    ['a host that is a path', ['--host', 'example.org/notify'], 2, /--host: .*must contain only/],
+    ['a port that is none', ['--listen', '443'], 2, /--listen: .*must be host:port/],
     ['an unknown kind of TLS', ['--tls', 'letsencrypt'], 2, /acme, files, off/],
     [
       'a missing password file',
       ['--account-password-file', 'none'],
       2,
-      /'--account-password-file <file>' .*\/none cannot be read: there is no such file/,
+      /--account-password-file: .*\/none cannot be read: there is no such file/,
     ],
-    ['an e-mail that is none', ['--email', 'me'], 2, /'--email <address>' .*e-mail address/],
+    ['an e-mail that is none', ['--email', 'me'], 2, /--email: .*e-mail address/],
     ['a filter with an error', ['--filter', "foo eq 'bar'"], 2, /not valid for Products/],
     ['a password on the command line', ['--account-password', 'x'], 2, /unknown option/],
     ['a public host with pull', ['--pull'], 2, /--host is for push, and excludes --pull/],
@@ -230,27 +219,28 @@ describe('setup on a terminal', () => {
     expect(code).toBe(2);
   });
 
-  it('asks only for what is not known, and changes an answer by its number', async () => {
-    const { run, envFile } = context({
+  it('asks only for what is not known, shows the plan, and asks all again after n', async () => {
+    const { run, workingDir } = context({
       EARSHOT_PUBLIC_URL: 'https://old.example.org',
       ...{ EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: secret },
       ...{ EARSHOT_TLS: 'off', EARSHOT_ACCOUNT_TOTP: '' },
     });
-    const answers = ['', '', '2', 'new.example.org', ctrlC];
+    const answers = ['', '', 'n', '', 'new.example.org', ctrlC];
     const { err } = await run(['--collection', 'S2'], answers);
     expect(promptsIn(err)).toEqual([
       expect.stringMatching(/^Address of the public listener \[127\.0\.0\.1:8081\]/),
       expect.stringMatching(/^Addresses of trusted proxies \[127\.0\.0\.1\]/),
       expect.stringMatching(/^Enter to continue/),
+      expect.stringMatching(/^Pull .* \[push\]/),
       expect.stringMatching(/^Public host name, .* \[https:\/\/old\.example\.org\]/),
-      expect.stringMatching(/^Enter to continue/),
+      expect.stringMatching(/^HTTPS certificate.* \[off\]/),
     ]);
-    expect(err).toContain('   2  host                    https://old.example.org\n');
-    expect(err).toContain('   2  host                    https://new.example.org\n');
-    expect(err).toContain('account password        ********\n');
-    expect(err + readFileSync(envFile, 'utf8')).toContain(
-      'EARSHOT_PUBLIC_URL=https://new.example.org',
+    expect(err).toContain('  EARSHOT_PUBLIC_URL=https://old.example.org\n');
+    expect(err).toContain('  EARSHOT_ACCOUNT_PASSWORD=********\n');
+    const { answers: stored } = JSON.parse(
+      readFileSync(join(workingDir, 'data/setup.json'), 'utf8'),
     );
+    expect(stored).toMatchObject({ EARSHOT_PUBLIC_URL: 'https://new.example.org' });
   });
 });
 

@@ -26,7 +26,7 @@ describe.skipIf(!canMount)(
       const isCopying = () => filesIn(folder).some((name) => name.endsWith('.part/earshot.db'));
       await expect.poll(isCopying, { interval: 1 }).toBe(true);
       disk.fill();
-      expect(await making).toMatch(/cannot be read or written \((ENOSPC|SQLITE_FULL)\)/);
+      expect(await making).toMatch(/cannot be read or written: the disk is full \((ENOSPC|SQLITE_FULL)\)/);
       expect(readdirSync(folder)).toEqual(['filler']);
       disk.free();
       expect(await backUp({ folder })).toMatchObject({ notifications: 2_000 });
@@ -37,7 +37,7 @@ describe.skipIf(!canMount)(
       const { path } = await backUp();
       const disk = mountSmallDisk(4);
       const dataDir = join(disk.folder, 'data');
-      await expect(restore(path, dataDir)).rejects.toThrow(/written \(ENOSPC\)/);
+      await expect(restore(path, dataDir)).rejects.toThrow(/the disk is full \(ENOSPC\)/);
       expect(filesIn(dataDir)).toEqual([]);
       const large = mountSmallDisk(40);
       await restore(path, join(large.folder, 'data'));

@@ -175,7 +175,7 @@ describe('the demo', { timeout: 120_000 }, () => {
     expect(count.recovered).toBe(lost);
     const row = new RegExp(`^demo +created +300 +${300 - lost} +0 +${lost} +0$`, 'm');
     expect(stdout).toMatch(row);
-    expect(stderr).toMatch(/^Recovered \d+ missing events?\. Expected: \d+ events\. `/m);
+    expect(stderr).toMatch(/^Recovered \d+ missing events?\. Expected: \d+ events\. /m);
     // There are more products than the budget of summary requests for an hour.
     expect(count.summaries).toBe(250);
     expect(stderr).toMatch(

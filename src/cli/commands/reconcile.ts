@@ -4,8 +4,8 @@ import { loadConfig, type ReconcileConfig, reconcileSections } from '../../confi
 import { AppError } from '../../domain/app-error.ts';
 import { type ReconcileRun, settlingUs } from '../../domain/completeness.ts';
 import { shortDateUs } from '../../domain/dates.ts';
-import { counted } from '../../domain/formats.ts';
-import { dayUs, minuteUs } from '../../domain/time-units.ts';
+import { agoText, counted } from '../../domain/formats.ts';
+import { dayUs } from '../../domain/time-units.ts';
 import { reconcile } from '../../reconcile/reconcile.ts';
 import {
   type ReconcileTask,
@@ -32,12 +32,11 @@ import { createLogger } from '../logger.ts';
 import { createProgressLine } from '../output.ts';
 import { neverRegistered, openListing } from '../reconcile-listing.ts';
 import {
-  aheadOf,
   clockNote,
-  createReconcileOutput,
   createTroubleReporter,
+  printCompared,
+  printMissing,
   progressText,
-  type ReconcileOutput,
 } from '../reconcile-output.ts';
 
 export const reconcileCommand = defineCommand('reconcile', {
@@ -104,6 +103,7 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
   const config = loadConfig(io, reconcileSections);
   const window = readWindow(flags, io, { backUs: dayUs });
   const closers = createClosers();
+  const startedAtUs = io.nowUs();
   // Replaced by the catalogue's clock as soon as it is known.
   const clock = { nowUs: io.nowUs };
   try {
@@ -112,39 +112,30 @@ export async function runReconcile(io: Io, flags: ReconcileFlags): Promise<void>
       const waiting = 'Waiting for another comparison (receiver or command) …';
       const lock = { io, waiting, signal: io.signal };
       closers.add(await waitForLock(store.acquireLock, 'reconcile', lock));
-      const output = createReconcileOutput(io, { ...flags, ...window });
-      const deps = { config, store, flags, tasks, output, closers, clock };
-      const reports = await compare(io, deps).finally(closers.closeAll);
-      await output.end(reports);
-      if (flags.check) refuseMissing(reports, flags);
+      const deps = { config, store, flags, tasks, closers, clock };
+      const compared = await compare(io, deps).finally(closers.closeAll);
+      const lengthUs = io.nowUs() - startedAtUs;
+      await printCompared(io, { ...compared, ...window, lengthUs }, flags);
+      if (flags.check) refuseMissing(compared.reports, flags);
     });
   } catch (error) {
-    throw io.signal.aborted ? stopped(flags, aheadOf(clock, io)) : error;
+    if (!io.signal.aborted) throw error;
+    const kept = 'Completed hours are kept; run the command again to continue.';
+    const text = flags.dryRun ? 'Nothing was written.' : kept;
+    throw new AppError('cancelled', `Interrupted. ${text}`);
   } finally {
-    io.stderr.write(clockNote(aheadOf(clock, io)));
+    io.stderr.write(clockNote(clock.nowUs(), io.nowUs()));
   }
 }
 
 /** Throws `differences` if events are missing. */
 function refuseMissing(reports: readonly TaskReport[], { dryRun }: ReconcileFlags): void {
-  const missing = reports
-    .filter(({ task }) => !task.isEarlier)
-    .reduce((sum, report) => sum + report.missing, 0);
+  const own = reports.filter(({ task }) => !task.isEarlier);
+  const missing = own.reduce((sum, report) => sum + report.missing, 0);
   if (missing === 0) return;
-  const options = dryRun ? '--check and --dry-run' : '--check';
   throw new AppError('differences', `${counted(missing, 'event is', 'events are')} missing.`, {
-    advice: `To fetch ${missing === 1 ? 'it' : 'them'}, omit ${options}.`,
+    advice: `To fetch missing events, omit ${dryRun ? '--check and --dry-run' : '--check'}.`,
   });
-}
-
-/** Error after an interruption; replaces any error caused by it. */
-function stopped({ dryRun }: ReconcileFlags, aheadUs: number): AppError {
-  // Hours have the catalogue's time: with a local clock ahead of it, they seem to be older than the run.
-  const next =
-    aheadUs > 0
-      ? 'Completed hours are kept, but may be compared again, because the clock of this machine is ahead.'
-      : 'Completed hours are kept; run the command again to continue.';
-  return new AppError('cancelled', `Interrupted. ${dryRun ? 'Nothing was written.' : next}`);
 }
 
 /** Limits the range to the unpruned part of the log. Rejects with `usage` if nothing remains. */
@@ -183,21 +174,18 @@ interface Deps {
   store: Store;
   flags: ReconcileFlags;
   tasks: readonly ReconcileTask[];
-  output: ReconcileOutput;
   closers: Closers;
   clock: { nowUs: () => number };
 }
 
-async function compare(io: Io, deps: Deps): Promise<TaskReport[]> {
-  const { config, store, flags, tasks, output, closers, clock } = deps;
-  const { dataDir, diskReserveBytes } = config;
+async function compare(io: Io, { config, store, flags, tasks, closers, clock }: Deps) {
   const { nowUs: ownNowUs, signal, stderr } = io;
+  const { dataDir, diskReserveBytes } = config;
   const place = { dataDir, diskReserveBytes };
   // Events are looked up in the product index, so it must be current; a receiver may be indexing too.
   await catchUpIndex({ ...place, signal });
   signal.throwIfAborted();
-  const log = createLogger(io, 'error');
-  const indexing = startIndexing({ ...place, log, store });
+  const indexing = startIndexing({ ...place, log: createLogger(io, 'error'), store });
   closers.add(() => indexing.stop());
   const products = openProducts(dataDir);
   closers.add(() => products.close());
@@ -211,31 +199,30 @@ async function compare(io: Io, deps: Deps): Promise<TaskReport[]> {
   // `--dry-run --check` lists missing events, writes nothing, and exits with 3.
   const mode = flags.dryRun ? 'preview' : flags.check ? 'check' : 'write';
   const run = mode === 'preview' ? null : await begunRun(completeness, flags, ownNowUs());
+  const fetched = { own: 0, earlier: 0 };
   try {
     const reports = await reconcile(
       // Uses the catalogue's clock: it decides when an hour is complete.
       { listing, completeness, products, log: store, pause, nowUs, ownNowUs },
       {
-        tasks,
-        mode,
-        settlingUs,
+        ...{ tasks, mode, settlingUs, signal, coverage: mode !== 'preview' },
         resumeSinceUs: run?.isResumed ? run.startedAtUs : null,
-        coverage: mode !== 'preview',
         onSkipped: (hours) => {
           if (run === null || hours === 0) return;
-          stderr.write(`Continuing the comparison that started ${ageOf(run, ownNowUs())} ago.\n`);
+          const age = agoText(ownNowUs() - run.startedAtUs);
+          stderr.write(`Continuing the comparison that started ${age}.\n`);
         },
         onProgress: (reached) => progress.show(progressText(reached, listing.spent().requests)),
         onMissing: (event) => {
-          if (flags.dryRun) progress.clear();
-          output.missing(event);
+          if (event.recovered) fetched[event.isEarlier ? 'earlier' : 'own'] += 1;
+          if (!flags.dryRun) return;
+          progress.clear();
+          printMissing(io, event, flags);
         },
-        signal,
       },
     );
     if (run !== null) await completeness.endRun({ id: run.id, atUs: ownNowUs() });
-    output.spent(listing.spent());
-    return reports;
+    return { reports, fetched, spent: listing.spent() };
   } finally {
     progress.clear();
   }
@@ -258,9 +245,4 @@ async function begunRun(
   if (atUs - run.startedAtUs <= resumableUs) return { ...run, isResumed: run.startedAtUs < atUs };
   await completeness.endRun({ id: run.id, atUs });
   return { ...(await completeness.beginRun({ request, atUs })), isResumed: false };
-}
-
-function ageOf({ startedAtUs }: ReconcileRun, nowUs: number): string {
-  const minutes = Math.round((nowUs - startedAtUs) / minuteUs);
-  return minutes < 1 ? 'less than a minute' : `${minutes} min`;
 }

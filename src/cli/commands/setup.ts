@@ -7,15 +7,14 @@ import { addQuestionFlags, type SetupFlags } from '../setup/questions.ts';
 
 export const setupCommand = defineCommand('setup', {
   description: 'Configure earshot step by step, start the receiver and register a subscription.',
-  flags: (command, io) =>
+  flags: (command) =>
     withTexts(
-      addSubscriptionFlags(addQuestionFlags(command, io))
+      addSubscriptionFlags(addQuestionFlags(command))
         .option('--sandbox', 'run a trial without an account, in a separate folder')
         .option('--dir <folder>', 'folder of the trial (default: sandbox-trial)')
         .addOption(dryRunOption())
         .option('--force', 'force the action (with --yes: change an existing .env)')
         .option('--yes', 'do not ask for confirmation (still ask for missing settings)')
-        .option('--odata', 'also print the filter of the subscription as OData')
         .option('--no-stay', 'stop the receiver after the registration'),
     ),
   help: `The command asks for settings that no flag or variable sets. Without a terminal, the command lists
@@ -23,9 +22,9 @@ the missing flags and exits with code 2. Secrets are read from files or variable
 echo.
 
 The command writes the EARSHOT_ variables to .env in the current folder and keeps all other lines.
-Only the owner can read the file. An existing .env is changed only after a prompt, or with --yes and
---force. Each answer is stored at once: after Ctrl-C or a failed check, the next run asks only for
-what is missing or has failed. At the end, an answer can be changed by its number.
+Only the owner can read the file. Before the command writes the file, it shows the plan; answer n to
+change answers. With --yes, an existing .env is changed only with --force. Each answer is stored at
+once: after Ctrl-C or a failed check, the next run asks only for what is missing or has failed.
 
 Then the command creates endpoint credentials, runs the checks of \`earshot doctor\`,
 starts the receiver and registers the subscription. The receiver runs until Ctrl-C. With --no-stay,

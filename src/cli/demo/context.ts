@@ -11,13 +11,13 @@ import { newCredentials } from '../account.ts';
 import { nameCalledIn } from '../called-as.ts';
 import type { Closers } from '../closers.ts';
 import { start } from '../commands/start.ts';
-import type { Io } from '../io.ts';
+import { type Io, pause } from '../io.ts';
 import { ioWith, mergeEnvFile, type Settings } from '../setup/env-file.ts';
 import { simulatedPast, storePast, withStore } from '../setup/past.ts';
 import { anyPort, createTrialCertificate, trialSettings } from '../setup/trial.ts';
 import type { RunningReceiver } from '../start/serve.ts';
 import { demoSubscriptions, registerDemo } from './account.ts';
-import { startDemoSummaries } from './summaries.ts';
+import { summarySettings } from './summaries.ts';
 
 export interface DemoFlags {
   once?: true;
@@ -38,6 +38,8 @@ export interface DemoContext {
   past: Awaited<ReturnType<typeof storePast>> | null;
   receiver: RunningReceiver;
   sandbox: Sandbox;
+  /** True once all products are published. */
+  isPublished: () => boolean;
 }
 
 const onceProductsDefault = 200;
@@ -48,6 +50,8 @@ const onceRatePerSecond = 150;
 const livelyRatePerSecond = 8;
 
 const pastProductsPerDay = 2_000;
+
+const startPollMs = 50;
 
 /** At least one page is read twice, so that the counts have duplicates. No fault loses an entry. */
 const queueService: SandboxOptions['service'] = {
@@ -65,47 +69,49 @@ export async function openDemo(
   { version, closers }: { version: string; closers: Closers },
 ): Promise<DemoContext> {
   const { once, pull, records } = flags;
-  const { folder, settings, sandbox } = await openSandbox(io, publishing(io, flags), {
-    ...{ isPull: pull === true, closers },
-  });
+  const how = { isPull: pull === true, closers };
+  const { folder, settings, sandbox } = await openSandbox(io, publishing(io, flags), how);
   const header = 'Settings of a running demo';
   await writeOwnerOnly(join(folder, '.env'), mergeEnvFile(null, settings, { header }));
-  const earshot_called_as = nameCalledIn(folder, io);
-  const inFolder = { ...io, env: { ...io.env, earshot_called_as } };
-  const own = { ...ioWith(inFolder, settings), workingDir: folder };
+  const env = { ...io.env, earshot_called_as: nameCalledIn(folder, io) };
+  const own = { ...ioWith({ ...io, env }, settings), workingDir: folder };
   const desired = demoSubscriptions(flags);
-  let past: DemoContext['past'] = null;
-  const prepare = async (store: Store) => {
-    if (!once && records === undefined) past = await storePast(own, store, desired);
-    await registerDemo(own, store, desired, { shown: !once });
-  };
+  const hasPast = !once && records === undefined;
+  const past = hasPast ? await withStore(own, (store) => storePast(own, store, desired)) : null;
+  const register = (store: Store) => registerDemo(own, store, desired, { shown: !once });
   // The receiver reads the queues that are registered when it starts.
-  if (pull) await withStore(own, prepare);
-  // The worker of the demo writes the summaries.
-  const served = ioWith(own, { ...settings, EARSHOT_SUMMARY: 'off', EARSHOT_LOG_LEVEL: 'error' });
+  if (pull) await withStore(own, register);
+  const served = ioWith(own, { ...settings, ...summarySettings, EARSHOT_LOG_LEVEL: 'error' });
   const receiver = await startReceiver(served, { version, closers }, async ({ store }) => {
-    if (!pull) await prepare(store);
+    if (!pull) await register(store);
   });
-  const summaries = await startDemoSummaries(io, receiver, sandbox);
-  closers.add(() => summaries.stop());
+  // The first run of the worker determines which notifications get a summary.
+  while ((await receiver.store.cursor('summaries')) === null && !io.signal.aborted) {
+    await pause(startPollMs, io.signal);
+  }
+  let isPublished = false;
+  const note = () => {
+    isPublished = true;
+  };
+  sandbox.finished.then(note, note);
   sandbox.resume();
-  return { io: inFolder, settings, folder, past, receiver, sandbox };
+  const isDone = () => isPublished;
+  return { io: { ...io, env }, settings, folder, past, receiver, sandbox, isPublished: isDone };
 }
 
 function publishing(io: Io, flags: DemoFlags): Partial<SandboxOptions> {
   const { once, products, records: recordsFile, faults, pull, seed } = flags;
-  const isFile = recordsFile !== undefined;
-  const count = products ?? (once && !isFile ? onceProductsDefault : undefined);
+  const count = products ?? (once && !recordsFile ? onceProductsDefault : undefined);
   return {
     ...{ seed, faults: faults ? demoFaults : noFaults },
-    ...(faults && pull ? { service: queueService } : {}),
-    ...(count === undefined ? {} : { count }),
-    ...(isFile ? { recordsFile } : {}),
+    ...(faults && pull && { service: queueService }),
+    ...(count !== undefined && { count }),
+    ...(recordsFile !== undefined && { recordsFile }),
     // The interactive form shows all three events; the counting form counts products.
     ...(once
       ? { ratePerSecond: onceRatePerSecond }
       : { ratePerSecond: livelyRatePerSecond, modifiedShare: 0.2, deletedShare: 0.1 }),
-    ...(once || isFile ? {} : { past: simulatedPast(io, pastProductsPerDay) }),
+    ...(!once && recordsFile === undefined && { past: simulatedPast(io, pastProductsPerDay) }),
   };
 }
 

@@ -11,18 +11,14 @@ import { painter, shorten, widthOf } from '../output.ts';
 import { ioWith } from '../setup/env-file.ts';
 import type { DemoContext } from './context.ts';
 
-const lossesListedMax = 50;
-
 /** Lists lost notifications with the reasons, shortened on a narrow terminal. */
 export function listLosses({ stderr }: Pick<Io, 'stderr'>, losses: readonly DeliveryEntry[]): void {
   if (losses.length === 0) return;
   stderr.write(`${losses.length} notifications lost in transit, as configured in the sandbox:\n`);
-  for (const { productName, event, reason } of losses.slice(0, lossesListedMax)) {
+  for (const { productName, event, reason } of losses) {
     const line = `  ${event} ${printable(productName)}: ${printable(reason ?? 'unknown')}`;
     stderr.write(`${shorten(line, widthOf(stderr))}\n`);
   }
-  const more = losses.length - lossesListedMax;
-  if (more > 0) stderr.write(`  … and ${more} more\n`);
 }
 
 /**

@@ -2,10 +2,10 @@
 import { AppError } from '../../domain/app-error.ts';
 import { createClosers } from '../closers.ts';
 import { type Io, pause } from '../io.ts';
-import { createProgressLine, type ProgressLine } from '../output.ts';
+import { createProgressLine, type ProgressLine, painter } from '../output.ts';
 import { type DemoContext, type DemoFlags, openDemo } from './context.ts';
 import { countDemo, listLosses, recoverLosses } from './report.ts';
-import { showArrivals, showFarewell, showIntro } from './screen.ts';
+import { showArrivals, showFarewell } from './screen.ts';
 import { countSummaries, showSummaries } from './summaries.ts';
 
 /** `--once` ends within 40 s, including the start and the count. */
@@ -26,7 +26,8 @@ export async function runDemo(io: Io, flags: DemoFlags, version: string): Promis
   const progress = createProgressLine(io.stderr);
   try {
     if (flags.once) progress.show('starting sandbox and receiver …');
-    else showIntro(io, flags);
+    else
+      io.stdout.write(`${painter(io, io.stdout)('bold', 'earshot demo')}: ${introOf(flags)} …\n`);
     const demo = await openDemo(io, flags, { version, closers }).catch((error: unknown) => {
       throw io.signal.aborted ? stopped() : error;
     });
@@ -39,6 +40,13 @@ export async function runDemo(io: Io, flags: DemoFlags, version: string): Promis
     await closers.closeAll();
   }
 }
+
+const introOf = ({ pull }: DemoFlags) =>
+  pull
+    ? `a receiver reads the queue of a sandbox catalogue.
+Starting the receiver, without a certificate and without an open port`
+    : `a sandbox catalogue pushes to a receiver, over real HTTPS.
+Creating a temporary certificate authority and starting the receiver`;
 
 /**
  * Stops publishing, and recovers lost notifications; after Ctrl-C with a time limit. A product modified or deleted since
@@ -61,14 +69,18 @@ async function runOnce(
 ): Promise<void> {
   const { sandbox, receiver } = demo;
   const signal = AbortSignal.any([io.signal, AbortSignal.timeout(onceTimeoutMs)]);
-  await untilFinished(demo, progress, signal);
+  for (let pending = 1; !signal.aborted && (pending > 0 || !demo.isPublished()); ) {
+    await pause(pollMs, signal);
+    const totals = sandbox.totals();
+    pending = totals.pending;
+    progress.show(`delivered ${totals.delivered} of ${totals.published} notifications`);
+  }
+  if (demo.isPublished()) await sandbox.finished;
   progress.show('comparing the records of sandbox and store …');
   const { count, losses, mismatches } = await countDemo(demo, { isPull: pull === true });
   progress.show('waiting for the summaries …');
-  const counted = await countSummaries(io, receiver, sandbox);
-  if (io.signal.aborted) {
-    throw stopped();
-  }
+  const { summaries, rest, mismatches: others } = await countSummaries(io, receiver, sandbox);
+  if (io.signal.aborted) throw stopped();
   progress.clear();
   listLosses(io, losses);
   const recovery = faults ? await recoverLosses(io, demo) : null;
@@ -77,33 +89,12 @@ async function runOnce(
     `${published} notifications published, ${delivered} delivered, ${stored} stored, ${duplicates} repeated.\n`,
   );
   await showSummaries(io, receiver, { limit: 1, heading: "A summary by the sandbox's model:" });
-  const { summaries, rest } = counted;
   if (rest !== null) io.stderr.write(`${rest}\n`);
   const recovered = recovery === null ? {} : { recovered: recovery.recovered };
   io.stdout.write(`${JSON.stringify({ ...count, summaries, ...recovered })}\n`);
-  const details = [...mismatches, ...counted.mismatches, ...(recovery?.missing ?? [])];
+  const details = [...mismatches, ...others, ...(recovery?.missing ?? [])];
   if (details.length === 0) return;
   throw new AppError('invalid', 'The records of the sandbox and of the store differ.', {
     details: details.slice(0, mismatchesListedMax),
   });
-}
-
-/** Shows the progress until all products are published, and their notifications delivered or lost. */
-async function untilFinished(
-  { sandbox }: Pick<DemoContext, 'sandbox'>,
-  progress: ProgressLine,
-  signal: AbortSignal,
-): Promise<void> {
-  let isPublished = false;
-  const note = () => {
-    isPublished = true;
-  };
-  sandbox.finished.then(note, note);
-  for (;;) {
-    const { published, delivered, pending } = sandbox.totals();
-    progress.show(`delivered ${delivered} of ${published} notifications`);
-    if (signal.aborted || (isPublished && pending === 0)) break;
-    await pause(pollMs, signal);
-  }
-  if (isPublished) await sandbox.finished;
 }

@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { AppError } from '../../domain/app-error.ts';
 import { type Listener, startListener } from '../../http/listener.ts';
 import { problemResponse } from '../../http/problem.ts';
@@ -17,7 +17,7 @@ import { withStore } from '../setup/past.ts';
 import { anyPort } from '../setup/trial.ts';
 import { demoSubscriptions, registerDemo } from './account.ts';
 import { type DemoFlags, openSandbox } from './context.ts';
-import { findPostgres, type PostgresServer, startPostgres } from './postgres-server.ts';
+import { findPostgres, startPostgres } from './postgres-server.ts';
 
 const productsDefault = 600;
 
@@ -39,7 +39,13 @@ interface Receiver {
 
 /** Runs the demo. Throws `configuration` without PostgreSQL, and `invalid` if a notification is missing. */
 export async function runSeveral(io: Io, flags: DemoFlags & { receivers: number }): Promise<void> {
-  if (findPostgres() === null) throw notInstalled();
+  if (findPostgres() === null) {
+    throw new AppError(
+      'configuration',
+      'The demo with several receivers needs PostgreSQL 15 or newer, which is not installed.',
+      { advice: 'Debian and Ubuntu: sudo apt-get install postgresql' },
+    );
+  }
   const closers = createClosers();
   const progress = createProgressLine(io.stderr);
   try {
@@ -67,14 +73,6 @@ export async function runSeveral(io: Io, flags: DemoFlags & { receivers: number 
   }
 }
 
-function notInstalled(): AppError {
-  return new AppError(
-    'configuration',
-    'The demo with several receivers needs PostgreSQL 15 or newer, which is not installed.',
-    { advice: 'Debian and Ubuntu: sudo apt-get install postgresql' },
-  );
-}
-
 async function open(
   io: Io,
   { receivers: count, products = productsDefault, seed }: DemoFlags & { receivers: number },
@@ -83,17 +81,17 @@ async function open(
   const published = { seed, ratePerSecond, count: products };
   const how = { isPull: false, closers };
   const { folder, settings, sandbox } = await openSandbox(io, published, how);
-  const database = await startDatabase(closers);
+  // PostgreSQL needs a folder that the user of the server can enter.
+  const own = await mkdtemp(join(tmpdir(), 'earshot-postgres-'));
+  closers.add(() => rm(own, { recursive: true, force: true }));
+  const database = await startPostgres({ folder: own, port: await anyPort() });
+  closers.add(() => database.stop());
   const shared = { ...settings, EARSHOT_LOG_URL: database.url('postgres') };
   const receivers: Receiver[] = [];
   for (let i = 1; i <= count; i += 1) {
-    const own = join(folder, `receiver-${i}`);
-    await mkdir(own, { mode: 0o700 });
-    const receiver = await createReceiver(io, {
-      folder: own,
-      name: `receiver-${i}`,
-      settings: shared,
-    });
+    const place = join(folder, `receiver-${i}`);
+    await mkdir(place, { mode: 0o700 });
+    const receiver = createReceiver(io, place, await anyPort(), shared);
     closers.add(receiver.kill);
     await receiver.start();
     receivers.push(receiver);
@@ -106,35 +104,17 @@ async function open(
   return { receivers, sandbox, observer, products };
 }
 
-/** Starts PostgreSQL in a folder of its own: the user of the server must be able to enter it. */
-async function startDatabase(closers: Closers): Promise<PostgresServer> {
-  const folder = await mkdtemp(join(tmpdir(), 'earshot-postgres-'));
-  closers.add(() => rm(folder, { recursive: true, force: true }));
-  const server = await startPostgres({ folder, port: await anyPort() });
-  closers.add(() => server.stop());
-  return server;
-}
-
 const program = new URL('../../../scripts/earshot.js', import.meta.url);
 
-async function createReceiver(
-  io: Io,
-  { folder, name, settings }: { folder: string; name: string; settings: Settings },
-): Promise<Receiver> {
-  const port = await anyPort();
-  const dataDir = join(folder, 'data');
+function createReceiver(io: Io, folder: string, port: number, settings: Settings): Receiver {
+  const name = basename(folder);
   const { EARSHOT_LOG_URL, EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD } = settings;
+  const dataDir = join(folder, 'data');
   const env = {
     ...{ EARSHOT_LOG_URL, EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD },
-    PATH: io.env.PATH,
-    EARSHOT_DATA_DIR: dataDir,
-    EARSHOT_LISTEN: `127.0.0.1:${port}`,
-    EARSHOT_CONSOLE_LISTEN: 'off',
-    EARSHOT_TLS: 'off',
-    EARSHOT_TRUSTED_PROXIES: '127.0.0.1',
-    EARSHOT_NODE: name,
-    EARSHOT_INDEX: 'off',
-    EARSHOT_RECONCILE: 'off',
+    ...{ PATH: io.env.PATH, EARSHOT_DATA_DIR: dataDir, EARSHOT_LISTEN: `127.0.0.1:${port}` },
+    ...{ EARSHOT_NODE: name, EARSHOT_TLS: 'off', EARSHOT_TRUSTED_PROXIES: '127.0.0.1' },
+    ...{ EARSHOT_CONSOLE_LISTEN: 'off', EARSHOT_INDEX: 'off', EARSHOT_RECONCILE: 'off' },
   };
   const login = btoa(`${EARSHOT_ENDPOINT_USERNAME}:${EARSHOT_ENDPOINT_PASSWORD}`);
   const headers = { Authorization: `Basic ${login}` };
@@ -174,18 +154,14 @@ function startBalancer(
 ): Promise<Listener> {
   let turn = 0;
   const forward = async (request: Request): Promise<Response> => {
-    const { pathname } = new URL(request.url);
-    const body = request.method === 'POST' ? await request.arrayBuffer() : null;
-    const sent = [...request.headers].filter(([name]) => forwarded.includes(name));
+    const { url, method } = request;
+    const body = method === 'POST' ? await request.arrayBuffer() : null;
+    const headers = [...request.headers].filter(([name]) => forwarded.includes(name));
     for (let attempt = 0; attempt < 2 * receivers.length; attempt += 1) {
       turn = (turn + 1) % receivers.length;
-      const url = `http://127.0.0.1:${receivers[turn]?.port}${pathname}`;
-      const answer = await io
-        .fetch(url, { method: request.method, headers: sent, body })
-        .catch(() => null);
-      if (answer === null || answer.status === 503) continue;
-      const { status } = answer;
-      return new Response(await answer.arrayBuffer(), { status, headers: answer.headers });
+      const to = `http://127.0.0.1:${receivers[turn]?.port}${new URL(url).pathname}`;
+      const answer = await io.fetch(to, { method, headers, body }).catch(() => null);
+      if (answer !== null && answer.status !== 503) return answer;
     }
     return new Response(null, { status: 503 });
   };
@@ -207,7 +183,7 @@ async function untilDelivered(io: Io, sandbox: Sandbox, count: number): Promise<
   }
 }
 
-/** Compares what the sandbox has delivered with the log of each receiver. */
+/** Compares what the sandbox has delivered with the shared log and the log of each receiver. */
 async function printResult(
   io: Io,
   { receivers, sandbox }: { receivers: readonly Receiver[]; sandbox: Sandbox },
@@ -215,27 +191,25 @@ async function printResult(
 ): Promise<void> {
   await store.node?.caughtUp();
   const accepted = sandbox.entries().filter(({ timesReceivedOk }) => timesReceivedOk > 0);
-  const missing = new Set(accepted.map(({ ackId }) => ackId));
-  let stored = 0;
-  for await (const { ackId } of store.find({})) {
-    stored += 1;
-    missing.delete(ackId ?? '');
-  }
+  const lost = new Set(accepted.map(({ ackId }) => ackId));
+  for await (const { ackId } of store.find({})) lost.delete(ackId ?? '');
+  const { notifications: stored } = await store.counts();
   let isEqual = true;
   for (const { name, dataDir } of receivers) {
     const reader = openStoreReader(dataDir);
-    const count = async () => (await reader.counts()).notifications;
-    for (let waitedMs = 0; (await count()) < stored && waitedMs < readyMs; waitedMs += pollMs) {
-      await pause(pollMs, io.signal);
+    let count = 0;
+    for (let waitedMs = 0; count < stored && waitedMs < readyMs; waitedMs += pollMs) {
+      count = (await reader.counts()).notifications;
+      if (count < stored) await pause(pollMs, io.signal);
     }
-    const notifications = await count();
     await reader.close();
-    io.stdout.write(`${name}: ${notifications} stored\n`);
-    isEqual &&= notifications === stored;
+    io.stdout.write(`${name}: ${count} stored\n`);
+    isEqual &&= count === stored;
   }
   const { published } = sandbox.totals();
-  const result = { published, delivered: accepted.length, stored, missing: missing.size };
+  const missing = lost.size;
+  const result = { published, delivered: accepted.length, stored, missing };
   io.stdout.write(`${JSON.stringify({ ...result, receivers: receivers.length, killed: 1 })}\n`);
-  if (missing.size === 0 && stored === accepted.length && stored === published && isEqual) return;
+  if (missing === 0 && stored === accepted.length && stored === published && isEqual) return;
   throw new AppError('invalid', 'The records of the sandbox and of the receivers differ.');
 }

@@ -1,43 +1,24 @@
-/** Summaries of the demo: a worker next to the receiver, and the count of its summaries. */
-import { AppError } from '../../domain/app-error.ts';
-import { plainSummaryRule } from '../../domain/summaries.ts';
+/** Summaries of the demo: the settings of the receiver, and the count of its summaries. */
 import { printable } from '../../domain/text.ts';
-import { demoProject } from '../../sandbox/live-settings.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
-import { collectJobs, createRules } from '../../summary/jobs.ts';
-import { type SummaryWorker, startSummaryWorker } from '../../summary/worker.ts';
 import { type Io, pause } from '../io.ts';
-import { createLogger } from '../logger.ts';
 import { painter, shorten, widthOf, wrapText } from '../output.ts';
 import type { RunningReceiver } from '../start/serve.ts';
-import { openSummaryContext } from '../summaries/open-summaries.ts';
 
-/** Budget of the demo. When it is used up, summaries wait, as with a real service. */
-const budget = { requestsPerDay: 250, tokensPerDay: 1_000_000 };
+/** When the budget is used up, summaries wait, as with a real service. */
+const requestsPerDay = 250;
+
+/** Settings of the receiver: one summary for each product. */
+export const summarySettings = {
+  EARSHOT_SUMMARY: 'each',
+  EARSHOT_SUMMARY_REQUESTS_PER_DAY: String(requestsPerDay),
+  EARSHOT_SUMMARY_TOKENS_PER_DAY: '1000000',
+};
 
 /** Maximum wait for the summaries after the last notification. */
 const timeoutMs = 12_000;
 
 const pollMs = 100;
-
-/** Starts the worker before anything is published: one summary for each product. */
-export async function startDemoSummaries(
-  io: Io,
-  { store, products }: Pick<RunningReceiver, 'store' | 'products'>,
-  { inferenceUrl: url }: Pick<Sandbox, 'inferenceUrl'>,
-): Promise<SummaryWorker> {
-  const { key: apiKey, models } = demoProject;
-  const [model] = models;
-  if (model === undefined) throw new AppError('internal', 'The sandbox has no model.');
-  const rule = 'each' as const;
-  const config = { inference: { url, apiKey, model }, budget };
-  const log = createLogger(io, 'error');
-  const context = openSummaryContext(config, { store, products, log }, io);
-  const ruleOf = createRules(new Map(), plainSummaryRule(rule));
-  // Sets the cursor at the start of the empty log.
-  await collectJobs(context, ruleOf);
-  return startSummaryWorker(context, ruleOf, { pollMs });
-}
 
 /**
  * Waits for the summaries, and compares them with the answers of the sandbox. Ends early if the signal is aborted.
@@ -50,15 +31,13 @@ export async function countSummaries(
   { inference }: Pick<Sandbox, 'inference'>,
 ) {
   const { indexedPosition } = await products.indexState();
-  let [left, isSpent] = [0, false];
-  for (let waitedMs = 0; ; waitedMs += pollMs) {
+  const untilMs = performance.now() + timeoutMs;
+  let [left, isSpent] = [1, false];
+  for (let isRead = false; !isRead || (left > 0 && !isSpent); await pause(pollMs, signal)) {
+    if (performance.now() > untilMs || signal.aborted) break;
     ({ waiting: left } = await store.summaries.waiting());
-    const isRead = ((await store.cursor('summaries')) ?? 0) >= indexedPosition;
-    const { requests } = await store.summaries.spending(nowUs());
-    isSpent = requests >= budget.requestsPerDay;
-    const isDone = isRead && (left === 0 || isSpent);
-    if (isDone || waitedMs >= timeoutMs || signal.aborted) break;
-    await pause(pollMs, signal);
+    isRead = ((await store.cursor('summaries')) ?? 0) >= indexedPosition;
+    isSpent = (await store.summaries.spending(nowUs())).requests >= requestsPerDay;
   }
   const mismatches: string[] = [];
   let summaries = 0;
@@ -72,7 +51,7 @@ export async function countSummaries(
     mismatches.push(`${answered} requests answered, ${summaries} summaries stored`);
   }
   const why = isSpent
-    ? `the budget of ${budget.requestsPerDay} requests per day is used up`
+    ? `the budget of ${requestsPerDay} requests per day is used up`
     : 'the time limit was reached';
   return { summaries, rest: left === 0 ? null : `${left} summaries waiting: ${why}.`, mismatches };
 }

@@ -1,46 +1,43 @@
-/** The answers of `earshot setup`: read, asked, stored at once, shown and corrected. */
-import { dirname, join, resolve } from 'node:path';
-import { InvalidArgumentError } from 'commander';
-import { loadConfig } from '../../config/config.ts';
+/** The answers of `earshot setup`: read, asked, stored at once, and confirmed. */
+import { join, resolve } from 'node:path';
 import { variables } from '../../config/variables.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
-import { jsonOf, printable } from '../../domain/text.ts';
+import { jsonOf } from '../../domain/text.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../../host/files.ts';
-import type { Io } from '../io.ts';
-import { alreadyServed, findRunning, isSameListener } from '../running-receiver.ts';
-import { type EnvChange, ioWith, mask, secretNames, writeEnvFile } from './env-file.ts';
+import type { EnvChange } from './env-file.ts';
 import {
   type Answers,
   type AskContext,
   askQuestion,
-  askUntil,
+  flagOf,
   isChosen,
-  isYes,
-  optionOf,
+  isSetting,
   type Question,
   questions,
   type SetupFlags,
   takeFlags,
 } from './questions.ts';
 
-/** Name of the file in the data directory with the answers that `.env` has no place for. */
+/** Name of the file in the data directory with the answers of an unfinished run. */
 export const setupFileName = 'setup.json';
 
 export interface SetupState {
   answers: Answers;
   /** Variables whose answers failed a check: they are asked again. */
   failed: readonly string[];
+  /** True once an unfinished run has written `.env`: it may be changed again. */
+  mayChange: boolean;
+  /** True while `.env` has the current settings: they are not stored a second time. */
+  isInEnv: boolean;
   /** False if `earshot.config.ts` defines the subscriptions. */
   asksSubscription: boolean;
   /** True if this run continues an unfinished one. */
   continues: boolean;
-  /** True if `.env` may be changed without a prompt. */
-  mayChange: boolean;
   /** Path of the file with the answers. */
   path: string;
 }
 
-const isSetting = (name: string) => name.startsWith('EARSHOT_');
+type Stored = Pick<SetupState, 'answers' | 'failed' | 'mayChange'>;
 
 /** Reads the answers: those of variables and of an unfinished run, replaced by flags. */
 export function openAnswers(
@@ -49,26 +46,23 @@ export function openAnswers(
   { asksSubscription, pull }: Pick<SetupState, 'asksSubscription'> & { pull: string | undefined },
 ): SetupState {
   const { env, workingDir } = context.io;
-  const isSet = ([name, value]: [string, unknown]) => isSetting(name) && value !== undefined;
-  const answers = Object.fromEntries(Object.entries(env).filter(isSet)) as Answers;
+  const set = Object.entries(env).filter(([name, value]) => isSetting(name) && value !== undefined);
   const dataDir = env.EARSHOT_DATA_DIR || variables.EARSHOT_DATA_DIR.default;
   const path = join(resolve(workingDir, dataDir), setupFileName);
-  const stored = jsonOf(readOwnerOnly(path) ?? '') as
-    | Pick<SetupState, 'answers' | 'failed'>
-    | undefined;
-  Object.assign(answers, stored?.answers);
+  const stored = jsonOf(readOwnerOnly(path) ?? '') as Stored | undefined;
+  const answers = { ...Object.fromEntries(set), ...stored?.answers } as Answers;
   takeFlags(flags.texts, answers, context);
   if (pull !== undefined) answers.pull ??= pull;
+  const { failed = [], mayChange = false } = stored ?? {};
   const continues = stored !== undefined;
-  const mayChange = continues || (flags.force === true && flags.yes === true);
-  return { answers, failed: stored?.failed ?? [], asksSubscription, continues, mayChange, path };
+  return { answers, failed, mayChange, isInEnv: false, asksSubscription, continues, path };
 }
 
 /** Returns the content of `.env` that the answers describe. */
 export function envChangeOf(
   { env, workingDir: folder }: AskContext['io'],
   { answers, mayChange }: SetupState,
-  { yes }: SetupFlags,
+  { force }: SetupFlags,
 ): EnvChange {
   if (answers.EARSHOT_TLS !== 'files') {
     delete answers.EARSHOT_TLS_CERT;
@@ -77,31 +71,15 @@ export function envChangeOf(
   const settings = Object.fromEntries(Object.entries(answers).filter(([name]) => isSetting(name)));
   const dropped = Object.keys(env).filter((name) => isSetting(name) && !(name in settings));
   const header = 'Written by `earshot setup`. All variables: docs/reference/configuration.md.';
-  return { folder, settings, dropped, header, mayChange, yes };
+  return { folder, settings, dropped, header, mayChange: mayChange || force === true };
 }
 
-/** Throws `conflict` if a receiver with another address uses the data directory. */
-export async function requireNoOther(io: Io, dataDir: string): Promise<void> {
-  const running = await findRunning(dataDir);
-  if (running === null || isSameListener(running, loadConfig(io, ['health']).health.listen)) return;
-  throw alreadyServed(dataDir, running);
-}
-
-/** Stores the answers: settings in `.env`, the others in the data directory. */
-export async function storeAnswers(
-  { io }: AskContext,
-  state: SetupState,
-  flags: SetupFlags,
-): Promise<void> {
-  const change = envChangeOf(io, state, flags);
-  const { pull, EARSHOT_LISTEN: listen } = state.answers;
-  if (pull === 'push' && listen)
-    await requireNoOther(ioWith(io, change.settings), dirname(state.path));
-  await writeEnvFile(io, change);
-  state.mayChange = true;
-  const others = Object.entries(state.answers).filter(([name]) => !isSetting(name));
-  const stored = { answers: Object.fromEntries(others), failed: state.failed };
-  await writeOwnerOnly(state.path, `${JSON.stringify(stored)}\n`);
+/** Stores the answers that `.env` does not have, readable by their owner only. */
+export async function storeAnswers(state: SetupState): Promise<void> {
+  const { answers: all, failed, mayChange, isInEnv, path } = state;
+  const entries = Object.entries(all).filter(([name]) => !isInEnv || !isSetting(name));
+  const stored: Stored = { answers: Object.fromEntries(entries), failed, mayChange };
+  await writeOwnerOnly(path, `${JSON.stringify(stored)}\n`);
 }
 
 const applies = ({ part, when }: Question, { answers, asksSubscription }: SetupState) =>
@@ -109,58 +87,63 @@ const applies = ({ part, when }: Question, { answers, asksSubscription }: SetupS
   (part !== 'endpoint' || answers.pull !== 'pull') &&
   (part !== 'subscription' || asksSubscription);
 
-function isAnswered({ name, optional }: Question, { answers }: SetupState): boolean {
+function isAnswered({ name, optional }: Question, { answers, failed }: SetupState): boolean {
   const value = answers[`${name}_FILE`] ?? answers[name];
-  return value !== undefined && (value !== '' || optional === true);
+  return !failed.includes(name) && value !== undefined && (value !== '' || optional === true);
 }
 
-/** Asks what is missing or has failed, and stores each answer. Without a terminal, returns the missing flags. */
+/**
+ * Asks what is missing or has failed, or `all` questions, and stores each answer. Takes defaults with --yes, and for a
+ * subscription that flags describe. Without a terminal, returns the missing flags.
+ */
 async function completeAnswers(
   context: AskContext,
   state: SetupState,
   flags: SetupFlags,
+  all: boolean,
 ): Promise<string[]> {
   const { answers } = state;
-  const missing: string[] = [];
+  const missing: Question[] = [];
   const isGiven = isChosen(flags.texts);
   for (const question of questions) {
-    const { name, part, flagOnly, optional } = question;
+    const { name, part, flagOnly, optional, fallback } = question;
+    if (!applies(question, state) || (!all && isAnswered(question, state))) continue;
     const hasFailed = state.failed.includes(name);
-    if (!applies(question, state) || (flagOnly && !hasFailed)) continue;
-    if (isAnswered(question, state) && !hasFailed) continue;
-    const initial = question.fallback?.(answers) ?? (optional ? '' : undefined);
-    const isTaken =
+    if (flagOnly && !hasFailed && !answers[name]) continue;
+    const initial = fallback?.(answers) ?? (optional ? '' : undefined);
+    const takesDefault =
       part === 'subscription' ? isGiven || (flags.yes && name !== 'collection') : flags.yes;
-    if (isTaken && !hasFailed && initial !== undefined) {
+    if (takesDefault && !all && !hasFailed && initial !== undefined) {
       answers[name] = initial;
       continue;
     }
     const answer = await askQuestion(question, answers, context);
-    const isNeeded = name === 'collection' && !isChosen(answers);
-    if (answer === 'missing' || (answer === 'default' && isNeeded))
-      missing.push(flagLine(question, context));
+    if (answer === 'missing') missing.push(question);
     if (answer !== 'answered') continue;
     state.failed = state.failed.filter((one) => one !== name);
-    if (!flags.dryRun) await storeAnswers(context, state, flags);
+    state.isInEnv = false;
+    if (!flags.dryRun) await storeAnswers(state);
   }
-  if (!state.asksSubscription || isChosen(answers) || missing.length > 0) return missing;
-  if (await askUntil(context.io, everyProduct, { read: isYes })) answers.filter = '';
-  else delete answers.collection;
-  return completeAnswers(context, state, flags);
+  if (state.asksSubscription && !isChosen(answers)) {
+    const answer = await context.io.ask(everyProduct);
+    if (/^y(es)?$/i.test(answer?.trim() ?? '')) answers.filter = '';
+    else delete answers.collection;
+    if (answer !== null) return completeAnswers(context, state, flags, false);
+    missing.push({ name: 'collection' });
+  }
+  return missing.map((question) => {
+    const more = question.name === 'collection' ? ' (or another filter flag, or --filter)' : '';
+    const { flags: usage, description } = flagOf(question, context);
+    return `${usage}  ${description}${more}`;
+  });
 }
 
 const everyProduct =
-  'This selects every product of the catalogue, tens of thousands a day. Continue? (y/n)';
-
-function flagLine(question: Question, context: AskContext): string {
-  const { flags, description } = optionOf(question, context);
-  const more = question.name === 'collection' ? ' (or another filter flag, or --filter)' : '';
-  return `${flags}  ${description}${more}`;
-}
+  'This selects every product of the catalogue, tens of thousands a day. Continue? [y/N]: ';
 
 /**
- * Completes the answers, and shows them until the user confirms them. `showPlan` throws if they do not fit together. With
- * --yes or --dry-run, asks only for what is missing.
+ * Completes the answers, and asks again until the user confirms the plan. `showPlan` throws if the answers do not fit
+ * together. With --yes or --dry-run, asks only for what is missing.
  */
 export async function confirmAnswers(
   context: AskContext,
@@ -169,35 +152,15 @@ export async function confirmAnswers(
   showPlan: () => Promise<void>,
 ): Promise<void> {
   const { io } = context;
-  const isOpen = (one: Question) =>
-    applies(one, state) && (!isAnswered(one, state) || state.failed.includes(one.name));
-  if (state.continues && questions.some(isOpen)) {
-    io.stderr.write(`Answers of the unfinished set-up:\n${table(state, context).text}`);
-  }
-  for (;;) {
-    const missing = await completeAnswers(context, state, flags);
+  for (let all = false; ; all = true) {
+    const missing = await completeAnswers(context, state, flags, all);
     if (missing.length > 0) throw incomplete(missing, flags);
     if (flags.yes || flags.dryRun) return;
-    const { rows, text } = table(state, context);
-    io.stderr.write(`\nYour answers:\n${text}\n`);
     const fault = await showPlan().then(() => null, errorText);
-    if (fault !== null) io.stderr.write(`${fault}\n`);
-    const question = await askUntil(
-      io,
-      'Enter to continue, or the number of an answer to change it',
-      {
-        read: (number) => {
-          if (number === '' && fault === null) return undefined;
-          const row = rows[Number(number) - 1];
-          if (row !== undefined && number !== '') return row;
-          throw new InvalidArgumentError(`Use a number from 1 to ${rows.length}.`);
-        },
-      },
-    );
-    if (question === null) throw incomplete([], flags);
-    if (question === undefined) return;
-    await askQuestion(question, state.answers, context);
-    await storeAnswers(context, state, flags);
+    const question = 'Enter to continue, or n to change answers: ';
+    const answer = await io.ask(fault === null ? question : `${fault} Enter to change answers: `);
+    if (answer === null) throw incomplete([], flags);
+    if (fault === null && /^(y(es)?)?$/i.test(answer.trim())) return;
   }
 }
 
@@ -209,19 +172,4 @@ function incomplete(missing: readonly string[], { yes, dryRun }: SetupFlags): Ap
     'Some answers are missing, and there is no terminal for questions. Nothing was changed.',
     { advice: 'Add these flags, or set the variables.', details },
   );
-}
-
-/** Returns the answered questions, and a numbered line for each; secrets are masked. */
-function table(state: SetupState, context: AskContext): { rows: Question[]; text: string } {
-  const { answers } = state;
-  const rows = questions.filter((one) => applies(one, state) && isAnswered(one, state));
-  const lines = rows.map((question, i) => {
-    const { name } = question;
-    const isSecret = secretNames.has(name) && answers[name];
-    const flag = name === 'pull' ? 'pull or push' : optionOf(question, context).name();
-    const label = (isSecret ? flag.replace('-file', '') : flag).replaceAll('-', ' ');
-    const value = isSecret ? mask : answers[name] || answers[`${name}_FILE`] || 'none';
-    return `${String(i + 1).padStart(4)}  ${label.padEnd(22)}  ${printable(value)}\n`;
-  });
-  return { rows, text: lines.join('') };
 }

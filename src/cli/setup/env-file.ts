@@ -5,13 +5,9 @@ import { parseEnv } from 'node:util';
 import { variableRows } from '../../config/variables.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { writeOwnerOnly } from '../../host/files.ts';
-import { confirm } from '../flags.ts';
 import type { Io } from '../io.ts';
 
 export type Settings = Readonly<Record<string, string>>;
-
-/** Replaces a secret on a screen. */
-export const mask = '********';
 
 /**
  * Merges settings into the text of `.env` (null without a file), and removes the `dropped` names. Comments, unchanged
@@ -26,10 +22,9 @@ export function mergeEnvFile(
   const changed = Object.entries(settings).filter(([name, value]) => present[name] !== value);
   const removed = new Set([...dropped, ...changed.map(([name]) => name)]);
   const kept = (before ?? `# ${header}\n`)
+    .replace(/(?<=.)$/, '\n')
     .split(/(?<=\n)/)
-    .filter((line) => !removed.has(nameIn(line)));
-  const last = kept.at(-1);
-  if (last !== undefined && !last.endsWith('\n')) kept.push('\n');
+    .filter((line) => !removed.has(/^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=/.exec(line)?.[1] ?? ''));
   const text = [...kept, ...changed.map(([name, value]) => `${name}=${quoted(name, value)}\n`)];
   return verified(text.join(''), settings, dropped);
 }
@@ -42,9 +37,8 @@ export interface EnvChange {
   dropped: readonly string[];
   /** First line of a new file. */
   header: string;
-  /** True if an existing file may be changed without a prompt. */
+  /** True if an existing file may be changed without a confirmation of the plan. */
   mayChange: boolean;
-  yes?: boolean | undefined;
 }
 
 /** Returns the present text of the file, null without a file, and the text with the settings. */
@@ -54,20 +48,18 @@ export function envTexts(io: Pick<Io, 'readFile'>, change: EnvChange) {
   return { path, before, text: mergeEnvFile(before, change.settings, change) };
 }
 
-/** Writes the settings, after a prompt if a file exists. Throws `conflict` if `yes` excludes the prompt. */
+/** Writes the settings. Throws `conflict` for an existing file that was not `confirmed` to change. */
 export async function writeEnvFile(
-  io: Pick<Io, 'readFile' | 'ask'>,
+  io: Pick<Io, 'readFile'>,
   change: EnvChange,
+  confirmed: boolean,
 ): Promise<'unchanged' | 'written'> {
   const { path, before, text } = envTexts(io, change);
   if (before === text) return 'unchanged';
-  if (before !== null && !change.mayChange) {
-    if (change.yes) {
-      throw new AppError('conflict', `${path} exists and would be changed. Nothing was done.`, {
-        advice: 'Add --force to change it. Lines of other variables stay unchanged.',
-      });
-    }
-    await confirm(io, `Change the existing file ${path}?`, {});
+  if (before !== null && !change.mayChange && !confirmed) {
+    throw new AppError('conflict', `${path} exists and would be changed. Nothing was done.`, {
+      advice: 'Add --force to change it. Lines of other variables stay unchanged.',
+    });
   }
   await writeOwnerOnly(path, text);
   return 'written';
@@ -79,21 +71,16 @@ export function ioWith<Part extends Pick<Io, 'env'>>(io: Part, settings: Setting
   return { ...io, env: { ...Object.fromEntries(others), ...settings } };
 }
 
+const secretNames = new Set<string>(
+  variableRows.flatMap(([name, { secret }]) => (secret ? [name] : [])),
+);
+
 /** Returns `NAME=value` lines for a screen, with secrets masked. */
 export function shownSettings(settings: Settings): string[] {
   const set = Object.entries(settings).filter(([, value]) => value !== '');
   return set.map(([name, value]) =>
-    secretNames.has(name) ? `${name}=${mask}` : `${name}=${quoted(name, value)}`,
+    secretNames.has(name) ? `${name}=********` : `${name}=${quoted(name, value)}`,
   );
-}
-
-/** Variables with a secret. */
-export const secretNames: ReadonlySet<string> = new Set(
-  variableRows.flatMap(([name, { secret }]) => (secret ? [name] : [])),
-);
-
-function nameIn(line: string): string {
-  return /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=/.exec(line)?.[1] ?? '';
 }
 
 /** Quotes a value in forms that shell, systemd, Docker and Node read alike. */

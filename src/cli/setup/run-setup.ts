@@ -22,38 +22,31 @@ import { start } from '../commands/start.ts';
 import { entitiesOf, readFilter } from '../filter-text.ts';
 import { type Io, pause } from '../io.ts';
 import { painter, writeOut } from '../output.ts';
-import { conditionFlagsOf, describedTwice, filterOfFlags } from '../register-filter.ts';
-import { findRunning, probeReceiver } from '../running-receiver.ts';
+import { describedTwice, type SubscriptionFlags } from '../register-filter.ts';
+import { alreadyServed, findRunning, isSameListener, probeReceiver } from '../running-receiver.ts';
 import type { RunningReceiver } from '../start/serve.ts';
 import { isTrial } from '../trial-folder.ts';
 import {
   confirmAnswers,
   envChangeOf,
   openAnswers,
-  requireNoOther,
   type SetupState,
   setupFileName,
   storeAnswers,
 } from './answers.ts';
 import { type EnvChange, envTexts, ioWith, shownSettings, writeEnvFile } from './env-file.ts';
-import {
-  type AskContext,
-  isChosen,
-  type SetupFlags,
-  silenced,
-  subscriptionOf,
-} from './questions.ts';
+import { isChosen, type SetupFlags, subscriptionOf } from './questions.ts';
 
 /** Input of the set-up after all questions. */
 export interface SetupPlan extends EnvChange {
+  subscription: Pick<SubscriptionFlags, 'event' | 'subscription' | 'filter' | 'pull'>;
   /** Printed when the receiver has stopped. */
   farewell: string;
-  /** Called with the settings before the checks and the receiver start. */
+  /** Called with the settings when `.env` is written, before the checks and the receiver start. */
   prepare?: ((io: Io) => Promise<void>) | undefined;
   /** Called after the first notification. */
   welcome?: () => void;
-  /** Flags of the command, and those of the subscription. */
-  flags: Omit<SetupFlags, 'texts'>;
+  flags: Pick<SetupFlags, 'yes' | 'dryRun' | 'stay'>;
   /** Version of earshot, for alerts and metrics. */
   version: string;
 }
@@ -65,13 +58,16 @@ const pollMs = 250;
 const stopped =
   'The receiver has stopped; the subscription is still active in the catalogue. Start the receiver: `earshot start`, or as a service (docs/start.md). The catalogue retries a push three times. After the start, the receiver recovers lost notifications.';
 
+const stoppedReading =
+  'The receiver has stopped; the catalogue keeps the notifications. Start the receiver within three days: `earshot start`, or as a service (docs/start.md).';
+
 /** Sets up a receiver in the working folder. An unfinished run is continued. */
 export async function runSetup(
   io: Io,
   flags: SetupFlags,
   { version, command }: { version: string; command: Command },
 ): Promise<void> {
-  const { texts, ...own } = flags;
+  const { texts } = flags;
   if (isTrial(io.workingDir)) {
     throw new AppError('conflict', `${io.workingDir} is the folder of a trial.`, {
       advice:
@@ -83,28 +79,36 @@ export async function runSetup(
   if (file !== null && isStated)
     throw describedTwice(texts.subscription ?? defaultSubscriptionName);
   const context = { io, command };
-  const asksSubscription = file === null;
   const known = file ?? registeredIn(io);
-  const state = openAnswers(context, flags, { asksSubscription, pull: wayOf(known, io) });
-  if (asksSubscription && known.length > 0 && !state.continues) {
+  const state = openAnswers(context, flags, {
+    ...{ asksSubscription: file === null, pull: wayOf(known, io) },
+  });
+  if (file === null && known.length > 0 && !state.continues) {
     const names = known.map(({ name }) => name).join(', ');
     report(io, `already registered: ${names}. To start the receiver: \`earshot start\`.`);
   }
   const planOf = (): SetupPlan => {
-    const { yes, force, dryRun, odata, stay } = own;
-    const chosen = asksSubscription ? subscriptionOf(state.answers, context) : {};
-    const all = { ...{ yes, force, dryRun, odata, stay }, ...chosen };
-    const pull = state.answers.pull === 'pull' ? ({ pull: true } as const) : {};
-    const change = envChangeOf(io, state, flags);
-    const farewell = pull.pull ? stoppedReading : stopped;
-    return { ...change, farewell, flags: { ...all, ...pull } as SetupFlags, version };
+    const isPull = state.answers.pull === 'pull';
+    const chosen = file === null ? subscriptionOf(state.answers, context) : {};
+    return {
+      ...envChangeOf(io, state, flags),
+      ...{ subscription: { ...chosen, ...(isPull && { pull: true }) }, flags, version },
+      farewell: isPull ? stoppedReading : stopped,
+      prepare: async () => {
+        [state.isInEnv, state.mayChange] = [true, true];
+        await storeAnswers(state);
+      },
+    };
   };
   try {
-    await confirmAnswers(context, state, flags, () => showPlan(io, planOf(), stepsText));
-    if (!flags.dryRun) await storeAnswers(context, state, flags);
-    await install(io, { ...planOf(), mayChange: true });
+    let plan: SetupPlan | null = null;
+    await confirmAnswers(context, state, flags, async () => {
+      plan = planOf();
+      await showPlan(io, plan);
+    });
+    await install(io, plan ?? planOf());
   } catch (error) {
-    throw await unfinished(error, context, state, flags);
+    throw await unfinished(error, state, flags);
   }
 }
 
@@ -130,19 +134,14 @@ const variablesOf: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Adds how to continue to an error. The answers that caused it are asked again. */
-async function unfinished(
-  error: unknown,
-  context: AskContext,
-  state: SetupState,
-  flags: SetupFlags,
-): Promise<unknown> {
+async function unfinished(error: unknown, state: SetupState, flags: SetupFlags): Promise<unknown> {
   if (!(error instanceof AppError) || flags.dryRun || !existsSync(state.path)) return error;
   const { variable, failed = [] } = error.facts as { variable?: string; failed?: string[] };
   const names = [...failed.flatMap((check) => variablesOf[check] ?? []), variable];
   const problems = isAppError(error, 'configuration') ? problemsOf(error) : [];
   const all = [...state.failed, ...names, ...problems.map((one) => one.variable)];
   state.failed = [...new Set(all.filter((name) => typeof name === 'string'))];
-  await storeAnswers(context, state, flags);
+  await storeAnswers(state);
   const command = `earshot setup${flags.yes ? ' --yes' : ''}${flags.stay ? '' : ' --no-stay'}`;
   const { message, advice = '' } = error;
   return error.with({
@@ -151,80 +150,64 @@ async function unfinished(
   });
 }
 
-/** Checks the plan, prints it, and carries it out. With --dry-run, only prints it. */
+/** Checks the plan, prints it unless the user has confirmed it, and carries it out. With --dry-run, only prints it. */
 export async function install(io: Io, plan: SetupPlan): Promise<void> {
-  const { folder, settings, flags } = plan;
+  const { folder, settings, subscription, flags } = plan;
   const own = { ...ioWith(io, settings), workingDir: folder };
   const acme = own.env.EARSHOT_TLS === 'acme' ? (['acme', 'listen'] as const) : [];
   const { dataDir } = loadConfig(own, [...dataSections, ...accountSections, ...acme]);
-  if (!flags.dryRun && !flags.pull) await requireNoOther(own, dataDir);
-  if (flags.yes || flags.dryRun) await showPlan(io, plan, planText);
+  const running = flags.dryRun || subscription.pull ? null : await findRunning(dataDir);
+  if (running !== null && !isSameListener(running, loadConfig(own, ['health']).health.listen)) {
+    throw alreadyServed(dataDir, running);
+  }
+  const isShown = flags.yes || flags.dryRun;
+  if (isShown) await showPlan(io, plan);
   if (flags.dryRun) return;
-  report(io, `${await writeEnvFile(io, plan)}: ${join(folder, '.env')}`);
-  const hasEndpoint = !flags.pull || Boolean(settings.EARSHOT_PUBLIC_URL);
+  report(io, `${await writeEnvFile(io, plan, !isShown)}: ${join(folder, '.env')}`);
+  const hasEndpoint = !subscription.pull || Boolean(settings.EARSHOT_PUBLIC_URL);
   if (hasEndpoint) await createCredentials(own, dataDir);
   await plan.prepare?.(own);
   report(io, 'running the checks that do not need a receiver:');
   await runDoctor(own, { beforeStart: true, hasEndpoint }).catch(refuseToStart);
-  await (flags.pull ? registerAndRead(own, plan) : receiveAndRegister(own, plan));
+  await receiveAndRegister(own, plan, dataDir);
 }
 
-/** Prints a plan; its filter in English. Throws `usage` if the catalogue would reject the filter. */
-async function showPlan(
-  io: Io,
-  plan: SetupPlan,
-  textOf: (plan: SetupPlan, subject: string, io: Io) => string,
-): Promise<void> {
-  const { flags } = plan;
-  const { event = ['created'], subscription = defaultSubscriptionName } = flags;
-  // Warnings were printed with the answers, or are printed with the registration.
-  const { io: silent } = silenced(io);
-  const filter = filterOfFlags(flags, silent);
-  const trees = entitiesOf(event).map((entity) => readFilter(filter ?? '', entity, silent));
-  const tree = trees[0] ?? null;
+/** Prints the content of `.env` and the steps. Throws `usage` if the catalogue would reject the filter. */
+async function showPlan(io: Io, plan: SetupPlan): Promise<void> {
+  const { dropped, settings, flags, subscription } = plan;
+  const { path, before } = envTexts(io, plan);
+  const subject = subjectText(plan, io);
+  const start = ['start the receiver', flags.stay ? 'receive until Ctrl-C' : 'stop the receiver'];
+  const steps = [
+    'run the checks of earshot doctor that need no receiver',
+    ...(subscription.pull
+      ? [`register ${subject}`, ...(flags.stay ? start : [])]
+      : [start[0], `register ${subject}`, start[1]]),
+  ];
+  const lines = [
+    `${path} (${before === null ? 'new' : 'exists; other lines stay unchanged'}; readable only by its owner):`,
+    ...shownSettings(settings).map((line) => `  ${printable(line)}`),
+    ...(dropped.length === 0 ? [] : [`Removed: ${dropped.join(', ')}`]),
+    'Then:',
+    ...steps.map((step, i) => `  ${i + 1}. ${step}`),
+  ];
+  await writeOut(flags.dryRun ? io.stdout : io.stderr, `${lines.join('\n')}\n`);
+}
+
+/** Describes the subscription; its filter in English, with the place of its area. */
+function subjectText({ subscription: own }: SetupPlan, io: Io): string {
+  const { event = ['created'], subscription = defaultSubscriptionName, filter, pull } = own;
+  if (filter === undefined && own.subscription === undefined)
+    return `the subscriptions of ${subscriptionsFileName}`;
+  if (filter === undefined) return `subscription "${subscription}" as last registered`;
+  const [tree = null] = entitiesOf(event).map((entity) => readFilter(filter, entity, io));
   const lines = tree === null ? ['all products'] : describeFilter(tree);
-  const area = (tree?.node === 'and' ? tree.terms : [tree]).find(
-    (one) => one?.node === 'intersects',
-  );
+  const terms = tree?.node === 'and' ? tree.terms : [tree];
+  const area = terms.find((one) => one?.node === 'intersects');
   const place = area?.node === 'intersects' ? placeOf(area.geometry) : null;
   if (place !== null) lines.push(`the area is in: ${place}`);
-  const odata = flags.odata && tree !== null ? [`$filter: ${filter}`] : [];
-  const subject =
-    filter !== undefined
-      ? `subscription "${subscription}" (${event.join(', ')}${flags.pull ? ', with a queue' : ''}):\n${[...lines, ...odata].map((line) => `       ${printable(line)}`).join('\n')}`
-      : flags.subscription === undefined
-        ? `the subscriptions of ${subscriptionsFileName}`
-        : `subscription "${subscription}" as last registered`;
-  await writeOut(flags.dryRun ? io.stdout : io.stderr, textOf(plan, subject, io));
-}
-
-/** Returns the content of `.env`, with secrets masked, and the steps. */
-function planText(plan: SetupPlan, subject: string, io: Io): string {
-  const { dropped, settings } = plan;
-  const { path, before } = envTexts(io, plan);
-  const removed = dropped.length === 0 ? '' : `Removed: ${dropped.join(', ')}\n`;
-  return `${path} (${before === null ? 'new' : 'exists; other lines stay unchanged'}; readable only by its owner):
-
-${shownSettings(settings)
-  .map((line) => `  ${printable(line)}\n`)
-  .join('')}
-${removed}${stepsText(plan, subject)}`;
-}
-
-function stepsText({ flags, settings }: SetupPlan, subject: string): string {
-  const end = flags.stay ? 'receive until Ctrl-C' : 'stop the receiver';
-  const steps = [
-    ...(flags.pull
-      ? []
-      : [
-          `create endpoint credentials in ${printable(settings.EARSHOT_DATA_DIR ?? './data')}, if there are none`,
-        ]),
-    'run the checks of earshot doctor that need no receiver',
-    ...(flags.pull
-      ? [`register ${subject}`, ...(flags.stay ? ['start the receiver', end] : [])]
-      : ['start the receiver', `register ${subject}`, end]),
-  ];
-  return `Then:\n${steps.map((step, i) => `  ${i + 1}. ${step}\n`).join('')}`;
+  const queue = pull ? ', with a queue' : '';
+  return `subscription "${subscription}" (${event.join(', ')}${queue}):${lines.map((line) => `\n       ${printable(line)}`).join('')}`;
 }
 
 async function createCredentials(io: Io, dataDir: string): Promise<void> {
@@ -249,27 +232,27 @@ function refuseToStart(cause: unknown): never {
   });
 }
 
-/** Registers only when the receiver answers: without a receiver, notifications would be lost. */
-async function receiveAndRegister(
-  io: Io,
-  { flags, version, farewell, welcome }: SetupPlan,
-): Promise<void> {
-  const registration = registrationOf(flags);
-  const isRunning =
-    (await probeReceiver(loadConfig(io, ['health']).health, io.signal)).state === 'accepting';
-  if (isRunning) {
-    report(io, 'a receiver with these credentials is already running; registering');
-    await registerNow(io, registration);
-    report(io, 'done. If settings have changed, restart the receiver.');
-    return;
-  }
+/**
+ * Registers a push subscription only when the receiver answers: notifications would be lost. Registers a pull subscription
+ * first: the catalogue keeps its notifications in a queue.
+ */
+async function receiveAndRegister(io: Io, plan: SetupPlan, dataDir: string): Promise<void> {
+  const { flags, version, farewell, welcome } = plan;
+  const pull = plan.subscription.pull === true;
+  const isRunning = pull
+    ? (await findRunning(dataDir)) !== null
+    : (await probeReceiver(loadConfig(io, ['health']).health, io.signal)).state === 'accepting';
+  if (pull || isRunning) await registerNow(io, plan, dataDir);
+  if (isRunning)
+    return report(io, 'registered; the receiver is running. If settings have changed, restart it.');
+  if (pull && !flags.stay) return report(io, 'registered. To read the queue: `earshot start`.');
   const done = new AbortController();
   const signal = AbortSignal.any([io.signal, done.signal]);
   let watching: Promise<void> = Promise.resolve();
   await start({ ...io, signal }, version, async (receiver) => {
-    await untilReady(io);
+    if (!pull) await untilReady(io);
     const afterPosition = await receiver.store.lastPosition();
-    await registerNow(io, registration);
+    if (!pull) await registerNow(io, plan, dataDir);
     if (!flags.stay) return done.abort('registered');
     report(io, 'registered. The receiver runs until Ctrl-C. Waiting for the first notification');
     watching = announceFirst(receiver, { ...io, signal }, afterPosition, welcome);
@@ -279,50 +262,19 @@ async function receiveAndRegister(
 }
 
 /** Registers; the set-up is then complete. */
-async function registerNow(io: Io, flags: Parameters<typeof register>[1]): Promise<void> {
-  const isShown = Object.keys(conditionFlagsOf(flags)).length > 0;
-  await register(io, { ...flags, isShown });
-  rmSync(join(loadConfig(io, ['dataDir']).dataDir, setupFileName), { force: true });
-}
-
-/** Flags of the registration, for `earshot register`. */
-function registrationOf(flags: SetupPlan['flags']) {
-  const { event, subscription } = flags;
-  return {
-    ...(event === undefined ? {} : { event }),
-    ...(subscription === undefined ? {} : { subscription }),
-    ...conditionFlagsOf(flags),
-    ...{ yes: true as const, asksAgain: !flags.yes },
-  };
-}
-
-/** Registers first: the catalogue keeps the notifications in a queue until a receiver reads them. */
-async function registerAndRead(
+async function registerNow(
   io: Io,
-  { flags, version, farewell, welcome }: SetupPlan,
+  { subscription, flags }: SetupPlan,
+  dataDir: string,
 ): Promise<void> {
-  const { dataDir } = loadConfig(io, dataSections);
+  const { pull, ...described } = subscription;
   const isInFile = (await loadSubscriptionsFile(io.workingDir)) !== null;
-  await registerNow(io, {
-    ...registrationOf(flags),
-    ...(isInFile ? {} : { pull: true as const }),
+  await register(io, {
+    ...{ ...described, ...(pull && !isInFile && { pull }) },
+    ...{ yes: true, asksAgain: !flags.yes, isShown: subscription.filter !== undefined },
   });
-  if ((await findRunning(dataDir)) !== null) {
-    return report(io, 'registered. The running receiver reads the queue.');
-  }
-  if (!flags.stay) return report(io, 'registered. To read the queue: `earshot start`.');
-  let watching: Promise<void> = Promise.resolve();
-  await start(io, version, async (receiver) => {
-    const afterPosition = await receiver.store.lastPosition();
-    report(io, 'registered. The receiver runs until Ctrl-C. Waiting for the first notification');
-    watching = announceFirst(receiver, io, afterPosition, welcome);
-  });
-  await watching;
-  report(io, farewell);
+  rmSync(join(dataDir, setupFileName), { force: true });
 }
-
-const stoppedReading =
-  'The receiver has stopped; the catalogue keeps the notifications. Start the receiver within three days: `earshot start`, or as a service (docs/start.md).';
 
 /** Resolves when the receiver accepts notifications. Ordering the first certificate may take minutes. */
 async function untilReady(io: Io): Promise<void> {

@@ -12,7 +12,6 @@ import {
   type DigestWindow,
   type NewSummaryJob,
   plainSummaryRule,
-  type SummaryRule,
   subjectName,
   toSummaryJson,
 } from '../../domain/summaries.ts';
@@ -40,7 +39,7 @@ import { withParts } from '../command.ts';
 import { readFilter } from '../filter-text.ts';
 import type { Io } from '../io.ts';
 import { createLogger } from '../logger.ts';
-import { createProgressLine, writeForeign, writeOut } from '../output.ts';
+import { createProgressLine, printJson, writeOut } from '../output.ts';
 import { withCurrentIndex } from '../product-index.ts';
 import { openSummaryContext, summaryText } from './open-summaries.ts';
 
@@ -61,17 +60,18 @@ export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
   const { summary, ...place } = loadConfig(io, ['summary', ...dataSections]);
   const rules = await loadSummaryRules(io.workingDir);
   const fallback = plainSummaryRule(summary.rule);
-  const log = createLogger(io, 'error');
+  const isByFlags = flags.each !== undefined || flags.digest !== undefined;
   await withCurrentIndex(place, io, (products) =>
     withParts(io, ['store'], async ({ store }) => {
+      const log = createLogger(io, 'error');
       const context = openSummaryContext(summary, { store, products, log }, io);
-      const isByFlags = flags.each !== undefined || flags.digest !== undefined;
-      const requested = isByFlags ? await requestedJobs(flags, tree, context, io) : undefined;
-      if (requested === undefined) await collectAll(context, rules, fallback, io);
-      const areOff = areAllOff([fallback, ...rules.values()]);
-      if (flags.dryRun)
+      const requested = isByFlags ? await requestedJobs(flags, tree, context, io) : null;
+      if (requested === null) await collectAll(context, createRules(rules, fallback), io);
+      if (flags.dryRun) {
         return showRequests(requested ?? (await dueJobs(context)), context, io, flags);
-      await write(requested, areOff, context, io, flags);
+      }
+      const areOff = requested === null && areAllOff([fallback, ...rules.values()]);
+      report(await write(requested, context, io, flags), areOff, context, io);
     }),
   );
 }
@@ -79,11 +79,9 @@ export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
 /** Creates the jobs of the rules up to the end of the log, as a receiver does. */
 async function collectAll(
   context: SummaryContext,
-  rules: ReadonlyMap<string, SummaryRule>,
-  fallback: SummaryRule,
+  ruleOf: ReturnType<typeof createRules>,
   { signal }: Pick<Io, 'signal'>,
 ): Promise<void> {
-  const ruleOf = createRules(rules, fallback);
   const release = await context.acquireLock('summaries', { waitMs: lockWaitMs, signal });
   try {
     while (!signal.aborted && (await collectJobs(context, ruleOf)).hasMore);
@@ -167,7 +165,7 @@ async function showRequests(
     [tokens, requests] = [tokens + estimate, requests + 1];
     if (json) {
       const row = { kind, productId, productName, tokens: estimate, request };
-      await writeForeign(io.stdout, `${JSON.stringify(row)}\n`);
+      await printJson(io.stdout, row, 'line');
       continue;
     }
     // The instructions are the same for all.
@@ -184,104 +182,87 @@ async function showRequests(
 
 const printableLines = (text: string) => text.split('\n').map(printable).join('\n');
 
+interface Written {
+  ends: readonly JobEnd[];
+  /** Number of summaries to write. */
+  total: number;
+  /** The reason why the rest waits. */
+  blocked: Blocked | null;
+}
+
+/** Writes the requested or due jobs one after the other, and prints each summary. */
 async function write(
-  requested: readonly NewSummaryJob[] | undefined,
-  areOff: boolean,
+  requested: readonly NewSummaryJob[] | null,
   context: SummaryContext,
   io: Io,
   { limit = Number.POSITIVE_INFINITY, json }: SummarizeFlags,
-): Promise<void> {
+): Promise<Written> {
   const { summaries, nowUs } = context;
+  const { signal, stdout } = io;
   const enqueued =
     requested && (await summaries.enqueue({ jobs: requested, waitingMax, atUs: nowUs() }));
   const ids = enqueued?.ids;
   const total = Math.min(ids?.length ?? (await dueJobs(context)).length, limit);
-  const ends: JobEnd[] = [];
-  const progress = createProgressLine(io.stderr);
-  const show = async (id: number) => {
-    if (io.stdout.isTTY !== true) progress.show(`${ends.length} of ${total} summaries`);
-    for await (const row of summaries.find({ ids: [id] })) {
-      await (json
-        ? writeForeign(io.stdout, `${JSON.stringify(toSummaryJson(row))}\n`)
-        : writeOut(io.stdout, summaryText(row, io, io.stdout)));
-    }
-  };
-  const blocked = await writeAll(context, io, { ids, total }, async (id, end) => {
-    ends.push(end);
-    if (end.end !== 'withdrawn') await show(id);
-  });
-  progress.clear();
-  report({ ends, total, blocked, areOff: areOff && ids === undefined }, context, io);
-}
-
-/** Writes due jobs one after the other. Resolves with the reason why the rest waits; null for none. */
-async function writeAll(
-  context: SummaryContext,
-  { signal }: Pick<Io, 'signal'>,
-  { ids, total }: { ids: readonly number[] | undefined; total: number },
-  onEnd: (id: number, end: JobEnd) => Promise<void>,
-): Promise<Blocked | null> {
   const writer = new SummaryWriter(context, signal);
-  const { summaries, nowUs } = context;
-  let count = 0;
-  while (count < total && !signal.aborted) {
+  const progress = createProgressLine(io.stderr);
+  const ends: JobEnd[] = [];
+  let blocked: Blocked | null = null;
+  while (ends.length < total && blocked === null && !signal.aborted) {
     const release = await context.acquireLock('summaries', { waitMs: lockWaitMs, signal });
-    const due = { nowUs: nowUs(), digestsUntilUs: nowUs(), limit: 1, ids };
-    let end: JobEnd;
     try {
-      const [job] = await summaries.due(due);
+      const [job] = await summaries.due({ nowUs: nowUs(), digestsUntilUs: nowUs(), limit: 1, ids });
       // Another program, such as the receiver, wrote or postponed the rest.
-      if (job === undefined) return null;
-      end = await writer.write(job);
-      if (end.end !== 'blocked') {
-        count += 1;
-        await onEnd(job.id, end);
+      if (job === undefined) break;
+      const end = await writer.write(job);
+      if (end.end === 'blocked') blocked = end;
+      else ends.push(end);
+      if (end.end === 'blocked' || end.end === 'withdrawn') continue;
+      if (stdout.isTTY !== true) progress.show(`${ends.length} of ${total} summaries`);
+      for await (const row of summaries.find({ ids: [job.id] })) {
+        if (json) await printJson(stdout, toSummaryJson(row), 'line');
+        else await writeOut(stdout, summaryText(row, io, stdout));
       }
     } finally {
       release();
     }
-    if (end.end === 'blocked') return end;
   }
-  return null;
+  progress.clear();
+  return { ends, total, blocked };
 }
 
-interface Report {
-  ends: readonly JobEnd[];
-  total: number;
-  blocked: Blocked | null;
-  areOff: boolean;
-}
+const names = {
+  written: 'written',
+  template: 'from the template',
+  same: 'already present',
+  withdrawn: 'without products',
+} as const;
 
 /** Prints the totals. Throws `cancelled` if the user stopped it, and `unavailable` if the service did not answer. */
-function report({ ends, total, blocked, areOff }: Report, { model }: SummaryContext, io: Io): void {
-  const names = {
-    written: 'written',
-    template: 'from the template',
-    same: 'already present',
-    withdrawn: 'without products',
-  };
+function report(
+  { ends, total, blocked }: Written,
+  areOff: boolean,
+  { model }: SummaryContext,
+  io: Io,
+): void {
   const counts = Object.entries(names).flatMap(([name, text]) => {
     const count = ends.filter(({ end }) => end === name).length;
     return count === 0 ? [] : [`${count} ${text}`];
   });
   const left = total - ends.length;
   const rest = io.signal.aborted ? laterText : (blocked?.reason ?? '');
-  const texts = [
-    counts.length === 0 ? '' : `${counts.join(', ')}.`,
-    total > 0 ? '' : areOff ? nothing.areOff : nothing.found,
-    left > 0 ? `${left} waiting. ${rest}` : '',
-    model === null && ends.length > 0
-      ? 'No model is configured: set EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL.'
-      : '',
-  ];
-  const text = texts
-    .filter((one) => one !== '')
-    .join(' ')
-    .trim();
+  const text = [
+    ...(counts.length === 0 ? [] : [`${counts.join(', ')}.`]),
+    ...(total > 0 ? [] : [areOff ? nothing.areOff : nothing.found]),
+    ...(left > 0 ? [`${left} waiting. ${rest}`] : []),
+    ...(model === null && ends.length > 0 ? [noModel] : []),
+  ].join(' ');
   if (io.signal.aborted) throw new AppError('cancelled', `Stopped. ${text}`.trim());
-  if (blocked?.by === 'service') throw new AppError('unavailable', text);
-  io.stderr.write(`${printable(text)}\n`);
+  if (blocked?.by === 'service') throw new AppError('unavailable', text.trim());
+  io.stderr.write(`${printable(text.trim())}\n`);
 }
+
+const noModel =
+  'No model is configured: set EARSHOT_INFERENCE_API_KEY and EARSHOT_INFERENCE_MODEL.';
 
 const laterText =
   'A running receiver with a rule for summaries, or the next `earshot summarize`, writes them.';

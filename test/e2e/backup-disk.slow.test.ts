@@ -26,7 +26,9 @@ describe.skipIf(!canMount)(
       const isCopying = () => filesIn(folder).some((name) => name.endsWith('.part/earshot.db'));
       await expect.poll(isCopying, { interval: 1 }).toBe(true);
       disk.fill();
-      expect(await making).toMatch(/cannot be read or written: the disk is full \((ENOSPC|SQLITE_FULL)\)/);
+      expect(await making).toMatch(
+        /cannot be read or written: the disk is full \((ENOSPC|SQLITE_FULL)\)/,
+      );
       expect(readdirSync(folder)).toEqual(['filler']);
       disk.free();
       expect(await backUp({ folder })).toMatchObject({ notifications: 2_000 });

@@ -9,7 +9,6 @@
 import { AppError } from './app-error.ts';
 import { shortDateUs } from './dates.ts';
 import type { SubscriptionEvent } from './subscription.ts';
-import { minuteUs } from './time-units.ts';
 
 /** Form of a sink name, which is also part of its reader name. */
 export const sinkNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -116,29 +115,6 @@ export interface SinkCounts {
 export function unusedSink(sink: string): SinkCounts {
   const never = { oldestQueuedAtUs: null, oldestLiveQueuedAtUs: null, lastDeliveredAtUs: null };
   return { sink, waiting: 0, failed: 0, dead: 0, ...never, error: null, failingSinceUs: null };
-}
-
-/** Usual maximum time from queuing an item to its delivery. */
-const deliveryUs = minuteUs;
-
-/**
- * Describes why a sink does not deliver, without the delay of an alert: it fails, or has never delivered. Null when it
- * delivers, or nothing waits.
- */
-export function sinkTrouble(
-  counts: Pick<
-    SinkCounts,
-    'waiting' | 'oldestQueuedAtUs' | 'error' | 'failingSinceUs' | 'lastDeliveredAtUs'
-  >,
-  nowUs: number,
-): string | null {
-  const { waiting, oldestQueuedAtUs, error, failingSinceUs, lastDeliveredAtUs } = counts;
-  const queued = `${waiting.toLocaleString('en-US')} queued`;
-  if (failingSinceUs !== null) {
-    return `failing since ${shortDateUs(failingSinceUs)} UTC, ${queued}, last error: ${error ?? '-'}`;
-  }
-  const isSlow = oldestQueuedAtUs !== null && nowUs - oldestQueuedAtUs > deliveryUs;
-  return isSlow && lastDeliveredAtUs === null ? `nothing delivered yet, ${queued}` : null;
 }
 
 /** Acknowledged deliveries of a sink, including replays. */

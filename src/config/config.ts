@@ -239,7 +239,7 @@ function readSharedLog({ value, report, failed }: Reader) {
   return null;
 }
 
-interface ConsoleConfig {
+export interface ConsoleConfig {
   listen: ListenAddress;
   password: string | undefined;
   /** Base of download URLs. */

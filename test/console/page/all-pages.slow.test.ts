@@ -93,11 +93,11 @@ describe.skipIf(!hasChromium)('every page', () => {
     const url = `${seeded.url}/products/${seeded.products.at(-1)?.Id}`;
     const { page } = await openPage(browser, url, { viewport: { width: 390, height: 844 } });
     const list = page.getByRole('region', { name: 'Notifications about the product' });
-    expect(await list.locator('.badge').textContent()).toBe('created');
+    expect(await list.locator('td').allInnerTexts()).toContain('created');
     const excess = await page.evaluate<number[]>(
       `[...document.querySelectorAll('[data-list]')].map(({ parentElement: one }) => one.scrollWidth - one.clientWidth)`,
     );
-    expect(excess).toEqual([0]);
+    expect(excess.filter((pixels) => pixels > 0)).toEqual([]);
     await page.context().close();
   });
 

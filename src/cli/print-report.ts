@@ -46,7 +46,7 @@ async function printBlock(
   switch (block.kind) {
     case 'empty': {
       const next = block.next === null ? '' : ` ${block.next}`;
-      io.stderr.write(`${asCalled(printable(`${block.text}${next}`), io)}\n`);
+      io.stderr.write(`${wrapped(`${block.text}${next}`, '', io, io.stderr).join('\n')}\n`);
       return false;
     }
     case 'text':
@@ -177,8 +177,8 @@ function linesOf({ text, evidence, nextStep }: Evaluation, indent: string, io: T
   return lines.flatMap((line) => wrapped(line, indent, io));
 }
 
-function wrapped(text: string, indent: string, io: Terminal): string[] {
-  const { isTTY, columns = columnsMax } = io.stdout;
+function wrapped(text: string, indent: string, io: Terminal, output = io.stdout): string[] {
+  const { isTTY, columns = columnsMax } = output;
   const width = { isTTY, columns: Math.min(columns, columnsMax) };
   // A text about a filter has further lines that mark a position.
   return text

@@ -79,6 +79,19 @@ describe('earshot alerts', () => {
     expect(one.out).not.toContain('disk');
   });
 
+  it.each([
+    ['--since 3h', [2]],
+    ['--since 3h30m', undefined],
+    ['--since 5h --until 2h', [1]],
+    ['', [2, 1]],
+  ])('--all %s lists the alerts that were active in the period', async (period, ids) => {
+    const { earshot } = await openContext();
+    const found = await earshot(`alerts --json --all ${period}`.trim());
+    expect(found.code).toBe(ids === undefined ? 2 : 0);
+    if (ids !== undefined)
+      expect(JSON.parse(found.out).map(({ id }: { id: number }) => id)).toEqual(ids);
+  });
+
   it('--json prints every field, newest first', async () => {
     const { earshot } = await openContext();
     expect(await printedJson(earshot('alerts --all --json'))).toEqual([

@@ -9,7 +9,7 @@ import * as report from '../../state/report.ts';
 import { testMessage } from '../../watch/alert-message.ts';
 import { channelsOf } from '../../watch/notify.ts';
 import { defineCommand, withParts } from '../command.ts';
-import { beforeOption, jsonOption, limitOption } from '../flags.ts';
+import { addSpan, beforeOption, jsonOption, limitOption, readTime } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { writeJson } from '../output.ts';
 import { printReport } from '../print-report.ts';
@@ -18,8 +18,8 @@ import { alertSenders } from '../start/watchdog.ts';
 
 export const alertsCommand = defineCommand('alerts', {
   description: 'Show active alerts, each with cause and advice.',
-  flags: (command) =>
-    command
+  flags: (command, io) =>
+    addSpan(command, readTime(io), 'when the alert was active')
       .option('--all', 'select all (active and resolved alerts)')
       .addOption(limitOption().default(100))
       .addOption(beforeOption())
@@ -38,6 +38,7 @@ Fields of --json: those of /api/alerts (docs/reference/http.md).
 Examples:
   $ earshot alerts                      list active alerts
   $ earshot alerts --all --limit 20     list the last 20 alerts
+  $ earshot alerts --all --since 7d     list the alerts of the last week
   $ earshot alerts --test               test the notification channels`,
   run: (io, flags: AlertFlags) => (flags.test ? sendTest(io) : showAlerts(io, flags)),
 });
@@ -46,6 +47,10 @@ interface AlertFlags {
   all?: boolean;
   limit: number;
   before?: number;
+  /** Microseconds. */
+  since?: number;
+  /** Microseconds. */
+  until?: number;
   json?: true;
   test?: true;
 }
@@ -55,10 +60,10 @@ const heartbeatMaxAgeUs = 120_000_000;
 
 function showAlerts(
   io: Io,
-  { all = false, limit, before: beforeId, json }: AlertFlags,
+  { all = false, limit, before: beforeId, since: sinceUs, until: untilUs, json }: AlertFlags,
 ): Promise<void> {
   return withParts(io, ['reader'], async ({ reader: { alerts: stored, completeness } }) => {
-    const alerts = await stored.alerts({ all, limit, beforeId });
+    const alerts = await stored.alerts({ all, limit, beforeId, sinceUs, untilUs });
     if (json) await writeJson(io.stdout, alerts.map(toAlertJson));
     else {
       const nowUs = io.nowUs();

@@ -160,7 +160,7 @@ const rows: readonly Row[] = [
     'acme-failed',
     /^acme/,
     'the authority did not complete the order',
-    'The next attempt is automatic. If it fails, too, check EARSHOT_PUBLIC_URL, the variables EARSHOT_ACME_… and the clock of this host.',
+    'The next attempt is automatic. If it fails, too, check EARSHOT_PUBLIC_URL, EARSHOT_ACME_DIRECTORY (the URL of an ACME directory), EARSHOT_ACME_CA and the clock of this host.',
   ],
   [
     'address-not-usable',

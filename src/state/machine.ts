@@ -1,5 +1,5 @@
 /** Alerts of the machine: certificate, disk, intake, backups, and the receivers and database of a shared log. */
-
+import { type Evaluation, evaluation, ok } from '../domain/evaluation.ts';
 import {
   countText,
   lengthText,
@@ -11,7 +11,7 @@ import {
 import { type DiskSpace, diskLevels, type LastBackups } from '../domain/ports.ts';
 import type { DatabaseWarning, KnownNode } from '../domain/shared-log.ts';
 import { dayUs, hourUs, minuteUs } from '../domain/time-units.ts';
-import { checkOf, problem } from './check.ts';
+import { checkOf, evaluate, problem, type Situation } from './check.ts';
 import type { Certificate } from './probes.ts';
 
 /**
@@ -38,6 +38,25 @@ export const certificateCheck = checkOf<Certificate | null>(
     );
   },
 );
+
+/** Evaluates the certificate. */
+export function evaluateCertificate(
+  certificate: Certificate | null,
+  situation: Situation,
+): Evaluation {
+  const { notAfterUs = null, lastFailure = null } = certificate ?? {};
+  if (notAfterUs === null) {
+    return evaluation(
+      'critical',
+      'There is no certificate yet, so the catalogue cannot reach this endpoint.',
+      'A running receiver orders it, and retries automatically. To order it now: `earshot certificate renew`.',
+      lastFailure !== null && `Last error: ${lastFailure}`,
+    );
+  }
+  const failure = lastFailure === null ? '' : '; the last renewal failed';
+  const fine = ok(`valid for another ${lengthText(notAfterUs - situation.nowUs)}${failure}`);
+  return evaluate([certificateCheck], certificate, { situation, fine });
+}
 
 /** Resolved when a fifth more is free. */
 const diskResolveFactor = 1.2;

@@ -9,7 +9,7 @@ import { queueOutlook } from '../domain/pull-queue.ts';
 import { refusalText } from '../domain/summaries.ts';
 import { dayUs, minuteUs } from '../domain/time-units.ts';
 import { evaluate, type Situation, worstOf } from './check.ts';
-import { backupCheck, certificateCheck, diskCheck } from './machine.ts';
+import { backupCheck, diskCheck, evaluateCertificate } from './machine.ts';
 import { evaluateSink, sinkConfigCheck } from './sinks.ts';
 import {
   type PartStatus,
@@ -123,23 +123,10 @@ export function evaluateSubscription(one: SubscriptionState, situation: Situatio
   return evaluate(subscriptionChecks, one, { subject, situation, fine });
 }
 
-const certificate = (facts: Known): Evaluation => {
-  const { hasEndpoint, behindProxy, certificate, atUs, situation } = facts;
+const certificate = ({ hasEndpoint, behindProxy, certificate, situation }: Known): Evaluation => {
   if (!hasEndpoint) return ok('not needed: all subscriptions are pull');
   if (behindProxy) return ok('provided by the proxy');
-  if (certificate?.notAfterUs == null) {
-    const failure = certificate?.lastFailure ?? null;
-    return evaluation(
-      'critical',
-      'There is no certificate yet, so the catalogue cannot reach this endpoint.',
-      'A running receiver retries automatically. `earshot certificate show` prints the last error.',
-      failure !== null && `Last error: ${failure}`,
-    );
-  }
-  const failure = certificate.lastFailure === null ? '' : '; the last renewal failed';
-  const left = lengthText(certificate.notAfterUs - atUs);
-  const fine = ok(`valid for another ${left}${failure}`);
-  return evaluate([certificateCheck], certificate, { situation, fine });
+  return evaluateCertificate(certificate, situation);
 };
 
 const coverage = (facts: Known): Evaluation => {

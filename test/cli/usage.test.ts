@@ -288,8 +288,9 @@ it('a time range uses only --since and --until', () => {
   const until = new Set(withFlag('--until').map(({ name }) => name));
   expect([...since].toSorted()).toEqual([...until].toSorted());
   expect([...since].toSorted()).toEqual([
-    ...['earshot coverage', 'earshot filter test', 'earshot query', 'earshot query products'],
+    ...['earshot alerts', 'earshot coverage', 'earshot filter test', 'earshot query'],
     ...[
+      'earshot query products',
       'earshot query summaries',
       'earshot reconcile',
       'earshot sinks replay',

@@ -300,7 +300,7 @@ describe('a faulty part', () => {
       { subscriptions: [subscription('alps', { queue: unreadable })] },
       ...([/^The queue of the subscription alps cannot be read/, /earshot doctor/] as const),
     ],
-    ['certificate', 'critical', { certificate: null }, /no certificate yet/, /certificate show/],
+    ['certificate', 'critical', { certificate: null }, /no certificate yet/, /certificate renew/],
     [
       ...(['certificate', 'warning', certificate({ notAfterUs: nowUs + 14 * dayUs })] as const),
       ...([/expires in 14 days/, /certificate show/] as const),
@@ -308,7 +308,7 @@ describe('a faulty part', () => {
     [
       ...(['certificate', 'critical'] as const),
       certificate({ notAfterUs: null, lifetimeUs: null, lastFailure: 'No route.' }),
-      ...([/no certificate yet/, /certificate show/] as const),
+      ...([/no certificate yet/, /certificate renew/] as const),
     ],
     [
       ...(['certificate', 'critical', certificate({ notAfterUs: nowUs - 1 })] as const),

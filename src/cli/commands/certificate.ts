@@ -3,18 +3,22 @@
 import { loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { wholeDays } from '../../domain/dates.ts';
+import { evaluateCertificate } from '../../state/machine.ts';
+import * as report from '../../state/report.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { defineCommand, defineGroup } from '../command.ts';
 import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { type Column, isoTime, printJson, printTable } from '../output.ts';
+import { isoTime, printJson } from '../output.ts';
+import { printReport } from '../print-report.ts';
 import { readCertificateStatus } from '../start/watch-probes.ts';
 
 const showCommand = defineCommand('show', {
   description: 'Show the certificate, the next renewal and the last failure.',
   flags: (command) => command.addOption(jsonOption()),
-  help: `Fields of --json: source, names, issuer, validFrom, validTo, daysLeft, authority,
-renewsAt, failures, lastAttemptAt, nextAttemptAt, lastFailure, resumeLink. Unknown values are null.
+  help: `Fields of --json: level, text, evidence, nextStep, source, names, issuer, validFrom, validTo,
+daysLeft, authority, renewsAt, failures, lastAttemptAt, nextAttemptAt, lastFailure, resumeLink.
+Unknown values are null.
   source      acme or files
   failures    number of failed attempts since the last success
   resumeLink  page of the authority where a person can resume a paused account
@@ -77,37 +81,45 @@ async function renewCertificate(io: Io, { force }: { force?: true }): Promise<vo
   );
 }
 
-/** Shows the fields; then rejects with `not_found` if there is no certificate. */
+/** Shows the evaluation and the facts; then rejects with `unavailable` if there is no certificate. */
 async function showCertificate(io: Io, { json }: { json?: true }): Promise<void> {
   const { servedTls: tls, dataDir } = loadConfig(io, ['servedTls', 'dataDir']);
   const { certificate, state, renewsAtUs, status } = readCertificateStatus(tls, dataDir);
   const { notAfterUs, lastAttemptAtUs, lastFailure } = status;
-  const shown = {
-    source: tls.kind,
-    names: certificate?.names ?? null,
-    issuer: certificate?.issuer ?? null,
-    validFrom: isoTime(certificate?.notBeforeUs ?? null),
-    validTo: isoTime(notAfterUs),
-    daysLeft: notAfterUs && wholeDays(notAfterUs - io.nowUs()),
-    authority: state?.directoryUrl ?? null,
-    renewsAt: isoTime(renewsAtUs),
-    failures: state?.failures ?? null,
-    lastAttemptAt: isoTime(lastAttemptAtUs),
-    nextAttemptAt: isoTime(state?.nextAttemptAtUs ?? null),
-    lastFailure,
-    resumeLink: state?.lastFailure?.link ?? null,
-  };
-  const known = Object.entries(shown).filter(([, value]) => value !== null);
-  if (json) await printJson(io.stdout, shown);
-  else await printTable(io.stdout, columns, known);
-  if (certificate === null) {
-    const advice = 'A running receiver orders it. To order it now: `earshot certificate renew`.';
-    throw new AppError('not_found', 'There is no certificate yet.', { advice });
+  const nowUs = io.nowUs();
+  const evaluation = evaluateCertificate(status, { nowUs, upSinceUs: nowUs, alerts: [] });
+  const { directoryUrl: authority = null, failures = null, nextAttemptAtUs = null } = state ?? {};
+  const { names = null, issuer = null, notBeforeUs = null } = certificate ?? {};
+  const resumeLink = state?.lastFailure?.link ?? null;
+  if (json) {
+    await printJson(io.stdout, {
+      ...evaluation,
+      ...{ source: tls.kind, names, issuer },
+      validFrom: isoTime(notBeforeUs),
+      validTo: isoTime(notAfterUs),
+      daysLeft: notAfterUs && wholeDays(notAfterUs - nowUs),
+      ...{ authority, renewsAt: isoTime(renewsAtUs), failures },
+      lastAttemptAt: isoTime(lastAttemptAtUs),
+      nextAttemptAt: isoTime(nextAttemptAtUs),
+      ...{ lastFailure, resumeLink },
+    });
+  } else {
+    const shown = report.facts(
+      ['source', tls.kind],
+      ['names', names?.join(', ') ?? null],
+      ['issuer', issuer],
+      ['valid from (UTC)', report.time(notBeforeUs)],
+      ['valid to (UTC)', report.time(notAfterUs)],
+      ['authority', authority],
+      ['renewal (UTC)', report.time(renewsAtUs)],
+      ['failures', failures],
+      ['last attempt (UTC)', report.time(lastAttemptAtUs)],
+      ['next attempt (UTC)', report.time(nextAttemptAtUs)],
+      ['last failure', lastFailure],
+      ['page to resume the account', resumeLink],
+    );
+    const section = { kind: 'section', title: 'certificate', evaluation, blocks: [shown] } as const;
+    await printReport(io, { title: 'Certificate', blocks: [section] });
   }
+  if (certificate === null) throw new AppError('unavailable', 'There is no certificate yet.');
 }
-
-const columns: readonly Column<[field: string, value: unknown]>[] = [
-  { title: 'field', value: ([field]) => field },
-  // The last column, never shortened, so that a link can be copied.
-  { title: 'value', value: ([, value]) => String(value ?? '-'), whole: true },
-];

@@ -5,12 +5,14 @@ import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError, errorText, isAppError } from '../../domain/app-error.ts';
 import { counted, sizeText } from '../../domain/formats.ts';
 import type { BackupRun } from '../../domain/ports.ts';
-import { type Backup, backupsIn, madeText } from '../../store/backups/backup-folder.ts';
+import * as report from '../../state/report.ts';
+import { backupsIn, madeText } from '../../store/backups/backup-folder.ts';
 import { makeBackup } from '../../store/backups/make-backup.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { type Column, printJson, printTable, writeOut } from '../output.ts';
+import { printJson, writeOut } from '../output.ts';
+import { printReport } from '../print-report.ts';
 
 export const backupCommand = defineCommand('backup', {
   description: 'Back up the log and the secrets to a new folder, also while the receiver runs.',
@@ -82,19 +84,25 @@ async function listBackups(io: Io, { json }: { json?: true }, named?: string): P
   const folder = folderOf(io, named);
   const listed = existsSync(folder) ? backupsIn(folder) : [];
   if (json) return printJson(io.stdout, listed, 'line');
-  await printTable(io.stdout, columns, listed);
-  if (listed.length === 0) io.stderr.write(`No backups in ${folder}.\n`);
+  const none = report.empty(`No backups in ${folder}.`);
+  const blocks = [listed.length === 0 ? none : report.table('Backups', columns, listed)];
+  await printReport(io, { title: 'Backups', blocks });
 }
 
 type Listed = ReturnType<typeof backupsIn>[number];
 
-const ifComplete = (text: (backup: Backup) => string) => (one: Listed) =>
-  'fault' in one ? '' : text(one);
-
-const columns: readonly Column<Listed>[] = [
-  { title: 'made (UTC)', value: ifComplete(madeText) },
-  { title: 'notifications', value: ifComplete((one) => `${one.notifications}`), align: 'right' },
-  { title: 'size', value: ifComplete(({ bytes }) => sizeText(bytes)), align: 'right' },
-  // The last column, never shortened, so that the path can be copied.
-  { title: 'path', value: (one) => ('fault' in one ? one.fault : one.path), whole: true },
+const columns = [
+  { title: 'made (UTC)', value: (one: Listed) => ('fault' in one ? null : madeText(one)) },
+  {
+    ...{ title: 'notifications', isNumber: true },
+    value: (one: Listed) => ('fault' in one ? null : one.notifications),
+  },
+  {
+    ...{ title: 'size', isNumber: true },
+    value: (one: Listed) => ('fault' in one ? null : report.size(one.bytes)),
+  },
+  {
+    ...{ title: 'path', isWhole: true },
+    value: (one: Listed) => ('fault' in one ? one.fault : one.path),
+  },
 ];

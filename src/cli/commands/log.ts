@@ -2,22 +2,23 @@
 import { Argument } from 'commander';
 import { type DataConfig, dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { counted, sizeText } from '../../domain/formats.ts';
+import { counted } from '../../domain/formats.ts';
 import {
   type DatabaseState,
   type KnownNode,
   type LogHead,
   nodeSilentMs,
 } from '../../domain/shared-log.ts';
+import * as report from '../../state/report.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { CopiedLog, CopyOptions } from '../../store/shared/copy-log.ts';
-import { asCalled } from '../called-as.ts';
 import { defineCommand, defineGroup } from '../command.ts';
 import { confirm, jsonOption, yesOption } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { openConfiguredLog, openConfiguredStore } from '../open-store.ts';
-import { type Column, createProgressLine, printJson, printTable, writeOut } from '../output.ts';
+import { createProgressLine, printJson } from '../output.ts';
+import { printReport } from '../print-report.ts';
 
 const statusCommand = defineCommand('status', {
   description: 'Show the shared log: the database, the receivers and their lag.',
@@ -42,7 +43,7 @@ Examples:
     try {
       const [head, database, nodes] = await Promise.all([log.head(), log.database(), log.nodes()]);
       if (json) await printJson(io.stdout, toStatusJson(head, database, nodes), 'line');
-      else await printStatus(io, head, database, nodes);
+      else await printReport(io, statusReport(head, database, nodes));
     } finally {
       await log.close();
     }
@@ -72,22 +73,18 @@ const stateTexts: Record<LogHead['state'], string> = {
   moved: 'closed: another log continues it. Stop the receivers that use this one',
 };
 
-async function printStatus(
-  io: Io,
-  head: LogHead,
-  database: DatabaseState,
-  nodes: readonly KnownNode[],
-): Promise<void> {
-  const lines = [
-    `shared log   ${stateTexts[head.state]}`,
-    `entries      ${head.number} (from ${head.first})`,
-    `last         position ${head.position}`,
-    `database     PostgreSQL ${database.version}, ${standbyText(database)}`,
+function statusReport(head: LogHead, database: DatabaseState, nodes: readonly KnownNode[]) {
+  const { version } = database;
+  const blocks = [
+    report.facts(
+      ['shared log', stateTexts[head.state]],
+      ['entries', `${head.number} (from ${head.first})`],
+      ['last', `position ${head.position}`],
+      ['database', `PostgreSQL ${version}, ${standbyText(database)}`],
+    ),
+    report.table('Receivers', nodeColumns(database), nodes),
   ];
-  await writeOut(io.stdout, asCalled(`${lines.join('\n')}\n`, io));
-  if (nodes.length === 0) return;
-  io.stdout.write('\n');
-  await printTable(io.stdout, nodeColumns(database), nodes);
+  return { title: 'Shared log', blocks };
 }
 
 function standbyText({ waitsForStandby, standbys }: DatabaseState): string {
@@ -98,31 +95,26 @@ function standbyText({ waitsForStandby, standbys }: DatabaseState): string {
     : `synchronous standby: ${standbys.join(', ')}`;
 }
 
-function nodeColumns(state: DatabaseState): Column<KnownNode>[] {
+function nodeColumns(state: DatabaseState) {
   const stateOf = ({ ageMs, facts }: KnownNode) => {
     if (ageMs > nodeSilentMs) return 'no report';
     if (facts.refusing !== null) return `refuses: ${facts.refusing}`;
     return facts.fault === null ? 'accepts' : `accepts, but is not up to date: ${facts.fault}`;
   };
+  const jobsOf = ({ id }: KnownNode) => leasesOf(id, state).join(', ') || null;
   return [
-    { title: 'receiver', value: ({ name }) => name },
-    { title: 'state', value: stateOf, flexible: true },
+    { title: 'receiver', value: ({ name }: KnownNode) => name },
+    { title: 'state', grows: true, value: stateOf },
+    { title: 'lag', isNumber: true, value: ({ lag }: KnownNode) => lag },
     {
-      title: 'lag',
-      value: ({ lag }) => String(lag),
-      align: 'right',
+      ...{ title: 'report age', isNumber: true },
+      value: ({ ageMs }: KnownNode) => report.span(ageMs * 1_000),
     },
     {
-      title: 'reported',
-      value: ({ ageMs }) => `${Math.round(ageMs / 1_000)} s ago`,
-      align: 'right',
+      ...{ title: 'free', isNumber: true },
+      value: ({ facts: { freeBytes } }: KnownNode) => report.size(freeBytes),
     },
-    {
-      title: 'free',
-      value: ({ facts: { freeBytes } }) => (freeBytes === null ? '-' : sizeText(freeBytes)),
-      align: 'right',
-    },
-    { title: 'jobs', value: ({ id }) => leasesOf(id, state).join(', ') || '-' },
+    { title: 'jobs', value: jobsOf },
   ];
 }
 

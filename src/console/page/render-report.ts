@@ -64,15 +64,13 @@ function renderBlock(block: Block, nowUs: number): Html | string {
       return evaluationList(block);
     case 'table': {
       const columns = block.columns.map((column, i): TableColumn<readonly Value[]> => {
-        const { title, isNumber = false, grows, isName, drop = 0 } = column;
-        const width = isName ? 'product-name' : grows ? 'wrap' : 'tight';
-        const value = (row: readonly Value[]) => renderValue(row[i] ?? null, nowUs, isName);
-        return {
-          title,
-          isNumber,
-          class: `${width} ${ranks[Math.min(drop, ranks.length - 1)]}`,
-          value,
-        };
+        const { title, isNumber = false, grows, isName, isWhole, drop = 0 } = column;
+        const width = isName ? 'product-name' : grows || isWhole ? 'wrap' : 'tight';
+        // A page wraps what a terminal leaves out.
+        const rank = isWhole ? '' : ranks[Math.min(drop, ranks.length - 1)];
+        const value = (row: readonly Value[]) =>
+          isWhole ? renderFact(row[i] ?? null, nowUs) : renderValue(row[i] ?? null, nowUs, isName);
+        return { title, isNumber, class: `${width} ${rank}`, value };
       });
       return table(columns, block.rows, { caption: block.caption, list: true });
     }

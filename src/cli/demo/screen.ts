@@ -24,8 +24,8 @@ const summariesAfter = 16;
 
 const pollMs = 150;
 
-/** Start of the last column of a notification. */
-const productColumn = 43;
+/** Start of the product name of a notification. */
+const productColumn = 25;
 
 /** Prints notifications as they are stored, until all are published or the user stops the demo. */
 export async function showArrivals(
@@ -43,10 +43,7 @@ The receiver compares its log with the catalogue, for the first time after 30 se
 `);
   }
   const atStop = faults ? 'recovers lost notifications and ends the demo' : 'ends the demo';
-  const titles = painter(io, io.stdout)(
-    'dim',
-    '    #  event     place              delay  product',
-  );
+  const titles = painter(io, io.stdout)('dim', '    #  event      delay  product');
   io.stdout.write(`Ctrl-C ${atStop}.\n\n${titles}\n`);
   const stop = new AbortController();
   const signal = AbortSignal.any([io.signal, stop.signal]);
@@ -120,13 +117,16 @@ async function arrival(io: Io, { receiver }: DemoContext, row: NotificationRow):
   const { event, receivedAtUs, notificationDateUs, productName, productId } = row;
   const delayMs = (receivedAtUs - (notificationDateUs ?? receivedAtUs)) / 1000;
   const colour = event === 'deleted' ? 'red' : event === 'modified' ? 'yellow' : 'green';
-  return [
+  const width = Math.max(12, widthOf(io.stdout) - productColumn);
+  const name = shorten(printable(productName ?? productId), width);
+  const shown = [
     String(row.position).padStart(5),
     painter(io, io.stdout)(colour, event.padEnd(8)),
-    shorten(place ?? 'no footprint', 16).padEnd(16),
     `${Math.max(0, Math.round(delayMs))} ms`.padStart(6),
-    shorten(printable(productName ?? productId), Math.max(12, widthOf(io.stdout) - productColumn)),
-  ].join('  ');
+    name,
+  ];
+  const hasRoom = place !== null && name.length + 2 + place.length <= width;
+  return [...shown, ...(hasRoom ? [place] : [])].join('  ');
 }
 
 async function showNewestSummaries(io: Io, { receiver }: DemoContext): Promise<void> {

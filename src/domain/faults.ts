@@ -53,7 +53,7 @@ const rows: readonly Row[] = [
   [
     'certificate-chain',
     /UNABLE_TO_GET_ISSUER_CERT\b|UNABLE_TO_VERIFY_LEAF/,
-    'the intermediate certificates are missing',
+    'the authority is unknown, or intermediate certificates are missing',
     'Serve the complete chain.',
     'A server sends its certificate and all intermediate ones, in one file: fullchain.pem, not cert.pem. Browsers find missing ones in their caches, the catalogue does not. If the chain is complete, its authority is not publicly trusted; for a test, trust it with EARSHOT_PROBE_CA.',
   ],

@@ -276,7 +276,7 @@ function access(found: FoundProduct | null, productId: string, catalogueUrl: str
     facts(
       ['download', code(downloadUrl)],
       ['S3 path', code(s3Path)],
-      ['record', link('JSON', record)],
+      ['record', link('JSON record', record)],
       ['feature', link('GeoJSON', linkTo('/api/products', { filter, deleted, format: 'geojson' }))],
     ),
     query,

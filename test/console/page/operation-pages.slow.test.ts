@@ -41,7 +41,9 @@ describe('/subscriptions', () => {
   it('shows what is known of a registered subscription, and the commands', async () => {
     const { text } = await pageAt('/subscriptions?subscription=alps');
     expect(text).toContain('alps ok running, last notification');
-    expect(text).toContain("filter Collection/Name eq 'SENTINEL-2' URL path /notifications/alps");
+    expect(text).toContain(
+      "filter Collection/Name eq 'SENTINEL-2' Copy URL path /notifications/alps",
+    );
     expect(text).toContain('catalogue id c06f2e68-fb9e-4e22-ac57-49566e8621fb');
     expect(text).toMatch(/automatic pause \(UTC\) \S+ \S+ in 60 d/);
     expect(text).toContain('user name of pushes catalogue (last used');

@@ -157,6 +157,7 @@ describe.skipIf(!hasChromium)('in Chromium', () => {
       await page.fill('#filter', 'Online eq true');
       await page.keyboard.press('Control+Enter');
       expect((await found).status()).toBe(200);
+      await page.waitForURL((url) => url.searchParams.has('filter'));
       expect(requested.filter((path) => !path.startsWith('/earshot/'))).toEqual([]);
       await page.goto(`${origin}/browser/`);
       const visited = await run<string[]>(page, walk, `${origin}/earshot/stac`);

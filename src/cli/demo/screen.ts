@@ -125,8 +125,8 @@ async function arrival(io: Io, { receiver }: DemoContext, row: NotificationRow):
     `${Math.max(0, Math.round(delayMs))} ms`.padStart(6),
     name,
   ];
-  const hasRoom = place !== null && name.length + 2 + place.length <= width;
-  return [...shown, ...(hasRoom ? [place] : [])].join('  ');
+  const fits = place !== null && name.length + 2 + place.length <= width;
+  return [...shown, ...(fits ? [place] : [])].join('  ');
 }
 
 async function showNewestSummaries(io: Io, { receiver }: DemoContext): Promise<void> {

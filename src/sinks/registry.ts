@@ -53,7 +53,7 @@ export async function checkSinks(
   context: Omit<CheckContext, 'sink'>,
 ): Promise<Finding[]> {
   if (definitions.length === 0) {
-    return [finding('sinks', 'unknown', 'No sinks are configured in earshot.config.ts.')];
+    return [finding('sinks', 'ok', 'No sinks are configured in earshot.config.ts.')];
   }
   return Promise.all(
     definitions.map(async ({ target, ...sink }) => {

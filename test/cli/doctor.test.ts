@@ -74,8 +74,8 @@ describe('the doctor before anything is set up', () => {
       'unknown endpoint',
       'unknown login',
       'unknown subscriptions',
-      'unknown inference service',
-      'unknown sinks',
+      'ok inference service',
+      'ok sinks',
       'warning alerts',
     ]);
     for (const { level, nextStep } of findings) {
@@ -129,7 +129,7 @@ describe('the doctor before anything is set up', () => {
     const env = { EARSHOT_DATA_DIR: join(temporaryDirectory(), 'data') };
     const options = { env, workingDir: temporaryDirectory(), fetch: noNetwork };
     const plain = await runCommand(['doctor'], options);
-    expect(plain.err).toMatch(/^earshot: [23] ok, [12] warning, 3 critical, \d+ unknown\.\n/);
+    expect(plain.err).toMatch(/^earshot: [45] ok, [12] warning, 3 critical, \d+ unknown\.\n/);
     const lines = plain.out.split('\n');
     const at = lines.findIndex((line) => line.includes('public URL'));
     expect(lines[at]).toMatch(/^critical {2}public URL {12}EARSHOT_PUBLIC_URL is missing/);
@@ -170,8 +170,8 @@ describe('the doctor with a receiver and a catalogue', () => {
       'ok login',
       'ok catalogue',
       'ok subscription default',
-      'unknown inference service',
-      'unknown sinks',
+      'ok inference service',
+      'ok sinks',
       'warning alerts',
     ]);
     expect(code).toBe(0);
@@ -329,7 +329,7 @@ const inference = /^(inference service|summaries)$/;
 describe('the doctor and the language model', () => {
   it('needs none, warns if summaries are requested, and requires the product index for them', async () => {
     const plain = await findingsWith({});
-    expect(shown(plain.findings, inference)).toEqual(['unknown inference service']);
+    expect(shown(plain.findings, inference)).toEqual(['ok inference service']);
     const folder = folderWith("{ subscriptions: { alps: { summary: 'each' } } }");
     for (const [env, where] of [[{ EARSHOT_SUMMARY: 'digest' }], [{}, folder]] as const) {
       const { findings } = await findingsWith(env, where);

@@ -75,7 +75,7 @@ describe('setup --sandbox', () => {
     const listed = await inFolder(['subscriptions', 'list'], folder);
     expect(listed).toMatchObject({ code: 0 });
     expect(listed.out).toContain("Collection/Name eq 'SENTINEL-2'");
-    const health = await inFolder(['health'], folder);
+    const health = await inFolder(['admin', 'health'], folder);
     expect(health).toMatchObject({ code: 0 });
     // One hour of the past is missing, until the receiver compares its log with the catalogue.
     const [, missing] = /past day: .* stored, (\d+) of one hour missing/.exec(trial.output()) ?? [];
@@ -256,7 +256,7 @@ describe('setup with flags', () => {
     const argv = ['setup', ...flags, '--no-stay'];
     const failed = await spawnCommand(argv, { env, cwd: folder }).ended;
     expect(failed).toMatchObject({ code: 1 });
-    expect(failed.out).toMatch(/^fail +token/m);
+    expect(failed.out).toMatch(/^critical +login/m);
     expect(failed.err).toContain('Nothing was registered.');
     expect(sandbox.subscriptions()).toEqual([]);
     expect(existsSync(envFile)).toBe(true);

@@ -59,7 +59,7 @@ async function checkSummaries(
   }
   // A missing model is not a failure: summaries then come from the template.
   const defaultRule = plainSummaryRule(summary?.rule ?? 'off');
-  const level = areAllOff([defaultRule, ...(summaryRules?.values() ?? [])]) ? 'unknown' : 'warning';
+  const level = areAllOff([defaultRule, ...(summaryRules?.values() ?? [])]) ? 'ok' : 'warning';
   const nextStep =
     'For summaries by a language model, set EARSHOT_INFERENCE_API_KEY (a key of your project) and EARSHOT_INFERENCE_MODEL (a model of that project).';
   const text = 'No model is configured: summaries, if requested, come from the template.';

@@ -1,15 +1,20 @@
 /** The page of a product, `/products/<id>`: its state, notifications, footprint, summary and deliveries. */
-import { AppError } from '../../domain/app-error.ts';
+import { AppError, isAppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
-import type { Entity } from '../../domain/filter-tree.ts';
+import type { AnyGeometry, Entity } from '../../domain/filter-tree.ts';
 import { byteText, counted, countText, percentText, quoted } from '../../domain/formats.ts';
 import { toProductLinks } from '../../domain/json-rows.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
-import type { FoundProduct } from '../../domain/products.ts';
+import { productNameText } from '../../domain/product-cells.ts';
+import type { FoundProduct, ProductRow } from '../../domain/products.ts';
 import type { SinkItem } from '../../domain/sinks.ts';
 import type { SummaryRow } from '../../domain/summaries.ts';
-import { id } from '../../filter/builder.ts';
+import { hourUs } from '../../domain/time-units.ts';
+import { id, intersects } from '../../filter/builder.ts';
+import { boxesOf, centreOf, toShape } from '../../filter/geometry/shape.ts';
+import { printFilter } from '../../filter/print.ts';
 import { partOf } from '../../filter/product-record.ts';
+import { placeOf } from '../../places/places.ts';
 import {
   type Block,
   code,
@@ -27,9 +32,9 @@ import { shellText } from './browser/texts.ts';
 import type { PageContent } from './layout.ts';
 import { type Html, html, panel } from './markup.ts';
 import type { PageParts, PageRequest } from './page-route.ts';
-import { linkTo } from './page-state.ts';
-import { footprintPanel } from './product-footprint.ts';
-import { renderReport } from './render-report.ts';
+import { isoMinute, linkTo, productLink } from './page-state.ts';
+import { renderBlocks, renderReport } from './render-report.ts';
+import { smallMap } from './small-map.ts';
 import { summaryBadge, summaryBody } from './summaries.ts';
 
 const notificationsMax = 200;
@@ -282,4 +287,59 @@ function access(found: FoundProduct | null, productId: string, catalogueUrl: str
     query,
     ...(isDeleted ? [] : [text('A download needs an access token of the catalogue.')]),
   ];
+}
+
+/** Renders the footprint; an empty state without one. */
+function footprintPanel({ row, footprint }: FoundProduct, { assets, nowUs }: PageRequest): Html {
+  if (!footprint)
+    return panel('Footprint', renderBlocks([empty('The record has no footprint.')], nowUs));
+  const item = {
+    title: productNameText(row),
+    href: productLink(row.productId),
+    footprint,
+  };
+  const map = smallMap([item], { assets, fit: true, label: 'Footprint of the product' });
+  const links = neighbourLinks(row, footprint, nowUs);
+  return panel(
+    'Footprint',
+    html`${map}${renderBlocks([facts(['place', placeOf(footprint)])], nowUs)}${links}`,
+  );
+}
+
+/** Links to the products around, and to this one on the map; without a filter for a footprint that none may contain. */
+function neighbourLinks(row: ProductRow, footprint: AnyGeometry, nowUs: number): Html {
+  const filter = areaFilter(footprint);
+  const untilUs = row.receivedAtUs + neighbourPeriodUs;
+  const mapLink = linkTo('/map', {
+    filter,
+    since: isoMinute(row.receivedAtUs - neighbourPeriodUs),
+    until: untilUs < nowUs ? isoMinute(untilUs) : undefined,
+    view: viewOf(footprint),
+    selected: row.productId,
+  });
+  if (filter === undefined) return html`<p><a href="${mapLink}">Show on the map</a></p>`;
+  return html`<p><a href="${mapLink}">Neighbours on the map</a> · <a href="${linkTo('/products', { filter })}">as a list</a></p>`;
+}
+
+/** Neighbours are received so long before and after a product. */
+const neighbourPeriodUs = 12 * hourUs;
+
+function areaFilter(footprint: AnyGeometry): string | undefined {
+  try {
+    return printFilter(intersects(footprint).tree);
+  } catch (error) {
+    if (isAppError(error, 'invalid')) return undefined;
+    throw error;
+  }
+}
+
+/** Returns the view of the map in which a footprint is about 300 pixels wide or high. */
+function viewOf(footprint: AnyGeometry): string | undefined {
+  const centre = centreOf(footprint);
+  if (centre === null) return undefined;
+  const boxes = boxesOf(toShape(footprint));
+  const width = boxes.reduce((sum, { west, east }) => sum + east - west, 0);
+  const height = Math.max(0, ...boxes.map(({ south, north }) => north - south));
+  const zoom = Math.log2((360 * 300) / (256 * Math.max(width, height, 0.5)));
+  return [...centre, Math.max(0, zoom)].map((value) => Number(value.toFixed(2))).join(',');
 }

@@ -70,7 +70,7 @@ ${Object.entries(groups)
 Flags: --data-dir <folder> (EARSHOT_DATA_DIR), -V or --version, -h or --help
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 problem found
 
-Flags and examples of a command: earshot <command> --help
+Flags and examples of a command: \`earshot <command> --help\`
 `;
 
 /**

@@ -253,7 +253,7 @@ function attributes({ record }: FoundProduct): Block[] {
     .toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1));
   if (rows.length === 0) return [empty('The record has no attributes.')];
   const columns = [
-    { title: 'attribute', value: ([name]: Row) => name ?? null },
+    { title: 'attribute', value: ([name]: Row) => name ?? null, grows: true },
     { title: 'value', value: ([, value]: Row) => code(value ?? null), grows: true },
     { title: 'type', value: ([, , type]: Row) => type ?? null, drop: 1 },
   ];

@@ -1,7 +1,7 @@
 /** Prints reports on the terminal: aligned, wrapped, and coloured only on a terminal. */
 import type { SubscriptionCoverage } from '../domain/coverage.ts';
 import { shortDateUs } from '../domain/dates.ts';
-import type { Evaluation, Level } from '../domain/evaluation.ts';
+import { type Evaluation, isProblem, type Level } from '../domain/evaluation.ts';
 import { countText, lengthText, sizeText } from '../domain/formats.ts';
 import { printable } from '../domain/text.ts';
 import type { Block, Report, ReportColumn, Value } from '../state/report.ts';
@@ -159,7 +159,7 @@ function headline({ title, evaluation }: Block & { kind: 'section' }, io: Termin
 /** Each with its mark and name; the text is wrapped next to the names. */
 function evaluationLines({ rows, all }: Block & { kind: 'evaluations' }, io: Terminal): string[] {
   const paint = painter(io, io.stdout);
-  const shown = rows.filter(([, { level }]) => all || level !== 'ok');
+  const shown = rows.filter(([, one]) => all || isProblem(one));
   const width = Math.max(0, ...shown.map(([name]) => name.length));
   const indent = ' '.repeat('!! '.length + width + 2);
   return shown.flatMap(([name, evaluation]) => {

@@ -1,6 +1,6 @@
 /** Checks of things: a pure function returns the problem of a thing. Its evaluation and its alerts are the same. */
 import type { Alert, AlertFinding, AlertKind } from '../domain/alerts.ts';
-import { type Evaluation, evaluation, levels } from '../domain/evaluation.ts';
+import { type Evaluation, evaluation, isProblem, levels } from '../domain/evaluation.ts';
 
 /** A problem of a thing. */
 export interface Problem extends Omit<AlertFinding, 'kind' | 'subject'> {
@@ -79,6 +79,6 @@ export function worstOf(all: readonly Evaluation[]): Evaluation | undefined {
   );
   if (worst === undefined) return undefined;
   const { level, text, evidence, nextStep } = worst;
-  const more = others.filter((one) => one.level !== 'ok').length;
+  const more = others.filter(isProblem).length;
   return { level, text: more === 0 ? text : `${text} (and ${more} more)`, evidence, nextStep };
 }

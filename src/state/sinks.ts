@@ -1,6 +1,6 @@
 /** Sinks: their state, read from the store and the configuration, its evaluation, and its reports. */
 import { z } from 'zod';
-import { type Evaluation, evaluationSchema, ok } from '../domain/evaluation.ts';
+import { type Evaluation, evaluationSchema, isProblem, ok } from '../domain/evaluation.ts';
 import { countText, lengthText, momentText, quoted } from '../domain/formats.ts';
 import type { NotificationLog, NotificationRow } from '../domain/ports.ts';
 import {
@@ -223,11 +223,11 @@ export function evaluateSinkConfig(config: SinkConfig, situation: Situation): Ev
   return evaluate([sinkConfigCheck], config, { situation, fine: ok('valid') });
 }
 
-/** Reports all sinks, and the problems of each. */
-export function sinksReport(
+/** Lists all sinks, or explains why there are none. */
+export function sinkTable(
   sinks: readonly EvaluatedSink[],
   { config, nowUs }: { config: Evaluation; nowUs: number },
-): report.Report {
+): report.Block {
   const columns = [
     {
       title: 'sink',
@@ -258,18 +258,21 @@ export function sinksReport(
       drop: 2,
     },
   ];
-  const none = report.empty(
+  if (sinks.length > 0 || isProblem(config)) return report.table('Sinks', columns, sinks);
+  return report.empty(
     'No sinks. A sink is a program of yours that gets each matching notification.',
     'See docs/sinks.md to add one to earshot.config.ts.',
   );
+}
+
+/** Reports all sinks, and the problems of each. */
+export function sinksReport(
+  sinks: readonly EvaluatedSink[],
+  context: { config: Evaluation; nowUs: number },
+): report.Report {
   const evaluated = sinks.map(({ name, evaluation }) => [name, evaluation] as const);
-  return {
-    title: 'Sinks',
-    blocks: [
-      sinks.length === 0 && config.level === 'ok' ? none : report.table('Sinks', columns, sinks),
-      report.evaluations([['earshot.config.ts', config], ...evaluated]),
-    ],
-  };
+  const problems = report.evaluations([['earshot.config.ts', context.config], ...evaluated]);
+  return { title: 'Sinks', blocks: [sinkTable(sinks, context), problems] };
 }
 
 /** Reports one sink in detail, with its newest failed deliveries and dead letters. */

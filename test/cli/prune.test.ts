@@ -128,7 +128,7 @@ describe('earshot prune', () => {
     );
     expect(await run('prune --remove-reader orders --yes')).toMatchObject({
       code: 2,
-      err: 'earshot: There is no reader orders. Known readers: sink:orders.\n',
+      err: 'earshot: There is no reader orders. Did you mean sink:orders? Known: sink:orders.\n',
     });
     const { err } = await expectEnd(run('prune --remove-reader sink:orders --yes'), 1);
     expect(err).toContain('has unfinished work: queue of sink orders, at position 1');

@@ -25,6 +25,7 @@ import type { Store, StoreReader } from '../../store/store.ts';
 import { defineCommand, withParts } from '../command.ts';
 import { confirm, dryRunOption, jsonOption, yesOption } from '../flags.ts';
 import { type Io, pause } from '../io.ts';
+import { unknownName } from '../known-names.ts';
 import { createProgressLine, isoTime, printJson } from '../output.ts';
 
 export const pruneCommand = defineCommand('prune', {
@@ -267,8 +268,7 @@ async function removeReader(
   const reader = blockers.find((one) => one.kind === 'cursor' && one.key === key);
   if (reader === undefined) {
     const known = blockers.filter(({ kind }) => kind === 'cursor').map((one) => one.key);
-    const names = known.length === 0 ? '' : ` Known readers: ${known.join(', ')}.`;
-    throw new AppError('usage', `There is no reader ${key}.${names}`);
+    throw unknownName('reader', key, known);
   }
   // Without its position, a sink would be unknown, and its queue and dead letters could not be dropped.
   const left = blockers.find((one) => one.kind !== 'cursor' && sinkReader(one.key) === key);

@@ -1,7 +1,6 @@
 /** The page `/sinks`: the sinks as `earshot sinks` reports them, and each in detail. */
-
 import * as report from '../../state/report.ts';
-import { evaluateSinkConfig, readItems, sinkSection, sinksReport } from '../../state/sinks.ts';
+import { evaluateSinkConfig, readItems, sinkSection, sinkTable } from '../../state/sinks.ts';
 import type { PageRoute } from './page-route.ts';
 import { renderReport } from './render-report.ts';
 
@@ -26,11 +25,10 @@ export const sinksPage: PageRoute = {
     );
     const situation = { nowUs, upSinceUs: nowUs, alerts };
     const config = evaluateSinkConfig({ fault: null, rejected: rejectedConfig }, situation);
-    const { title, blocks } = sinksReport(sinks, { config, nowUs });
     // The section of a sink has its problems.
-    const shown = blocks.filter(({ kind }) => kind !== 'evaluations');
     const file = report.evaluations([['earshot.config.ts', config]]);
-    const body = renderReport({ title: 'All sinks', blocks: [...shown, file, ...details] }, nowUs);
-    return { title, refresh: true, body };
+    const blocks = [sinkTable(sinks, { config, nowUs }), file, ...details];
+    const body = renderReport({ title: 'All sinks', blocks }, nowUs);
+    return { title: 'Sinks', refresh: true, body };
   },
 };

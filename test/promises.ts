@@ -22,4 +22,8 @@ export const promises = [
   'test/e2e/demo.slow.test.ts',
   'test/shared-log/kill-receivers.slow.test.ts',
   'test/console/page/all-pages.slow.test.ts',
+  'test/console/page/frame.slow.test.ts',
+  'test/console/page/live.slow.test.ts',
+  'test/console/page/operation-pages.slow.test.ts',
+  'test/cli/certificate.slow.test.ts',
 ];

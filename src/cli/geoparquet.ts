@@ -10,7 +10,7 @@ import { type productFields, type productLinkFields, toProductLinks } from '../d
 import type { FoundProduct, ProductRow } from '../domain/products.ts';
 import type { toTextJson } from '../domain/summaries.ts';
 import { toGeoJson } from '../filter/geometry/geojson.ts';
-import { extentOf, positionsOf } from '../filter/geometry/ring.ts';
+import { extentOf, joinedBox, positionsOf } from '../filter/geometry/ring.ts';
 import type { Output } from './io.ts';
 import { writeOut } from './output.ts';
 
@@ -63,7 +63,7 @@ export async function writeGeoParquet(
     shapes.push(shape);
     if (shape !== null) {
       all.types.add(shape.type);
-      all.extent = all.extent === null ? shape.box : joined(all.extent, shape.box);
+      all.extent = all.extent === null ? shape.box : joinedBox(all.extent, shape.box);
       bytes += shape.wkb.length;
     }
     if (rows.length >= groupRowsMax || bytes >= groupFootprintBytesMax) await write();
@@ -187,15 +187,6 @@ function shapeOf(footprint: AnyGeometry | null, { geojsonToWkb }: Library): Shap
   const toWkb = geojsonToWkb as unknown as (geometry: AnyGeometry) => Uint8Array;
   // A copy, because the buffer of the library has at least one kilobyte.
   return { type: geometry.type, wkb: toWkb(geometry).slice(), box };
-}
-
-function joined(one: Box, other: Box): Box {
-  return {
-    west: Math.min(one.west, other.west),
-    south: Math.min(one.south, other.south),
-    east: Math.max(one.east, other.east),
-    north: Math.max(one.north, other.north),
-  };
 }
 
 /** Returns the metadata `geo` (GeoParquet 1.1). Without `crs`, coordinates are OGC:CRS84. */

@@ -106,6 +106,16 @@ export function extentOf(positions: readonly Position[]): Box {
   return extent;
 }
 
+/** Returns the smallest box around two boxes, without regard to the antimeridian. */
+export function joinedBox(one: Box, other: Box): Box {
+  return {
+    west: Math.min(one.west, other.west),
+    south: Math.min(one.south, other.south),
+    east: Math.max(one.east, other.east),
+    north: Math.max(one.north, other.north),
+  };
+}
+
 export function isSamePosition(a: Position | undefined, b: Position | undefined): boolean {
   return a?.[0] === b?.[0] && a?.[1] === b?.[1];
 }

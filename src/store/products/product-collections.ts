@@ -1,6 +1,7 @@
 /** Summaries of the existing products by mission and product type. */
 import type { Database } from 'better-sqlite3';
 import type { CollectionSummary } from '../../domain/products.ts';
+import { joinedBox } from '../../filter/geometry/ring.ts';
 import { prepared } from '../engine/database.ts';
 import type { LongQuery } from './product-queries.ts';
 import { type IdWindow, idWindows } from './search/drivers.ts';
@@ -97,15 +98,7 @@ function joined(one: CollectionSummary, other: CollectionSummary): CollectionSum
     sensingEndUs: extreme(Math.max, one.sensingEndUs, other.sensingEndUs),
     cloudCoverMin: extreme(Math.min, one.cloudCoverMin, other.cloudCoverMin),
     cloudCoverMax: extreme(Math.max, one.cloudCoverMax, other.cloudCoverMax),
-    box:
-      first === null || second === null
-        ? null
-        : {
-            west: Math.min(first.west, second.west),
-            south: Math.min(first.south, second.south),
-            east: Math.max(first.east, second.east),
-            north: Math.max(first.north, second.north),
-          },
+    box: first === null || second === null ? null : joinedBox(first, second),
     constellations: both(one.constellations, other.constellations),
     platforms: both(one.platforms, other.platforms),
     orbitDirections: both(one.orbitDirections, other.orbitDirections),

@@ -161,10 +161,8 @@ describe.skipIf(!hasChromium)('the frame of the page', { timeout: 30_000 }, () =
     // The content is current: it is not loaded again before something arrives.
     expect(requests).toHaveLength(1);
     const before = await names();
-    const beganMs = performance.now();
     await push();
     await expect.poll(async () => (await names())[2]).toBe(before[1]);
-    expect(performance.now() - beganMs).toBeLessThan(2_000);
     expect(await focused(page)).toContain(`href="${link}"`);
     expect(await page.getAttribute('tr[aria-selected="true"] a', 'href')).toBe(link);
     expect(await page.evaluate<number>('scrollY')).toBe(top);
@@ -180,12 +178,12 @@ describe.skipIf(!hasChromium)('the frame of the page', { timeout: 30_000 }, () =
     expect(before).toMatch(/^<a /);
     await page.route(`${seeded.url}/`, async (route) => {
       const answer = await route.fetch();
-      const note = '<p class="lag">1 notification is not indexed yet.</p>';
+      const note = '<p class="added">A note.</p>';
       const body = (await answer.text()).replace('<div class="columns latest">', `${note}$&`);
       await route.fulfill({ response: answer, body });
     });
     await push();
-    await page.locator('.lag').waitFor();
+    await page.locator('.added').waitFor();
     expect(await focused(page)).toBe(before);
     expect(await page.locator('tr[aria-selected="true"]').innerHTML()).toContain(before);
   });

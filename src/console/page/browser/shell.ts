@@ -24,6 +24,9 @@ const storage = {
 /** Shortest time between two refreshes, and the longest while nothing arrives. */
 const refreshMs = { least: 1_000, most: 30_000 };
 
+/** Time within which a notification is usually indexed. */
+const indexedMs = 1_500;
+
 addThemeButton();
 addForms();
 addCopyButtons();
@@ -185,15 +188,26 @@ function keepFresh(position: string): void {
     const now = performance.now();
     if (!document.hidden && !isRunning && now >= dueAt && now >= earliestAt) void run();
   }, 250);
-  const due = () => {
-    dueAt = 0;
+  const due = (inMs: number) => {
+    dueAt = Math.min(dueAt, performance.now() + inMs);
   };
   openStream('/api/live?rows=0', position, {
-    onMessage: due,
+    // A product is usually indexed at once: a page without it would be shown for a moment only.
+    onMessage: (_, data) => due(isIndexed(data as Positions) ? 0 : indexedMs),
     onState: (state) => {
-      if (state === 'lost') due();
+      if (state === 'lost') due(0);
     },
   });
+}
+
+/** Part of the message `update` of the stream. */
+interface Positions {
+  lastPosition?: number;
+  indexedPosition?: number | null;
+}
+
+function isIndexed({ lastPosition = 0, indexedPosition = null }: Positions): boolean {
+  return (indexedPosition ?? lastPosition) >= lastPosition;
 }
 
 /** Loads the page and shows it. Resolves with false when it could not be loaded: the former content stays. */

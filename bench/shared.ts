@@ -8,7 +8,7 @@ import {
   findPostgres,
   type PostgresServer,
   startPostgres,
-} from '../src/cli/demo/postgres-server.ts';
+} from '../test/helpers/postgres-server.ts';
 import {
   alignTable,
   figure,

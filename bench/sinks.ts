@@ -4,16 +4,16 @@ import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import {
-  findPostgres,
-  type PostgresServer,
-  startPostgres,
-} from '../src/cli/demo/postgres-server.ts';
 import { createRunProgram } from '../src/host/run-program.ts';
 import type { SinkDefinition } from '../src/sinks/registry.ts';
 import { startSinks } from '../src/sinks/run-sinks.ts';
 import type { SinkContext } from '../src/sinks/target.ts';
 import { openStore } from '../src/store/store.ts';
+import {
+  findPostgres,
+  type PostgresServer,
+  startPostgres,
+} from '../test/helpers/postgres-server.ts';
 import {
   alignTable,
   figure,

@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import { jsonSchemaOf, toJson } from '../domain/json-rows.ts';
 import {
-  delayBinSeconds,
   delayFields,
   delaysInSeconds,
   type Products,
@@ -22,16 +21,9 @@ const query = z.strictObject({
   collection: z.string().optional().describe('Only products of this collection.'),
 });
 
-const counts = z.array(z.int().min(0));
-
 const answer = z.object({
   sinceUs: z.number(),
   untilUs: z.number(),
-  binSeconds: z
-    .array(z.number())
-    .describe(
-      'Upper bounds of the bins of the histograms, exclusive, in seconds. The first bin contains negative delays: the clocks disagree.',
-    ),
   total: z.object(periodDelayFields).describe('Delays of the whole period, in seconds.'),
   hours: z
     .array(z.object({ hourUs: z.number().describe('Start of the hour.'), ...delayFields }))
@@ -41,15 +33,6 @@ const answer = z.object({
       z.object({
         collection: z.string().nullable().describe('Null for products of no known collection.'),
         ...delayFields,
-        bins: z
-          .object({
-            sensingToPublication: counts,
-            publicationToNotification: counts,
-            notificationToReceipt: counts,
-          })
-          .describe(
-            'Numbers of delays in the bins of `binSeconds`, and in a last bin without an upper bound.',
-          ),
       }),
     )
     .describe('Delays by collection, in seconds.'),
@@ -61,7 +44,7 @@ export function timelinessRoute(parts: { products: Products; nowUs: () => number
     path: '/api/timeliness',
     operationId: 'showTimeliness',
     summary: 'Delays from sensing to receipt, by hour and by collection',
-    description: `Percentiles are nearest ranks. Recovered notifications have no NotificationDate and count only for the first stage; deleted and modified products count only for the last one. Negative delays are possible: the clocks disagree. A request can cover at most ${periodDaysMax} days.`,
+    description: `Percentiles are nearest ranks, within 1 %. Recovered notifications have no NotificationDate and count only for the first stage; deleted and modified products count only for the last one. Negative delays are possible: the clocks disagree. A request can cover at most ${periodDaysMax} days.`,
     query,
     answer: jsonSchemaOf(answer),
     headers: {
@@ -77,16 +60,14 @@ export function timelinessRoute(parts: { products: Products; nowUs: () => number
       );
       const body = toJson(answer, {
         ...period,
-        binSeconds: [...delayBinSeconds],
         total: periodDelaysInSeconds(found.total),
         hours: found.hours.map(({ hourUs, ...delays }) => ({
           hourUs,
           ...delaysInSeconds(delays),
         })),
-        collections: shown.map(({ collection: name, delays, bins }) => ({
+        collections: shown.map(({ collection: name, ...delays }) => ({
           collection: name,
           ...delaysInSeconds(delays),
-          bins,
         })),
       });
       return { body, headers };

@@ -246,9 +246,11 @@ export interface PushedEvent {
   receivedUs: number;
 }
 
-/** Percentiles of a delay, in milliseconds; negative where the clocks disagree. */
+/** Percentiles of a delay within 1 %, in milliseconds; negative where the clocks disagree. */
 export interface DelayPercentiles {
   count: number;
+  /** Number of negative delays. */
+  negative: number;
   p50Ms: number;
   p90Ms: number;
   p99Ms: number;
@@ -282,6 +284,7 @@ export type PeriodDelays = StageDelays &
 const percentiles = z
   .object({
     count: z.int().min(0).describe('Number of delays.'),
+    negative: z.int().min(0).describe('Number of negative delays: the clocks disagree.'),
     p50: z.number().describe('Median.'),
     p90: z.number().describe('90 % of the delays are not longer.'),
     p99: z.number().describe('99 % of the delays are not longer.'),
@@ -331,9 +334,9 @@ export function delaysInSeconds(delays: StageDelays) {
 
 function inSeconds(percentiles: DelayPercentiles | null) {
   if (percentiles === null) return null;
-  const { count, p50Ms, p90Ms, p99Ms, maxMs } = percentiles;
+  const { count, negative, p50Ms, p90Ms, p99Ms, maxMs } = percentiles;
   const [p50 = 0, p90 = 0, p99 = 0, max = 0] = [p50Ms, p90Ms, p99Ms, maxMs].map((ms) => ms / 1_000);
-  return { count, p50, p90, p99, max };
+  return { count, negative, p50, p90, p99, max };
 }
 
 /** Delays of a subscription. */
@@ -341,25 +344,11 @@ export interface SubscriptionDelays extends StageDelays {
   subscription: string | null;
 }
 
-/**
- * Upper bounds of the bins of a delay histogram, in seconds. The first bin contains negative delays, and the last bin
- * has no bound.
- */
-export const delayBinSeconds = [
-  ...[0, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 90, 120, 180, 300, 600, 1_200, 1_800],
-  ...[3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800],
-] as const;
-
-/** Delays by hour of receipt, and the distribution of the delays of each collection. */
+/** Delays by hour of receipt, and by collection. */
 export interface Timeliness {
   total: PeriodDelays;
   /** Hours with notifications, oldest first. */
   hours: (StageDelays & { hourUs: number })[];
   /** By name; null for products without a collection. */
-  collections: {
-    collection: string | null;
-    delays: StageDelays;
-    /** Numbers of delays in the bins of `delayBinSeconds`, and in the last bin. */
-    bins: Record<DelayStage, number[]>;
-  }[];
+  collections: (StageDelays & { collection: string | null })[];
 }

@@ -433,7 +433,7 @@ async function openCompared() {
   const context = await openConsole({
     completeness: createMemoryCompleteness({ definitions, hours }),
   });
-  const delay = { count: 8, p50Ms: 1_500, p90Ms: 2_000, p99Ms: 3_000, maxMs: 4_000 };
+  const delay = { count: 8, negative: 0, p50Ms: 1_500, p90Ms: 2_000, p99Ms: 3_000, maxMs: 4_000 };
   context.products.late = [
     {
       subscription: 'alps',
@@ -457,7 +457,7 @@ describe('/api/coverage', () => {
       ...{ hour: `2026-05-02T${String(at).padStart(2, '0')}:00:00.000000Z`, state },
       ...{ ...none, ...counts },
     });
-    const delay = { count: 8, p50: 1.5, p90: 2, p99: 3, max: 4 };
+    const delay = { count: 8, negative: 0, p50: 1.5, p90: 2, p99: 3, max: 4 };
     expect(json).toEqual({
       since: '2026-05-02T08:00:00.000000Z',
       until: '2026-05-02T12:00:00.000000Z',

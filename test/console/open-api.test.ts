@@ -36,22 +36,17 @@ async function openWithAll() {
     ...operations,
     ...{ notifications, completeness, status, administration },
   });
-  const delay = { count: 1, p50Ms: 1, p90Ms: 2, p99Ms: 3, maxMs: 4 };
+  const delay = { count: 1, negative: 0, p50Ms: 1, p90Ms: 2, p99Ms: 3, maxMs: 4 };
   const all = {
     sensingToPublication: delay,
     publicationToNotification: delay,
     notificationToReceipt: delay,
   };
   context.products.late = [{ subscription: 'alps', ...all }];
-  const bins = {
-    sensingToPublication: [1],
-    publicationToNotification: [1],
-    notificationToReceipt: [1],
-  };
   context.products.timelinessOf = () => ({
     total: { ...all, sensingToReceipt: delay, publicationToReceipt: delay },
     hours: [{ hourUs: fromUs, ...all }],
-    collections: [{ collection: 'c', delays: all, bins }],
+    collections: [{ collection: 'c', ...all }],
   });
   const { products, deleted } = generatedProducts(5);
   // The geometry of a mixed footprint has another member.

@@ -1,22 +1,16 @@
 /** `/api/timeliness`, as a program uses it. */
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
-import { delayBinSeconds, type Timeliness } from '../../src/domain/products.ts';
+import type { Timeliness } from '../../src/domain/products.ts';
 import { hourUs } from '../../src/domain/time-units.ts';
 import { type Console, openConsole } from './console-context.ts';
 
 const startUs = Date.UTC(2026, 4, 2) * 1000;
 
 const delays = (ms: number) => {
-  const one = { count: 3, p50Ms: ms, p90Ms: 2 * ms, p99Ms: 3 * ms, maxMs: 4 * ms };
+  const one = { count: 3, negative: 1, p50Ms: ms, p90Ms: 2 * ms, p99Ms: 3 * ms, maxMs: 4 * ms };
   return { sensingToPublication: one, publicationToNotification: null, notificationToReceipt: one };
 };
-
-const bins = (first: number) => ({
-  sensingToPublication: [first, 2],
-  publicationToNotification: [0, 0],
-  notificationToReceipt: [0, 3],
-});
 
 const sample: Timeliness = {
   total: {
@@ -26,8 +20,8 @@ const sample: Timeliness = {
   },
   hours: [{ hourUs: startUs + hourUs, ...delays(-250) }],
   collections: [
-    { collection: null, delays: delays(1), bins: bins(0) },
-    { collection: 'SENTINEL-2', delays: delays(2), bins: bins(1) },
+    { collection: null, ...delays(1) },
+    { collection: 'SENTINEL-2', ...delays(2) },
   ],
 };
 
@@ -42,11 +36,11 @@ async function openWithSample(): Promise<Console & { noted: object[] }> {
 }
 
 describe('/api/timeliness', () => {
-  it('returns percentiles in seconds by hour and collection, and the bounds of the bins', async () => {
+  it('returns percentiles in seconds by hour and collection', async () => {
     const { get } = await openWithSample();
     const { json, headers } = await get('/api/timeliness');
     const seconds = (one: number) => {
-      const stage = { count: 3, p50: one, p90: 2 * one, p99: 3 * one, max: 4 * one };
+      const stage = { count: 3, negative: 1, p50: one, p90: 2 * one, p99: 3 * one, max: 4 * one };
       return {
         sensingToPublication: stage,
         publicationToNotification: null,
@@ -56,7 +50,6 @@ describe('/api/timeliness', () => {
     expect(json).toEqual({
       since: '2026-05-01T12:00:00.000000Z',
       until: '2026-05-02T12:00:00.000000Z',
-      binSeconds: delayBinSeconds,
       total: {
         ...seconds(1.5),
         sensingToReceipt: null,
@@ -64,8 +57,8 @@ describe('/api/timeliness', () => {
       },
       hours: [{ hour: '2026-05-02T01:00:00.000000Z', ...seconds(-0.25) }],
       collections: [
-        { collection: null, ...seconds(0.001), bins: bins(0) },
-        { collection: 'SENTINEL-2', ...seconds(0.002), bins: bins(1) },
+        { collection: null, ...seconds(0.001) },
+        { collection: 'SENTINEL-2', ...seconds(0.002) },
       ],
     });
     expect(headers).not.toHaveProperty('earshot-index-lag');

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startPostgres } from '../../src/cli/demo/postgres-server.ts';
 import { canMount, mountSmallDisk } from '../e2e/disk-small.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 import { freePort } from '../helpers/free-ports.ts';
+import { startPostgres } from '../helpers/postgres-server.ts';
 import { createDatabase, hasPostgres, openNode, query, useServer } from './shared-log-context.ts';
 
 const padding = 'x'.repeat(50_000);

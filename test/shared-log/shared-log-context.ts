@@ -5,16 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import {
-  findPostgres,
-  type PostgresServer,
-  startPostgres,
-} from '../../src/cli/demo/postgres-server.ts';
 import type { Logger } from '../../src/domain/ports.ts';
 import type { SharedLog } from '../../src/domain/shared-log.ts';
 import { openSharedLog } from '../../src/shared-log/postgres-log.ts';
 import { openNodeStore } from '../../src/store/shared/node-store.ts';
 import { freePort } from '../helpers/free-ports.ts';
+import { findPostgres, type PostgresServer, startPostgres } from '../helpers/postgres-server.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 /** Debian's package `postgresql`. Required in CI: without it, tests fail instead of being skipped. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { PostgresServer } from '../../src/cli/demo/postgres-server.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
+import type { PostgresServer } from '../helpers/postgres-server.ts';
 import { createDatabase, hasPostgres, openNode, query, useServer } from './shared-log-context.ts';
 import { setStandby, startStandby } from './standby.ts';
 

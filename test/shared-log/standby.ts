@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import { type PostgresServer, startPostgres } from '../../src/cli/demo/postgres-server.ts';
 import { freePort } from '../helpers/free-ports.ts';
+import { type PostgresServer, startPostgres } from '../helpers/postgres-server.ts';
 import { query } from './shared-log-context.ts';
 
 /** Starts a synchronous standby of a server. */

@@ -1,9 +1,9 @@
 /** Databases for tests of PostgreSQL sinks. */
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import type { PostgresServer } from '../../src/cli/demo/postgres-server.ts';
-import { findPostgres } from '../../src/cli/demo/postgres-server.ts';
 import type { SinkTarget } from '../../src/sinks/registry.ts';
+import type { PostgresServer } from '../helpers/postgres-server.ts';
+import { findPostgres } from '../helpers/postgres-server.ts';
 import { query } from '../shared-log/shared-log-context.ts';
 
 export type PostgresTarget = Extract<SinkTarget, { kind: 'postgres' }>;

@@ -20,11 +20,6 @@ export const demoCommand = defineCommand('demo', {
         'inject faults (duplicates, lost answers, unusual formats, lost notifications)',
       )
       .option('--pull', pullFlagText)
-      .option(
-        '--receivers <number>',
-        'number of receivers with a shared log in PostgreSQL, one of which is killed',
-        wholeNumber(2),
-      )
       .option('--seed <number>', 'seed of the generated products and faults', wholeNumber(), 1),
   help: `The demo needs no account and runs in a temporary folder on this machine. The folder is deleted at
 the end. The subscriptions have a filter with a collection and an area. The log begins with a
@@ -42,11 +37,6 @@ past day either.
 With --pull, the receiver reads the queues of pull subscriptions. --faults then injects faults of
 the queue (429, lost answers, repeated pages), and no notification is lost.
 
-With --receivers, the demo starts a temporary PostgreSQL server and that many receivers behind a
-load balancer. One receiver is killed while products arrive, and started again. The last line of
-output has the counts: {"published","delivered","stored","missing","receivers","killed"}. PostgreSQL
-15 or newer must be installed (Debian: postgresql).
-
 Exit codes: 0 done, 1 failed or the counts of sandbox and store differ, 2 wrong usage.
 
 Examples:
@@ -54,14 +44,8 @@ Examples:
   $ earshot demo --once                        publish 200 products, then print the counts
   $ earshot demo --once --products 500 --faults     publish 500 products with faults
   $ earshot demo --once --records products.jsonl    publish your own records
-  $ earshot demo --pull                        without a certificate
-  $ earshot demo --receivers 3                 kill one of three receivers`,
+  $ earshot demo --pull                        without a certificate`,
   // Loaded on demand: the demo imports most modules, and `--help` does not need them.
-  run: async (io, { receivers, ...flags }: DemoFlags & { receivers?: number }) => {
-    if (receivers === undefined) {
-      return (await import('../demo/run-demo.ts')).runDemo(io, flags, io.version);
-    }
-    const { runSeveral } = await import('../demo/run-several.ts');
-    return runSeveral(io, { ...flags, receivers });
-  },
+  run: async (io, flags: DemoFlags) =>
+    (await import('../demo/run-demo.ts')).runDemo(io, flags, io.version),
 });

@@ -218,49 +218,31 @@ const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** Durations at which an axis can have a label, in seconds: many for a small range, few for a wide one. */
-const coarse = [
-  0.001,
-  0.01,
-  0.1,
-  1,
-  10,
-  minute,
-  10 * minute,
-  hour,
-  6 * hour,
-  day,
-  7 * day,
-  30 * day,
+/** Durations at which an axis can have a label, in seconds. */
+const labelled = [
+  ...[0.001, 0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30],
+  ...[1, 2, 5, 10, 30].map((minutes) => minutes * minute),
+  ...[1, 3, 6, 12].map((hours) => hours * hour),
+  ...[1, 3, 7, 30, 365, 10_000].map((days) => days * day),
 ];
-const medium = [
-  ...[0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30],
-  ...[1, 2, 5, 10, 20, 30].map((minutes) => minutes * minute),
-  ...[1, 2, 3, 6, 12].map((hours) => hours * hour),
-  ...[1, 2, 3, 7, 14, 30, 90, 365, 1_000, 10_000].map((days) => days * day),
-];
-const fine = [
-  ...[0.01, 0.1, 1, 10].flatMap((unit) => [1, 1.5, 2, 3, 4, 5, 6, 8].map((part) => part * unit)),
-  ...[minute, hour].flatMap((unit) => [1, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20].map((n) => n * unit)),
-  ...[30, 40, 50].map((minutes) => minutes * minute),
-].filter((one) => one < day);
 
-/** Returns the labels of an axis that contains all positive values, lowest first, at least two. */
+/** Returns the labels of an axis that contains all positive values, lowest first: two to about seven. */
 function delayTicks(values: readonly number[]): number[] {
   const positive = values.filter((value) => value > 0);
   const [least, most] =
     positive.length === 0 ? [0.1, 1] : [Math.min(...positive), Math.max(...positive)];
-  const lowest = medium.findLast((one) => one <= least) ?? medium[0] ?? 0;
-  const highest = medium.find((one) => one >= most && one > lowest) ?? most;
-  const span = Math.log(highest / lowest);
-  // A label next to an end of the axis would overlap.
-  const inside = (one: number) =>
-    Math.log(one / lowest) > 0.1 * span && Math.log(highest / one) > 0.1 * span;
-  const inner = [fine, medium]
-    .map((all) => all.filter(inside))
-    .find((all) => all.length > 0 && all.length <= 5);
-  const sorted = (inner ?? coarse.filter(inside)).toSorted((a, b) => a - b);
-  return [lowest, ...sorted, highest];
+  const first = Math.max(
+    0,
+    labelled.findLastIndex((one) => one <= least),
+  );
+  const last = Math.max(
+    first + 1,
+    labelled.findIndex((one) => one >= most),
+  );
+  const every = Math.ceil((last - first) / 6);
+  return labelled
+    .slice(first, last + 1)
+    .filter((_, i) => (last - first - i) % every === 0 || i === 0);
 }
 
 /** Returns the function from seconds to a coordinate. Values outside the axis are drawn at its ends. */
@@ -285,47 +267,4 @@ export function durationText(seconds: number): string {
   if (seconds < hour) return `${Number((seconds / minute).toFixed(1))} min`;
   if (seconds < day) return `${Number((seconds / hour).toFixed(1))} h`;
   return `${Number((seconds / day).toFixed(1))} d`;
-}
-
-const histogramSize = { width: 210, height: 104, top: 16, bottom: 20, side: 8 };
-
-/** Draws the counts of the bins from `first` to `last`; each title names the bounds and the count. */
-export function histogram(
-  counts: readonly number[],
-  {
-    first,
-    last,
-    titleOf,
-    boundOf,
-    label,
-  }: {
-    first: number;
-    last: number;
-    titleOf: (bin: number) => string;
-    /** Text of the upper bound of a bin. */
-    boundOf: (bin: number) => string;
-    label: string;
-  },
-): Html {
-  const { top, side } = histogramSize;
-  const base = histogramSize.height - histogramSize.bottom;
-  const shown = counts.slice(first, last + 1);
-  const most = Math.max(1, ...shown);
-  const barWidth = (histogramSize.width - 2 * side) / shown.length;
-  const yOf = (value: number) => round(base - (value / most) * (base - top));
-  const every = Math.ceil((shown.length - 1) / 3);
-  const bounds = shown.map((_, i) => i).filter((i) => i < shown.length - 1 && i % every === 0);
-  return html`<svg class="chart histogram" viewBox="0 0 ${histogramSize.width} ${histogramSize.height}" role="img" aria-label="${label}">
-<line class="axis" x1="${side}" x2="${histogramSize.width - side}" y1="${base}" y2="${base}"/>
-${shown.map((value, i) => {
-  const x = round(side + i * barWidth);
-  // An empty bin has its title, too.
-  return html`<g class="bin"><title>${titleOf(first + i)}</title><rect class="hit" x="${x}" y="${top}" width="${round(barWidth)}" height="${base - top}"/>
-<rect class="bar" x="${round(x + 1)}" y="${yOf(value)}" width="${round(Math.max(1, barWidth - 2))}" height="${round(base - yOf(value))}"/>${value === most ? html`<text x="${round(x + barWidth / 2)}" y="${yOf(value) - 4}" text-anchor="middle">${shortCount(value)}</text>` : ''}</g>`;
-})}
-${bounds.map((i) => {
-  const x = round(side + (i + 1) * barWidth);
-  return html`<line class="axis" x1="${x}" x2="${x}" y1="${base}" y2="${base + 4}"/><text x="${x}" y="${base + 16}" text-anchor="middle">${boundOf(first + i)}</text>`;
-})}
-</svg>`;
 }

@@ -6,13 +6,12 @@ import { countText } from '../../domain/formats.ts';
 import {
   type DelayPercentiles,
   type DelayStage,
-  delayBinSeconds,
   delayStages,
   type Timeliness,
 } from '../../domain/products.ts';
 import { hourUs } from '../../domain/time-units.ts';
 import { spanText } from './browser/texts.ts';
-import { type DelayPoint, delayChart, durationText, histogram, percentileLines } from './charts.ts';
+import { type DelayPoint, delayChart, percentileLines } from './charts.ts';
 import { choice, periodChoice, stateForm } from './layout.ts';
 import {
   emptyState,
@@ -190,16 +189,15 @@ function stagePanel(stage: DelayStage, found: Timeliness, shown: Shown): Html {
     const reason = 'No notification of this period has both dates of this stage.';
     return panel(title, html`${intro}${emptyState(reason)}`);
   }
-  const negatives = found.collections.reduce((sum, { bins }) => sum + (bins[stage][0] ?? 0), 0);
   return panel(
     title,
     html`${intro}
 <dl class="figures">${figuresOf(total).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
-${negatives === 0 ? '' : html`<p class="lag">${countText(negatives)} of ${countText(total.count)} delays are negative. ${negative} The chart shows them at “≤ 0 s”.</p>`}
+${total.negative === 0 ? '' : html`<p class="lag">${countText(total.negative)} of ${countText(total.count)} delays are negative. ${negative} The chart shows them at “≤ 0 s”.</p>`}
 ${legend()}
-<div class="stage">${charts(stage, found, { ...shown, total })}
-<div><h3>By collection</h3><div class="multiples">${histograms(stage, found, shown)}</div></div></div>
-${numbers(stage, found, shown)}`,
+${charts(stage, found, { ...shown, total })}
+${collectionTable(stage, found, shown)}
+${hourTable(stage, found, shown)}`,
   );
 }
 
@@ -274,56 +272,15 @@ function listOfHour(fromUs: number, { request, collection }: Shown): string {
   return listOfSpan(fromUs, fromUs + hourUs, { subscription, filter });
 }
 
-/** Draws a histogram for each collection, all with the same bins. */
-function histograms(
-  stage: DelayStage,
-  { collections }: Timeliness,
-  { request: { state } }: Shown,
-): Html[] {
-  const known = collections.filter(({ delays }) => delays[stage] !== null);
-  const { first, last } = usedBins(known.map(({ bins }) => bins[stage]));
-  return known.map(({ collection, delays, bins }) => {
-    const name = collectionName(collection);
-    const total = delays[stage]?.count ?? 0;
-    const median = delayText(delays[stage]?.p50Ms ?? 0);
-    const titleOf = (bin: number) => `${binText(bin)}: ${countText(bins[stage][bin] ?? 0)}`;
-    const boundOf = (bin: number) => durationText(delayBinSeconds[bin] ?? 0);
-    const label = `${name}: ${countText(total)} delays, median ${median}`;
-    const link = linkTo('/timeliness', { ...sharedState(state), collection });
-    const heading = collection === null ? name : html`<a href="${link}">${name}</a>`;
-    return html`<figure><figcaption><strong>${heading}</strong> <span class="dim">${countText(total)} · median ${median}</span></figcaption>
-${histogram(bins[stage], { first, last, titleOf, boundOf, label })}</figure>`;
-  });
-}
-
-function collectionName(collection: string | null): string {
-  return collection === null ? 'unknown collection' : collection;
-}
-
-/** Returns the range of bins with delays, with an empty bin at each end. */
-function usedBins(all: readonly (readonly number[])[]): { first: number; last: number } {
-  const used = delayBinSeconds
-    .map((_, bin) => bin)
-    .concat(delayBinSeconds.length)
-    .filter((bin) => all.some((bins) => (bins[bin] ?? 0) > 0));
-  const [least = 0, most = 0] = [used[0], used.at(-1)];
-  return { first: Math.max(0, least - 1), last: Math.min(delayBinSeconds.length, most + 1) };
-}
-
-/** `negative`, `1 s to 2 s`, `7 d or more`. */
-function binText(bin: number): string {
-  if (bin === 0) return 'negative';
-  const from = durationText(delayBinSeconds[bin - 1] ?? 0);
-  const to = delayBinSeconds[bin];
-  return to === undefined ? `${from} or more` : `${from} to ${durationText(to)}`;
-}
-
 type Row = { name: Html | string; delays: DelayPercentiles };
 
 function columnsOf(title: string): TableColumn<Row>[] {
   return [
     { title, value: ({ name }) => name, class: 'tight' },
-    { title: 'delays', value: ({ delays }) => countText(delays.count), isNumber: true },
+    {
+      ...{ title: 'delays', isNumber: true, class: 'for-wide' },
+      value: ({ delays }) => countText(delays.count),
+    },
     { title: 'median', value: ({ delays }) => delayText(delays.p50Ms), isNumber: true },
     { title: 'p90', value: ({ delays }) => delayText(delays.p90Ms), isNumber: true },
     { title: 'p99', value: ({ delays }) => delayText(delays.p99Ms), isNumber: true },
@@ -331,33 +288,32 @@ function columnsOf(title: string): TableColumn<Row>[] {
   ];
 }
 
-/** The same figures as tables, newest hour first. */
-function numbers(stage: DelayStage, { hours, collections }: Timeliness, shown: Shown): Html {
-  const { title } = stageTexts[stage];
-  const byHour = hours.toReversed().flatMap(({ hourUs: at, [stage]: delays }): Row[] => {
+function collectionTable(
+  stage: DelayStage,
+  { collections }: Timeliness,
+  { request: { state } }: Shown,
+): Html {
+  const rows = collections.flatMap(({ collection, [stage]: delays }): Row[] => {
+    if (delays === null) return [];
+    const link = linkTo('/timeliness', { ...sharedState(state), collection });
+    const name = collection === null ? 'unknown' : html`<a href="${link}">${collection}</a>`;
+    return [{ name, delays }];
+  });
+  return table(columnsOf('collection'), rows, {
+    caption: `${stageTexts[stage].title} by collection`,
+  });
+}
+
+/** The figures of the chart, newest hour first. */
+function hourTable(stage: DelayStage, { hours }: Timeliness, shown: Shown): Html {
+  const rows = hours.toReversed().flatMap(({ hourUs: at, [stage]: delays }): Row[] => {
     if (delays === null) return [];
     return [{ name: html`<a href="${listOfHour(at, shown)}">${shortDateUs(at)}</a>`, delays }];
   });
-  const known = collections.flatMap(({ collection, delays, bins }) => {
-    const own = delays[stage];
-    const name = collectionName(collection);
-    return own === null ? [] : [{ name, delays: own, bins: bins[stage] }];
-  });
-  const { first, last } = usedBins(known.map(({ bins }) => bins));
-  const bins = Array.from({ length: last - first + 1 }, (_, i) => first + i);
-  const binColumns: TableColumn<number>[] = [
-    { title: 'delay', value: binText, class: 'tight' },
-    ...known.map((one) => ({
-      title: one.name,
-      value: (bin: number) => countText(one.bins[bin] ?? 0),
-      isNumber: true,
-    })),
-  ];
-  const more = byHour.length - listedHoursMax;
-  return html`<details class="numbers"><summary>Numbers as tables</summary>
-${table(columnsOf('collection'), known, { caption: `${title} by collection` })}
-${table(binColumns, bins, { caption: `${title}: number of delays by duration` })}
-${table(columnsOf('hour of receipt (UTC)'), byHour.slice(0, listedHoursMax), { caption: `${title} by hour` })}
+  const more = rows.length - listedHoursMax;
+  const caption = `${stageTexts[stage].title} by hour`;
+  return html`<details class="numbers"><summary>By hour, as a table</summary>
+${table(columnsOf('hour of receipt (UTC)'), rows.slice(0, listedHoursMax), { caption })}
 ${more <= 0 ? '' : html`<p class="note">And ${countText(more)} older hours: <a href="/api/timeliness">/api/timeliness</a></p>`}
 </details>`;
 }

@@ -128,8 +128,9 @@ async function untilPainted(page: Page): Promise<void> {
   for (let next = await image(); !next.equals(last); next = await image()) last = next;
 }
 
+/** A picture as WebP has at most 16,383 rows. */
 function sizeOf(page: Page): Promise<{ width: number; height: number }> {
   return page.evaluate(
-    'const { scrollWidth: width, scrollHeight: height } = document.documentElement; ({ width, height })',
+    'const { scrollWidth: width, scrollHeight } = document.documentElement; ({ width, height: Math.min(scrollHeight, 16_000) })',
   );
 }

@@ -2,7 +2,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/domain/app-error.ts';
-import { delayBinSeconds } from '../../../src/domain/products.ts';
 import { hourUs } from '../../../src/domain/time-units.ts';
 import { createMemoryCompleteness, createMemoryLog, openConsole } from '../console-context.ts';
 import { hasChromium, openBrowser, openPage } from './browser.ts';
@@ -145,9 +144,9 @@ describe.skipIf(!hasChromium)('the pages about time', () => {
       const figures = await panel.locator('.figures dd').allTextContents();
       expectFigures([...figures.slice(0, 4)], api.total[stage]);
       expect(figures[4]).toBe(String(api.total[stage]?.count));
-      const histograms = await panel.locator('figure').count();
-      expect(histograms).toBe(api.collections.length);
-      await panel.getByText('Numbers as tables').click();
+      const collections = panel.getByRole('region', { name: `${title} by collection` });
+      expect(await collections.locator('tbody tr').count()).toBe(api.collections.length);
+      await panel.getByText('By hour, as a table').click();
       const rows = panel.getByRole('region', { name: `${title} by hour` }).locator('tbody tr');
       // Newest first.
       const hours = api.hours.toReversed();
@@ -194,10 +193,9 @@ const textOf = (page: string) =>
     .replaceAll(/\s+/g, ' ');
 
 describe('the page of delays', () => {
-  const delay = { count: 3, p50Ms: -1_500, p90Ms: 250, p99Ms: 4_000, maxMs: 4_000 };
+  const delay = { count: 3, negative: 2, p50Ms: -1_500, p90Ms: 250, p99Ms: 4_000, maxMs: 4_000 };
   const none = { sensingToPublication: null, publicationToNotification: null };
   const delays = { ...none, notificationToReceipt: delay };
-  const bins = [2, ...delayBinSeconds.map(() => 0)];
 
   async function openWithDelays() {
     const notifications = { ...createMemoryLog([]), lastPosition: async () => 10 };
@@ -206,17 +204,7 @@ describe('the page of delays', () => {
     context.products.timelinessOf = () => ({
       total: { ...delays, sensingToReceipt: null, publicationToReceipt: null },
       hours: [{ hourUs: Date.UTC(2026, 4, 2, 10) * 1000, ...delays }],
-      collections: [
-        {
-          collection: '<b>\u202e',
-          delays,
-          bins: {
-            sensingToPublication: bins,
-            publicationToNotification: bins,
-            notificationToReceipt: bins,
-          },
-        },
-      ],
+      collections: [{ collection: '<b>\u202e', ...delays }],
     });
     return context;
   }

@@ -1,4 +1,4 @@
-/** A temporary PostgreSQL server from the installed programs: for the demo, benchmarks and tests. */
+/** A temporary PostgreSQL server from the installed programs: for benchmarks and tests. */
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { appendFileSync, chmodSync, chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { userInfo } from 'node:os';

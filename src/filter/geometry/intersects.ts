@@ -22,22 +22,35 @@ export function spend(effort: Effort, steps: number): void {
   if (effort.left < 0) throw new EffortExhausted();
 }
 
-/** Cost of checking one edge, in steps. */
-const edgeSteps = 5;
+/** Costs of checking one edge, and one place without its edges, in steps. */
+const [edgeSteps, placeSteps] = [5, 300];
 
 /**
- * Checks for a common point: of areas, borders of outlines and holes, points, and the poles. With an effort, each
- * point uses steps for every edge north of it, and EffortExhausted may be thrown.
+ * Checks for a common point: of areas, borders of outlines and holes, points, and the poles.
  */
-export function shapesIntersect(a: Shape, b: Shape, effort?: Effort): boolean {
+export function shapesIntersect(a: Shape, b: Shape): boolean {
   // At a pole, all longitudes are the same point, but not in the plane.
   if ((a.northPole && b.northPole) || (a.southPole && b.southPole)) return true;
   return (
     a.regions.some((region) => b.regions.some((other) => regionsIntersect(region, other))) ||
-    a.regions.some((region) => holdsSome(region, b.points, effort)) ||
-    b.regions.some((region) => holdsSome(region, a.points, effort)) ||
+    a.regions.some((region) => holdsSome(region, b.points)) ||
+    b.regions.some((region) => holdsSome(region, a.points)) ||
     shareSome(a.points, b.points)
   );
+}
+
+/** Checks whether regions contain all places (x, y, x, y, …), also on their borders. Throws EffortExhausted. */
+export function containsAll(
+  { regions }: Shape,
+  places: readonly number[],
+  effort: Effort,
+): boolean {
+  for (let i = 0; i < places.length; i += 2) {
+    spend(effort, placeSteps);
+    const place = places.slice(i, i + 2);
+    if (!regions.some((region) => holdsSome(region, place, effort))) return false;
+  }
+  return true;
 }
 
 function regionsIntersect(a: Region, b: Region): boolean {

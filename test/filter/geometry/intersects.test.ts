@@ -16,13 +16,13 @@ import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
 import { times } from '../../helpers/thorough.ts';
 import { arbitraryFootprints, mapped, turnedBy } from './arbitrary-areas.ts';
 import { box, line, meet, multi, parallel, point, polygon, ring } from './places.ts';
-import { referenceIntersects } from './reference.ts';
+import { isReferenceValid, referenceIntersects } from './reference.ts';
 
 /** The polygons of a geometry are valid. */
 const isValid = (geometry: AnyGeometry) =>
   geometry.type === 'GeometryCollection'
     ? geometry.geometries.every(isValid)
-    : /Line/.test(geometry.type) || geometryFaults(geometry as Geometry).length === 0;
+    : /Line/.test(geometry.type) || isReferenceValid(geometry as Geometry);
 
 describe('two geometries intersect', () => {
   it('exactly when JTS reports it', () => {

@@ -1,5 +1,6 @@
 /** Parses PromQL with Prometheus' own grammar, and checks it against the table of metrics. */
 import { parser } from '@prometheus-io/lezer-promql';
+import { collectDefaultMetrics, Registry } from 'prom-client';
 import { metricTable } from '../../src/console/metrics/metric-table.ts';
 
 interface Selector {
@@ -38,8 +39,22 @@ export function readQuery(text: string): Query {
 /** Labels that Prometheus adds to everything it scrapes. */
 const targetLabels = ['instance', 'job'];
 
+/** Metrics of the process, by the client library. */
+function processMetrics() {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  return registry.getMetricsAsArray().map((metric) => {
+    const { name, type, labelNames = [] } = metric as typeof metric & { labelNames?: string[] };
+    return {
+      name,
+      type: String(type),
+      labels: Object.fromEntries(labelNames.map((one) => [one, ''])),
+    };
+  });
+}
+
 const rows = new Map(
-  metricTable.flatMap((row) =>
+  [...metricTable, ...processMetrics()].flatMap((row) =>
     row.type === 'histogram'
       ? ['_bucket', '_sum', '_count'].map((end) => [`${row.name}${end}`, row] as const)
       : [[row.name, row] as const],

@@ -88,81 +88,6 @@ export const observedMetrics = {
   },
 } as const satisfies Record<string, MetricRow>;
 
-/** Metrics of the process, measured from the first scrape on. File metrics are available on Linux only. */
-export const processMetrics: readonly MetricRow[] = [
-  row(
-    'counter',
-    'process_cpu_user_seconds_total',
-    'seconds',
-    'User CPU time of the process, for all threads.',
-  ),
-  row(
-    'counter',
-    'process_cpu_system_seconds_total',
-    'seconds',
-    'System CPU time of the process, for all threads.',
-  ),
-  row(
-    'counter',
-    'process_cpu_seconds_total',
-    'seconds',
-    'CPU time of the process: sum of user and system time.',
-  ),
-  row(
-    'gauge',
-    'process_start_time_seconds',
-    'seconds since 1970',
-    'Time at which the process started.',
-  ),
-  row(
-    'gauge',
-    'process_resident_memory_bytes',
-    'bytes',
-    'Resident memory of the process, for all threads.',
-  ),
-  row('gauge', 'process_open_fds', 'files', 'Number of open files and connections.'),
-  row('gauge', 'process_max_fds', 'files', 'Maximum number of open files and connections.'),
-  row(
-    'gauge',
-    'nodejs_eventloop_lag_seconds',
-    'seconds',
-    'Delay of the event loop of the main thread at the last scrape.',
-  ),
-  row(
-    'gauge',
-    'nodejs_eventloop_lag_p50_seconds',
-    'seconds',
-    'Median duration of a timer of 10 ms since the last scrape. 0.010 is the value without delay.',
-  ),
-  row(
-    'gauge',
-    'nodejs_eventloop_lag_p99_seconds',
-    'seconds',
-    '99th percentile of the duration of a timer of 10 ms since the last scrape.',
-  ),
-  row(
-    'gauge',
-    'nodejs_eventloop_lag_max_seconds',
-    'seconds',
-    'Maximum duration of a timer of 10 ms since the last scrape.',
-  ),
-  row('gauge', 'nodejs_heap_size_total_bytes', 'bytes', 'Size of the heap of the main thread.'),
-  row('gauge', 'nodejs_heap_size_used_bytes', 'bytes', 'Used part of the heap of the main thread.'),
-  row(
-    'gauge',
-    'nodejs_external_memory_bytes',
-    'bytes',
-    'Memory of the main thread outside of its heap.',
-  ),
-  row(
-    'histogram',
-    'nodejs_gc_duration_seconds',
-    'seconds',
-    'Duration of garbage collections in the main thread.',
-    { kind: 'major, minor, incremental, weakcb' },
-  ),
-];
-
 /** Metrics by heading of the reference page. */
 const metricGroups: readonly { title: string; rows: readonly (MetricRow | StatusMetric)[] }[] = [
   { title: 'Intake', rows: [...Object.values(observedMetrics), ...intakeMetrics] },
@@ -178,7 +103,6 @@ const metricGroups: readonly { title: string; rows: readonly (MetricRow | Status
     rows: [...readerMetrics, ...summaryMetrics, ...sinkMetrics],
   },
   { title: 'Program', rows: [...programMetrics, availability] },
-  { title: 'Process', rows: processMetrics },
 ];
 
 export const metricTable: readonly MetricRow[] = metricGroups.flatMap(({ rows }) => rows);
@@ -201,6 +125,11 @@ collect them, the dashboard and the alert rules.
 A metric without a known value is absent. Counters and histograms start at 0 at each start of the receiver.
 
 ${sections.join('\n\n')}
+
+## Process
+
+The metrics \`process_…\` and \`nodejs_…\` are the default ones of prom-client: processor time, memory, open files, delay of the
+event loop, heap and garbage collection, measured from the first scrape on.
 `;
 }
 
@@ -213,13 +142,3 @@ function tableOf(rows: readonly MetricRow[]): string {
 }
 
 export type RequestOutcome = (typeof requestOutcomes)[number];
-
-function row(
-  type: MetricRow['type'],
-  name: string,
-  unit: string,
-  meaning: string,
-  labels: MetricRow['labels'] = {},
-): MetricRow {
-  return { name, type, unit, meaning, labels };
-}

@@ -7,7 +7,6 @@ import {
   availability,
   notificationOutcomes,
   observedMetrics,
-  processMetrics,
   type RequestOutcome,
   requestOutcomes,
   statusMetrics,
@@ -37,7 +36,7 @@ export function createMetrics(log: Logger, tuning = { statusTimeoutMs }): Metric
   let isProcessMeasured = false;
 
   async function render(statusNow: () => Promise<Status>): Promise<string> {
-    if (!isProcessMeasured) measureProcess(registry);
+    if (!isProcessMeasured) collectDefaultMetrics({ register: registry });
     isProcessMeasured = true;
     const status = await inTime(statusNow, tuning.statusTimeoutMs).catch((error: unknown) => {
       const reason = errorText(error);
@@ -73,16 +72,6 @@ function setAll(gauge: Gauge, row: MetricRow, value: Value | readonly Sample[]):
   const samples = Array.isArray(value) ? value : [[{}, value] as const];
   for (const [labels, one] of samples) {
     if (typeof one === 'number' || typeof one === 'boolean') gauge.set(labels, Number(one));
-  }
-}
-
-/** Registers the process metrics in use. The client library cannot select them itself. */
-function measureProcess(registry: Registry): void {
-  const all = new Registry();
-  collectDefaultMetrics({ register: all });
-  for (const { name } of processMetrics) {
-    const metric = all.getSingleMetric(name);
-    if (metric !== undefined) registry.registerMetric(metric);
   }
 }
 

@@ -276,7 +276,7 @@ type Row = { name: Html | string; delays: DelayPercentiles };
 
 function columnsOf(title: string): TableColumn<Row>[] {
   return [
-    { title, value: ({ name }) => name, class: 'tight' },
+    { title, value: ({ name }) => name, class: 'whole' },
     {
       ...{ title: 'delays', isNumber: true, class: 'for-wide' },
       value: ({ delays }) => countText(delays.count),

@@ -37,8 +37,6 @@ export interface Io {
   pid: number;
   /** Folder of `earshot.config.ts`. */
   workingDir: string;
-  /** How to continue the trial in the working folder, while it is stopped. */
-  trialStep?: string | undefined;
   /**
    * Asks the user; resolves with null without a terminal. A hidden answer is not echoed. Rejects with `cancelled` at
    * Ctrl-C and Ctrl-D.

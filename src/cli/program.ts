@@ -97,7 +97,8 @@ export async function createProgram(
     refuseEmptySpan(action);
     const dataDir = dataDirOf(action);
     if (dataDir !== undefined) own.env = { ...own.env, EARSHOT_DATA_DIR: dataDir };
-    else await (await import('./trial-folder.ts')).useFolder(own, action.name());
+    else if (['status', 'doctor'].includes(action.name()))
+      await (await import('./setup/folder-note.ts')).printFolderNote(own);
   });
   for (const command of withChildren(program)) {
     addCommonFlags(command);

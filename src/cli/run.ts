@@ -25,18 +25,17 @@ export async function run(argv: readonly string[], plain: Io, version: string): 
       return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
     }
     io.stderr.write(explain(error));
-    if (isAppError(error, 'configuration')) io.stderr.write(await environmentHint(io, argv));
+    if (isAppError(error, 'configuration')) io.stderr.write(environmentHint(io, argv));
     if (isSandboxRefusal(error)) return exitCodes.usage;
     return error instanceof AppError ? exitCodeOf[error.code] : exitCodes.failed;
   }
 }
 
 /** Returns a hint for the most frequent cause of missing settings: another working folder. */
-async function environmentHint(io: Io, [name]: readonly string[]): Promise<string> {
+function environmentHint(io: Io, [name]: readonly string[]): string {
   const { workingDir, env } = io;
   const isSet = Object.keys(env).some((name) => name.startsWith('EARSHOT_'));
   if (isSet || existsSync(join(workingDir, '.env'))) return '';
-  if ((await import('./trial-folder.ts')).findTrial(workingDir) !== null) return '';
   // npm runs a script in the project's folder, not in the caller's.
   const { INIT_CWD: calledIn = workingDir } = env;
   if (existsSync(join(calledIn, '.env'))) {
@@ -44,7 +43,7 @@ async function environmentHint(io: Io, [name]: readonly string[]): Promise<strin
   }
   // These have already printed how to set up the folder.
   if (name === 'status' || name === 'doctor') return '';
-  return `There is no file .env in ${printable(workingDir)}. To write one: \`earshot setup\`. To start a trial: \`earshot setup --sandbox\`.\n`;
+  return `There is no file .env in ${printable(workingDir)}. To write one: \`earshot setup\`. To try earshot without an account: \`earshot demo\`.\n`;
 }
 
 /** Recognizes invalid options of the sandbox by name, so that other commands do not load the sandbox. */

@@ -18,7 +18,7 @@ import type { SinkDefinition } from '../sinks/registry.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
 import type { Io } from './io.ts';
 import { unknownName } from './known-names.ts';
-import { hasSettings } from './trial-folder.ts';
+import { hasSettings } from './setup/folder-note.ts';
 
 type Folder = Pick<Io, 'workingDir' | 'env'>;
 

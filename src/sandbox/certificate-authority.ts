@@ -1,4 +1,4 @@
-/** Issues temporary certificates, so that a trial runs over real HTTPS without a public certificate authority. */
+/** Issues temporary certificates, so that the demo and tests run over real HTTPS without a public certificate authority. */
 import { webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
 // The next import needs the metadata store that this one adds to Reflect.

@@ -1,5 +1,5 @@
 /**
- * Assembles the sandbox, which imitates three services for the demo, the trial and tests, and shares no schema with
+ * Assembles the sandbox, which imitates three services for the demo and tests, and shares no schema with
  * the client. docs/architecture.md lists its promises.
  */
 import {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { pastStartUs, simulatedPast, storePast, withStore } from '../../src/cli/setup/past.ts';
+import { pastStartUs, simulatedPast, storePast, withStore } from '../../src/cli/demo/past.ts';
 import { readSubscriptionCoverage } from '../../src/domain/coverage.ts';
 import { createRandom } from '../../src/sandbox/clock.ts';
 import {

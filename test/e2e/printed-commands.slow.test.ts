@@ -1,4 +1,4 @@
-/** Commands in messages and on the first pages work as printed, in the folder of the executable and in that of a trial. */
+/** Commands in messages and on the first pages work as printed, in the folder of the executable and in another. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -10,17 +10,17 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** Creates a folder with the executable and a trial, as `setup --sandbox` leaves it. */
-function folderWithTrial() {
+/** Creates a folder with the executable, and one with settings below it. */
+function foldersWithSettings() {
   const folder = temporaryDirectory();
-  const trial = join(folder, 'sandbox-trial');
-  mkdirSync(trial);
+  const below = join(folder, 'receiver');
+  mkdirSync(below);
   symlinkSync(join(root, 'earshot'), join(folder, 'earshot'));
-  writeFileSync(
-    join(trial, '.env'),
-    `# Written by \`earshot setup --sandbox\`.\nEARSHOT_DATA_DIR=${join(trial, 'data')}\nEARSHOT_TLS=off\n`,
-  );
-  return { folder, trial };
+  for (const one of [folder, below]) {
+    const text = `EARSHOT_DATA_DIR=${join(one, 'data')}\nEARSHOT_TLS=off\n`;
+    writeFileSync(join(one, '.env'), text);
+  }
+  return { folder, below };
 }
 
 const shell = (line: string, cwd: string) =>
@@ -33,9 +33,9 @@ const commandsIn = (text: string) =>
 describe('a printed command', { timeout: 180_000 }, () => {
   it.each([
     { where: 'in the folder of the executable', place: 'folder', name: './earshot' },
-    { where: 'in the folder of the trial', place: 'trial', name: '../earshot' },
+    { where: 'in a folder below', place: 'below', name: '../earshot' },
   ] as const)('works $where', ({ place, name }) => {
-    const cwd = folderWithTrial()[place];
+    const cwd = foldersWithSettings()[place];
     const texts = ['status', 'start', 'query', 'doctor']
       .map((command) => shell(`${name} ${command} < /dev/null`, cwd))
       .map(({ stdout, stderr }) => `${stdout}${stderr}`);
@@ -46,11 +46,6 @@ describe('a printed command', { timeout: 180_000 }, () => {
       const { status, stderr } = shell(`${command} --help`, cwd);
       expect({ command, status, stderr }).toEqual({ command, status: 0, stderr: '' });
     }
-    const config = shell(`${name} admin config`, cwd);
-    expect(config.stdout).toContain(join(cwd, place === 'trial' ? 'data' : 'sandbox-trial/data'));
-    expect(config.stderr.startsWith('Using the trial in ./sandbox-trial.\n')).toBe(
-      place === 'folder',
-    );
   });
 });
 

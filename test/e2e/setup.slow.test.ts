@@ -1,10 +1,10 @@
 /** `earshot setup` as a user runs it: real processes, a real folder, real HTTPS. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createTrialCertificate } from '../../src/cli/setup/trial.ts';
+import { createDemoCertificate } from '../../src/cli/demo/settings.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { freePorts } from '../helpers/free-ports.ts';
@@ -41,8 +41,8 @@ function watch(child: ChildProcess) {
   return { says, exit, output: () => output };
 }
 
-/** Flags of a receiver with another address than that of a trial. */
-const realFlags = [
+/** Flags of a receiver with another address. */
+const otherFlags = [
   ...['setup', '--host', 'earshot.example.org', '--tls', 'off', '--listen', '127.0.0.1:9'],
   ...['--collection', 'S2'],
 ];
@@ -51,140 +51,10 @@ const realFlags = [
 const inFolder = (argv: readonly string[], cwd: string) =>
   spawnCommand(argv, { env: {}, cwd }).ended;
 
-describe('setup --sandbox', () => {
-  it('stores a first notification, and every command works while it runs', {
-    timeout: 120_000,
-  }, async () => {
-    const home = temporaryDirectory();
-    // A real .env is neither used nor changed.
-    const real = 'EARSHOT_PUBLIC_URL=https://earshot.example.org\nEARSHOT_TLS=acme\n';
-    writeFileSync(join(home, '.env'), real);
-    const trial = run(['setup', '--sandbox'], home);
-    await trial.says('first notification stored: created S2');
-    await trial.says('earshot tail\n');
-    expect(trial.output()).toMatch(
-      /In a second terminal, .*\n {2}cd sandbox-trial && earshot status\n/,
-    );
-    expect(trial.output()).toMatch(/ && earshot tail\n {2}http:\/\/127\.0\.0\.1:\d+\/\n/);
-    expect(trial.output()).toMatch(/The filter matches [1-9][\d,]* products published/);
-    const folder = join(home, 'sandbox-trial');
-    expect(statSync(join(folder, '.env')).mode & 0o777).toBe(0o600);
-    expect(readFileSync(join(home, '.env'), 'utf8')).toBe(real);
-    const rows = await inFolder(['query', '--output', 'json'], folder);
-    expect(JSON.parse(rows.out)[0]).toMatchObject({ subscription: 'default', source: 'push' });
-    const listed = await inFolder(['subscriptions', 'list'], folder);
-    expect(listed).toMatchObject({ code: 0 });
-    expect(listed.out).toContain("Collection/Name eq 'SENTINEL-2'");
-    const health = await inFolder(['admin', 'health'], folder);
-    expect(health).toMatchObject({ code: 0 });
-    // One hour of the past is missing, until the receiver compares its log with the catalogue.
-    const [, missing] = /past day: .* stored, (\d+) of one hour missing/.exec(trial.output()) ?? [];
-    expect(Number(missing)).toBeGreaterThan(0);
-    await trial.says('recovered missing notifications');
-    const coverage = await inFolder(['coverage', '--json'], folder);
-    expect(coverage).toMatchObject({ code: 0 });
-    const [subscription] = JSON.parse(coverage.out).subscriptions;
-    expect(subscription).toMatchObject({ missing: 0, recovered: Number(missing), complete: 1 });
-    trial.child.kill('SIGINT');
-    expect(await trial.exit).toEqual([0, null]);
-    expect(trial.output()).toContain('To remove the trial: rm -r sandbox-trial');
-    expect(trial.output()).not.toContain('EARSHOT_ACCOUNT_PASSWORD=sandbox');
-  });
-
-  it('refuses a second run while the first one runs, and continues the trial later', {
-    timeout: 120_000,
-  }, async () => {
-    const home = temporaryDirectory();
-    const folder = join(home, 'sandbox-trial');
-    const trial = run(
-      ['setup', '--sandbox', '--collection', 'S1', '--subscription', 'radar'],
-      home,
-    );
-    await trial.says('first notification stored: created S1');
-    const files = readdirSync(folder);
-    const env = readFileSync(join(folder, '.env'), 'utf8');
-    const certificate = readFileSync(join(folder, 'certificate.pem'), 'utf8');
-    const listen = /EARSHOT_LISTEN=(\S+)/.exec(env)?.[1] ?? 'none';
-    const attempts: [readonly string[], string][] = [
-      [['setup', '--sandbox'], home],
-      [['setup', '--sandbox'], folder],
-      [['start'], folder],
-    ];
-    for (const [argv, cwd] of attempts) {
-      const refused = await inFolder(argv, cwd);
-      expect(refused, refused.err).toMatchObject({ code: 1, out: '' });
-      expect(refused.err).toContain(`kill ${trial.child.pid}`);
-      if (argv[0] === 'setup') {
-        expect(refused.err).toContain(`The trial in ${folder} is already running.\n`);
-        expect(refused.err).toContain('For a second trial, add --dir trial-2.\n');
-        continue;
-      }
-      expect(refused.err).toContain(`process ${trial.child.pid}, https://localhost:`);
-      expect(refused.err).toContain(`listening on ${listen}, queries on 127.0.0.1:`);
-      expect(refused.err).toContain('Nothing was changed.');
-    }
-    const set = await inFolder([...realFlags, '--yes', '--force'], folder);
-    expect(set.err).toContain(`${folder} is the folder of a trial.`);
-    const shared = {
-      EARSHOT_DATA_DIR: join(folder, 'data'),
-      ...{ EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: 'secret' },
-    };
-    const argv = [...realFlags, '--yes', '--force'];
-    const other = await spawnCommand(argv, { env: shared, cwd: home }).ended;
-    expect(other.err).toContain(`process ${trial.child.pid}, https://localhost:`);
-    expect(existsSync(join(home, '.env'))).toBe(false);
-    const status = await inFolder(['status'], folder);
-    expect(status.out).toMatch(
-      new RegExp(`accepting notifications, up for .* \\(process ${trial.child.pid}\\);`),
-    );
-    const elsewhere = await spawnCommand(['status'], {
-      env: { EARSHOT_LISTEN: '127.0.0.1:9' },
-      cwd: folder,
-    }).ended;
-    expect(elsewhere.out).toContain(
-      `a receiver uses this data directory: process ${trial.child.pid}`,
-    );
-    expect(readdirSync(folder)).toEqual(files);
-    expect(readFileSync(join(folder, '.env'), 'utf8')).toBe(env);
-    expect(readFileSync(join(folder, 'certificate.pem'), 'utf8')).toBe(certificate);
-    trial.child.kill('SIGINT');
-    await trial.exit;
-    expect((await inFolder(['status'], folder)).out).toContain('The receiver is not running');
-
-    writeFileSync(join(folder, '.env'), `${env}EARSHOT_DISK_RESERVE=1MiB\n`);
-    const sinks = `{ print: { command: ['sh', '-c', 'echo printed by a sink; cat >/dev/null'] } }`;
-    writeFileSync(join(folder, 'earshot.config.ts'), `export default { sinks: ${sinks} };\n`);
-    const again = run(['setup', '--sandbox'], folder);
-    await again.says('first notification stored: created S1');
-    // The output includes that of a sink's command.
-    await again.says('printed by a sink');
-    expect(again.output()).toContain('register subscription "radar" as last registered');
-    expect(readFileSync(join(folder, '.env'), 'utf8')).toBe(`${env}EARSHOT_DISK_RESERVE=1MiB\n`);
-    const rows = JSON.parse(
-      (await inFolder(['query', '--json', '--event', 'created'], folder)).out,
-    );
-    const ids = rows.map(({ productId }: { productId: string }) => productId);
-    expect(new Set(ids).size).toBe(ids.length);
-    again.child.kill('SIGINT');
-    await again.exit;
-    expect(readdirSync(join(folder, 'data'))).not.toContain('receiver.json');
-  });
-
-  it('does not replace settings of another origin', async () => {
-    const home = temporaryDirectory();
-    mkdirSync(join(home, 'sandbox-trial'));
-    writeFileSync(join(home, 'sandbox-trial', '.env'), 'MINE=1\n');
-    const refused = await inFolder(['setup', '--sandbox'], home);
-    expect(refused).toMatchObject({ code: 1 });
-    expect(refused.err).toContain('--dir trial-2');
-    expect(existsSync(join(home, 'sandbox-trial', 'data'))).toBe(false);
-  });
-});
-
 /** Starts a sandbox as the catalogue, and returns the settings for a setup with it. */
 async function openContext() {
   const folder = temporaryDirectory();
-  const certificate = await createTrialCertificate(folder, Date.now);
+  const certificate = await createDemoCertificate(folder, Date.now);
   await certificate.write();
   const sandbox = await startSandbox({
     ...{ account, now: Date.now, ratePerSecond: 20 },
@@ -237,15 +107,36 @@ describe('setup with flags', () => {
     expect(tail.output()).toContain('created');
   });
 
-  it('keeps running after the registration, and ends with Ctrl-C', {
+  it('keeps running after the registration as the only receiver, and ends with Ctrl-C', {
     timeout: 120_000,
   }, async () => {
-    const { folder, env, flags } = await openContext();
+    const { folder, env, flags, envFile } = await openContext();
     const setup = run(['setup', ...flags], folder, env);
     await setup.says('first notification stored: created S2');
+    const pid = String(setup.child.pid);
+    const written = readFileSync(envFile, 'utf8');
+    for (const argv of [['start'], [...otherFlags, '--yes', '--force']]) {
+      const refused = await inFolder(argv, folder);
+      expect(refused, refused.err).toMatchObject({ code: 1, out: '' });
+      expect(refused.err).toContain(`process ${pid}, https://localhost:`);
+      expect(refused.err).toContain(`kill ${pid}`);
+      expect(refused.err).toContain('Nothing was changed.');
+    }
+    expect(readFileSync(envFile, 'utf8')).toBe(written);
+    const status = await inFolder(['status'], folder);
+    expect(status.out).toMatch(
+      new RegExp(`accepting notifications, up for .* \\(process ${pid}\\);`),
+    );
+    const elsewhere = await spawnCommand(['status'], {
+      env: { EARSHOT_LISTEN: '127.0.0.1:9' },
+      cwd: folder,
+    }).ended;
+    expect(elsewhere.out).toContain(`a receiver uses this data directory: process ${pid}`);
     setup.child.kill('SIGINT');
     expect(await setup.exit).toEqual([0, null]);
     expect(setup.output()).toContain('the receiver recovers lost notifications');
+    expect((await inFolder(['status'], folder)).out).toContain('The receiver is not running');
+    expect(readdirSync(join(folder, 'data'))).not.toContain('receiver.json');
   });
 
   it('registers nothing when the password is wrong, and continues with the next run', {

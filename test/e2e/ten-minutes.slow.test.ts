@@ -90,9 +90,8 @@ describe.skipIf(!hasPebble)('the commands of docs/start.md (needs pebble)', () =
   it('end with stored notifications', { timeout: 240_000 }, async () => {
     const folder = temporaryDirectory();
     const { host, password, settings } = await openContext(folder);
-    const [trial = '', ...more] = commandsUnder('## Trial');
     expect(install).toBe('npm ci\n./earshot setup\n');
-    expect([otherInstalls, others, more]).toEqual([[], [], []]);
+    expect([otherInstalls, others]).toEqual([[], []]);
     const script = [
       `git clone -q ${project} earshot && cd earshot && npm ci`,
       `echo ${password} > account-password; chmod 600 account-password`,
@@ -100,21 +99,16 @@ describe.skipIf(!hasPebble)('the commands of docs/start.md (needs pebble)', () =
       `env ${settings.join(' ')} ${flags.trimEnd()} > setup.log 2>&1 & SETUP=$!`,
       'until grep -q "^setup: first" setup.log; do kill -0 $SETUP || { cat setup.log; exit 9; }; sleep 1; done',
       inspect,
-      'echo RESULT; npm run -s query -- --output json; echo TRIAL',
-      // The trial runs in the same clone, which now has a .env, and ports in use.
-      `timeout -s INT 100 ${trial.trimEnd()} > trial.log 2>&1 & TRIAL=$!`,
-      'until grep -q "^setup: first" trial.log; do kill -0 $TRIAL || { cat trial.log; exit 9; }; sleep 1; done',
-      '(cd sandbox-trial && ../earshot query --json)',
+      'echo RESULT; npm run -s query -- --output json',
     ]
       .join('\n')
       .replaceAll('--host earshot.example.org', `--host ${host}`);
     const { code, out, err } = await runScript(script, folder);
     expect({ code, err: code === 0 ? '' : `${err}\n${out}` }).toEqual({ code: 0, err: '' });
-    const [, result = '', trialRows = ''] = out.split(/RESULT|TRIAL/);
+    const [, result = ''] = out.split('RESULT');
     const rows = JSON.parse(result) as object[];
     expect(rows.length).toBeGreaterThanOrEqual(2);
     expect(rows[0]).toMatchObject({ event: 'created', subscription: 'default', source: 'push' });
-    expect(JSON.parse(trialRows)[0]).toMatchObject({ subscription: 'default', source: 'push' });
     expect(err).toMatch(/ 0 critical, /);
   });
 });

@@ -10,8 +10,6 @@ export const setupCommand = defineCommand('setup', {
   flags: (command) =>
     withTexts(
       addSubscriptionFlags(addQuestionFlags(command))
-        .option('--sandbox', 'run a trial without an account, in a separate folder')
-        .option('--dir <folder>', 'folder of the trial (default: sandbox-trial)')
         .addOption(dryRunOption())
         .option('--force', 'force the action (with --yes: change an existing .env)')
         .option('--yes', 'do not ask for confirmation (still ask for missing settings)')
@@ -31,22 +29,16 @@ starts the receiver and registers the subscription. The receiver runs until Ctrl
 the command stops the receiver at the end. You must then start the receiver immediately: the
 catalogue retries a notification only three times.
 
-With --sandbox, the command uses a local imitation of the catalogue, and ignores the settings of the
-current folder. The default filter of the trial selects the collection SENTINEL-2.
-
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.
 
 Examples:
   $ earshot setup                        ask for all settings
-  $ earshot setup --sandbox              run a trial
+  $ earshot setup --pull                 read a queue, without a public host
   $ earshot setup --host earshot.example.org --agree --account-username me@example.org \\
     --account-password-file ./account-password --collection S2 --area alps.geojson --yes
   $ earshot setup --host earshot.example.org --tls off --dry-run     preview, behind a proxy`,
-  run: async ({ command, ...io }, flags: SetupFlags) => {
-    const context = { version: io.version, command };
-    if (flags.sandbox) await (await import('../setup/trial.ts')).runTrial(io, flags, context);
-    else await (await import('../setup/run-setup.ts')).runSetup(io, flags, context);
-  },
+  run: async ({ command, ...io }, flags: SetupFlags) =>
+    (await import('../setup/run-setup.ts')).runSetup(io, flags, { version: io.version, command }),
 });
 
 /** Adds the option `texts`: the texts of all flags, which can be stored. A repeated flag adds its text. */

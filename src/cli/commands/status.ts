@@ -97,7 +97,7 @@ async function showStatus(
     await usable;
     const { problems } = settings;
     const sources = await sourcesOf(io, { ...place, ...settings, store, version });
-    const status = withTrialStep(await gatherStatus(sources), io);
+    const status = await gatherStatus(sources);
     if (json) await printJson(io.stdout, toStatusJson(status));
     else {
       await printReport(io, statusReport(status));
@@ -106,15 +106,6 @@ async function showStatus(
     refuseProblems(problems);
     if (check && !isOk(status)) throw new AppError('differences', headline(status));
   });
-}
-
-/** In a stopped trial, `earshot start` would run a receiver without its catalogue. */
-function withTrialStep(status: Status, { trialStep }: Pick<Io, 'trialStep'>): Status {
-  if (trialStep === undefined) return status;
-  const parts = status.parts.map((one) =>
-    one.part === 'receiver' ? { ...one, nextStep: trialStep } : one,
-  );
-  return { ...status, parts };
 }
 
 /** Returns the address of the web page of a running receiver; nothing without one. */

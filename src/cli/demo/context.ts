@@ -13,10 +13,10 @@ import type { Closers } from '../closers.ts';
 import { start } from '../commands/start.ts';
 import { type Io, pause } from '../io.ts';
 import { ioWith, mergeEnvFile, type Settings } from '../setup/env-file.ts';
-import { simulatedPast, storePast, withStore } from '../setup/past.ts';
-import { anyPort, createTrialCertificate, trialSettings } from '../setup/trial.ts';
 import type { RunningReceiver } from '../start/serve.ts';
 import { demoSubscriptions, registerDemo } from './account.ts';
+import { simulatedPast, storePast, withStore } from './past.ts';
+import { anyPort, createDemoCertificate, demoSettings } from './settings.ts';
 import { summarySettings } from './summaries.ts';
 
 export interface DemoFlags {
@@ -124,7 +124,7 @@ export async function openSandbox(
   const folder = await mkdtemp(join(tmpdir(), 'earshot-demo-'));
   closers.add(() => rm(folder, { recursive: true, force: true }));
   const now = () => io.nowUs() / 1_000;
-  const certificate = isPull ? null : await createTrialCertificate(folder, now);
+  const certificate = isPull ? null : await createDemoCertificate(folder, now);
   await certificate?.write();
   const account = { username: 'demo', password: io.newSecret() };
   const sandbox = await startSandbox({
@@ -138,7 +138,7 @@ export async function openSandbox(
   const port = await anyPort();
   const pair = newCredentials(io);
   const settings = {
-    ...trialSettings({
+    ...demoSettings({
       ...{ dataDir: join(folder, 'data'), files: certificate?.files ?? null, sandbox, account },
       ...{ publicUrl: isPull ? null : `https://localhost:${port}`, listen: `127.0.0.1:${port}` },
       consoleListen: `127.0.0.1:${await anyPort()}`,

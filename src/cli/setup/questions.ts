@@ -306,8 +306,6 @@ function listenOf({ EARSHOT_TLS, EARSHOT_PUBLIC_URL = '' }: Answers): string {
 export interface SetupFlags extends SubscriptionFlags {
   /** Texts of all flags, as given. */
   texts: Answers;
-  sandbox?: true;
-  dir?: string;
   dryRun?: true;
   force?: true;
   yes?: true;

@@ -25,7 +25,6 @@ import { painter, writeOut } from '../output.ts';
 import { describedTwice, type SubscriptionFlags } from '../register-filter.ts';
 import { alreadyServed, findRunning, isSameListener, probeReceiver } from '../running-receiver.ts';
 import type { RunningReceiver } from '../start/serve.ts';
-import { isTrial } from '../trial-folder.ts';
 import {
   confirmAnswers,
   envChangeOf,
@@ -40,12 +39,8 @@ import { isChosen, type SetupFlags, subscriptionOf } from './questions.ts';
 /** Input of the set-up after all questions. */
 export interface SetupPlan extends EnvChange {
   subscription: Pick<SubscriptionFlags, 'event' | 'subscription' | 'filter' | 'pull'>;
-  /** Printed when the receiver has stopped. */
-  farewell: string;
-  /** Called with the settings when `.env` is written, before the checks and the receiver start. */
-  prepare?: ((io: Io) => Promise<void>) | undefined;
-  /** Called after the first notification. */
-  welcome?: () => void;
+  /** Called when `.env` is written, before the checks and the receiver start. */
+  onWritten: () => Promise<void>;
   flags: Pick<SetupFlags, 'yes' | 'dryRun' | 'stay'>;
   /** Version of earshot, for alerts and metrics. */
   version: string;
@@ -68,12 +63,6 @@ export async function runSetup(
   { version, command }: { version: string; command: Command },
 ): Promise<void> {
   const { texts } = flags;
-  if (isTrial(io.workingDir)) {
-    throw new AppError('conflict', `${io.workingDir} is the folder of a trial.`, {
-      advice:
-        'Set up the receiver in another folder. To continue the trial: `earshot setup --sandbox`.',
-    });
-  }
   const file = await loadSubscriptionsFile(io.workingDir);
   const isStated = isChosen(texts) || (texts.event ?? texts.subscription) !== undefined;
   if (file !== null && isStated)
@@ -93,8 +82,7 @@ export async function runSetup(
     return {
       ...envChangeOf(io, state, flags),
       ...{ subscription: { ...chosen, ...(isPull && { pull: true }) }, flags, version },
-      farewell: isPull ? stoppedReading : stopped,
-      prepare: async () => {
+      onWritten: async () => {
         [state.isInEnv, state.mayChange] = [true, true];
         await storeAnswers(state);
       },
@@ -166,7 +154,7 @@ export async function install(io: Io, plan: SetupPlan): Promise<void> {
   report(io, `${await writeEnvFile(io, plan, !isShown)}: ${join(folder, '.env')}`);
   const hasEndpoint = !subscription.pull || Boolean(settings.EARSHOT_PUBLIC_URL);
   if (hasEndpoint) await createCredentials(own, dataDir);
-  await plan.prepare?.(own);
+  await plan.onWritten();
   report(io, 'running the checks that do not need a receiver:');
   await runDoctor(own, { beforeStart: true, hasEndpoint }).catch(refuseToStart);
   await receiveAndRegister(own, plan, dataDir);
@@ -237,7 +225,7 @@ function refuseToStart(cause: unknown): never {
  * first: the catalogue keeps its notifications in a queue.
  */
 async function receiveAndRegister(io: Io, plan: SetupPlan, dataDir: string): Promise<void> {
-  const { flags, version, farewell, welcome } = plan;
+  const { flags, version } = plan;
   const pull = plan.subscription.pull === true;
   const isRunning = pull
     ? (await findRunning(dataDir)) !== null
@@ -255,10 +243,10 @@ async function receiveAndRegister(io: Io, plan: SetupPlan, dataDir: string): Pro
     if (!pull) await registerNow(io, plan, dataDir);
     if (!flags.stay) return done.abort('registered');
     report(io, 'registered. The receiver runs until Ctrl-C. Waiting for the first notification');
-    watching = announceFirst(receiver, { ...io, signal }, afterPosition, welcome);
+    watching = announceFirst(receiver, { ...io, signal }, afterPosition);
   });
   await watching;
-  report(io, farewell);
+  report(io, pull ? stoppedReading : stopped);
 }
 
 /** Registers; the set-up is then complete. */
@@ -296,12 +284,11 @@ async function announceFirst(
   { store }: Pick<RunningReceiver, 'store'>,
   io: Io,
   afterPosition: number,
-  welcome?: () => void,
 ): Promise<void> {
   const wait = () => pause(pollMs, io.signal);
   for await (const row of followLog({ log: store, afterPosition, wait, signal: io.signal })) {
     report(io, `first notification stored: ${row.event} ${row.productName ?? row.productId}`);
-    return welcome?.();
+    return;
   }
 }
 

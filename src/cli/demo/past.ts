@@ -1,4 +1,4 @@
-/** The simulated past day of a trial or demo: its notifications are in the log, except those of one hour. */
+/** The simulated past day of the demo: its notifications are in the log, except those of one hour. */
 import { dataSections, loadConfig, reconcileSections } from '../../config/config.ts';
 import type { Registration } from '../../domain/account.ts';
 import { type HourCoverage, notificationDelayUs, settlingUs } from '../../domain/completeness.ts';

@@ -14,9 +14,11 @@ import { subscriptionEvents } from '../domain/subscription.ts';
 import { jsonOf, printable } from '../domain/text.ts';
 import { factsOfRecord } from '../filter/product-facts.ts';
 import { type ProductRecord, recordIn } from '../filter/product-record.ts';
+import type { Column } from '../state/report.ts';
 import { addSpan, eventFlagText, readTime } from './flags.ts';
 import type { Io, Output } from './io.ts';
-import { type Column, painter, printTable } from './output.ts';
+import { painter } from './output.ts';
+import { printTable } from './print-table.ts';
 import { cellsOfRecord, productColumns, timeColumn } from './product-cells.ts';
 import { type OutputForm, type WrittenRows, writeRows } from './row-forms.ts';
 
@@ -96,15 +98,9 @@ const usualColumns: readonly Column<ListedNotification>[] = [
   timeColumn('received', ({ receivedAtUs }: NotificationRow) => receivedAtUs),
   { title: 'event', value: ({ row }) => row.event },
   ...[name, cloud, place, sensed, type, tile],
-  { title: 'subscription', value: ({ row }) => row.subscription ?? '-', optionalRank: 7 },
-  {
-    ...{ title: 'position', align: 'right', optionalRank: 8 },
-    value: ({ row }) => String(row.position),
-  },
-  {
-    ...{ title: 'seen', align: 'right', optionalRank: 9 },
-    value: ({ row }) => String(row.timesSeen),
-  },
+  { title: 'subscription', value: ({ row }) => row.subscription, drop: 7 },
+  { title: 'position', isNumber: true, drop: 8, value: ({ row }) => String(row.position) },
+  { title: 'seen', isNumber: true, drop: 9, value: ({ row }) => row.timesSeen },
 ];
 
 /**

@@ -1,15 +1,13 @@
 /** Prints reports on the terminal: aligned, wrapped, and coloured only on a terminal. */
 import type { SubscriptionCoverage } from '../domain/coverage.ts';
-import { shortDateUs } from '../domain/dates.ts';
 import { type Evaluation, isProblem, type Level } from '../domain/evaluation.ts';
-import { countText, lengthText, sizeText } from '../domain/formats.ts';
 import { printable } from '../domain/text.ts';
-import type { Block, Report, ReportColumn, Value } from '../state/report.ts';
+import type { Block, Report, Value } from '../state/report.ts';
 import { asCalled } from './called-as.ts';
 import { stripLegend, stripLines } from './hour-strip.ts';
 import type { Io } from './io.ts';
-import { type Column, painter, printTable, wrapText, writeOut } from './output.ts';
-import { nameKept } from './product-cells.ts';
+import { painter, wrapText, writeOut } from './output.ts';
+import { printTable, valueText } from './print-table.ts';
 
 /** Mark and colour of each level. */
 export const levelLooks = {
@@ -75,41 +73,10 @@ async function printBlock(
         ...column,
         value: (row: readonly Value[]) => row[i] ?? null,
       }));
-      await printTable(io.stdout, textColumns(columns), block.rows);
+      await printTable(io.stdout, columns, block.rows);
       return true;
     }
   }
-}
-
-/** Converts the columns of a report, for rows that are streamed. */
-export function textColumns<Row>(
-  columns: readonly (ReportColumn & { value: (row: Row) => Value })[],
-): Column<Row>[] {
-  return columns.map(({ title, value, isNumber, grows, isName, isWhole, drop }) => ({
-    ...{ title, value: (row) => valueText(value(row)) },
-    ...(isNumber && { align: 'right' }),
-    ...((grows || isName) && { flexible: true }),
-    ...(isName && { keep: nameKept }),
-    ...(isWhole && { whole: true }),
-    // The lowest rank is added first, and so is the last to go.
-    ...(drop !== undefined && { optionalRank: drop }),
-  }));
-}
-
-/** Prints streamed rows, and returns their number and the last one. */
-export async function printRows<Row>(
-  { stdout }: Pick<Io, 'stdout'>,
-  columns: readonly (ReportColumn & { value: (row: Row) => Value })[],
-  rows: AsyncIterable<Row>,
-): Promise<{ count: number; last: Row | undefined }> {
-  let last: Row | undefined;
-  async function* seen() {
-    for await (const row of rows) {
-      last = row;
-      yield row;
-    }
-  }
-  return { count: await printTable(stdout, textColumns(columns), seen()), last };
 }
 
 function hourLines(
@@ -129,19 +96,6 @@ function hourLines(
 
 function painted(text: string, level: Level | undefined, io: Terminal): string {
   return level === undefined ? text : painter(io, io.stdout)(levelLooks[level].style, text);
-}
-
-/** Formats a value; `-` for null. */
-export function valueText(value: Value): string {
-  if (value === null) return '-';
-  if (typeof value === 'string') return value;
-  if (typeof value === 'number') return countText(value);
-  if ('timeUs' in value) return shortDateUs(value.timeUs);
-  if ('spanUs' in value) return lengthText(value.spanUs);
-  if ('bytes' in value) return sizeText(value.bytes);
-  if ('code' in value) return value.code;
-  if ('level' in value) return value.text ?? value.level;
-  return value.text;
 }
 
 function factLines(rows: readonly (readonly [string, Value])[]): string[] {

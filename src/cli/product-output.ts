@@ -16,10 +16,12 @@ import { printable } from '../domain/text.ts';
 import { toFeature } from '../filter/product-view.ts';
 import { toStacItem } from '../filter/stac/item.ts';
 import { createCollector } from '../host/memory.ts';
+import type { Column } from '../state/report.ts';
 import { openStoreReader } from '../store/store.ts';
 import type { Output } from './io.ts';
-import { type Column, printTable, wrapText, writeOut } from './output.ts';
-import { cellsOfRecord, productColumns, sizeColumn, timeColumn } from './product-cells.ts';
+import { wrapText, writeOut } from './output.ts';
+import { printTable } from './print-table.ts';
+import { cellsOfRecord, productColumns, timeColumn } from './product-cells.ts';
 import { type ProductForm, type RowForms, type WrittenRows, writeRows } from './row-forms.ts';
 
 /** A product, with its summary if requested. */
@@ -146,9 +148,12 @@ type ProductColumn = Column<ListedProduct>;
 
 const { name, cloud, place, sensed, type, tile } = productColumns;
 
-const size: ProductColumn = sizeColumn();
+const size: ProductColumn = {
+  ...{ title: 'size', isNumber: true, drop: 6 },
+  value: ({ row }) => byteText(row.sizeBytes),
+};
 
-const cause: ProductColumn = { title: 'cause', value: ({ row }) => row.deletionCause ?? '-' };
+const cause: ProductColumn = { title: 'cause', value: ({ row }) => row.deletionCause };
 
 /** First column of a table sorted by it. */
 const orderColumns: Readonly<Record<ProductOrder, ProductColumn>> = {

@@ -6,8 +6,10 @@ import { printable } from '../domain/text.ts';
 import { minuteUs } from '../domain/time-units.ts';
 import type { ListingRetry } from '../reconcile/listing-requests.ts';
 import { noCounts, type ReconcileProgress, type TaskReport } from '../reconcile/tasks.ts';
+import type { Column } from '../state/report.ts';
 import type { Io } from './io.ts';
-import { type Column, countColumn, printJson, printTable } from './output.ts';
+import { printJson } from './output.ts';
+import { printTable } from './print-table.ts';
 
 interface MissingRow extends CatalogueEvent {
   productName: string | null;
@@ -102,11 +104,12 @@ function countRows(reports: readonly TaskReport[]): CountRow[] {
 }
 
 const columns: readonly Column<CountRow>[] = [
-  { title: 'subscription', value: ({ subscription }) => subscription, flexible: true },
+  { title: 'subscription', value: ({ subscription }) => subscription, grows: true },
   { title: 'event', value: ({ event }) => event },
-  ...(['expected', 'pushed', 'late', 'recovered', 'missing'] as const).map((key) =>
-    countColumn(key),
-  ),
+  ...(['expected', 'pushed', 'late', 'recovered', 'missing'] as const).map((key) => ({
+    ...{ title: key, isNumber: true },
+    value: (row: CountRow) => row[key],
+  })),
 ];
 
 function sumOf(rows: readonly CountRow[], key: CountKey): number {

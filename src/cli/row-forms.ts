@@ -6,7 +6,8 @@ import { counted } from '../domain/formats.ts';
 import { csvOptions } from '../domain/json-rows.ts';
 import { likelyNames, printable } from '../domain/text.ts';
 import type { Io, Output } from './io.ts';
-import { printTable, writeForeign, writeJson } from './output.ts';
+import { writeForeign, writeJson } from './output.ts';
+import { printTable } from './print-table.ts';
 
 export const outputForms = ['table', 'json', 'ndjson', 'csv'] as const;
 export type OutputForm = (typeof outputForms)[number];
@@ -72,7 +73,7 @@ export async function writeRows<Row>(
   else if (columns === undefined) await forms.table(noted());
   else {
     const value = (field: string) => (row: Row) => String(forms.values(row)[field] ?? '-');
-    const chosen = columns.map((title) => ({ title, value: value(title), whole: true as const }));
+    const chosen = columns.map((title) => ({ title, value: value(title), isWhole: true }));
     await printTable(output, chosen, noted());
   }
   return written;

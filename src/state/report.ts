@@ -30,7 +30,7 @@ export interface ReportColumn {
   drop?: number;
 }
 
-interface Column<Row> extends ReportColumn {
+export interface Column<Row> extends ReportColumn {
   value: (row: Row) => Value;
 }
 

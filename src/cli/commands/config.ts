@@ -15,11 +15,13 @@ import {
 import { AppError } from '../../domain/app-error.ts';
 import { sizeText } from '../../domain/formats.ts';
 import { hidePassword } from '../../domain/text.ts';
+import * as report from '../../state/report.ts';
 import { defaultReserveBytes } from '../../store/engine/disk-limit.ts';
 import { defineCommand } from '../command.ts';
 import { dataDirOf, jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { type Column, printJson, printTable, writeForeign, writeOut } from '../output.ts';
+import { printJson } from '../output.ts';
+import { printReport } from '../print-report.ts';
 import { needsEndpoint } from '../subscription-ways.ts';
 
 export const configCommand = defineCommand('config', {
@@ -66,28 +68,29 @@ async function config(
     await printJson(io.stdout, shown);
   } else {
     const file = (name: string, path: string | null) => path ?? `no ${name} in ${io.workingDir}`;
-    const lines = [
-      `data directory     ${files.dataDir}`,
-      `.env               ${file('.env', files.envFile)}`,
-      `earshot.config.ts  ${file(subscriptionsFileName, files.configFile)}`,
+    const blocks = [
+      report.facts(
+        ['data directory', files.dataDir],
+        ['.env', file('.env', files.envFile)],
+        ['earshot.config.ts', file(subscriptionsFileName, files.configFile)],
+      ),
+      report.table('Settings', columns, settings),
     ];
-    await writeForeign(io.stdout, `${lines.join('\n')}\n`);
-    await writeOut(io.stdout, '\n');
-    await printTable(io.stdout, columns, settings);
+    await printReport(io, { title: 'Settings', blocks });
   }
   if (problems.length === 0) return;
   const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
   throw new AppError('configuration', `${count} in the settings.`, { details: problems });
 }
 
-const columns: readonly Column<Setting>[] = [
+const columns: readonly report.Column<Setting>[] = [
   { title: 'variable', value: ({ name }) => name },
   {
     title: 'source',
-    value: ({ name, source }) => source?.replace(`${name}_FILE`, '…_FILE') ?? '-',
+    value: ({ name, source }) => source?.replace(`${name}_FILE`, '…_FILE') ?? null,
   },
   // The last column, never shortened, so that a path can be copied.
-  { title: 'value', value: ({ value }) => value ?? '-', whole: true },
+  { title: 'value', value: ({ value }) => value, isWhole: true },
 ];
 
 function settingOf(

@@ -18,8 +18,9 @@ import {
   yesOption,
 } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { printJson, printTable, writeForeign, writeJson, writeOut } from '../output.ts';
-import { printReport, printRows, textColumns } from '../print-report.ts';
+import { printJson, writeForeign, writeJson, writeOut } from '../output.ts';
+import { printReport } from '../print-report.ts';
+import { printTable } from '../print-table.ts';
 import { reportNextPage } from '../row-forms.ts';
 
 const listCommand = defineCommand('list', {
@@ -54,7 +55,7 @@ Examples:
       ...(beforeId !== undefined && { beforeId }),
     });
     if (json) return void (await writeJson(io.stdout, rows, { element: toQuarantineJson }));
-    const { count, last } = await printRows(io, quarantineColumns, rows);
+    const { count, last } = await printTable(io.stdout, quarantineColumns, rows);
     if (last === undefined) await printReport(io, { title: '', blocks: [emptyQuarantine] });
     else reportNextPage(io, { count, limit }, `--before ${last.id}`);
   },
@@ -193,7 +194,7 @@ async function drop(
   }
   if (rows.length === 0) return void stderr.write('Nothing to drop.\n');
   const shown = rows.slice(0, shownMax);
-  await printTable(stderr, textColumns(quarantineColumns), shown);
+  await printTable(stderr, quarantineColumns, shown);
   if (rows.length > shown.length) stderr.write(`… and ${rows.length - shown.length} more\n`);
   await confirm(io, `Delete ${counted(rows.length, 'body', 'bodies')} permanently?`, { yes });
   const dropped = await store.drop(rows.map(({ id }) => id));

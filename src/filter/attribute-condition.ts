@@ -39,10 +39,7 @@ export function parseAttribute(cursor: Cursor): FilterTree {
   const [first, second] = terms;
   if (first !== undefined && second === undefined) return first;
   const group = { node: 'or', terms } as const;
-  const span = { start: path.start, end: cursor.lastEnd };
-  cursor.spans.set(group, span);
-  // The canonical form may add parentheses.
-  cursor.deepen(span, cursor.depth + 1);
+  cursor.spans.set(group, { start: path.start, end: cursor.lastEnd });
   return group;
 }
 

@@ -66,9 +66,8 @@ export class Cursor {
   readonly parenthesised = new Set<object>();
   /** The end of the last consumed token. */
   lastEnd = 0;
-  /** Number of open parentheses, and the maximum nesting in the canonical form of the text so far. */
+  /** Number of open parentheses. */
   depth = 0;
-  deepest = 0;
   #terms = 0;
   #next: Token;
   #second: Token | null = null;
@@ -168,16 +167,6 @@ export class Cursor {
     this.spans.set(node, span);
     this.parts.set(node, parts);
     return node;
-  }
-
-  /** Records a nesting level of the canonical form. */
-  deepen(span: Span, depth: number): void {
-    if (depth > filterDepthMax) {
-      const message = `The filter is nested deeper than ${filterDepthMax} levels.`;
-      const hint = 'Remove unnecessary parentheses.';
-      this.fail(span, { code: 'too-deep', message, hint });
-    }
-    this.deepest = Math.max(this.deepest, depth);
   }
 }
 

@@ -4,6 +4,7 @@ import { parseAttribute } from './attribute-condition.ts';
 import {
   type ConditionParts,
   Cursor,
+  filterDepthMax,
   filterLengthMax,
   parseOperation,
   type Token,
@@ -46,7 +47,23 @@ export function parseFilter(text: string): ParsedFilter {
   const cursor = new Cursor(text);
   const tree = parseGroup(cursor, 'or');
   if (cursor.peek().kind !== 'end') failAfterCondition(cursor);
+  // Otherwise the canonical form could not be parsed.
+  if (levelsOf(tree) > filterDepthMax) failTooDeep(cursor, { start: 0, end: text.length });
   return { tree, spans: cursor.spans, parts: cursor.parts, findings: cursor.warnings };
+}
+
+/** Nesting of the parentheses in the canonical form. */
+function levelsOf(tree: FilterTree): number {
+  if (tree.node === 'not') return 1 + levelsOf(tree.term);
+  if (tree.node !== 'and' && tree.node !== 'or') return 0;
+  const levels = tree.terms.map((one) => levelsOf(one) + Number('terms' in one));
+  return Math.max(...levels);
+}
+
+function failTooDeep(cursor: Cursor, span: Span): never {
+  const message = `The filter is nested deeper than ${filterDepthMax} levels.`;
+  const hint = 'Remove unnecessary parentheses.';
+  return cursor.fail(span, { code: 'too-deep', message, hint });
 }
 
 /** Parses conditions joined by `or`, each of which may be conditions joined by `and`. */
@@ -64,42 +81,33 @@ function parseGroup(cursor: Cursor, operator: 'and' | 'or'): FilterTree {
   return group;
 }
 
-/** Parses a part, and returns the nesting of its canonical form. */
-function withLevels(cursor: Cursor, read: () => FilterTree) {
-  const before = cursor.deepest;
-  cursor.deepest = cursor.depth;
-  const { start } = cursor.peek();
-  const term = read();
-  const levels = cursor.deepest;
-  cursor.deepest = Math.max(before, levels);
-  return { term, levels, span: { start, end: cursor.lastEnd } };
-}
-
 /**
- * Parses an `and` group inside an `or`. Without parentheses, its canonical form has one more level, and its meaning
- * depends on an operator precedence that the catalogue does not document.
+ * Parses an `and` group inside an `or`. Without parentheses, its meaning depends on an operator precedence that the
+ * catalogue does not document.
  */
 function parseTermOfOr(cursor: Cursor, hasPrevious: boolean): FilterTree {
-  const { term, levels, span } = withLevels(cursor, () => parseGroup(cursor, 'and'));
+  const { start } = cursor.peek();
+  const term = parseGroup(cursor, 'and');
   const isBare = term.node === 'and' && !cursor.parenthesised.has(term);
   if (!isBare || !(hasPrevious || cursor.isKeyword('or'))) return term;
-  cursor.deepen(span, levels + 1);
   const message =
     'In OData, `and` takes precedence over `or`; the catalogue documents no precedence.';
-  cursor.warn(span, { code: 'precedence', message, hint: 'Put parentheses around this part.' });
+  const hint = 'Put parentheses around this part.';
+  cursor.warn({ start, end: cursor.lastEnd }, { code: 'precedence', message, hint });
   return term;
 }
 
 function parseUnary(cursor: Cursor): FilterTree {
   if (!cursor.isKeyword('not')) return parsePrimary(cursor);
   const { start } = cursor.takeKeyword('not');
-  const isBare = cursor.peek().raw !== '(';
-  const { term, levels, span } = withLevels(cursor, () => parsePrimary(cursor));
-  if (isBare) cursor.deepen(span, levels + 1);
-  if (isBare && (term.node === 'comparison' || term.node === 'in')) {
+  const inner = cursor.peek();
+  const term = parsePrimary(cursor);
+  if (inner.raw !== '(' && (term.node === 'comparison' || term.node === 'in')) {
     const message =
       'The catalogue does not document `not` before a comparison without parentheses.';
-    cursor.warn(span, { code: 'precedence', message, hint: 'Put the comparison in parentheses.' });
+    const hint = 'Put the comparison in parentheses.';
+    const span = { start: inner.start, end: cursor.lastEnd };
+    cursor.warn(span, { code: 'precedence', message, hint });
   }
   const node = { node: 'not', term } as const;
   cursor.spans.set(node, { start, end: cursor.lastEnd });
@@ -110,7 +118,7 @@ function parsePrimary(cursor: Cursor): FilterTree {
   if (!cursor.isSymbol('(')) return parseCondition(cursor);
   const opening = cursor.take();
   cursor.depth += 1;
-  cursor.deepen(opening, cursor.depth);
+  if (cursor.depth > filterDepthMax) failTooDeep(cursor, opening);
   const tree = parseGroup(cursor, 'or');
   if (cursor.peek().kind === 'end') {
     const message = `The parenthesis at character ${opening.start + 1} is not closed.`;

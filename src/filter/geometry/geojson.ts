@@ -88,38 +88,28 @@ function toPart(outline: Ring): Part {
 
 /** Parts compared with a hole: without a limit, a record made to stall would cost seconds for each answer. */
 const partsComparedMax = 16;
-/** Rounding at a cut moves a corner by less. */
-const toleranceDegrees = 1e-6;
 
 /**
- * Returns the index of the part that contains a hole: the one with most of its corners and midpoints of edges. One may
- * lie outside: a corner may touch the outline, which rounding at a cut moves slightly.
+ * Returns the index of the part that contains a hole: the one with most middles of its edges, because a corner may
+ * touch the outline.
  */
 function partOf(hole: Ring, parts: readonly Part[]): number {
   const { west, south, east, north } = extentOf(hole);
+  const [x, y] = [(west + east) / 2, (south + north) / 2];
   const near = parts.flatMap((part, i) => {
-    const isNear =
-      part.west <= west + toleranceDegrees &&
-      part.east >= east - toleranceDegrees &&
-      part.south <= south + toleranceDegrees &&
-      part.north >= north - toleranceDegrees;
+    const isNear = part.west <= x && part.east >= x && part.south <= y && part.north >= y;
     return isNear ? [{ i, part }] : [];
   });
   if (near.length < 2) return near[0]?.i ?? 0;
-  const points = hole.flatMap(([x, y], i): Position[] => {
-    const [nextX, nextY] = hole[i + 1] ?? [x, y];
-    return [
-      [x, y],
-      [(x + nextX) / 2, (y + nextY) / 2],
-    ];
+  const middles = hole.slice(1).map(([toX, toY], i) => {
+    const [fromX, fromY] = hole[i] ?? [toX, toY];
+    return toShape({ type: 'Point', coordinates: [(fromX + toX) / 2, (fromY + toY) / 2] });
   });
-  const shapes = points.map((coordinates) => toShape({ type: 'Point', coordinates }));
-  let best = { i: 0, count: -1 };
-  for (const { i, part } of near.slice(0, partsComparedMax)) {
-    const count = shapes.filter((point) => shapesIntersect(part.shape, point)).length;
-    if (count > best.count) best = { i, count };
-  }
-  return best.i;
+  const counts = near.slice(0, partsComparedMax).map(({ i, part }) => {
+    const count = middles.filter((middle) => shapesIntersect(part.shape, middle)).length;
+    return { i, count };
+  });
+  return counts.reduce((best, one) => (one.count > best.count ? one : best)).i;
 }
 
 function turned(ring: Ring, direction: 'clockwise' | 'counter-clockwise'): Ring {

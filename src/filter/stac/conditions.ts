@@ -1,7 +1,8 @@
 /**
  * Conditions of values that STAC writes differently from the catalogue: in lower case, with a prefix, or joined from
- * two attributes. Comparisons follow the order of the values that STAC shows.
+ * two attributes.
  */
+import { AppError } from '../../domain/app-error.ts';
 import type { ComparisonOperator } from '../../domain/filter-tree.ts';
 import { and, attributeOf, type Expression, not, or, textField } from '../builder.ts';
 import type { ProductView } from '../product-view.ts';
@@ -15,28 +16,20 @@ export interface MappedText {
   /** The value in an item; undefined for a product without one. */
   valueIn(view: ProductView): string | undefined;
   exists: Expression;
-  /** Matches products whose value fulfils the comparison, and none without a value. */
+  /** Matches products whose value fulfils the comparison, and none without a value. Throws `invalid` for an order. */
   compare(operator: ComparisonOperator, text: string): Expression;
 }
 
-interface Ordered {
-  exists: Expression;
-  equals(text: string): Expression;
-  /** Matches values before the text, in the order of STAC. */
-  below(text: string): Expression;
-}
-
-function compareOrdered({ exists, equals, below }: Ordered): MappedText['compare'] {
-  const others = (condition: Expression) => and(exists, not(condition));
-  const comparisons: Record<ComparisonOperator, (text: string) => Expression> = {
-    eq: equals,
-    ne: (text) => others(equals(text)),
-    lt: below,
-    le: (text) => or(below(text), equals(text)),
-    gt: (text) => others(or(below(text), equals(text))),
-    ge: (text) => others(below(text)),
+/** Compares with `=`, `<>` and IN only: the order of the values in the catalogue is another one. */
+function compareEqual(
+  exists: Expression,
+  equals: (text: string) => Expression,
+): MappedText['compare'] {
+  return (operator, text) => {
+    if (operator === 'eq') return equals(text);
+    if (operator === 'ne') return and(exists, not(equals(text)));
+    throw new AppError('invalid', 'The property can only be compared with =, <> and IN.');
   };
-  return (operator, text) => comparisons[operator](text);
 }
 
 const tests: Record<ComparisonOperator, <T>(one: T, other: T) => boolean> = {
@@ -87,11 +80,7 @@ export function lowerCase(name: string): MappedText {
       return isUpperCase(value) ? value.toLowerCase() : undefined;
     },
     exists,
-    compare: compareOrdered({
-      exists,
-      equals: (text) => lowerCaseEquals(name, text),
-      below: (text) => lowerCaseBelow(name, text),
-    }),
+    compare: compareEqual(exists, (text) => lowerCaseEquals(name, text)),
   };
 }
 
@@ -101,48 +90,19 @@ function lowerCaseEquals(name: string, text: string): Expression {
   return isPossible ? attributeOf(name, 'String').eq(upper) : noProduct;
 }
 
-/**
- * The order differs from that of upper-case texts, as `[`, `\`, `]`, `^`, `_` and the grave accent are after upper-case
- * letters and before lower-case ones. One term or two for each position in the text: the same start, and then a lower
- * character.
- */
-function lowerCaseBelow(name: string, text: string): Expression {
-  const attribute = attributeOf(name, 'String');
-  const terms: Expression[] = [];
-  for (const [i, character] of [...text].entries()) {
-    const start = text.slice(0, i).toUpperCase();
-    const between = (from: string, until: string) =>
-      and(attribute.ge(start + from), attribute.lt(start + until));
-    const isLetter = /[a-z]/.test(character);
-    if (isLetter) terms.push(between('', character.toUpperCase()));
-    else terms.push(between('', /[A-Z[-`]/.test(character) ? 'A' : character));
-    if (isLetter || /[\\-`]/.test(character)) terms.push(between('[', isLetter ? 'a' : character));
-    if (!/[ -@[-~]/.test(character)) break;
-  }
-  return terms.length === 0 ? noProduct : or(...terms);
-}
-
 /** An attribute with a prefix. Values that do not match the pattern are not shown. */
 export function prefixed(name: string, prefix: string, pattern: RegExp): MappedText {
   const attribute = attributeOf(name, 'String');
   const exists = attribute.ge('');
-  const startsSo = (text: string) => text.startsWith(prefix);
   return {
     valueIn: (view) => {
       const value = view.attribute(name)?.value;
       return typeof value === 'string' && pattern.test(value) ? `${prefix}${value}` : undefined;
     },
     exists,
-    compare: compareOrdered({
-      exists,
-      equals: (text) => {
-        const rest = startsSo(text) ? text.slice(prefix.length) : '';
-        return pattern.test(rest) ? attribute.eq(rest) : noProduct;
-      },
-      below: (text) => {
-        if (startsSo(text)) return attribute.lt(text.slice(prefix.length));
-        return prefix < text ? exists : noProduct;
-      },
+    compare: compareEqual(exists, (text) => {
+      const rest = text.startsWith(prefix) ? text.slice(prefix.length) : '';
+      return pattern.test(rest) ? attribute.eq(rest) : noProduct;
     }),
   };
 }
@@ -153,16 +113,6 @@ export function lowerCaseWithLetter(name: string, letterName: string): MappedTex
   const letter = attributeOf(letterName, 'String');
   const hasLetter = or(...[...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'].map((one) => letter.eq(one)));
   const exists = attribute.ge('');
-  /** Products whose attribute is the start of the text, and whose letter puts the value after it. */
-  const startsThenAfter = (text: string) =>
-    [...text, ''].map((character, i) => {
-      const starts = lowerCaseEquals(name, text.slice(0, i));
-      if (character < 'a') return starts;
-      if (character > 'z') return noProduct;
-      const upper = character.toUpperCase();
-      const isLast = i === text.length - 1;
-      return and(starts, isLast ? letter.ge(upper) : letter.gt(upper));
-    });
   return {
     valueIn: (view) => {
       const value = view.attribute(name)?.value;
@@ -172,16 +122,11 @@ export function lowerCaseWithLetter(name: string, letterName: string): MappedTex
       return `${value}${isLetter ? last : ''}`.toLowerCase();
     },
     exists,
-    compare: compareOrdered({
-      exists,
-      equals: (text) => {
-        const whole = and(lowerCaseEquals(name, text), not(hasLetter));
-        if (!/[a-z]$/.test(text)) return whole;
-        const starts = lowerCaseEquals(name, text.slice(0, -1));
-        return or(whole, and(starts, letter.eq(text.slice(-1).toUpperCase())));
-      },
-      below: (text) =>
-        and(lowerCaseBelow(name, text), not(and(hasLetter, or(...startsThenAfter(text))))),
+    compare: compareEqual(exists, (text) => {
+      const whole = and(lowerCaseEquals(name, text), not(hasLetter));
+      if (!/[a-z]$/.test(text)) return whole;
+      const starts = lowerCaseEquals(name, text.slice(0, -1));
+      return or(whole, and(starts, letter.eq(text.slice(-1).toUpperCase())));
     }),
   };
 }

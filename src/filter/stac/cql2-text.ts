@@ -57,9 +57,6 @@ function tokensOf(text: string): Token[] {
   return [...tokens, { kind: 'end', text: 'the end', at }];
 }
 
-/** Operators of arithmetic, by how tightly they bind. */
-const levels = [['+', '-'], ['*', '/', '%', 'div'], ['^']];
-
 const comparisonSigns = ['=', '<>', '<', '<=', '>', '>='];
 
 /** Words that are no names. */
@@ -136,20 +133,10 @@ class Parser {
     throw unexpected(this.#peek(), 'an operator, such as =, <, LIKE or IS NULL');
   }
 
-  /** Parses arithmetic with operators of this level and those that bind more tightly. */
-  #operand(depth: number, level = 0): Cql2 {
-    const parseNext = () =>
-      level < levels.length - 1 ? this.#operand(depth, level + 1) : this.#atom(depth);
-    let left = parseNext();
-    for (;;) {
-      const { kind, text } = this.#peek();
-      const op = text.toLowerCase();
-      // The sign of `5 -3` belongs to the number.
-      const isSigned = level === 0 && kind === 'number' && /^[+-]/.test(text);
-      if (!isSigned && !levels[level]?.includes(op)) return left;
-      if (!isSigned) this.#take();
-      left = { op: isSigned ? '+' : op, args: [left, parseNext()] };
-    }
+  /** Parses a property, a literal or a function, or a product of such. */
+  #operand(depth: number): Cql2 {
+    const left = this.#atom(depth);
+    return this.#takeSign('*') ? { op: '*', args: [left, this.#atom(depth)] } : left;
   }
 
   #atom(depth: number): Cql2 {

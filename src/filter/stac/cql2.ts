@@ -256,31 +256,13 @@ function literalOf(value: Cql2): StacValue {
   if ('timestamp' in value) return String(value.timestamp);
   if ('date' in value) return String(value.date);
   if ('op' in value) {
-    const number = constantOf(value);
-    if (number === null) throw unsupportedOperand(value.op);
-    return number;
+    // GDAL writes a negative number as a product: `-1 * 30`.
+    const [one, other, ...more] = value.args;
+    const isProduct = value.op === '*' && typeof one === 'number' && typeof other === 'number';
+    if (!isProduct || more.length > 0) throw unsupportedOperand(value.op);
+    return one * other;
   }
   throw refusal('A property can only be compared with a text, a number, a time, TRUE or FALSE.');
-}
-
-const arithmetic: ReadonlyMap<string, (one: number, other: number) => number> = new Map([
-  ['+', (one, other) => one + other],
-  ['-', (one, other) => one - other],
-  ['*', (one, other) => one * other],
-  ['/', (one, other) => one / other],
-  ['%', (one, other) => one % other],
-  ['^', (one, other) => one ** other],
-  ['div', (one, other) => Math.trunc(one / other)],
-]);
-
-/** Calculates arithmetic of numbers, such as `-1 * 30`; returns null for another expression. */
-function constantOf(value: Cql2): number | null {
-  if (typeof value === 'number') return value;
-  if (typeof value !== 'object' || !('op' in value)) return null;
-  const calculate = arithmetic.get(value.op.toLowerCase());
-  const [one, other, ...more] = value.args.map(constantOf);
-  if (one == null || other == null || more.length > 0) return null;
-  return calculate?.(one, other) ?? null;
 }
 
 function unsupportedOperand(name: string): AppError {

@@ -84,21 +84,13 @@ describe('a filter of CQL2 becomes', () => {
     expect(translated("sar:product_type <> 'RAW'")).toContain(type('ne'));
   });
 
-  it.each([
-    ['-1 * 30', '-30'],
-    ['2 + 3 * 4', '14'],
-    ['-4 * (2 + 3)', '-20'],
-    ['5 -3', '2'],
-    ['7 - 2 - 1', '4'],
-    ['2 ^ 3 / 4', '2'],
-    ['7 div 2 + 7 % 4', '6'],
-  ])('a number for %s', (text, number) => {
-    expect(translated(`catalogue:offNadir > ${text}`)).toMatch(new RegExp(` gt ${number}\\)$`));
-    expect(translated(`${text} < catalogue:offNadir`)).toMatch(new RegExp(` gt ${number}\\)$`));
+  it('a number for a product, as GDAL writes negative numbers', () => {
+    expect(translated('catalogue:offNadir > -1 * 30')).toMatch(/ gt -30\)$/);
+    expect(translated('-1 * 30 < catalogue:offNadir')).toMatch(/ gt -30\)$/);
   });
 
-  it('a number for arithmetic in JSON, and all or no products for a Boolean', () => {
-    const product = { op: '*', args: [-1, { op: '-', args: [40, 10] }] };
+  it('a number for a product in JSON, and all or no products for a Boolean', () => {
+    const product = { op: '*', args: [-1, 30] };
     const between = { op: 'between', args: [{ property: 'catalogue:offNadir' }, product, 5] };
     expect(String(readCql2Json(between))).toMatch(/ ge -30\).* le 5\)$/);
     expect([true, false].map((value) => String(readCql2Json(value)))).toEqual([
@@ -123,7 +115,8 @@ describe('a filter is refused by name for', () => {
     ["T_AFTER(datetime, DATE('2026-01-01'))", 'The operator "t_after" of CQL2 is not supported.'],
     ["CASEI(title) = CASEI('s2a')", 'The function or operator "casei" of CQL2 is not supported'],
     [`title LIKE '${'_'.repeat(1_001)}'`, 'A pattern has at most 1000 characters.'],
-    ['eo:cloud_cover < 1 / 0', 'eo:cloud_cover can only be compared with a number'],
+    ['eo:cloud_cover < 1 / 2', 'Unexpected "/"'],
+    ["platform > 'sentinel-2a'", 'The property can only be compared with =, <> and IN.'],
     ['eo:cloud_cover * 2 < 10', 'The function or operator "*" of CQL2 is not supported'],
     ['eo:cloud_cover < 2 * sat:relative_orbit', 'The function or operator "*" of CQL2'],
     ['eo:cloud_cover < 2 *', 'Unexpected "the end"'],

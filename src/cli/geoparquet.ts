@@ -2,13 +2,18 @@
  * Writes products as GeoParquet 1.1: typed columns, the footprint as WKB, and its bounding box. Column statistics of
  * each row group let readers skip the groups outside a time or a box.
  */
+
 import { constants, zstdCompressSync } from 'node:zlib';
 import type { SchemaElement } from 'hyparquet-writer';
 import { millisecondOf } from '../domain/dates.ts';
 import type { AnyGeometry, Box } from '../domain/filter-tree.ts';
-import { type productFields, type productLinkFields, toProductLinks } from '../domain/json-rows.ts';
 import type { FoundProduct, ProductRow } from '../domain/products.ts';
-import type { toTextJson } from '../domain/summaries.ts';
+import {
+  type productFields,
+  type productLinkFields,
+  toProductLinks,
+  type toTextJson,
+} from '../domain/read-models.ts';
 import { toGeoJson } from '../filter/geometry/geojson.ts';
 import { extentOf, joinedBox, positionsOf } from '../filter/geometry/ring.ts';
 import type { Output } from './io.ts';
@@ -115,7 +120,7 @@ function cellOf(name: Field, { row, summary }: Cells, catalogueUrl: string): unk
   if (name === 'summary') return summary?.text;
   if (name === 'summaryModel') return summary?.model;
   const kind = columns[name];
-  const key = kind === 'time' ? `${name.replace(/Date$/, '')}Us` : name;
+  const key = kind === 'time' ? `${name}Us` : name;
   const value = row[key as keyof ProductRow];
   if (typeof value !== 'number' || kind === 'number') return value;
   if (Number.isSafeInteger(value)) return BigInt(value);

@@ -1,15 +1,16 @@
 /** Flags that select notifications of the log, and their output in every format. */
+
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { AppError } from '../domain/app-error.ts';
-import { notificationFields, toNotificationJson } from '../domain/json-rows.ts';
+import { notificationSources } from '../domain/kinds.ts';
 import {
   type NotificationLog,
   type NotificationQuery,
   type NotificationRow,
   namePatternMax,
-  notificationSources,
 } from '../domain/ports.ts';
 import type { ProductCells } from '../domain/product-cells.ts';
+import { notificationFields, toNotificationJson } from '../domain/read-models.ts';
 import { subscriptionEvents } from '../domain/subscription.ts';
 import { jsonOf, printable } from '../domain/text.ts';
 import { factsOfRecord } from '../filter/product-facts.ts';

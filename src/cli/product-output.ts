@@ -1,17 +1,17 @@
 /** Writes products in every output format, optionally with summaries. */
 
 import { byteText } from '../domain/formats.ts';
+import { type ProductCells, productCells, toMinute } from '../domain/product-cells.ts';
+import type { ProductOrder } from '../domain/product-order.ts';
+import type { FoundProduct } from '../domain/products.ts';
 import {
   productFields,
   productLinkFields,
   toProductJson,
   toProductLinks,
-} from '../domain/json-rows.ts';
-import { type ProductCells, productCells, toMinute } from '../domain/product-cells.ts';
-import type { ProductOrder } from '../domain/product-order.ts';
-import type { FoundProduct } from '../domain/products.ts';
+  toTextJson,
+} from '../domain/read-models.ts';
 import { batches } from '../domain/streams.ts';
-import { toTextJson } from '../domain/summaries.ts';
 import { printable } from '../domain/text.ts';
 import { toFeature } from '../filter/product-view.ts';
 import { toStacItem } from '../filter/stac/item.ts';
@@ -126,9 +126,9 @@ async function writeTexts(output: Output, products: AsyncIterable<ShownProduct>)
     const { sensed, cloud } = productCells(row, null);
     const name = row.productName ?? row.productId;
     const cells =
-      row.deletionUs === null
+      row.deletionDateUs === null
         ? [sensed, name, row.productType, cloud, byteText(row.sizeBytes) ?? '-']
-        : [toMinute(row.deletionUs), name, row.deletionCause];
+        : [toMinute(row.deletionDateUs), name, row.deletionCause];
     const line = cells.filter((cell) => cell !== null && cell !== '-').join('  ');
     const text = wrapText(printable(summary?.text ?? ''), '  ', output);
     await writeOut(output, `${printable(line)}\n${text.join('\n')}\n\n`);
@@ -158,19 +158,19 @@ const cause: ProductColumn = { title: 'cause', value: ({ row }) => row.deletionC
 /** First column of a table sorted by it. */
 const orderColumns: Readonly<Record<ProductOrder, ProductColumn>> = {
   received: timeColumn('received', ({ receivedAtUs }) => receivedAtUs),
-  PublicationDate: timeColumn('published', ({ publicationUs }) => publicationUs),
-  ModificationDate: timeColumn('modified', ({ modificationUs }) => modificationUs),
+  PublicationDate: timeColumn('published', ({ publicationDateUs }) => publicationDateUs),
+  ModificationDate: timeColumn('modified', ({ modificationDateUs }) => modificationDateUs),
   'ContentDate/Start': timeColumn('sensed', ({ sensingStartUs }) => sensingStartUs),
   'ContentDate/End': timeColumn('sensing end', ({ sensingEndUs }) => sensingEndUs),
-  DeletionDate: timeColumn('deleted', ({ deletionUs }) => deletionUs),
+  DeletionDate: timeColumn('deleted', ({ deletionDateUs }) => deletionDateUs),
 };
 
 function columnsOf(
   { row }: FoundProduct,
-  orderedBy: ProductOrder = row.deletionUs === null ? 'received' : 'DeletionDate',
+  orderedBy: ProductOrder = row.deletionDateUs === null ? 'received' : 'DeletionDate',
 ): readonly ProductColumn[] {
   const usual =
-    row.deletionUs === null
+    row.deletionDateUs === null
       ? [name, cloud, place, sensed, type, tile, size]
       : [orderColumns.DeletionDate, name, cause, place, sensed, type, tile];
   const first = orderColumns[orderedBy];

@@ -2,10 +2,11 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
-import { formatDateUs } from '../domain/dates.ts';
 import type { FilterTree } from '../domain/filter-tree.ts';
+import { jsonSchemaOf, toJson } from '../domain/json-rows.ts';
 import type { NotificationLog } from '../domain/ports.ts';
 import type { FoundProduct, ProductQuery, Products } from '../domain/products.ts';
+import { productSchema } from '../domain/read-models.ts';
 import { hourUs } from '../domain/time-units.ts';
 import { requireFilter } from '../filter/check.ts';
 import { displayLimits } from '../filter/geometry/display.ts';
@@ -17,7 +18,7 @@ import {
   positionParameter,
   withParameter,
 } from './api-route.ts';
-import { lagHeader, productFields } from './products-route.ts';
+import { lagHeader } from './products-route.ts';
 
 export const footprintLimits = {
   rowsMax: 10_000,
@@ -51,18 +52,18 @@ const query = z.strictObject({
     .describe('Maximum number of footprints, from 1 to 10,000.'),
 });
 
-const rowFields = productFields.pick({
+const rowSchema = productSchema.pick({
   position: true,
   productId: true,
   productName: true,
   collection: true,
-  sensingStart: true,
-  publicationDate: true,
-  receivedAt: true,
+  sensingStartUs: true,
+  publicationDateUs: true,
+  receivedAtUs: true,
   cloudCoverPercent: true,
 });
 
-const footprint = rowFields.extend({
+const footprint = jsonSchemaOf(rowSchema).extend({
   geometry: z
     .object({
       type: z.string(),
@@ -189,17 +190,7 @@ export async function* receivedProducts(
   }
 }
 
-/** Returns null for a product without a footprint. Only these fields are formatted: a map has thousands of rows. */
+/** Returns null for a product without a footprint. */
 function footprintJson({ row, footprint: geometry }: FoundProduct): FootprintJson | null {
-  if (!geometry) return null;
-  const { position, productId, productName, collection, cloudCoverPercent } = row;
-  return {
-    ...{ position, productId, productName, collection },
-    sensingStart: isoTime(row.sensingStartUs),
-    publicationDate: isoTime(row.publicationUs),
-    receivedAt: formatDateUs(row.receivedAtUs),
-    ...{ cloudCoverPercent, geometry },
-  };
+  return geometry ? { ...toJson(rowSchema, row), geometry } : null;
 }
-
-const isoTime = (us: number | null) => (us === null ? null : formatDateUs(us));

@@ -1,8 +1,11 @@
 /** `/api/notifications`: the received notifications. */
+
 import { z } from 'zod';
 import { AppError } from '../domain/app-error.ts';
-import { timeField, toNotificationJson } from '../domain/json-rows.ts';
-import { type NotificationLog, namePatternMax, notificationSources } from '../domain/ports.ts';
+import { jsonSchemaOf } from '../domain/json-rows.ts';
+import { notificationSources } from '../domain/kinds.ts';
+import { type NotificationLog, namePatternMax } from '../domain/ports.ts';
+import { notificationSchema, toNotificationJson } from '../domain/read-models.ts';
 import {
   type ApiRoute,
   apiRoute,
@@ -13,22 +16,7 @@ import {
   positionParameter,
 } from './api-route.ts';
 
-/** Fields of the JSON rows of the command line, in the same order. */
-const notificationFields = z.object({
-  position: z.int().describe('Position in the log; later notifications have higher positions.'),
-  ackId: z.string().nullable(),
-  productId: z.string(),
-  productName: z.string().nullable(),
-  event: z.string().describe('created, modified or deleted, in lower case.'),
-  subscription: z.string().nullable().describe('Subscription name in the URL path of the push.'),
-  subscriptionId: z.string().nullable().describe('Subscription id in the notification.'),
-  notificationDate: timeField.nullable(),
-  receivedAt: timeField,
-  source: z
-    .string()
-    .describe('push, or reconcile if the notification was fetched from the catalogue.'),
-  timesSeen: z.int().describe('Number of times that the notification was received, at least 1.'),
-});
+const notificationJson = jsonSchemaOf(notificationSchema);
 
 const query = z.strictObject({
   ackId: z.string().optional(),
@@ -72,7 +60,7 @@ export function notificationsRoute(log: NotificationLog): ApiRoute {
     summary: 'Received notifications',
     description: 'Pages are sorted by position. New notifications do not change the next pages.',
     query,
-    answer: z.object({ notifications: z.array(notificationFields), next: nextField }),
+    answer: z.object({ notifications: z.array(notificationJson), next: nextField }),
     respond: async (params, url, signal) => {
       const { event, since, until, after, before, limit, ...same } = params;
       const found = log.find({
@@ -106,7 +94,7 @@ export function notificationRoute(log: NotificationLog): ApiRoute {
     summary: 'One notification with its body',
     description: 'The body is decoded text: its content encoding is removed.',
     query: oneQuery,
-    answer: notificationFields.extend({ body: z.string() }),
+    answer: notificationJson.extend({ body: z.string() }),
     respond: async ({ position }, _url, signal) => {
       const around =
         position === undefined ? {} : { afterPosition: position - 1, beforePosition: position + 1 };

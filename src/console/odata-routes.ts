@@ -226,10 +226,11 @@ async function answerOne(id: string, parsed: ParsedQuery): Promise<Response> {
 function recordOf({ record: sent, row }: FoundProduct, entity: Entity): FoundProduct['record'] {
   const record: FoundProduct['record'] = { ...sent, Name: sent.Name ?? null };
   if (entity === 'Products') return record;
-  const { deletionUs, deletionCause } = row;
+  const { deletionDateUs, deletionCause } = row;
   return {
     ...record,
-    DeletionDate: record.DeletionDate ?? (deletionUs === null ? null : formatDateUs(deletionUs)),
+    DeletionDate:
+      record.DeletionDate ?? (deletionDateUs === null ? null : formatDateUs(deletionDateUs)),
     DeletionCause: record.DeletionCause ?? deletionCause,
   };
 }

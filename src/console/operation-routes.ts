@@ -1,12 +1,18 @@
 /** `/api/subscriptions`, `/api/alerts` and `/api/quarantine`: the operation of the receiver. */
+
 import { z } from 'zod';
 import { type AdministrationReader, historyActions, historyActors } from '../domain/account.ts';
-import { type AlertReader, alertChannels, alertKinds, toAlertJson } from '../domain/alerts.ts';
+import type { AlertReader } from '../domain/alerts.ts';
 import { isAppError } from '../domain/app-error.ts';
-import { evaluationSchema } from '../domain/evaluation.ts';
-import { jsonSchemaOf, timeField, toJson, toQuarantineJson } from '../domain/json-rows.ts';
-import { faultCodes } from '../domain/notification.ts';
-import { notificationSources, type Quarantine, type QuarantineEntry } from '../domain/ports.ts';
+import { jsonSchemaOf, toJson } from '../domain/json-rows.ts';
+import type { Quarantine, QuarantineEntry } from '../domain/ports.ts';
+import {
+  alertSchema,
+  quarantineSchema,
+  toAlertJson,
+  toQuarantineEntryJson,
+  toQuarantineJson,
+} from '../domain/read-models.ts';
 import type { Status } from '../state/status.ts';
 import {
   otherPathSchema,
@@ -81,21 +87,6 @@ export function subscriptionsRoute({
   });
 }
 
-/** Fields of `earshot alerts --json`, in the same order. */
-const alertFields = z.object({
-  id: z.int(),
-  kind: z.enum(alertKinds),
-  subject: z
-    .string()
-    .describe('Affected subscription or sink; empty if there is only one, or all are affected.'),
-  ...evaluationSchema.shape,
-  raisedAt: timeField,
-  resolvedAt: timeField.nullable().describe('Null for an active alert.'),
-  channels: z
-    .array(z.enum(alertChannels))
-    .describe('Channels through which the alert was or will be sent.'),
-});
-
 const alertQuery = z.strictObject({
   all: flagParameter.describe('`true`: also resolved alerts.'),
   since: dateParameter
@@ -114,7 +105,7 @@ export function alertsRoute(alerts: AlertReader): ApiRoute {
     summary: 'Active and resolved alerts, with evidence and next step',
     description: 'Pages of alerts, the newest first; by default only active alerts.',
     query: alertQuery,
-    answer: z.object({ alerts: z.array(alertFields), next: nextField }),
+    answer: z.object({ alerts: z.array(jsonSchemaOf(alertSchema)), next: nextField }),
     respond: async ({ all, since, until, before, limit }, url) => {
       const bounds = { sinceUs: since, untilUs: until, beforeId: before };
       const rows = await alerts.alerts({ all: all === 'true', ...bounds, limit: limit + 1 });
@@ -124,24 +115,7 @@ export function alertsRoute(alerts: AlertReader): ApiRoute {
   });
 }
 
-/** Fields of `earshot quarantine list --json`, in the same order. */
-const quarantineFields = z.object({
-  id: z.int(),
-  receivedAt: timeField,
-  subscription: z.string().nullable(),
-  source: z.enum(notificationSources),
-  reason: z.string().describe('Code of the first fault.'),
-  faults: z
-    .array(
-      z.object({
-        code: z.enum(faultCodes),
-        index: z.int().nullable().describe('Index in the array; null for the whole body.'),
-        message: z.string(),
-      }),
-    )
-    .describe('Each problem of the body.'),
-  bodyBytes: z.int(),
-  releasedAt: timeField.nullable().describe('Null if the body is still quarantined.'),
+const quarantineFields = jsonSchemaOf(quarantineSchema).extend({
   headers: z
     .array(z.string())
     .optional()
@@ -174,7 +148,9 @@ export function quarantineRoute(quarantine: QuarantineReader): ApiRoute {
     respond: async ({ id, released, before: beforeId, limit }, url, signal) => {
       if (id !== undefined) {
         const entry = await entryOrNull(quarantine, id);
-        return { body: { quarantine: entry === null ? [] : [toEntryJson(entry)], next: null } };
+        return {
+          body: { quarantine: entry === null ? [] : [toQuarantineEntryJson(entry)], next: null },
+        };
       }
       const options = { released: released === 'true', beforeId, limit: limit + 1 };
       const rows = await collect(quarantine.quarantined(options), signal);
@@ -194,9 +170,4 @@ async function entryOrNull(
     if (isAppError(error, 'not_found')) return null;
     throw error;
   }
-}
-
-function toEntryJson(entry: QuarantineEntry) {
-  const bodyBase64 = Buffer.from(entry.body).toString('base64');
-  return { ...toQuarantineJson(entry), headers: entry.headers, bodyBase64 };
 }

@@ -1,16 +1,10 @@
 /** `/api/products`: products of the received notifications, each in its newest state. */
+
 import { stringify } from 'csv-stringify/sync';
 import { z } from 'zod';
 import { AppError, errorText } from '../domain/app-error.ts';
 import type { Entity, FilterTree } from '../domain/filter-tree.ts';
-import {
-  productFields as csvColumns,
-  csvOptions,
-  productLinkFields,
-  timeField,
-  toProductJson,
-  toProductLinks,
-} from '../domain/json-rows.ts';
+import { csvOptions, jsonSchemaOf } from '../domain/json-rows.ts';
 import {
   defaultOrderOf,
   type ProductKey,
@@ -20,7 +14,16 @@ import {
   writeKey,
 } from '../domain/product-order.ts';
 import type { FoundProduct, ProductCount, ProductQuery, Products } from '../domain/products.ts';
-import { type SummaryReader, type SummaryText, toTextJson } from '../domain/summaries.ts';
+import {
+  productFields,
+  productLinkFields,
+  productSchema,
+  summaryTextSchema,
+  toProductJson,
+  toProductLinks,
+  toTextJson,
+} from '../domain/read-models.ts';
+import type { SummaryReader, SummaryText } from '../domain/summaries.ts';
 import { parseBoundingBox } from '../filter/bounding-box.ts';
 import { intersects } from '../filter/builder.ts';
 import { requireFilter } from '../filter/check.ts';
@@ -36,44 +39,19 @@ import {
   withParameter,
 } from './api-route.ts';
 import { collect } from './notifications-route.ts';
-import { textField } from './summaries-route.ts';
 
-/** Columns of the product index; null if not in the record. */
-export const productFields = z.object({
-  position: z.int().describe('Position of the first notification about the product.'),
-  productId: z.string(),
-  productName: z.string().nullable(),
-  collection: z
-    .string()
-    .nullable()
-    .describe('Collection, such as SENTINEL-2, derived from other values of the record.'),
-  platform: z.string().nullable(),
-  productType: z.string().nullable(),
-  processingLevel: z.string().nullable(),
-  sensingStart: timeField.nullable(),
-  sensingEnd: timeField.nullable(),
-  publicationDate: timeField.nullable(),
-  modificationDate: timeField.nullable(),
-  sizeBytes: z.number().nullable(),
-  online: z.boolean().nullable(),
-  cloudCoverPercent: z.number().nullable(),
-  orbitNumber: z.number().nullable(),
-  relativeOrbitNumber: z.number().nullable(),
-  orbitDirection: z.string().nullable(),
-  tile: z.string().nullable(),
-  processingBaseline: z.string().nullable(),
-  receivedAt: timeField.describe('Time of receipt of the first notification about the product.'),
-  deletionDate: timeField.nullable().describe('Null if the product is not deleted.'),
-  deletionCause: z.string().nullable(),
-  record: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .describe('Record of the product, as the JSON of the catalogue. Only with `record=true`.'),
-  summary: textField
-    .nullable()
-    .optional()
-    .describe('Summary of the product; null without a summary. Only with `summary=true`.'),
-});
+const productJson = jsonSchemaOf(
+  productSchema.extend({
+    record: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe('Record of the product, as the JSON of the catalogue. Only with `record=true`.'),
+    summary: summaryTextSchema
+      .nullable()
+      .optional()
+      .describe('Summary of the product; null without a summary. Only with `summary=true`.'),
+  }),
+);
 
 /** Parses a box to a condition, and a warning if it is probably a mistake. */
 const boxParameter = z.string().transform((text, context) => {
@@ -142,7 +120,7 @@ const query = parameters.superRefine(({ orderby, deleted }, context) => {
 });
 
 const answer = z.object({
-  products: z.array(productFields),
+  products: z.array(productJson),
   next: nextField,
   count: z.int().optional().describe('Number of matching products. Only with `count=true`.'),
   countIsMinimum: z.literal(true).optional().describe('Present if there may be more products.'),
@@ -162,7 +140,7 @@ const featureCollection = z.object({
         .looseObject({ type: z.string() })
         .nullable()
         .describe('Footprint, split at the antimeridian; null without a footprint.'),
-      properties: productFields.extend({
+      properties: productJson.extend({
         s3Path: z.string().nullable().describe('S3Path of the record.'),
         downloadUrl: z
           .url()
@@ -248,7 +226,7 @@ function csvAnswer(
   },
 ): Response {
   const textColumns = ['summary', 'summaryModel'];
-  const columns = [...csvColumns, ...productLinkFields, ...(texts === null ? [] : textColumns)];
+  const columns = [...productFields, ...productLinkFields, ...(texts === null ? [] : textColumns)];
   const rows = found.map((one) => {
     const { text, model } = texts?.get(one.row.productId) ?? {};
     const values: Readonly<Record<string, unknown>> = {

@@ -333,13 +333,13 @@ async function answerItem(collection: string, id: string, request: StacRequest):
 
 /** Answers 410 with what is known of the deletion. */
 function tombstoneAnswer(collection: string, { row }: FoundProduct, requestId: string): Response {
-  const { productId, productName, deletionUs, deletionCause } = row;
+  const { productId, productName, deletionDateUs, deletionCause } = row;
   const detail = 'The product was deleted from the catalogue.';
   const tombstone = {
     id: productId,
     collection,
     title: productName,
-    deleted: deletionUs === null ? null : formatDateUs(deletionUs),
+    deleted: deletionDateUs === null ? null : formatDateUs(deletionDateUs),
     deletionCause,
   };
   const problem = { type: 'about:blank', title: 'Gone', status: 410, detail, requestId };

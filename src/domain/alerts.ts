@@ -2,54 +2,18 @@
  * Alerts: problems that a person should know of before data is lost. An alert is raised once and resolved once; both
  * are sent through every notification channel. All times are microseconds since 1970, UTC.
  */
-import { formatDateUs } from './dates.ts';
-import type { Evaluation } from './evaluation.ts';
+import type { z } from 'zod';
+import type { AlertChannel } from './kinds.ts';
+import type { alertSchema } from './read-models.ts';
 import { hourUs } from './time-units.ts';
 
-/** Kinds of alerts. */
-export const alertKinds = [
-  'silence', // a subscription that usually delivers pushes delivers none
-  'lost-pushes', // many events were not pushed and had to be fetched
-  'missing', // expected events are not in the log, or hours could not be compared for a long time
-  'lifetime', // the catalogue will pause or delete a subscription
-  'not-running', // a subscription that should run does not run
-  'queue', // a queue has many or old unread entries, or cannot be read
-  'queue-reader', // another program reads a queue
-  'certificate', // close to expiry and not renewed
-  'disk', // little free space
-  'intake', // notifications cannot be stored
-  'receiver', // another receiver of the shared log does not run, refuses notifications, or lags
-  'database', // the database of the shared log warns
-  'backup', // the last backup is too old
-  'sink', // a sink accepts nothing, or nothing is delivered to it
-  'sink-refused', // a sink has dead letters
-] as const;
-export type AlertKind = (typeof alertKinds)[number];
+/** An alert as listed. */
+export type ListedAlert = z.infer<typeof alertSchema>;
 
-export const alertLevels = ['warning', 'critical'] as const;
-export type AlertLevel = (typeof alertLevels)[number];
+export type Alert = Omit<ListedAlert, 'channels'>;
 
 /** A problem of a thing, with its evaluation. */
-export interface AlertFinding extends Evaluation {
-  kind: AlertKind;
-  /** Name of the affected subscription, sink or receiver; '' when there is only one, or when all are affected. */
-  subject: string;
-  level: AlertLevel;
-  nextStep: string;
-}
-
-export interface Alert extends AlertFinding {
-  id: number;
-  raisedAtUs: number;
-  /** Null while active. */
-  resolvedAtUs: number | null;
-}
-
-/** An alert as listed. */
-export interface ListedAlert extends Alert {
-  /** Channels through which it was or will be sent. */
-  channels: AlertChannel[];
-}
+export type AlertFinding = Omit<Alert, 'id' | 'raisedAtUs' | 'resolvedAtUs'>;
 
 export interface AlertQuery {
   /** Also resolved alerts. */
@@ -72,26 +36,6 @@ export const alertRetryDelayMaxUs = hourUs;
  * that ran ahead, and is due now.
  */
 export const alertWaitMaxUs = 1.25 * alertRetryDelayMaxUs;
-
-/** Converts an alert to JSON, with times as ISO 8601 UTC. */
-export function toAlertJson({ raisedAtUs, resolvedAtUs, evidence, ...alert }: ListedAlert) {
-  return {
-    id: alert.id,
-    kind: alert.kind,
-    subject: alert.subject,
-    level: alert.level,
-    text: alert.text,
-    evidence: [...evidence],
-    nextStep: alert.nextStep,
-    raisedAt: formatDateUs(raisedAtUs),
-    resolvedAt: resolvedAtUs === null ? null : formatDateUs(resolvedAtUs),
-    channels: alert.channels,
-  };
-}
-
-/** Notification channels. */
-export const alertChannels = ['url', 'command'] as const;
-export type AlertChannel = (typeof alertChannels)[number];
 
 /** Variable that sets each channel. */
 export const channelVariables = {

@@ -7,14 +7,10 @@
  * grows. A *reader* is a part that reads the log in order; its *cursor* is the last position that it has processed.
  * The *quarantine* stores bodies that are not notifications. All times are microseconds since 1970, UTC.
  */
+import type { z } from 'zod';
+import type { NotificationSource } from './kinds.ts';
 import type { Fault } from './notification.ts';
-
-/**
- * Origins of a notification. `push`: sent by the catalogue. `pull`: read from the queue of a pull subscription.
- * `reconcile`: found missing, or without a record, and fetched by earshot.
- */
-export const notificationSources = ['push', 'pull', 'reconcile'] as const;
-export type NotificationSource = (typeof notificationSources)[number];
+import type { notificationSchema, quarantineSchema } from './read-models.ts';
 
 /** A request body, or an entry of a queue, as received, with its metadata. */
 export interface Delivery {
@@ -75,21 +71,7 @@ export interface Intake {
 }
 
 /** A notification in the log. */
-export interface NotificationRow {
-  position: number;
-  ackId: string | null;
-  productId: string;
-  productName: string | null;
-  event: string;
-  /** Subscription name in the URL path. */
-  subscription: string | null;
-  /** Subscription id in the notification. */
-  subscriptionId: string | null;
-  notificationDateUs: number | null;
-  receivedAtUs: number;
-  source: string;
-  /** Number of times received, from 1. */
-  timesSeen: number;
+export interface NotificationRow extends z.infer<typeof notificationSchema> {
   lastSeenAtUs: number;
   /** Index in the array of its body, from 0; 0 when the body is a single object. */
   bodyIndex: number;
@@ -170,18 +152,7 @@ export interface Cursors {
 }
 
 /** A quarantined body: not a notification, or an array with an item that is not one. */
-export interface QuarantineRow {
-  id: number;
-  receivedAtUs: number;
-  subscription: string | null;
-  source: Delivery['source'];
-  /** Code of the first fault. */
-  reason: string;
-  faults: Fault[];
-  bodyBytes: number;
-  /** Null while quarantined; then the time of the retry that parsed the whole body. */
-  releasedAtUs: number | null;
-}
+export type QuarantineRow = z.infer<typeof quarantineSchema>;
 
 export interface QuarantineEntry extends QuarantineRow {
   headers: string[];

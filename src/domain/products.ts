@@ -8,36 +8,10 @@
 import { z } from 'zod';
 import type { AnyGeometry, Box, Entity, FilterTree } from './filter-tree.ts';
 import type { OrderTerm, ProductKey } from './product-order.ts';
+import type { productSchema } from './read-models.ts';
 
-/** A row of the index. Null: not in the record. */
-export interface ProductRow {
-  /** Position of the first notification about it. */
-  position: number;
-  productId: string;
-  productName: string | null;
-  /** Derived, because records do not contain it: `SENTINEL-2`. */
-  collection: string | null;
-  /** Name and serial letter: `SENTINEL-2A`. */
-  platform: string | null;
-  productType: string | null;
-  processingLevel: string | null;
-  sensingStartUs: number | null;
-  sensingEndUs: number | null;
-  publicationUs: number | null;
-  modificationUs: number | null;
-  sizeBytes: number | null;
-  online: boolean | null;
-  cloudCoverPercent: number | null;
-  orbitNumber: number | null;
-  relativeOrbitNumber: number | null;
-  orbitDirection: string | null;
-  tile: string | null;
-  processingBaseline: string | null;
-  /** Time of receipt of the first notification about it. */
-  receivedAtUs: number;
-  /** Null while it is alive. */
-  deletionUs: number | null;
-  deletionCause: string | null;
+/** A product in its newest state, existing or deleted. */
+export interface ProductRow extends z.infer<typeof productSchema> {
   s3Path: string | null;
 }
 

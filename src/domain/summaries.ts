@@ -3,20 +3,14 @@
  * text about one *subject*. Its sentences come from a language model or the template; all values in it are facts of the
  * subject. Times are microseconds since 1970, UTC.
  */
-import { formatDateUs, shortDateUs } from './dates.ts';
+import type { z } from 'zod';
+import { shortDateUs } from './dates.ts';
+import type { SummaryKind, SummaryState } from './kinds.ts';
+import type { summaryTextSchema } from './read-models.ts';
 import { printable } from './text.ts';
 
 /** Name of the reader of the log. */
 export const summaryReader = 'summaries';
-
-export const summaryKinds = ['product', 'digest'] as const;
-
-export type SummaryKind = (typeof summaryKinds)[number];
-
-/** `waiting`: for its turn, the end of its period, the budget or the service. */
-export const summaryStates = ['waiting', 'done'] as const;
-
-export type SummaryState = (typeof summaryStates)[number];
 
 export const digestWindows = ['hour', 'day', 'week'] as const;
 
@@ -61,14 +55,8 @@ export interface SummaryJob extends NewSummaryJob {
   request: Uint8Array | null;
 }
 
-export interface SummaryText {
-  text: string;
-  /** The values by name, also those that the text does not contain. */
-  facts: Readonly<Record<string, string>>;
-  /** Null for the template. */
-  model: string | null;
-  createdAtUs: number;
-}
+/** Text of a product or digest, plain: escape it in markup. */
+export type SummaryText = z.infer<typeof summaryTextSchema>;
 
 /** A job with its result, for output. */
 export interface SummaryRow extends Omit<NewSummaryJob, 'dueAtUs' | 'position'> {
@@ -195,50 +183,6 @@ export function subjectName({
   const span = `${shortDateUs(fromUs)} to ${shortDateUs(untilUs)} UTC`;
   const part = filter === null ? '' : `, products that match ${filter}`;
   return printable(`digest of ${subscription ?? 'all subscriptions'}, ${span}${part}`);
-}
-
-/** Fields of a row in every machine-readable format, in this order. */
-export const summaryFields = [
-  ...([
-    'kind',
-    'productId',
-    'productName',
-    'text',
-    'model',
-    'facts',
-    'createdAt',
-    'reason',
-  ] as const),
-  ...(['id', 'state', 'subscription', 'requestedAt', 'nextTryAt'] as const),
-  ...(['receivedFrom', 'receivedUntil', 'filter'] as const),
-] as const;
-
-/** Converts a row to JSON: times as ISO 8601 UTC, absent values null. */
-export function toSummaryJson({ text, scope, dueAtUs, ...row }: SummaryRow) {
-  const time = (us: number | null | undefined) => (us == null ? null : formatDateUs(us));
-  return {
-    kind: row.kind,
-    productId: row.productId,
-    productName: row.productName,
-    text: text?.text ?? null,
-    model: text?.model ?? null,
-    facts: text?.facts ?? null,
-    createdAt: time(text?.createdAtUs),
-    reason: row.reason,
-    id: row.id,
-    state: row.state,
-    subscription: row.subscription,
-    requestedAt: formatDateUs(row.requestedAtUs),
-    nextTryAt: time(dueAtUs),
-    receivedFrom: time(scope?.fromUs),
-    receivedUntil: time(scope?.untilUs),
-    filter: scope?.filter ?? null,
-  } satisfies Record<(typeof summaryFields)[number], unknown>;
-}
-
-/** Converts the text of a product to JSON. */
-export function toTextJson({ text, model, facts, createdAtUs }: SummaryText) {
-  return { text, model, facts, createdAt: formatDateUs(createdAtUs) };
 }
 
 export const summaryRuleKinds = ['off', 'each', 'digest'] as const;

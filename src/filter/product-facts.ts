@@ -11,7 +11,7 @@ import { productView } from './product-view.ts';
 /** Values of a product's row that come from its record. */
 export type RecordFacts = Omit<
   ProductRow,
-  'position' | 'productId' | 'receivedAtUs' | 'deletionUs' | 'deletionCause'
+  'position' | 'productId' | 'receivedAtUs' | 'deletionDateUs' | 'deletionCause'
 >;
 
 /** Returns the values that the index has for a record. `name` is that of the notification. */
@@ -30,8 +30,8 @@ export function factsOfRecord(record: ProductRecord, name: string | null): Recor
     processingLevel: columns.processing_level,
     sensingStartUs: columns.sensing_start_us,
     sensingEndUs: columns.sensing_end_us,
-    publicationUs: columns.publication_us,
-    modificationUs: columns.modification_us,
+    publicationDateUs: columns.publication_us,
+    modificationDateUs: columns.modification_us,
     sizeBytes: columns.size_bytes,
     online: columns.online === null ? null : columns.online === 1,
     cloudCoverPercent: columns.cloud_cover,

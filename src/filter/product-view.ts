@@ -1,8 +1,9 @@
 /** View of a product record for filters; any part of the record may be missing, and old forms are read. */
+
 import { readDateUs } from '../domain/dates.ts';
 import { type AnyGeometry, type AttributeKind, attributeKinds } from '../domain/filter-tree.ts';
-import { toProductJson, toProductLinks } from '../domain/json-rows.ts';
 import type { FoundProduct } from '../domain/products.ts';
+import { toProductJson, toProductLinks } from '../domain/read-models.ts';
 import { toGeoJson } from './geometry/geojson.ts';
 import { footprintOf } from './geometry/read-geometry.ts';
 import { isEmptyShape, type Shape, toShape } from './geometry/shape.ts';

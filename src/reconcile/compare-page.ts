@@ -173,10 +173,10 @@ async function lookUpProducts(
  */
 export function isExpected(
   event: SubscriptionEvent,
-  { eventUs, publicationUs }: ListedEvent,
+  { eventUs, publicationDateUs }: ListedEvent,
 ): boolean {
-  if (event !== 'modified' || publicationUs === null) return true;
-  return millisecondOf(eventUs) > millisecondOf(publicationUs);
+  if (event !== 'modified' || publicationDateUs === null) return true;
+  return millisecondOf(eventUs) > millisecondOf(publicationDateUs);
 }
 
 /** Compares one event with the log; a push counts as late if it came more than `settlingUs` after the event. */

@@ -106,8 +106,8 @@ function readRecord(
   if (members === null) return null;
   const eventUs = readDateUs(smallValue(bytes, members.get(dateField)));
   const productId = text(smallValue(bytes, members.get('Id')));
-  const publicationUs = readDateUs(smallValue(bytes, members.get('PublicationDate')));
-  const dates = { eventUs: eventUs ?? 0, publicationUs };
+  const publicationDateUs = readDateUs(smallValue(bytes, members.get('PublicationDate')));
+  const dates = { eventUs: eventUs ?? 0, publicationDateUs };
   if (isRefused(bytes, item, members.get('Name'))) {
     if (productId === null || eventUs === null) return null;
     return { productId, productName: null, ...dates, record: null, isMatch: true };

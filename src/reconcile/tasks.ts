@@ -90,7 +90,7 @@ export interface ListedEvent {
   /** PublicationDate, ModificationDate or DeletionDate, depending on the event. */
   eventUs: number;
   /** PublicationDate of the record; null if missing. */
-  publicationUs: number | null;
+  publicationDateUs: number | null;
   /** JSON as returned by the catalogue, expanded; null for a record that would be refused as a push. */
   record: Uint8Array | null;
 }

@@ -1,6 +1,8 @@
 /** Checks of things: a pure function returns the problem of a thing. Its evaluation and its alerts are the same. */
-import type { Alert, AlertFinding, AlertKind } from '../domain/alerts.ts';
+
+import type { Alert, AlertFinding } from '../domain/alerts.ts';
 import { type Evaluation, evaluation, isProblem, levels } from '../domain/evaluation.ts';
+import type { AlertKind } from '../domain/kinds.ts';
 
 /** A problem of a thing. */
 export interface Problem extends Omit<AlertFinding, 'kind' | 'subject'> {

@@ -1,10 +1,10 @@
 /** Evaluates the parts of the status from its facts. Pure: the same facts give the same result. */
 
-import type { AlertKind } from '../domain/alerts.ts';
 import { isDue, notComparedText, sumCoverage } from '../domain/coverage.ts';
 import { shortDateUs } from '../domain/dates.ts';
 import { type Evaluation, evaluation, isProblem, ok } from '../domain/evaluation.ts';
 import { agoText, counted, countText, lengthText, listed, sizeText } from '../domain/formats.ts';
+import type { AlertKind } from '../domain/kinds.ts';
 import { queueOutlook } from '../domain/pull-queue.ts';
 import { refusalText } from '../domain/summaries.ts';
 import { dayUs, minuteUs } from '../domain/time-units.ts';

@@ -2,8 +2,9 @@
  * The status of a receiver as one document, shown by `earshot status`, `/api/status` and the metrics. Times are
  * microseconds since 1970, UTC. Null: not known, or none.
  */
+
 import { z } from 'zod';
-import { type Alert, alertKinds } from '../domain/alerts.ts';
+import type { Alert } from '../domain/alerts.ts';
 import {
   type CoverageSummary,
   comparisonFields,
@@ -13,6 +14,7 @@ import {
 } from '../domain/coverage.ts';
 import { evaluationSchema, isProblem, levels } from '../domain/evaluation.ts';
 import { toJson } from '../domain/json-rows.ts';
+import { alertKinds } from '../domain/kinds.ts';
 import { summaryRuleKinds } from '../domain/summaries.ts';
 import { type EvaluatedSink, type SinkState, sinkSchema } from './sinks.ts';
 import {

@@ -1,8 +1,8 @@
 /** Tables of alerts and of the deliveries to notification channels. */
+
 import type { Database } from 'better-sqlite3';
 import {
   type Alert,
-  type AlertChannel,
   type AlertDelivery,
   type AlertFinding,
   type AlertQuery,
@@ -10,6 +10,7 @@ import {
   alertWaitMaxUs,
   type ListedAlert,
 } from '../domain/alerts.ts';
+import type { AlertChannel } from '../domain/kinds.ts';
 import { weekUs } from '../domain/time-units.ts';
 import { prepared } from './engine/database.ts';
 

@@ -94,13 +94,13 @@ function createCount(places: () => Places) {
     products: () => products,
     add: ({ row, footprint }: FoundProduct) => {
       products += 1;
-      if (row.deletionUs !== null) deleted += 1;
+      if (row.deletionDateUs !== null) deleted += 1;
       bytes += Math.max(row.sizeBytes ?? 0, 0);
       collections.add(missionText({ ...row, platform: row.collection }) ?? 'other collections');
       types.add(codeOf(row.productType) ?? 'other types');
       const place = footprint && products <= placesMax ? places().placeOf(footprint) : null;
       if (place !== null) over.add(place);
-      const { cloudCoverPercent: cloud, sensingStartUs: sensedUs, publicationUs } = row;
+      const { cloudCoverPercent: cloud, sensingStartUs: sensedUs, publicationDateUs } = row;
       if (cloud !== null && percentPhrase(cloud) !== null) {
         clouds.push(cloud);
         if (clearest === null || cloud < clearest.cloud) clearest = { row, place, cloud };
@@ -108,10 +108,10 @@ function createCount(places: () => Places) {
       // Sensing cannot end in the future; a day allows for wrong clocks.
       if (sensedUs !== null && sensedUs < row.receivedAtUs + dayUs) {
         if (latest === null || sensedUs > latest.sensedUs) latest = { row, place, sensedUs };
-        if (publicationUs !== null && publicationUs > sensedUs)
-          delaysUs.push(publicationUs - sensedUs);
+        if (publicationDateUs !== null && publicationDateUs > sensedUs)
+          delaysUs.push(publicationDateUs - sensedUs);
       }
-      const receiptUs = row.receivedAtUs - (publicationUs ?? Number.POSITIVE_INFINITY);
+      const receiptUs = row.receivedAtUs - (publicationDateUs ?? Number.POSITIVE_INFINITY);
       if (receiptUs > lateUs) late += 1;
       latestDelayUs = Math.max(latestDelayUs, receiptUs);
     },

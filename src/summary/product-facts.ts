@@ -42,8 +42,8 @@ export function productFacts(found: FoundProduct, places: Places): Facts {
     instrument: isAuxiliary ? null : named?.instrument?.code,
     mode: named?.mode,
     polarisation: named?.polarisation,
-    published: datePhrase(row.publicationUs),
-    delay: isAuxiliary ? null : after(delayPhrase(startUs, row.publicationUs), 'sensing'),
+    published: datePhrase(row.publicationDateUs),
+    delay: isAuxiliary ? null : after(delayPhrase(startUs, row.publicationDateUs), 'sensing'),
     received: receiptText(row),
     size: sizePhrase(row.sizeBytes),
   });
@@ -83,10 +83,10 @@ function after(delay: string | null, event: string): string | null {
 /** A later notification was not caused by the publication. */
 const receiptDelayUsMax = 30 * dayUs;
 
-function receiptText({ publicationUs, receivedAtUs }: ProductRow): string | null {
-  const delayUs = receivedAtUs - (publicationUs ?? Number.NEGATIVE_INFINITY);
+function receiptText({ publicationDateUs, receivedAtUs }: ProductRow): string | null {
+  const delayUs = receivedAtUs - (publicationDateUs ?? Number.NEGATIVE_INFINITY);
   return delayUs < receiptDelayUsMax
-    ? after(delayPhrase(publicationUs, receivedAtUs), 'publication')
+    ? after(delayPhrase(publicationDateUs, receivedAtUs), 'publication')
     : null;
 }
 
@@ -100,10 +100,10 @@ const causes: Readonly<Record<string, string>> = {
   'reprocessed product': 'because it was reprocessed',
 };
 
-function deletionText({ deletionUs, deletionCause }: ProductRow): string | null {
-  if (deletionUs === null) return null;
+function deletionText({ deletionDateUs, deletionCause }: ProductRow): string | null {
+  if (deletionDateUs === null) return null;
   const cause = deletionCause?.trim().toLowerCase() ?? '';
-  const date = datePhrase(deletionUs);
+  const date = datePhrase(deletionDateUs);
   return ['deleted', date && `on ${date}`, Object.hasOwn(causes, cause) ? causes[cause] : null]
     .filter(Boolean)
     .join(' ');

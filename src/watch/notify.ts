@@ -1,13 +1,9 @@
 /** Sends alerts through a channel: at least once, and each as raised before as resolved. */
-import {
-  type AlertChannel,
-  type AlertFinding,
-  alertChannels,
-  alertRetryDelayMaxUs,
-  channelVariables,
-} from '../domain/alerts.ts';
+
+import { type AlertFinding, alertRetryDelayMaxUs, channelVariables } from '../domain/alerts.ts';
 import { AppError, errorCodeOf, errorText } from '../domain/app-error.ts';
 import { jittered } from '../domain/job.ts';
+import { type AlertChannel, alertChannels } from '../domain/kinds.ts';
 import { minuteUs } from '../domain/time-units.ts';
 import type { RunProgram } from '../host/run-program.ts';
 import { foreignText, hintCharactersMax, hintOf } from '../http/foreign-text.ts';

@@ -1,6 +1,8 @@
 /** Ports and settings of the watchdog. */
-import type { AlertChannel, Alerts } from '../domain/alerts.ts';
+
+import type { Alerts } from '../domain/alerts.ts';
 import type { JobDeps } from '../domain/job.ts';
+import type { AlertChannel } from '../domain/kinds.ts';
 import type { BackupReader } from '../domain/ports.ts';
 import type { DeliveryState } from '../domain/sinks.ts';
 import type { Probes } from '../state/probes.ts';

@@ -2,9 +2,11 @@
  * The watchdog: a background job of the receiver that checks every minute and sends alerts, without delaying other
  * work.
  */
-import { type Alert, type AlertFinding, alertChannels } from '../domain/alerts.ts';
+
+import type { Alert, AlertFinding } from '../domain/alerts.ts';
 import { AppError } from '../domain/app-error.ts';
 import { errorFields, type Job, type JobOptions, startJob } from '../domain/job.ts';
+import { alertChannels } from '../domain/kinds.ts';
 import { minuteUs } from '../domain/time-units.ts';
 import type { Check, Result } from '../state/check.ts';
 import {

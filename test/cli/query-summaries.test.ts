@@ -1,7 +1,8 @@
 /** `earshot query summaries`: every format and filter, and harmful texts. */
+
 import { stripVTControlCharacters, styleText } from 'node:util';
 import { afterAll, expect, it } from 'vitest';
-import { summaryFields } from '../../src/domain/summaries.ts';
+import { summaryFields } from '../../src/domain/read-models.ts';
 import { doneWith } from '../store/summary-jobs.ts';
 import { nowUs, printed, printedJson } from './fake-io.ts';
 import { createContext, filledContext, hourUs } from './filled-store.ts';

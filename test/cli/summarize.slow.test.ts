@@ -1,8 +1,9 @@
 /** `earshot summarize`: the summaries of rules and flags, the preview, the budget, and a service that fails. */
+
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { summaryFields } from '../../src/domain/summaries.ts';
+import { summaryFields } from '../../src/domain/read-models.ts';
 import { nowUs, runCommand } from './fake-io.ts';
 import { deliveryOf, guid, samples } from './product-samples.ts';
 import { createSummaryContext, model } from './summary-context.ts';

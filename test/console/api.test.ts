@@ -1,15 +1,16 @@
 /** The routes of `/api`, as a program uses them. */
+
 import { describe, expect, it } from 'vitest';
 import { AppError } from '../../src/domain/app-error.ts';
 import type { Definition, HourCoverage } from '../../src/domain/completeness.ts';
 import { parseDate } from '../../src/domain/dates.ts';
+import type { NotificationQuery, NotificationRow } from '../../src/domain/ports.ts';
 import {
   notificationFields,
   productFields,
   productLinkFields,
-} from '../../src/domain/json-rows.ts';
-import type { NotificationQuery, NotificationRow } from '../../src/domain/ports.ts';
-import { summaryFields } from '../../src/domain/summaries.ts';
+  summaryFields,
+} from '../../src/domain/read-models.ts';
 import { hourUs } from '../../src/domain/time-units.ts';
 import {
   type Answer,

@@ -303,15 +303,21 @@ function createIndex() {
 function indexedEvent(position: number): IndexedEvent {
   const { productId, event, subscription, receivedAtUs, source } = notificationRow(position);
   const unknown = { collection: null, platform: null, productType: null, processingLevel: null };
-  const dates = { sensingStartUs: null, sensingEndUs: null, publicationUs: null };
+  const dates = { sensingStartUs: null, sensingEndUs: null, publicationDateUs: null };
   const orbit = { orbitNumber: null, relativeOrbitNumber: null, orbitDirection: null };
   const product = {
     ...{ position, productId, productName: null, ...unknown, ...dates, ...orbit },
-    ...{ modificationUs: null, sizeBytes: 0, online: true, cloudCoverPercent: 12, tile: '32TMT' },
+    ...{
+      modificationDateUs: null,
+      sizeBytes: 0,
+      online: true,
+      cloudCoverPercent: 12,
+      tile: '32TMT',
+    },
     ...{
       processingBaseline: null,
       receivedAtUs,
-      deletionUs: null,
+      deletionDateUs: null,
       deletionCause: null,
       s3Path: null,
     },

@@ -1,4 +1,5 @@
 /** `/metrics` as a scraping server sees it. */
+
 import { describe, expect, it } from 'vitest';
 import {
   metricTable,
@@ -6,7 +7,7 @@ import {
   statusMetrics,
 } from '../../src/console/metrics/metric-table.ts';
 import { createMetrics } from '../../src/console/metrics/metrics.ts';
-import { alertKinds } from '../../src/domain/alerts.ts';
+import { alertKinds } from '../../src/domain/kinds.ts';
 import { type Status, statusParts } from '../../src/state/status.ts';
 import { log, openConsole } from './console-context.ts';
 import { type MetricSample, readScrape } from './metric-samples.ts';

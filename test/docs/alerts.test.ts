@@ -1,10 +1,11 @@
 /** docs/monitoring.md: its alert message equals the sent one, and it names every kind and field. */
+
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { asCalled } from '../../src/cli/called-as.ts';
-import { alertKinds } from '../../src/domain/alerts.ts';
 import { parseDate } from '../../src/domain/dates.ts';
+import { alertKinds } from '../../src/domain/kinds.ts';
 import { createRunProgram } from '../../src/host/run-program.ts';
 import { type AlertMessage, alertMessage } from '../../src/watch/alert-message.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';

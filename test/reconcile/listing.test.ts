@@ -153,7 +153,7 @@ describe('a record', () => {
         productId: productOf(7, {}).Id,
         productName: 'S2A_7.SAFE',
         eventUs: startUs + 5,
-        publicationUs: startUs + 5,
+        publicationDateUs: startUs + 5,
         record: { ...record, Assets: [], Locations: [] },
       },
     ]);
@@ -172,7 +172,7 @@ describe('a record', () => {
     const [page] = await walked(listingOf(catalogue.url), { event: 'deleted' });
     expect(page?.events[0]).toMatchObject({
       eventUs: startUs + 5,
-      publicationUs: null,
+      publicationDateUs: null,
     });
   });
 

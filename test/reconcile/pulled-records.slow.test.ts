@@ -161,7 +161,7 @@ describe('entries that were read after three days', () => {
     const found = await indexed(opened, 'DeletedProducts');
     expect(found).toHaveLength(2);
     for (const { row } of found) {
-      expect(row.deletionUs).toEqual(expect.any(Number));
+      expect(row.deletionDateUs).toEqual(expect.any(Number));
       expect(row.productName).toEqual(expect.any(String));
     }
   });

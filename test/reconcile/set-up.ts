@@ -216,12 +216,14 @@ function listedAs(event: SubscriptionEvent, product: CatalogueProduct): ListedEv
   const { id, name = `N_${id}`, published, modified = published, deleted } = product;
   const us = (minutes: number | undefined) => (minutes === undefined ? null : at(minutes));
   const isGone = deleted !== undefined;
-  const [publicationUs, modificationUs] = isGone ? [null, null] : [us(published), us(modified)];
-  const dates = { created: publicationUs, modified: modificationUs, deleted: us(deleted) };
+  const [publicationDateUs, modificationDateUs] = isGone
+    ? [null, null]
+    : [us(published), us(modified)];
+  const dates = { created: publicationDateUs, modified: modificationDateUs, deleted: us(deleted) };
   const eventUs = dates[event];
   if (eventUs === null) return [];
   const record = Buffer.from(JSON.stringify(recordOf(product)));
-  return [{ productId: id, productName: name, eventUs, publicationUs, record }];
+  return [{ productId: id, productName: name, eventUs, publicationDateUs, record }];
 }
 
 export const none = { pushed: 0, late: 0, recovered: 0, missing: 0 };

@@ -1,9 +1,10 @@
 /** Expected events of subscriptions, from the sandbox's ledger and the registered filters, compared with the log. */
+
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import type { HourCoverage } from '../../src/domain/completeness.ts';
 import { parseDate } from '../../src/domain/dates.ts';
-import type { NotificationSource } from '../../src/domain/ports.ts';
+import type { NotificationSource } from '../../src/domain/kinds.ts';
 import type { SubscriptionEvent } from '../../src/domain/subscription.ts';
 import { hourUs } from '../../src/domain/time-units.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';

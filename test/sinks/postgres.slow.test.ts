@@ -1,7 +1,8 @@
 /** PostgreSQL sinks: tables, states, mappings and bad items, on a real server. */
+
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { toProductJson } from '../../src/domain/json-rows.ts';
+import { toProductJson } from '../../src/domain/read-models.ts';
 import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openProducts } from '../../src/store/products/products.ts';
 import { createDatabase, query, useServer } from '../shared-log/shared-log-context.ts';
@@ -158,7 +159,7 @@ describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () 
     const expected = [...living, ...tombstones].map(({ row }) => [
       row.productId,
       Number(row.sizeBytes),
-      row.deletionUs === null ? null : row.deletionUs / 1_000,
+      row.deletionDateUs === null ? null : row.deletionDateUs / 1_000,
     ]);
     const byId = (rows: unknown[][]) =>
       rows.toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1));

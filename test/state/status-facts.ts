@@ -1,7 +1,8 @@
 /** The facts of a healthy receiver; tests change one at a time. */
 
 import type { Registration } from '../../src/domain/account.ts';
-import type { Alert, AlertKind, AlertLevel } from '../../src/domain/alerts.ts';
+import type { Alert } from '../../src/domain/alerts.ts';
+import type { AlertKind, AlertLevel } from '../../src/domain/kinds.ts';
 import { evaluateStatus } from '../../src/state/parts.ts';
 import type { StatusFacts, StatusPart } from '../../src/state/status.ts';
 import type { SubscriptionState } from '../../src/state/subscription-state.ts';

@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type AlertChannel,
-  type AlertQuery,
-  type Alerts,
-  alertKinds,
-  alertLevels,
-  alertWaitMaxUs,
-} from '../../src/domain/alerts.ts';
+import { type AlertQuery, type Alerts, alertWaitMaxUs } from '../../src/domain/alerts.ts';
+import { type AlertChannel, alertKinds, alertLevels } from '../../src/domain/kinds.ts';
 import { finding, settle } from './alert-findings.ts';
 import { openLocalStore } from './local-store.ts';
 import { openFile } from './sqlite-store.ts';

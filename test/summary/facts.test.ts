@@ -15,7 +15,7 @@ const scene = foundProduct(
     productType: 'S2MSI2A',
     sensingStartUs: us('2026-05-02T10:14:03Z'),
     sensingEndUs: us('2026-05-02T10:14:28Z'),
-    publicationUs: us('2026-05-02T14:20:00Z'),
+    publicationDateUs: us('2026-05-02T14:20:00Z'),
     receivedAtUs: us('2026-05-02T14:20:46Z'),
     cloudCoverPercent: 3.69,
     relativeOrbitNumber: 22,
@@ -51,7 +51,7 @@ describe('the facts of a product', () => {
   it('give a text without a model', () => {
     const texts = [
       scene,
-      changed({ deletionUs: us('2026-06-01T08:00:00Z'), deletionCause: 'Duplicated product' }),
+      changed({ deletionDateUs: us('2026-06-01T08:00:00Z'), deletionCause: 'Duplicated product' }),
       foundProduct({
         productName:
           'S1A_OPER_AUX_POEORB_OPOD_20210316T193849_V20210223T225942_20210225T005942.EOF',
@@ -73,8 +73,8 @@ describe('the facts of a product', () => {
     const row = {
       ...{ productName: injected, platform: injected, collection: injected },
       ...{ productType: injected, tile: injected, orbitDirection: injected },
-      ...{ deletionUs: 1, deletionCause: injected, relativeOrbitNumber: 7 },
-      ...{ cloudCoverPercent: -1, sizeBytes: -5, sensingStartUs: 5e17, publicationUs: 0 },
+      ...{ deletionDateUs: 1, deletionCause: injected, relativeOrbitNumber: 7 },
+      ...{ cloudCoverPercent: -1, sizeBytes: -5, sensingStartUs: 5e17, publicationDateUs: 0 },
     };
     const found = foundProduct(row, { Footprint: injected, GeoFootprint: injected });
     expect(productFacts(found, places)).toEqual({ deletion: 'deleted', orbit: 'relative orbit 7' });
@@ -100,7 +100,7 @@ async function digestOf(found: readonly FoundProduct[], restored = 0, more: obje
         find: async function* (query) {
           queries.push(query);
           const isGone = query.entity === 'DeletedProducts';
-          for (const one of found) if ((one.row.deletionUs !== null) === isGone) yield one;
+          for (const one of found) if ((one.row.deletionDateUs !== null) === isGone) yield one;
         },
       },
       places: () => places,
@@ -116,8 +116,8 @@ describe('the facts of a period', () => {
   const clear = { ...scene, footprint: outline };
   const radar = foundProduct({
     ...{ platform: 'SENTINEL-1A', collection: 'SENTINEL-1', productType: 'IW_GRDH_1S' },
-    ...{ sensingStartUs: us('2026-05-02T16:00:00Z'), deletionUs: us('2026-05-02T20:00:00Z') },
-    ...{ publicationUs: us('2026-05-02T17:00:00Z'), receivedAtUs: us('2026-05-02T19:30:00Z') },
+    ...{ sensingStartUs: us('2026-05-02T16:00:00Z'), deletionDateUs: us('2026-05-02T20:00:00Z') },
+    ...{ publicationDateUs: us('2026-05-02T17:00:00Z'), receivedAtUs: us('2026-05-02T19:30:00Z') },
   });
 
   it('count the products, and name the clearest and the latest scene, and late or missing products', async () => {

@@ -1,8 +1,10 @@
 /** A watchdog with a real store, a settable clock, and simulated probes and channels. */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registration } from '../../src/domain/account.ts';
-import type { Alert, AlertKind } from '../../src/domain/alerts.ts';
+import type { Alert } from '../../src/domain/alerts.ts';
 import type { HourCoverage } from '../../src/domain/completeness.ts';
+import type { AlertKind } from '../../src/domain/kinds.ts';
 import type { Probes } from '../../src/state/probes.ts';
 import type { SubscriptionState } from '../../src/state/subscription-state.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -1,9 +1,11 @@
 /** `earshot alerts`: lists active and resolved alerts. */
+
 import { loadConfig, watchSections } from '../../config/config.ts';
-import { channelVariables, toAlertJson } from '../../domain/alerts.ts';
+import { channelVariables } from '../../domain/alerts.ts';
 import { AppError, errorText } from '../../domain/app-error.ts';
 import type { CompletenessReader } from '../../domain/completeness.ts';
 import { shortDateUs } from '../../domain/dates.ts';
+import { toAlertJson } from '../../domain/read-models.ts';
 import { alertSections } from '../../state/alerts.ts';
 import * as report from '../../state/report.ts';
 import { testMessage } from '../../watch/alert-message.ts';

@@ -3,8 +3,8 @@
 import { InvalidArgumentError } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
 import { counted } from '../../domain/formats.ts';
-import { toQuarantineJson } from '../../domain/json-rows.ts';
 import type { QuarantineEntry, QuarantineRow, Receipt } from '../../domain/ports.ts';
+import { toQuarantineEntryJson, toQuarantineJson } from '../../domain/read-models.ts';
 import { printable } from '../../domain/text.ts';
 import { bodyReport, emptyQuarantine, quarantineColumns } from '../../state/quarantine.ts';
 import { defineCommand, defineGroup, type Parts } from '../command.ts';
@@ -78,7 +78,7 @@ Examples:
   run: async (io, { body, json }: { body?: true; json?: true }, id: number) => {
     const entry = await io.reader.quarantineEntry(id);
     if (body) await writeForeign(io.stdout, entry.body);
-    else if (json) await printJson(io.stdout, entryJson(entry));
+    else if (json) await printJson(io.stdout, toQuarantineEntryJson(entry));
     else await showEntry(io, entry);
   },
 });
@@ -208,11 +208,6 @@ function resultText(receipt: Receipt): string {
   if (receipt.outcome === 'stored') return `stored ${receipt.stored}`;
   if (receipt.outcome === 'duplicate') return 'duplicate';
   return `still quarantined: ${receipt.faults[0]?.message ?? 'unreadable'}`;
-}
-
-function entryJson(entry: QuarantineEntry) {
-  const bodyBase64 = Buffer.from(entry.body).toString('base64');
-  return { ...toQuarantineJson(entry), headers: entry.headers, bodyBase64 };
 }
 
 /** Prints the report of a body, then its headers and its content. */

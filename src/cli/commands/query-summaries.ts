@@ -1,13 +1,13 @@
 /** `earshot query summaries`: lists summaries and their state. */
+
 import { Option } from 'commander';
 import {
   type SummaryKind,
   type SummaryState,
-  summaryFields,
   summaryKinds,
   summaryStates,
-  toSummaryJson,
-} from '../../domain/summaries.ts';
+} from '../../domain/kinds.ts';
+import { summaryFields, toSummaryJson } from '../../domain/read-models.ts';
 import { defineCommand, type Parts } from '../command.ts';
 import {
   addOutputForms,

@@ -1,9 +1,10 @@
 /** `earshot query`: lists received notifications. */
+
 import { Option } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
-import { notificationFields } from '../../domain/json-rows.ts';
 import type { DriftCount, NotificationQuery } from '../../domain/ports.ts';
+import { notificationFields } from '../../domain/read-models.ts';
 import * as report from '../../state/report.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { defineCommand, type Parts } from '../command.ts';

@@ -1,10 +1,11 @@
 /** `earshot tail`: prints and follows the log; a named reader continues at its stored position. */
+
 import { InvalidArgumentError } from 'commander';
 import { AppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
-import { toNotificationJson } from '../../domain/json-rows.ts';
 import type { NotificationQuery, NotificationRow } from '../../domain/ports.ts';
 import type { ProductCells } from '../../domain/product-cells.ts';
+import { toNotificationJson } from '../../domain/read-models.ts';
 import { followLog } from '../../domain/streams.ts';
 import { printable } from '../../domain/text.ts';
 import type { StoreReader } from '../../store/store.ts';

@@ -7,13 +7,13 @@ import { shortDateUs } from '../../domain/dates.ts';
 import type { FilterTree } from '../../domain/filter-tree.ts';
 import { counted } from '../../domain/formats.ts';
 import type { Products } from '../../domain/products.ts';
+import { toSummaryJson } from '../../domain/read-models.ts';
 import {
   areAllOff,
   type DigestWindow,
   type NewSummaryJob,
   plainSummaryRule,
   subjectName,
-  toSummaryJson,
 } from '../../domain/summaries.ts';
 import { printable } from '../../domain/text.ts';
 import { dayUs } from '../../domain/time-units.ts';

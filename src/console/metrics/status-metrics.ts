@@ -1,5 +1,5 @@
 /** Metrics derived from the status of the receiver, with their descriptions. */
-import { alertKinds } from '../../domain/alerts.ts';
+import { alertKinds } from '../../domain/kinds.ts';
 import { statusParts } from '../../state/status.ts';
 import {
   bytes,

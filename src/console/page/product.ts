@@ -1,12 +1,13 @@
 /** The page of a product, `/products/<id>`: its state, notifications, footprint, summary and deliveries. */
+
 import { AppError, isAppError } from '../../domain/app-error.ts';
 import { shortDateUs } from '../../domain/dates.ts';
 import type { AnyGeometry, Entity } from '../../domain/filter-tree.ts';
 import { byteText, counted, countText, percentText, quoted } from '../../domain/formats.ts';
-import { toProductLinks } from '../../domain/json-rows.ts';
 import type { NotificationRow } from '../../domain/ports.ts';
 import { productNameText } from '../../domain/product-cells.ts';
 import type { FoundProduct, ProductRow } from '../../domain/products.ts';
+import { toProductLinks } from '../../domain/read-models.ts';
 import type { SinkItem } from '../../domain/sinks.ts';
 import type { SummaryRow } from '../../domain/summaries.ts';
 import { hourUs } from '../../domain/time-units.ts';
@@ -113,8 +114,8 @@ const notIndexed = [
 ];
 
 function state({ row }: FoundProduct): Block[] {
-  const { deletionUs, cloudCoverPercent, sizeBytes, online } = row;
-  const isDeleted = deletionUs !== null;
+  const { deletionDateUs, cloudCoverPercent, sizeBytes, online } = row;
+  const isDeleted = deletionDateUs !== null;
   const second = (us: number | null) => us && `${shortDateUs(us, 'second')} UTC`;
   return [
     facts(
@@ -122,11 +123,11 @@ function state({ row }: FoundProduct): Block[] {
         'state',
         isDeleted ? { level: 'warning', text: 'deleted' } : { level: 'ok', text: 'exists' },
       ],
-      ['deleted', time(deletionUs)],
+      ['deleted', time(deletionDateUs)],
       ['deletion cause', isDeleted ? (row.deletionCause ?? 'not known') : null],
       ['first received', time(row.receivedAtUs)],
-      ['published', time(row.publicationUs)],
-      ['modified', time(row.modificationUs)],
+      ['published', time(row.publicationDateUs)],
+      ['modified', time(row.modificationDateUs)],
       ['sensing start', second(row.sensingStartUs)],
       ['sensing end', second(row.sensingEndUs)],
       ['collection', row.collection],
@@ -272,7 +273,7 @@ function access(found: FoundProduct | null, productId: string, catalogueUrl: str
   ]);
   if (found === null) return [query];
   const { s3Path, downloadUrl } = toProductLinks(found.row, catalogueUrl);
-  const isDeleted = found.row.deletionUs !== null;
+  const isDeleted = found.row.deletionDateUs !== null;
   const entity: Entity = isDeleted ? 'DeletedProducts' : 'Products';
   const filter = String(id.eq(found.row.productId));
   const deleted = isDeleted ? 'true' : undefined;

@@ -160,15 +160,15 @@ function resultTable(found: readonly FoundProduct[], search: ProductSearch, nowU
 /** The value of the order comes first, unless the table has it anyway. */
 function columnsOf({ entity, order }: ProductSearch, nowUs: number): TableColumn<FoundProduct>[] {
   const columns: Partial<Record<ProductOrder, TableColumn<FoundProduct>>> = {
-    PublicationDate: { title: 'published', value: ({ row }) => age(row.publicationUs, nowUs) },
-    ModificationDate: { title: 'modified', value: ({ row }) => age(row.modificationUs, nowUs) },
+    PublicationDate: { title: 'published', value: ({ row }) => age(row.publicationDateUs, nowUs) },
+    ModificationDate: { title: 'modified', value: ({ row }) => age(row.modificationDateUs, nowUs) },
     'ContentDate/End': {
       title: 'sensing end (UTC)',
       value: ({ row }) => toMinute(row.sensingEndUs),
     },
   };
   const deletion: TableColumn<FoundProduct>[] = [
-    { title: 'deleted', value: ({ row }) => age(row.deletionUs, nowUs) },
+    { title: 'deleted', value: ({ row }) => age(row.deletionDateUs, nowUs) },
     { title: 'cause', value: ({ row }) => row.deletionCause },
   ];
   const first = [columns[order.by] ?? [], entity === 'Products' ? [] : deletion].flat();

@@ -1,9 +1,10 @@
 /** STAC items (STAC 1.0.0) of products. */
+
 import type { StacItem, StacLink } from 'stac-ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import type { AnyGeometry } from '../../domain/filter-tree.ts';
-import { toProductLinks } from '../../domain/json-rows.ts';
 import type { FoundProduct } from '../../domain/products.ts';
+import { toProductLinks } from '../../domain/read-models.ts';
 import { toGeoJson } from '../geometry/geojson.ts';
 import { extentOf, joinParts, partsOf, positionsOf } from '../geometry/ring.ts';
 import { boxesOf, toShape } from '../geometry/shape.ts';

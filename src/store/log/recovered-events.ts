@@ -162,7 +162,7 @@ function sameEvent(
   body: Uint8Array,
 ): Unpushed | undefined {
   if (event !== 'modified') return candidates[0];
-  const stateUs = modificationUs(body, index);
+  const stateUs = modificationDateUs(body, index);
   if (stateUs !== null) {
     return candidates.find(({ eventUs }) => millisecondOf(eventUs) === millisecondOf(stateUs));
   }
@@ -203,7 +203,7 @@ function pushedSince(
   const bodies = bodyReader(database);
   const stateUs = ({ bodyId, bodyIndex }: Pushed): number | null => {
     const body = bodies.content(bodyId);
-    return body === undefined ? null : modificationUs(body, bodyIndex);
+    return body === undefined ? null : modificationDateUs(body, bodyIndex);
   };
   return (event) => {
     const pushes = found.get(event.productId.toLowerCase()) ?? [];
@@ -292,7 +292,7 @@ function dateIn(body: Uint8Array, index: number, event: SubscriptionEvent): numb
 }
 
 /** Returns the ModificationDate of a record in a readable body; null without a record or date. */
-export function modificationUs(body: Uint8Array, index: number): number | null {
+export function modificationDateUs(body: Uint8Array, index: number): number | null {
   return dateIn(body, index, 'modified');
 }
 

@@ -263,9 +263,9 @@ function footprintOf(candidate: Candidate, { footprints }: ProductQuery): AnyGeo
 
 /** Reads the record of a row from the log. */
 function recordOf(databases: Pick<Reading, 'log' | 'bodies'>, candidate: Candidate): ProductRecord {
-  const { productId, productName: name, deletionUs, deletionCause } = candidate;
+  const { productId, productName: name, deletionDateUs, deletionCause } = candidate;
   const record = inLog(databases, candidate, (body, index) => recordIn(bodyDocument(body), index));
-  return completeRecord(record, { productId, name, deletionUs, deletionCause });
+  return completeRecord(record, { productId, name, deletionDateUs, deletionCause });
 }
 
 function sentOf(databases: Reading, candidate: Candidate): SentRecord {

@@ -56,7 +56,7 @@ interface Identity {
   productId: string;
   name: string | null;
   /** Null if it is not deleted. */
-  deletionUs: number | null;
+  deletionDateUs: number | null;
   deletionCause: string | null;
 }
 
@@ -66,14 +66,14 @@ interface Identity {
  */
 export function completeRecord(
   record: ProductRecord | null,
-  { productId, name, deletionUs, deletionCause }: Identity,
+  { productId, name, deletionDateUs, deletionCause }: Identity,
 ): ProductRecord {
   const known = record ?? {};
   const missing: Record<string, unknown> = {};
   if (known.Id !== productId) missing.Id = productId;
   if (typeof known.Name !== 'string' && name !== null) missing.Name = name;
-  if (deletionUs !== null && readDateUs(known.DeletionDate) !== deletionUs) {
-    missing.DeletionDate = formatDateUs(deletionUs);
+  if (deletionDateUs !== null && readDateUs(known.DeletionDate) !== deletionDateUs) {
+    missing.DeletionDate = formatDateUs(deletionDateUs);
     missing.DeletionCause = deletionCause;
   }
   return Object.keys(missing).length === 0 ? known : { ...known, ...missing };

@@ -10,11 +10,11 @@ export const rowColumns = `p.id AS position, p.product_id AS productId, p.name A
   p.collection, p.platform_name AS platformName, p.platform_serial AS platformSerial,
   p.product_type AS productType, p.processing_level AS processingLevel,
   p.sensing_start_us AS sensingStartUs, p.sensing_end_us AS sensingEndUs,
-  p.publication_us AS publicationUs, p.modification_us AS modificationUs,
+  p.publication_us AS publicationDateUs, p.modification_us AS modificationDateUs,
   p.size_bytes AS sizeBytes, p.online, p.cloud_cover AS cloudCoverPercent,
   p.orbit_number AS orbitNumber, p.relative_orbit_number AS relativeOrbitNumber,
   p.orbit_direction AS orbitDirection, p.tile, p.processing_baseline AS processingBaseline,
-  p.received_at_us AS receivedAtUs, p.deletion_us AS deletionUs,
+  p.received_at_us AS receivedAtUs, p.deletion_us AS deletionDateUs,
   p.deletion_cause AS deletionCause, p.s3_path AS s3Path, p.record_position AS recordPosition`;
 
 /** A row as returned by SQLite. */

@@ -139,9 +139,9 @@ function writeRecord(
 ): void {
   const { record, productId, productName, position, receivedAtUs } = notification;
   const { DeletionCause: cause } = record;
-  const { deleted, deletionUs } = currentOf(state);
+  const { deleted, deletionDateUs } = currentOf(state);
   const deletionCause = deleted && typeof cause === 'string' ? cause : null;
-  const identity = { productId, name: productName, deletionUs, deletionCause };
+  const identity = { productId, name: productName, deletionDateUs, deletionCause };
   const complete = completeRecord(record, identity);
   const view = productView(complete);
   const columns = deriveColumns(view, complete, productName);
@@ -288,21 +288,21 @@ function currentOf({ lifeUs, lifePosition, goneUs, goneRecordUs, gonePosition }:
   /** Position of the notification with the product's current record; null without any record. */
   recordPosition: number | null;
   /** Deletion time of a tombstone: from its record, otherwise from the newest deletion. */
-  deletionUs: number | null;
+  deletionDateUs: number | null;
 } {
   const deleted = goneUs !== null && goneUs >= (lifeUs ?? goneUs);
-  if (!deleted) return { deleted, recordPosition: lifePosition, deletionUs: null };
+  if (!deleted) return { deleted, recordPosition: lifePosition, deletionDateUs: null };
   // After a deletion without a record, the last known record stays.
   const goneIsNewest = goneRecordUs !== null && goneRecordUs >= (lifeUs ?? goneRecordUs);
   const recordPosition = goneIsNewest ? gonePosition : lifePosition;
   const isOwn = recordPosition === gonePosition && gonePosition !== null;
-  return { deleted, recordPosition, deletionUs: isOwn ? goneRecordUs : goneUs };
+  return { deleted, recordPosition, deletionDateUs: isOwn ? goneRecordUs : goneUs };
 }
 
 /** Returns the values in the order of `stateColumns`. */
 function stateValues(state: ProductState) {
   const { lifeUs, lifePosition, goneUs, goneRecordUs, gonePosition } = state;
-  const { deleted, recordPosition, deletionUs } = currentOf(state);
+  const { deleted, recordPosition, deletionDateUs } = currentOf(state);
   const registers = [lifeUs, lifePosition, goneUs, goneRecordUs, gonePosition];
-  return [...registers, recordPosition, Number(deleted), deletionUs];
+  return [...registers, recordPosition, Number(deleted), deletionDateUs];
 }

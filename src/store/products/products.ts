@@ -91,8 +91,8 @@ function* toFound(sent: readonly SentProduct[]): Generator<FoundProduct> {
   for (const { record, ...product } of sent) {
     if (record === undefined) yield { ...product, record: {} };
     else {
-      const { productId, productName: name, deletionUs, deletionCause } = product.row;
-      const identity = { productId, name, deletionUs, deletionCause };
+      const { productId, productName: name, deletionDateUs, deletionCause } = product.row;
+      const identity = { productId, name, deletionDateUs, deletionCause };
       yield { ...product, record: completeRecord(receivedRecord(record), identity) };
     }
   }

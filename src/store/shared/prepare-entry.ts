@@ -13,7 +13,7 @@ import { quarantinedDelivery } from '../log/quarantine.ts';
 import { lastPosition } from '../log/queries.ts';
 import {
   missingIn,
-  modificationUs,
+  modificationDateUs,
   publicationDelay,
   recoveredEvent,
   requireOwnBody,
@@ -136,7 +136,7 @@ function itemOf(delivery: Delivery, notification: Notification): LogItem {
   const isCompared = ackId !== null && source === 'push';
   const stateUs =
     event === 'modified' && source !== 'reconcile'
-      ? modificationUs(contentOf(delivery), index)
+      ? modificationDateUs(contentOf(delivery), index)
       : null;
   return {
     key: hex(key),

@@ -38,7 +38,7 @@ function incompleteRadarRecords(records: readonly TestRecord[]): TestRecord[] {
 export function itemOf(record: TestRecord): StacItem {
   // An item needs only these values of the row.
   const s3Path = typeof record.S3Path === 'string' ? record.S3Path : null;
-  const row = { productId: record.Id, receivedAtUs: 0, deletionUs: null, s3Path } as ProductRow;
+  const row = { productId: record.Id, receivedAtUs: 0, deletionDateUs: null, s3Path } as ProductRow;
   const base = 'http://localhost:8080';
   return toStacItem({ row, record }, { catalogueUrl: 'https://catalogue.test', base });
 }

@@ -60,7 +60,7 @@ describe('the indexed notifications', () => {
         subscription,
         source,
         productId: product.productId,
-        isDeleted: product.deletionUs !== null,
+        isDeleted: product.deletionDateUs !== null,
       })),
     ).toMatchObject([
       { position: 5, event: 'created', source: 'reconcile', productId: third.Id },

@@ -115,7 +115,7 @@ describe('the state of a product', () => {
       { event: 'modified', record: alive('a', 6) },
     );
     expect(await context.find('DeletedProducts')).toEqual([]);
-    expect(await context.find('Products')).toMatchObject([{ row: { deletionUs: null } }]);
+    expect(await context.find('Products')).toMatchObject([{ row: { deletionDateUs: null } }]);
   });
 
   it('keeps the last record when the deletion has none, with the time of receipt', async () => {
@@ -126,7 +126,7 @@ describe('the state of a product', () => {
     );
     const [tombstone] = await context.find('DeletedProducts', `DeletionDate ge ${at(8)}`);
     expect(tombstone?.record).toMatchObject({ ContentLength: 1, DeletionCause: null });
-    expect(tombstone?.row.deletionUs).toBe(Date.parse(at(8)) * 1000);
+    expect(tombstone?.row.deletionDateUs).toBe(Date.parse(at(8)) * 1000);
   });
 
   it('has the path of its record, whatever the path and the name', async () => {

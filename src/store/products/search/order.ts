@@ -19,7 +19,7 @@ const orders: Readonly<Record<Exclude<OrderTerm['by'], 'received'>, OrderValue>>
   datetime: {
     sql: 'p.datetime_us',
     index: 'product_by_datetime',
-    read: (row) => row.sensingStartUs ?? row.publicationUs ?? row.receivedAtUs,
+    read: (row) => row.sensingStartUs ?? row.publicationDateUs ?? row.receivedAtUs,
   },
   'ContentDate/Start': {
     sql: 'p.sensing_start_us',
@@ -34,18 +34,18 @@ const orders: Readonly<Record<Exclude<OrderTerm['by'], 'received'>, OrderValue>>
   PublicationDate: {
     sql: 'p.publication_us',
     index: 'product_by_publication',
-    read: (row) => row.publicationUs,
+    read: (row) => row.publicationDateUs,
   },
   ModificationDate: {
     sql: 'p.modification_us',
     index: 'product_by_modification',
-    read: (row) => row.modificationUs,
+    read: (row) => row.modificationDateUs,
   },
   DeletionDate: {
     sql: 'p.deletion_us',
     index: 'product_by_deletion',
     where: 'p.deleted = 1',
-    read: (row) => row.deletionUs,
+    read: (row) => row.deletionDateUs,
   },
   Name: { sql: 'p.name', index: 'product_by_name', read: (row) => row.productName },
   Id: { sql: 'p.product_id', index: 'product_by_id', read: (row) => row.productId },

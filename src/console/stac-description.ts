@@ -1,5 +1,4 @@
 /** Descriptions of the STAC API: landing page, conformance, collections, queryables, OpenAPI. */
-import { html } from 'hono/html';
 import type { StacCatalog, StacCollection, StacLink } from 'stac-ts';
 import { formatDateUs } from '../domain/dates.ts';
 import type { Box } from '../domain/filter-tree.ts';
@@ -60,7 +59,6 @@ export function landingPage(
       { rel: 'root', href: root, ...json },
       { rel: 'conformance', href: `${root}/conformance`, ...json },
       { rel: 'service-desc', href: `${root}/api`, type: openApiType, title: 'OpenAPI 3.0' },
-      { rel: 'service-doc', href: `${root}/api.html`, type: 'text/html', title: 'Description' },
       { rel: 'data', href: `${root}/collections`, ...json },
       { rel: 'search', href: `${root}/search`, ...geoJson, method: 'GET' },
       { rel: 'search', href: `${root}/search`, ...geoJson, method: 'POST' },
@@ -285,40 +283,6 @@ export function stacOpenApi(root: string, passwordNeeded: boolean): OpenApi {
       },
     },
   };
-}
-
-/** Returns the same description for people. */
-export async function stacApiPage(root: string, passwordNeeded: boolean): Promise<string> {
-  const { info, paths } = stacOpenApi(root, passwordNeeded);
-  const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, one]) => ({ path, method, ...one })),
-  );
-  const page = html`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>${info.title}</title></head><body>
-<h1>${info.title}</h1>
-<p>Root: <code>${root}</code>. The same as <a href="api">OpenAPI 3.0</a>. Errors are problem JSON (RFC 9457).${
-    passwordNeeded
-      ? html` Requests need Basic authentication; the user name is <code>earshot</code>.`
-      : ''
-  }</p>
-${operations.map(
-  ({
-    path,
-    method,
-    summary,
-    parameters = [],
-  }) => html`<h2><code>${method.toUpperCase()} ${path}</code></h2>
-<p>${summary}</p>
-<dl>${parameters.map(
-    ({ name, description = '' }) => html`<dt><code>${name}</code></dt><dd>${description}</dd>`,
-  )}</dl>
-`,
-)}
-<h2>Errors</h2>
-<dl>${Object.entries(problems).map(([status, text]) => html`<dt>${status}</dt><dd>${text}</dd>`)}</dl>
-</body></html>
-`;
-  return String(await page);
 }
 
 function answers(description: string, type: string): object {

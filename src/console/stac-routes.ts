@@ -28,7 +28,6 @@ import {
   queryablesDraft,
   queryablesSchema,
   schemaType,
-  stacApiPage,
   stacOpenApi,
   toStacCollection,
 } from './stac-description.ts';
@@ -47,7 +46,6 @@ export const stacPaths = [
   { method: 'GET', path: '', summary: 'STAC API: landing page' },
   { method: 'GET', path: '/conformance', summary: 'STAC API: conformance classes' },
   { method: 'GET', path: '/api', summary: 'STAC API: description (OpenAPI 3.0)' },
-  { method: 'GET', path: '/api.html', summary: 'STAC API: description (HTML)' },
   { method: 'GET', path: '/queryables', summary: 'STAC API: properties of filters' },
   { method: 'GET', path: '/collections', summary: 'STAC API: collections' },
   { method: 'GET', path: '/collections/<id>', summary: 'STAC API: one collection' },
@@ -163,19 +161,10 @@ function partsOf(path: string): string[] {
 const unknownPath = () =>
   new AppError('not_found', 'Unknown path.', { advice: `GET ${stacPath} has links to all paths.` });
 
-const noScripts = "default-src 'none'; frame-ancestors 'none'";
-
 async function answerDescription(name: string, request: StacRequest): Promise<Response> {
   const { root, passwordNeeded } = request;
   if (name === 'conformance') return answerJson({ conformsTo });
   if (name === 'api') return answerJson(stacOpenApi(root, passwordNeeded), openApiType);
-  if (name === 'api.html') {
-    const headers = {
-      'Content-Type': 'text/html; charset=utf-8',
-      'Content-Security-Policy': noScripts,
-    };
-    return new Response(await stacApiPage(root, passwordNeeded), { headers });
-  }
   if (name === 'queryables') return answerQueryables(request);
   throw unknownPath();
 }

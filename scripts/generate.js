@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import './require-node.js';
 import { licencesPage } from './licences.js';
 
-const { generatedFiles } = await import('../src/cli/generated-files.ts');
+const { generatedFiles } = await import('./generated-files.ts');
 
 const root = new URL('../', import.meta.url);
 const check = process.argv.includes('--check');

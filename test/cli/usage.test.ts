@@ -1,7 +1,7 @@
 /** Arguments on the command line: help, refusals, and their messages. */
 import type { Command, Option } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { generatedFiles, idleIo, meaningOf } from '../../src/cli/generated-files.ts';
+import { generatedFiles, idleIo, meaningOf } from '../../scripts/generated-files.ts';
 import { createProgram, fullName, withChildren } from '../../src/cli/program.ts';
 import { expectEnd, expectRefusal, printed, runCommand, version } from './fake-io.ts';
 

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { generatedFiles } from '../../src/cli/generated-files.ts';
+import { generatedFiles } from '../../scripts/generated-files.ts';
 import { loadConfig, serveSections } from '../../src/config/config.ts';
 import { checkSections, type Reader } from '../../src/config/load.ts';
 import { type VariableName, variableRows, variables } from '../../src/config/variables.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { generatedFiles } from '../../src/cli/generated-files.ts';
+import { generatedFiles } from '../../scripts/generated-files.ts';
 import { createMetrics } from '../../src/console/metrics/metrics.ts';
 import { sampleStatus } from '../console/status-sample.ts';
 import { faultsOf, labelsIn, readQuery } from './promql.ts';

@@ -89,7 +89,10 @@ export const observedMetrics = {
 } as const satisfies Record<string, MetricRow>;
 
 /** Metrics by heading of the reference page. */
-const metricGroups: readonly { title: string; rows: readonly (MetricRow | StatusMetric)[] }[] = [
+export const metricGroups: readonly {
+  title: string;
+  rows: readonly (MetricRow | StatusMetric)[];
+}[] = [
   { title: 'Intake', rows: [...Object.values(observedMetrics), ...intakeMetrics] },
   { title: 'Subscriptions', rows: subscriptionMetrics },
   { title: 'Queues of pull subscriptions', rows: queueMetrics },
@@ -111,34 +114,5 @@ export const metricTable: readonly MetricRow[] = metricGroups.flatMap(({ rows })
 export const statusMetrics: readonly StatusMetric[] = metricGroups
   .flatMap(({ rows }) => rows)
   .filter((row): row is StatusMetric => 'read' in row);
-
-/** Returns the text of `docs/reference/metrics.md`. */
-export function metricsPage(): string {
-  const sections = metricGroups.map(({ title, rows }) => `## ${title}\n\n${tableOf(rows)}`);
-  return `# Metrics
-
-<!-- Written by \`npm run generate\` from src/console/metrics. -->
-
-Metrics of \`/metrics\` on the private listener, in the Prometheus text format. [monitoring.md](../monitoring.md) explains how to
-collect them, the dashboard and the alert rules.
-
-A metric without a known value is absent. Counters and histograms start at 0 at each start of the receiver.
-
-${sections.join('\n\n')}
-
-## Process
-
-The metrics \`process_…\` and \`nodejs_…\` are the default ones of prom-client: processor time, memory, open files, delay of the
-event loop, heap and garbage collection, measured from the first scrape on.
-`;
-}
-
-function tableOf(rows: readonly MetricRow[]): string {
-  const lines = rows.map(({ name, type, unit, meaning, labels }) => {
-    const named = Object.entries(labels).map(([label, values]) => `\`${label}\`: ${values}`);
-    return `| \`${name}\` | ${type} | ${unit} | ${[meaning, ...named].join('<br>')} |`;
-  });
-  return `| metric | type | unit | meaning |\n|---|---|---|---|\n${lines.join('\n')}`;
-}
 
 export type RequestOutcome = (typeof requestOutcomes)[number];

@@ -1,13 +1,14 @@
 /** Files generated from the program's own tables: path in the project -> text. */
 import type { Command, Option } from 'commander';
-import { variableRows } from '../config/variables.ts';
-import { metricsPage } from '../console/metrics/metric-table.ts';
-import { errorMeanings } from '../domain/app-error.ts';
-import { allFaults } from '../domain/faults.ts';
-import { asCalled } from './called-as.ts';
-import type { Io, Output } from './io.ts';
-import { createProgram, fullName, groups, withChildren } from './program.ts';
-import { exitCodeOf } from './run.ts';
+import { asCalled } from '../src/cli/called-as.ts';
+import type { Io, Output } from '../src/cli/io.ts';
+import { createProgram, fullName, groups, withChildren } from '../src/cli/program.ts';
+import { exitCodeOf } from '../src/cli/run.ts';
+import { variableRows } from '../src/config/variables.ts';
+import { metricGroups } from '../src/console/metrics/metric-table.ts';
+import type { MetricRow } from '../src/console/metrics/status-gauge.ts';
+import { errorMeanings } from '../src/domain/app-error.ts';
+import { allFaults } from '../src/domain/faults.ts';
 
 export async function generatedFiles(): Promise<Record<string, string>> {
   const files = {
@@ -139,6 +140,35 @@ The kinds of errors of commands, of the HTTP interfaces and of the library (\`co
 1 failed, 2 wrong usage or configuration, 3 differences found. \`earshot doctor\` exits with 2 if only settings are wrong.
 
 ${errors.join('\n')}`;
+}
+
+/** The text of `docs/reference/metrics.md`. */
+function metricsPage(): string {
+  const sections = metricGroups.map(({ title, rows }) => `## ${title}\n\n${tableOf(rows)}`);
+  return `# Metrics
+
+<!-- Written by \`npm run generate\` from src/console/metrics. -->
+
+Metrics of \`/metrics\` on the private listener, in the Prometheus text format. [monitoring.md](../monitoring.md) explains how to
+collect them, the dashboard and the alert rules.
+
+A metric without a known value is absent. Counters and histograms start at 0 at each start of the receiver.
+
+${sections.join('\n\n')}
+
+## Process
+
+The metrics \`process_…\` and \`nodejs_…\` are the default ones of prom-client: processor time, memory, open files, delay of the
+event loop, heap and garbage collection, measured from the first scrape on.
+`;
+}
+
+function tableOf(rows: readonly MetricRow[]): string {
+  const lines = rows.map(({ name, type, unit, meaning, labels }) => {
+    const named = Object.entries(labels).map(([label, values]) => `\`${label}\`: ${values}`);
+    return `| \`${name}\` | ${type} | ${unit} | ${[meaning, ...named].join('<br>')} |`;
+  });
+  return `| metric | type | unit | meaning |\n|---|---|---|---|\n${lines.join('\n')}`;
 }
 
 function groupRows(program: Command): string[] {

@@ -59,7 +59,7 @@ export function coverageReport(
   return {
     title: 'Coverage',
     blocks: [
-      report.text(sumText(sumCoverage(all))),
+      report.text(sumText(all)),
       countTable(all),
       ...(shown.length === 0 ? [] : [missingTable(shown)]),
       ...(ranges.length > shown.length
@@ -73,7 +73,8 @@ export function coverageReport(
 }
 
 /** `240 events were expected in 24 compared hours: 236 are in the log, 4 are missing.` */
-function sumText(sum: Omit<CoverageSummary, 'subscription'> | null): string {
+function sumText(all: readonly SubscriptionCoverage[]): string {
+  const sum = sumCoverage(all);
   if (sum === null || (sum.comparedHours === 0 && sum.missing === 0)) {
     return 'No hour of this period was compared with the catalogue, so it is not known whether events are missing.';
   }
@@ -82,8 +83,12 @@ function sumText(sum: Omit<CoverageSummary, 'subscription'> | null): string {
   const kept = expected - missing;
   const rest =
     missing === 0 ? 'nothing is missing' : `${countText(missing)} ${verb(missing)} missing`;
-  return `${counted(expected, 'event')} ${expected === 1 ? 'was' : 'were'} expected in ${counted(comparedHours, 'compared hour')}: ${countText(kept)} ${verb(kept)} in the log, ${rest}.`;
+  const hours = all.length === 1 ? counted(comparedHours, 'compared hour') : 'the compared hours';
+  return `${counted(expected, 'event')} ${expected === 1 ? 'was' : 'were'} expected in ${hours}: ${countText(kept)} ${verb(kept)} in the log, ${rest}.`;
 }
+
+/** Not a name of a subscription: these are in lower case without blanks. */
+const sumName = 'all together';
 
 type CountRow = Omit<CoverageSummary, 'subscription'> & { name: string };
 
@@ -104,15 +109,18 @@ function countTable(all: readonly SubscriptionCoverage[]): report.Block {
       ...(['expected', 'pushed', 'late', 'recovered', 'missing'] as const).map(count),
       {
         ...{ title: 'compared', isNumber: true, drop: 1 },
-        value: ({ comparedHours, unknownHours }: CountRow) =>
-          `${countText(comparedHours)} of ${countText(comparedHours + unknownHours)} h`,
+        // Hours of several subscriptions have no sum.
+        value: ({ name, comparedHours, unknownHours }: CountRow) =>
+          name === sumName
+            ? null
+            : `${countText(comparedHours)} of ${countText(comparedHours + unknownHours)} h`,
       },
       {
         ...{ title: 'complete', isNumber: true },
         value: ({ complete }: CountRow) => (complete === null ? null : shareText(complete)),
       },
     ],
-    [...rows, ...(sum === null ? [] : [{ name: 'all', ...sum }])],
+    [...rows, ...(sum === null ? [] : [{ name: sumName, ...sum }])],
   );
 }
 
@@ -208,11 +216,13 @@ function delayBlocks(delays: readonly SubscriptionDelays[] | null): report.Block
     report.table(
       'Delays',
       [
-        { title: 'subscription', drop: 1, value: ({ name }: Row) => name },
+        { title: 'subscription', grows: true, value: ({ name }: Row) => name },
         { title: 'delay', value: ({ delay }: Row) => delay },
-        { title: 'of', isNumber: true, value: ({ count }: Row) => count },
-        ...[duration('p50Ms', 'p50'), duration('p90Ms', 'p90'), duration('p99Ms', 'p99')],
-        duration('maxMs', 'longest'),
+        { title: 'of', isNumber: true, drop: 2, value: ({ count }: Row) => count },
+        duration('p50Ms', 'p50'),
+        { ...duration('p90Ms', 'p90'), drop: 3 },
+        duration('p99Ms', 'p99'),
+        { ...duration('maxMs', 'longest'), drop: 1 },
       ],
       rows,
     ),

@@ -146,13 +146,14 @@ const coverage = (facts: Known): Evaluation => {
     const next = isDue(sum, when) ? 'Run `earshot reconcile` to compare now.' : null;
     return evaluation('ok', notComparedText(sum, when), next);
   }
-  const { expected, missing, recovered, late, comparedHours, unknownHours } = sum;
+  const { expected, missing, recovered, late, unknownHours } = sum;
   const counts = [
     missing === 0 ? 'none missing' : `${countText(missing)} missing`,
     ...(recovered === 0 ? [] : [`${countText(recovered)} recovered`]),
     ...(late === 0 ? [] : [`${countText(late)} late`]),
   ];
-  const hours = `${countText(comparedHours)} of ${countText(comparedHours + unknownHours)} h compared`;
+  const open = counted(unknownHours, 'hour');
+  const hours = unknownHours === 0 ? 'all due hours compared' : `${open} not compared`;
   const found = `${counted(expected, 'event')} expected: ${counts.join(', ')}`;
   return ok([`7 days, ${hours}; ${found}`, ...uncomparedText(facts)].join('; '));
 };

@@ -261,7 +261,7 @@ describe('the first hours', () => {
       expectSameNumbers(seen, counts);
       expect(seen.text.out).toMatch(/ 2 of 2 h +100 %\n/);
       expect(partOf(seen.status.out, 'coverage')).toContain(
-        `7 days, 2 of 2 h compared; ${counts.expected} events expected: none missing, ${counts.recovered} recovered`,
+        `7 days, all due hours compared; ${counts.expected} events expected: none missing, ${counts.recovered} recovered`,
       );
     },
   );

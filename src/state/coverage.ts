@@ -17,7 +17,7 @@ import * as report from './report.ts';
 /** Name, tone and signs of each state of an hour: `bar` on the terminal, `sign` on the page. The worst is first. */
 export const hourLooks = {
   missing: { label: 'missing', tone: 'bad', sign: '!', bar: '!' },
-  unknown: { label: 'not compared', tone: 'plain', sign: '?', bar: '·' },
+  unknown: { label: 'not compared', tone: 'plain', sign: '?', bar: '?' },
   recovered: { label: 'recovered', tone: 'note', sign: 'R', bar: '▒' },
   late: { label: 'late', tone: 'warn', sign: 'L', bar: '▓' },
   pushed: { label: 'pushed', tone: 'good', sign: '✓', bar: '█' },

@@ -93,7 +93,7 @@ describe('earshot coverage', () => {
     expect(out.split('\n\n')[3]?.split('\n')).toEqual([
       'alps',
       `  2026-05-01  ${' '.repeat(10)}${'?'.repeat(14)}`,
-      `  2026-05-02  ${'?'.repeat(12)}·${' '.repeat(11)}`,
+      `  2026-05-02  ${'?'.repeat(11)}··${' '.repeat(11)}`,
     ]);
   });
 

@@ -5,8 +5,7 @@ import { countText } from '../../domain/formats.ts';
 import { defaultOrderOf, productOrders } from '../../domain/product-order.ts';
 import { type Facets, facetFields } from '../../domain/products.ts';
 import { dayUs, minuteUs } from '../../domain/time-units.ts';
-import { parseBoundingBox } from '../../filter/bounding-box.ts';
-import { cloudCover, deleted, intersects, published } from '../../filter/builder.ts';
+import { cloudCover, deleted, published } from '../../filter/builder.ts';
 import {
   type FieldType,
   fieldsOf,
@@ -113,20 +112,10 @@ function boxReason({ badBox }: ProductSearch): Html | string {
   return html`<p class="note" id="box-reason">${badge('bad', 'error')} The box cannot be used. ${badBox.reason}</p>`;
 }
 
-/** Example areas; the link names the box, because it is not the exact outline. */
-const places = [
-  ['Europe', '-25,34,45,72'],
-  ['Alps', '5,43.5,16.5,48.5'],
-  ['Iberian Peninsula', '-9.6,35.9,3.4,43.9'],
-  ['Iceland', '-24.6,63.2,-13.4,66.6'],
-  ['Fiji', '176.5,-20.8,-178,-15.7'],
-] as const;
-
 /** Renders the conditions in use that the form does not show as such. Each is a link that removes it. */
 function chips(search: ProductSearch, nowUs: number): Html | string {
   const { since, until, subscription } = search.state;
-  const isPreset = (term: FilterTree) => areas.some(([, , area]) => hasCondition(term, area));
-  const own = namedTerms(search).filter((term) => !isPreset(term));
+  const own = namedTerms(search);
   const all = [
     ...(since === undefined && until === undefined
       ? []
@@ -172,11 +161,6 @@ function boxesIn(term: FilterTree): Box[] {
   return term.node === 'intersects' ? boxesOf(toShape(term.geometry)) : [];
 }
 
-/** Areas as conditions. */
-const areas = places.map(
-  ([name, box]) => [name, box, intersects(parseBoundingBox(box).geometry).tree] as const,
-);
-
 function presets(search: ProductSearch, nowUs: number): Html {
   const { entity } = search;
   const since = new Date(Math.floor((nowUs - dayUs) / minuteUs) * (minuteUs / 1000));
@@ -186,23 +170,21 @@ function presets(search: ProductSearch, nowUs: number): Html {
   );
   const dayText = `${entity === 'Products' ? 'published' : 'deleted'} in the last day`;
   const day = toggle(search, dayText, date.from(since).tree);
-  const places = areas.map(([name, box, tree]) => toggle(search, name, tree, `box ${box}`));
   return html`<nav class="presets" aria-label="Conditions to add">
-<span class="dim">Add:</span>${clouds}${day}<span class="dim">footprint in a box around:</span>${places}</nav>`;
+<span class="dim">Add:</span>${clouds}${day}</nav>`;
 }
 
 /** Renders a button that adds a condition, or removes it when the filter has it. */
-function toggle(search: ProductSearch, text: string, condition: FilterTree, title = ''): Html {
-  const isOn = hasCondition(search.filter, condition);
-  return changeButton(text, { condition, isOn, title });
+function toggle(search: ProductSearch, text: string, condition: FilterTree): Html {
+  return changeButton(text, { condition, isOn: hasCondition(search.filter, condition) });
 }
 
 /** The button sends the form, and so the text that is typed but not run. The server changes that filter. */
 function changeButton(
   text: string,
-  { condition, isOn, title = '' }: { condition: FilterTree; isOn: boolean; title?: string },
+  { condition, isOn }: { condition: FilterTree; isOn: boolean },
 ): Html {
-  return html`<button form="search" class="preset" name="${isOn ? 'remove' : 'add'}" value="${printFilter(condition)}" title="${title}" ${isOn ? html`aria-pressed="true"` : ''}>${text}${isOn ? removeSign : ''}</button>`;
+  return html`<button form="search" class="preset" name="${isOn ? 'remove' : 'add'}" value="${printFilter(condition)}" ${isOn ? html`aria-pressed="true"` : ''}>${text}${isOn ? removeSign : ''}</button>`;
 }
 
 function dropLink(

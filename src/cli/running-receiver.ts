@@ -56,7 +56,7 @@ export function runningText(running: RunningNote | 'unknown'): string {
 }
 
 /** Returns how to stop a running receiver from another terminal. */
-export function stopText(running: RunningNote | 'unknown'): string {
+function stopText(running: RunningNote | 'unknown'): string {
   return running === 'unknown' ? 'Ctrl-C in its terminal' : `kill ${running.pid}`;
 }
 

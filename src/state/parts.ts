@@ -146,7 +146,9 @@ const coverage = (facts: Known): Evaluation => {
     const next = isDue(sum, when) ? 'Run `earshot reconcile` to compare now.' : null;
     return evaluation('ok', notComparedText(sum, when), next);
   }
-  const { expected, missing, recovered, late, unknownHours } = sum;
+  const { expected, missing, recovered, late } = sum;
+  // Hours of several subscriptions have no sum.
+  const unknownHours = Math.max(...coverage.map((one) => one.unknownHours));
   const counts = [
     missing === 0 ? 'none missing' : `${countText(missing)} missing`,
     ...(recovered === 0 ? [] : [`${countText(recovered)} recovered`]),

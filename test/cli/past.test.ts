@@ -1,4 +1,4 @@
-/** The simulated past day of a trial and of the demo. */
+/** The simulated past day of the demo. */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';

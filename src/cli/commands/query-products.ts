@@ -103,14 +103,16 @@ Output formats:
 Times are ISO 8601 UTC. A download from s3Path or downloadUrl needs an access token.
 
 --summaries adds the summaries. json, ndjson and geojson have the field summary with text, model,
-verified and createdAt. csv and geoparquet have the columns summary, summaryModel and
-summaryVerified. stac has the property description. In the format ids, each line has the id, a tab
-and the text.
+facts and createdAt. csv and geoparquet have the columns summary and summaryModel. stac has the
+property description. In the format ids, each line has the id, a tab and the text.
 
 --explain counts the products that match each condition alone, and those that match all of them.
 Fields of --explain with --json: entity, filter, orderby, conditions (condition, count, isMinimum),
-matches, products, and those of index in \`earshot filter explain --help\`. isMinimum is true if
-counting took too long.
+matches, products, narrowedBy, byColumns, byRecords, plan.
+  isMinimum   true if counting took too long
+  narrowedBy  SQLite index and condition that limit the read products; null if all are read
+  byColumns   conditions that need only the columns of the product index
+  byRecords   conditions that also need the footprint or the original record of a product
 
 Examples:
   $ earshot query products --collection S2 --tile 31UFR --cloud-below 20 --sensed 7d   one tile

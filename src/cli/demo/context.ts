@@ -116,7 +116,7 @@ function publishing(io: Io, flags: DemoFlags): Partial<SandboxOptions> {
 }
 
 /** Starts a sandbox, paused, in a temporary folder. Resolves with the settings of a receiver of its account. */
-export async function openSandbox(
+async function openSandbox(
   io: Io,
   publishing: Partial<SandboxOptions>,
   { isPull, closers }: { isPull: boolean; closers: Closers },

@@ -37,7 +37,7 @@ import { type EnvChange, envTexts, ioWith, shownSettings, writeEnvFile } from '.
 import { isChosen, type SetupFlags, subscriptionOf } from './questions.ts';
 
 /** Input of the set-up after all questions. */
-export interface SetupPlan extends EnvChange {
+interface SetupPlan extends EnvChange {
   subscription: Pick<SubscriptionFlags, 'event' | 'subscription' | 'filter' | 'pull'>;
   /** Called when `.env` is written, before the checks and the receiver start. */
   onWritten: () => Promise<void>;
@@ -139,7 +139,7 @@ async function unfinished(error: unknown, state: SetupState, flags: SetupFlags):
 }
 
 /** Checks the plan, prints it unless the user has confirmed it, and carries it out. With --dry-run, only prints it. */
-export async function install(io: Io, plan: SetupPlan): Promise<void> {
+async function install(io: Io, plan: SetupPlan): Promise<void> {
   const { folder, settings, subscription, flags } = plan;
   const own = { ...ioWith(io, settings), workingDir: folder };
   const acme = own.env.EARSHOT_TLS === 'acme' ? (['acme', 'listen'] as const) : [];

@@ -231,16 +231,18 @@ function delayTicks(values: readonly number[]): number[] {
   const positive = values.filter((value) => value > 0);
   const [least, most] =
     positive.length === 0 ? [0.1, 1] : [Math.min(...positive), Math.max(...positive)];
+  // A date far from the others may exceed all labels.
+  const labels = labelled.some((one) => one >= most) ? labelled : [...labelled, most];
   const first = Math.max(
     0,
-    labelled.findLastIndex((one) => one <= least),
+    labels.findLastIndex((one) => one <= least),
   );
   const last = Math.max(
     first + 1,
-    labelled.findIndex((one) => one >= most),
+    labels.findIndex((one) => one >= most),
   );
   const every = Math.ceil((last - first) / 6);
-  return labelled
+  return labels
     .slice(first, last + 1)
     .filter((_, i) => (last - first - i) % every === 0 || i === 0);
 }
@@ -261,7 +263,7 @@ function delayScale(
 }
 
 /** Formats a round duration in its largest unit: `500 ms`, `1 s`, `2 min`, `3 h`, `7 d`. */
-export function durationText(seconds: number): string {
+function durationText(seconds: number): string {
   if (seconds !== 0 && seconds < 1) return `${Math.round(seconds * 1_000)} ms`;
   if (seconds < minute) return `${Number(seconds.toFixed(1))} s`;
   if (seconds < hour) return `${Number((seconds / minute).toFixed(1))} min`;

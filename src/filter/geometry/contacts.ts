@@ -59,7 +59,7 @@ interface PathEdge extends Extent {
 }
 
 /** Two rings that cross or share a part of an edge, or a ring that crosses or touches itself. */
-export interface Crossing {
+interface Crossing {
   readonly a: RingPath;
   readonly b: RingPath;
   /** Corner at which the edge of `b` begins. */

@@ -17,7 +17,7 @@ export interface MappedText {
   valueIn(view: ProductView): string | undefined;
   exists: Expression;
   /** Matches products whose value fulfils the comparison, and none without a value. Throws `invalid` for an order. */
-  compare(operator: ComparisonOperator, text: string): Expression;
+  compare(operator: ComparisonOperator, text: string, name: string): Expression;
 }
 
 /** Compares with `=`, `<>` and IN only: the order of the values in the catalogue is another one. */
@@ -25,10 +25,10 @@ function compareEqual(
   exists: Expression,
   equals: (text: string) => Expression,
 ): MappedText['compare'] {
-  return (operator, text) => {
+  return (operator, text, name) => {
     if (operator === 'eq') return equals(text);
     if (operator === 'ne') return and(exists, not(equals(text)));
-    throw new AppError('invalid', 'The property can only be compared with =, <> and IN.');
+    throw new AppError('invalid', `${name} can only be compared with =, <> and IN.`);
   };
 }
 

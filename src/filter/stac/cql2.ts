@@ -223,7 +223,7 @@ const collection: StacProperty = {
   },
 };
 
-/** Without `collection` in the list of queryables, which have all comparisons (basic CQL2). */
+/** The list of queryables has no `collection`: its two parts are queryables. */
 const queryableByName = new Map([...queryableProperties, collection].map((one) => [one.name, one]));
 
 function propertyOf(value: Cql2, operator: string): StacProperty {

@@ -174,7 +174,7 @@ function named(name: string, title: string, { compare, ...rest }: Unnamed): Stac
   return { name, title, ...rest, compare: (operator, value) => compare(operator, value, name) };
 }
 
-type Comparing = (operator: ComparisonOperator, value: StacValue) => Expression;
+type Comparing = (operator: ComparisonOperator, value: StacValue, name: string) => Expression;
 
 /** Checks the type of values before the comparison. */
 function ofType(
@@ -182,15 +182,14 @@ function ofType(
   comparing: Comparing,
   rest: Pick<Unnamed, 'exists' | 'valueIn'>,
 ): Unnamed {
-  const compareTruth = compareAmong([false, true], (one) => comparing('eq', one));
   return {
     type,
     ...rest,
     compare: (operator, value, name) => {
       const literal = literalOf(value, type, name);
-      return typeof literal === 'boolean'
-        ? compareTruth(operator, literal)
-        : comparing(operator, literal);
+      if (typeof literal !== 'boolean') return comparing(operator, literal, name);
+      const equals = (one: boolean) => comparing('eq', one, name);
+      return compareAmong([false, true], equals)(operator, literal);
     },
   };
 }
@@ -277,7 +276,7 @@ function attributeExists(name: string, kind: AttributeKind): Expression {
 }
 
 function ofMapped({ valueIn, exists, compare }: MappedText): Unnamed {
-  const comparing: Comparing = (operator, value) => compare(operator, String(value));
+  const comparing: Comparing = (operator, value, name) => compare(operator, String(value), name);
   return ofType('string', comparing, { exists, valueIn });
 }
 

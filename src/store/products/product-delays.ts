@@ -26,6 +26,9 @@ interface DelayRow {
   delaysUs: (number | null)[];
 }
 
+/** Groups whose percentiles are found between two pauses. */
+const groupsPerTurn = 50;
+
 /** Returns the delays by subscription, null first. */
 export async function measureDelays(
   { index, log, call }: LongQuery,
@@ -36,7 +39,8 @@ export async function measureDelays(
   await readAll(rows, call, ({ subscription, delaysUs }) => {
     addAll(subscriptions.of(subscription), delaysUs);
   });
-  return subscriptions.all().map(([subscription, own]) => ({ subscription, ...stagesOf(own) }));
+  const found = await subscriptions.all(call);
+  return found.map(([subscription, delays]) => ({ subscription, ...delays }));
 }
 
 /** Returns the delays by hour of receipt, and by collection, null first. */
@@ -44,7 +48,7 @@ export async function measureTimeliness(
   { index, log, call }: LongQuery,
   { collection: requested, ...query }: Parameters<Products['timeliness']>[0],
 ): Promise<Timeliness> {
-  const total = createDelays();
+  const total = [...delayStages, ...totalDelays].map(createSketch);
   const hours = createGroups<number>();
   const collections = createGroups<string | null>();
   const rows = delayRows(index, narrowByTime(log, query), { collections: true });
@@ -57,10 +61,12 @@ export async function measureTimeliness(
   const [sensingToReceipt = null, publicationToReceipt = null] = total
     .slice(delayStages.length)
     .map((one) => one.percentiles());
+  const byHour = await hours.all(call);
+  const byCollection = await collections.all(call);
   return {
     total: { ...stagesOf(total), sensingToReceipt, publicationToReceipt },
-    hours: hours.all().map(([hourUs, own]) => ({ hourUs, ...stagesOf(own) })),
-    collections: collections.all().map(([collection, own]) => ({ collection, ...stagesOf(own) })),
+    hours: byHour.map(([hourUs, delays]) => ({ hourUs, ...delays })),
+    collections: byCollection.map(([collection, delays]) => ({ collection, ...delays })),
   };
 }
 
@@ -77,14 +83,13 @@ async function readAll(
   }
 }
 
-/** Delays of each stage and total, in their order. */
+/** Delays of each stage, and perhaps of each total, in their order. */
 type Delays = readonly ReturnType<typeof createSketch>[];
 
-const createDelays = (): Delays => [...delayStages, ...totalDelays].map(createSketch);
-
 function addAll(delays: Delays, delaysUs: DelayRow['delaysUs']): void {
-  for (const [kind, delayUs] of delaysUs.entries()) {
-    if (delayUs !== null) delays[kind]?.add(delayUs);
+  for (const [kind, sketch] of delays.entries()) {
+    const delayUs = delaysUs[kind] ?? null;
+    if (delayUs !== null) sketch.add(delayUs);
   }
 }
 
@@ -101,56 +106,85 @@ function createGroups<Key extends string | number | null>() {
   const groups = new Map<Key, Delays>();
   return {
     of: (key: Key): Delays => {
-      const known = groups.get(key) ?? createDelays();
+      const known = groups.get(key) ?? delayStages.map(createSketch);
       groups.set(key, known);
       return known;
     },
     /** By name, null first. */
-    all: () =>
-      [...groups].sort(([a], [b]) => {
+    all: async (call: LongQuery['call']): Promise<[Key, StageDelays][]> => {
+      const sorted = [...groups].sort(([a], [b]) => {
         if (a === null || b === null) return a === null ? -1 : 1;
         return a < b ? -1 : 1;
-      }),
+      });
+      const found: [Key, StageDelays][] = [];
+      for (const [key, delays] of sorted) {
+        found.push([key, stagesOf(delays)]);
+        if (found.length % groupsPerTurn === 0) await call.pause();
+      }
+      return found;
+    },
   };
 }
 
-/** Width of a bucket, as a logarithm: 1 % of the delay. */
-const bucketWidth = Math.log(1.01);
+/** Width of a bucket, as a logarithm: almost 1 % of the delay. */
+const bucketWidth = Math.log(1.009);
+
+/** Buckets that are added beyond the outermost one. */
+const bucketsAhead = 32;
 
 /**
- * Counts delays in buckets that are 1 % wide, so that any number of them needs little memory. Percentiles are nearest
- * ranks, the smallest delay that a percentage of all do not exceed; here it is the largest delay of its bucket.
+ * Counts delays in buckets, so that the hours of months fit in memory: some kilobytes each, outside of the heap of the
+ * thread. Percentiles are nearest ranks, the smallest delay that a percentage of all do not exceed, within 1 %.
  */
 function createSketch() {
-  const buckets = new Map<number, { count: number; mostUs: number }>();
-  let [count, negative] = [0, 0];
+  /** `counts[i]` is that of bucket `first + i`. Buckets of negative delays are negative. */
+  let [counts, first] = [new Uint32Array(0), 0];
+  let [count, negative, leastUs, mostUs] = [0, 0, Infinity, -Infinity];
+  const cover = (bucket: number) => {
+    const isEmpty = counts.length === 0;
+    const end = first + counts.length;
+    const low = isEmpty || bucket < first ? bucket - bucketsAhead : first;
+    const high = isEmpty || bucket >= end ? bucket + bucketsAhead : end;
+    const wider = new Uint32Array(high - low);
+    if (!isEmpty) wider.set(counts, first - low);
+    [counts, first] = [wider, low];
+  };
   return {
     add: (delayUs: number): void => {
-      const size = 1 + Math.floor(Math.log(Math.abs(delayUs)) / bucketWidth);
-      const key = delayUs === 0 ? 0 : Math.sign(delayUs) * size;
-      const bucket = buckets.get(key) ?? { count: 0, mostUs: delayUs };
-      buckets.set(key, bucket);
-      bucket.count += 1;
-      bucket.mostUs = Math.max(bucket.mostUs, delayUs);
+      const bucket = bucketOf(delayUs);
+      if (bucket < first || bucket >= first + counts.length) cover(bucket);
+      counts[bucket - first] = (counts[bucket - first] ?? 0) + 1;
       count += 1;
       if (delayUs < 0) negative += 1;
+      leastUs = Math.min(leastUs, delayUs);
+      mostUs = Math.max(mostUs, delayUs);
     },
     /** Null without delays. */
     percentiles: (): DelayPercentiles | null => {
       if (count === 0) return null;
-      const sorted = [...buckets.values()].sort((a, b) => a.mostUs - b.mostUs);
       const atMs = (percent: number) => {
         let left = Math.ceil((percent * count) / 100);
-        const found = sorted.find((bucket) => {
-          left -= bucket.count;
+        const i = counts.findIndex((own) => {
+          left -= own;
           return left <= 0;
         });
-        return (found?.mostUs ?? 0) / 1_000;
+        return Math.min(Math.max(upperBoundOf(first + i), leastUs), mostUs) / 1_000;
       };
-      const [p50Ms, p90Ms, p99Ms, maxMs] = [atMs(50), atMs(90), atMs(99), atMs(100)];
-      return { count, negative, p50Ms, p90Ms, p99Ms, maxMs };
+      const [p50Ms, p90Ms, p99Ms] = [atMs(50), atMs(90), atMs(99)];
+      return { count, negative, p50Ms, p90Ms, p99Ms, maxMs: mostUs / 1_000 };
     },
   };
+}
+
+function bucketOf(us: number): number {
+  return us === 0 ? 0 : Math.sign(us) * (1 + Math.floor(Math.log(Math.abs(us)) / bucketWidth));
+}
+
+/** Returns the largest delay of a bucket, with four digits. */
+function upperBoundOf(bucket: number): number {
+  if (bucket === 0) return 0;
+  const us = Math.exp((bucket > 0 ? bucket : -bucket - 1) * bucketWidth);
+  return Number((Math.sign(bucket) * us).toPrecision(4));
 }
 
 /**

@@ -171,6 +171,25 @@ describe.skipIf(!hasChromium)('the frame of the page', { timeout: 30_000 }, () =
     expect(problems).toEqual([]);
   });
 
+  it('waits for the index before it refreshes, but not for long', async () => {
+    const { page } = await open('/api');
+    const refreshedAfterMs = async (indexedPosition: number) => {
+      const data = JSON.stringify({ lastPosition: 9, indexedPosition });
+      const body = `event: update\nid: 9.${indexedPosition}\ndata: ${data}\n\n`;
+      const contentType = 'text/event-stream';
+      await page.route('**/api/live*', (route) => route.fulfill({ contentType, body }));
+      const isRefresh = page.waitForRequest((one) => one.resourceType() === 'xhr');
+      const beganMs = performance.now();
+      await page.goto(seeded.url);
+      await isRefresh;
+      return performance.now() - beganMs;
+    };
+    // The first page takes longer.
+    await refreshedAfterMs(9);
+    const indexedMs = await refreshedAfterMs(9);
+    expect((await refreshedAfterMs(8)) - indexedMs).toBeGreaterThan(600);
+  });
+
   it('keeps focus and selection when a refresh adds a note above the list', async () => {
     const { page } = await open('/');
     await page.keyboard.press('j');

@@ -21,7 +21,8 @@ function withoutTouches(geometry: Geometry): Geometry {
   const move = (polygon: readonly Ring[]) =>
     polygon.map((ring): Ring => {
       count += 1;
-      const [x, y] = [0.001 * Math.sin(count), 0.001 * Math.cos(count)];
+      // Exact numbers, so that what is on a line stays on it.
+      const [x, y] = [((count * 37) % 101) / 2 ** 16, ((count * 53) % 103) / 2 ** 16];
       return ring.map(([longitude, latitude]): Position => [longitude + x, latitude + y]);
     });
   if (geometry.type === 'Polygon') return { ...geometry, coordinates: move(geometry.coordinates) };

@@ -116,7 +116,7 @@ describe('a filter is refused by name for', () => {
     ["CASEI(title) = CASEI('s2a')", 'The function or operator "casei" of CQL2 is not supported'],
     [`title LIKE '${'_'.repeat(1_001)}'`, 'A pattern has at most 1000 characters.'],
     ['eo:cloud_cover < 1 / 2', 'Unexpected "/"'],
-    ["platform > 'sentinel-2a'", 'The property can only be compared with =, <> and IN.'],
+    ["platform > 'sentinel-2a'", 'platform can only be compared with =, <> and IN.'],
     ['eo:cloud_cover * 2 < 10', 'The function or operator "*" of CQL2 is not supported'],
     ['eo:cloud_cover < 2 * sat:relative_orbit', 'The function or operator "*" of CQL2'],
     ['eo:cloud_cover < 2 *', 'Unexpected "the end"'],

@@ -26,9 +26,8 @@ import type {
 } from '../domain/filter-tree.ts';
 import { nearestName } from '../domain/text.ts';
 import { attributeKindOf, type KindOf, type PublishedName, publishedAttributes } from './fields.ts';
-import type { Effort } from './geometry/intersects.ts';
 import { joinAreas, readAreas } from './geometry/read-geometry.ts';
-import { geometryFaults } from './geometry/validity.ts';
+import { type Effort, geometryFaults } from './geometry/validity.ts';
 import { printFilter } from './print.ts';
 
 /** Matches if every term matches. @example and(collection('SENTINEL-1'), not(name.contains('_COG'))) */

@@ -23,7 +23,7 @@ import {
   publishedAttributes,
 } from './fields.ts';
 import { type Fault, type FilterFinding, findingAt, quoted, type Span } from './finding.ts';
-import { newEffort } from './geometry/intersects.ts';
+import { newEffort } from './geometry/validity.ts';
 import { undocumentedForm, undocumentedOperator, unknownFieldHint } from './hints.ts';
 import type { ParsedFilter } from './parse.ts';
 import { attributeForm, showText } from './print.ts';

@@ -3,29 +3,6 @@ import { orient2d } from 'robust-predicates';
 import type { Region, Shape } from './shape.ts';
 
 /**
- * Remaining work for a check, in steps of some nanoseconds; several geometries may share it. It prevents a geometry
- * from blocking its thread. With a time limit, the result would depend on the machine.
- */
-export interface Effort {
-  left: number;
-}
-
-/** About a tenth of a second: ten times the work for a coast with 5,000 corners and its islands. */
-export const newEffort = (): Effort => ({ left: 15_000_000 });
-
-/** The effort is used up; the check is incomplete. */
-export class EffortExhausted extends Error {}
-
-/** Subtracts steps; throws EffortExhausted if none are left. */
-export function spend(effort: Effort, steps: number): void {
-  effort.left -= steps;
-  if (effort.left < 0) throw new EffortExhausted();
-}
-
-/** Costs of checking one edge, and one place without its edges, in steps. */
-const [edgeSteps, placeSteps] = [5, 300];
-
-/**
  * Checks for a common point: of areas, borders of outlines and holes, points, and the poles.
  */
 export function shapesIntersect(a: Shape, b: Shape): boolean {
@@ -39,20 +16,6 @@ export function shapesIntersect(a: Shape, b: Shape): boolean {
   );
 }
 
-/** Checks whether regions contain all places (x, y, x, y, …), also on their borders. Throws EffortExhausted. */
-export function containsAll(
-  { regions }: Shape,
-  places: readonly number[],
-  effort: Effort,
-): boolean {
-  for (let i = 0; i < places.length; i += 2) {
-    spend(effort, placeSteps);
-    const place = places.slice(i, i + 2);
-    if (!regions.some((region) => holdsSome(region, place, effort))) return false;
-  }
-  return true;
-}
-
 function regionsIntersect(a: Region, b: Region): boolean {
   if (a.south > b.north || b.south > a.north) return false;
   const [few, many] = a.edges.length <= b.edges.length ? [a, b] : [b, a];
@@ -60,8 +23,7 @@ function regionsIntersect(a: Region, b: Region): boolean {
     if (bordersIntersect(few, many, shift)) return true;
   }
   // The borders do not intersect, so each ring is completely inside or outside of the other region.
-  const isGlobe = a.edges.length === 0 || b.edges.length === 0;
-  return isGlobe || holdsSome(many, few.corners) || holdsSome(few, many.corners);
+  return holdsSome(many, few.corners) || holdsSome(few, many.corners);
 }
 
 /** Shifts by whole turns, in degrees, that move an extent onto a region's edges. */
@@ -98,21 +60,20 @@ export function onOneSide(a: number, b: number): boolean {
   return (a > 0 && b > 0) || (a < 0 && b < 0);
 }
 
-function holdsSome(region: Region, places: readonly number[], effort?: Effort): boolean {
+function holdsSome(region: Region, places: readonly number[]): boolean {
   for (let i = 0; i < places.length; i += 2) {
-    if (holds(region, places[i] ?? 0, places[i + 1] ?? 0, effort)) return true;
+    if (holds(region, places[i] ?? 0, places[i + 1] ?? 0)) return true;
   }
   return false;
 }
 
 /** Follows the meridian north to the pole, and changes between inside and outside at each edge. */
-function holds(region: Region, longitude: number, y: number, effort?: Effort): boolean {
+function holds(region: Region, longitude: number, y: number): boolean {
   if (y < region.south || y > region.north) return false;
   let inside = region.northInside;
   for (const shift of shiftsOnto(region, longitude, longitude)) {
     const x = longitude + shift;
     const isOnBorder = someEdge(region, x, y, x, Infinity, (x1, y1, x2, y2) => {
-      if (effort !== undefined) spend(effort, edgeSteps);
       if (x1 === x2) return Math.min(y1, y2) <= y;
       // Positive on the right of a line.
       const side = x1 < x2 ? orient2d(x1, y1, x2, y2, x, y) : orient2d(x2, y2, x1, y1, x, y);

@@ -19,7 +19,7 @@ import {
  * more is the whole globe. It contains the points on its edges, and those inside an odd number of rings.
  */
 export interface Region extends Readonly<Box> {
-  /** x1, y1, x2, y2 of the edges of all rings; empty for the whole globe. */
+  /** x1, y1, x2, y2 of the edges of all rings. */
   readonly edges: Float64Array;
   /** The boxes of the edges; null for few edges, which are read one by one. */
   readonly index: Flatbush | null;
@@ -85,7 +85,6 @@ function regionsOf(rings: Rings, toOutline: (ring: Ring) => Outline): Region[] {
   const [first] = outlines;
   const all = outlines.length === 1 ? first?.edges : outlines.flatMap(({ edges }) => edges);
   const edges = new Float64Array(all ?? []);
-  if (edges.length === 0 && !northInside) return [];
   const { west, south, east, north } = extentOf(edges);
   return [
     {
@@ -140,77 +139,33 @@ interface Outline {
 /**
  * Returns the outline of a ring. No edge closes it along a pole or a meridian: a line north from a point ends at the
  * pole, and changes between inside and outside at every edge. A ring round a pole encloses the nearer pole, the
- * smaller area. The sides of a rectangle round the globe along a pole, or on one meridian, are not borders.
+ * smaller area.
  */
 function outlineOf(ring: Ring): Outline {
   const unwrapped = unwrapRing(ring);
   const pole = enclosedPole(unwrapped);
-  const alongNorth = goesRoundAt(unwrapped, 90);
-  const alongSouth = goesRoundAt(unwrapped, -90);
-  const edges = edgesOf(unwrapped, alongNorth, alongSouth);
   return {
-    edges: unwrapped.turns === 0 ? withoutSeam(edges) : edges,
-    northInside: (pole === 'north') !== alongNorth,
-    southInside: (pole === 'south') !== alongSouth,
+    edges: edgesOf(unwrapped),
+    northInside: pole === 'north',
+    southInside: pole === 'south',
   };
 }
 
 /** Returns the edges of a line in both directions, so that no point is between them. */
 function outlineOfLine(line: Ring): Outline {
-  const edges = edgesOf(unwrapRing(lineRing(line)), false, false);
+  const edges = edgesOf(unwrapRing(lineRing(line)));
   return { edges, northInside: false, southInside: false };
 }
 
-/** Checks whether the edges that lie on a pole's latitude make a full turn. */
-function goesRoundAt({ xs, ys }: UnwrappedRing, latitude: number): boolean {
-  let sum = 0;
-  for (let i = 1; i < xs.length; i += 1) {
-    if (ys[i] === latitude && ys[i - 1] === latitude) sum += (xs[i] ?? 0) - (xs[i - 1] ?? 0);
-  }
-  return Math.abs(sum) === 360;
-}
-
-function edgesOf({ xs, ys }: UnwrappedRing, noNorth: boolean, noSouth: boolean): number[] {
+function edgesOf({ xs, ys }: UnwrappedRing): number[] {
   const edges: number[] = [];
   for (let i = 1; i < xs.length; i += 1) {
     const [x1, y1, x2, y2] = [xs[i - 1] ?? 0, ys[i - 1] ?? 0, xs[i] ?? 0, ys[i] ?? 0];
-    if (noNorth && y1 === 90 && y2 === 90) continue;
-    if (noSouth && y1 === -90 && y2 === -90) continue;
     if (x1 !== x2 || y1 !== y2) edges.push(x1, y1, x2, y2);
   }
   const [x = 0, y = 0] = [xs[0], ys[0]];
   // A ring of one position is a point.
-  return edges.length > 0 || noNorth || noSouth ? edges : [x, y, x, y];
-}
-
-/** Removes the parts where the west and east ends of a ring round the globe coincide. */
-function withoutSeam(edges: readonly number[]): readonly number[] {
-  let [west, east] = [Infinity, -Infinity];
-  for (let i = 0; i < edges.length; i += 2) {
-    west = Math.min(west, edges[i] ?? 0);
-    east = Math.max(east, edges[i] ?? 0);
-  }
-  if (east - west !== 360) return edges;
-  const kept: number[] = [];
-  // Change in the number of sides of the seam at a latitude, going north.
-  const changes = new Map<number, number>();
-  for (let i = 0; i < edges.length; i += 4) {
-    const [x1 = 0, y1 = 0, x2 = 0, y2 = 0] = edges.slice(i, i + 4);
-    if (x1 !== x2 || (x1 !== west && x1 !== east)) {
-      kept.push(x1, y1, x2, y2);
-      continue;
-    }
-    const [south, north] = [Math.min(y1, y2), Math.max(y1, y2)];
-    changes.set(south, (changes.get(south) ?? 0) + 1);
-    changes.set(north, (changes.get(north) ?? 0) - 1);
-  }
-  const heights = [...changes.keys()].sort((a, b) => a - b);
-  let layers = 0;
-  for (const [i, south] of heights.entries()) {
-    layers += changes.get(south) ?? 0;
-    if (layers % 2 === 1) kept.push(west, south, west, heights[i + 1] ?? south);
-  }
-  return kept;
+  return edges.length > 0 ? edges : [x, y, x, y];
 }
 
 /**

@@ -1,9 +1,20 @@
 /** Finds faults of a geometry for which the catalogue would refuse it (OGC 06-103r4, 6.1.11). */
+import Flatbush from 'flatbush';
+import { orient2d } from 'robust-predicates';
 import type { Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
-import { findCrossing, type RingPath, ringPath, visitOverlaps } from './contacts.ts';
-import { containsAll, type Effort, EffortExhausted, newEffort } from './intersects.ts';
-import { isClosed, pointsOf, polygonsOf, turnsOf } from './ring.ts';
-import { type Shape, toShape } from './shape.ts';
+import { onOneSide } from './intersects.ts';
+import { isClosed, pointsOf, polygonsOf, unwrapRing } from './ring.ts';
+
+/**
+ * Remaining work for a check, in comparisons of two edges; several geometries may share it. It prevents a geometry from
+ * blocking its thread. With a time limit, the result would depend on the machine.
+ */
+export interface Effort {
+  left: number;
+}
+
+/** About a tenth of a second: ten times the work for a coast with 5,000 corners and its islands. */
+export const newEffort = (): Effort => ({ left: 500_000 });
 
 type GeometryFaultCode =
   | 'empty'
@@ -33,26 +44,23 @@ const faultsMax = 20;
 
 /**
  * Returns up to 20 faults of a geometry; none for a valid one. Checks the form first: positions exist and are in range,
- * and rings are closed. If the form is valid, returns the first fault of the rings: a ring must not cross or touch
- * itself; holes must be inside their outline, and not in each other; parts must not overlap. Rings may touch at points.
- * A geometry that needs more than the effort is also a fault: the catalogue would have the same problem.
+ * and rings are closed. If the form is valid, returns the first place where a ring crosses or touches itself, or where
+ * two rings cross or share an edge; they may touch at points. Rings inside each other are not compared: the catalogue
+ * does that. A geometry that needs more than the effort is also a fault.
  */
 export function geometryFaults(geometry: Geometry, effort: Effort = newEffort()): GeometryFault[] {
-  const parts = polygonsOf(geometry);
   const form = formFaults(geometry).slice(0, faultsMax);
   if (form.length > 0) return form;
-  const paths = parts.flatMap((rings, part) => rings.map((ring, i) => ringPath(ring, part, i)));
-  const flat = paths.filter(({ corners }) => corners.length < 3);
-  if (flat.length > 0) return flat.slice(0, faultsMax).map(({ corners }) => tooFewPoints(corners));
-  try {
-    const found = ringFault(paths, parts, effort);
-    return found === null ? [] : [found];
-  } catch (error) {
-    if (!(error instanceof EffortExhausted)) throw error;
-    const message =
-      'The geometry is too complex to check. Simplify it, or split it into several filters.';
-    return [fault('too-intricate', message)];
-  }
+  const rings = polygonsOf(geometry).flatMap((polygon, part) =>
+    polygon.map((ring, ringIndex) => edgesOf(ring, part, ringIndex)),
+  );
+  const flat = rings.filter((edges) => edges.length < 3);
+  if (flat.length > 0) return flat.slice(0, faultsMax).map((edges) => tooFewPoints(edges[0]?.at));
+  const crossing = firstCrossing(rings.flat(), effort);
+  if (effort.left >= 0) return crossing === null ? [] : [crossingFault(...crossing)];
+  const message =
+    'The geometry is too complex to check. Simplify it, or split it into several filters.';
+  return [fault('too-intricate', message)];
 }
 
 function formFaults(geometry: Geometry): GeometryFault[] {
@@ -78,12 +86,12 @@ function listFaults<Item>(
 function ringFormFaults(ring: Ring): GeometryFault[] {
   const faults = listFaults(ring, positionFaults);
   if (faults.length > 0) return faults;
-  if (isClosed(ring) || ring.length === 0) return ring.length < 4 ? [tooFewPoints(ring)] : [];
+  if (isClosed(ring) || ring.length === 0) return ring.length < 4 ? [tooFewPoints(ring[0])] : [];
   const message = 'The ring is not closed: its last position must repeat its first.';
   return [fault('not-closed', message, ring.at(-1))];
 }
 
-function tooFewPoints([at]: readonly Position[]): GeometryFault {
+function tooFewPoints(at: Position | undefined): GeometryFault {
   const message =
     'The ring has too few positions: a ring needs three different positions, and the first position again at the end.';
   return fault('too-few-points', message, at);
@@ -99,87 +107,91 @@ function positionFaults(at: Position): GeometryFault[] {
   return [fault('outside-globe', message, at)];
 }
 
-const overlapping = 'Two parts overlap or share an edge. Merge them into one polygon.';
-const wrongHole =
-  'Two rings of a polygon cross, share an edge or are nested. A hole must be inside the outline and separate from other holes.';
-
-/** Returns the first fault of rings with a valid form. If rings cross, their nesting is not checked. */
-function ringFault(
-  paths: readonly RingPath[],
-  parts: readonly Rings[],
-  effort: Effort,
-): GeometryFault | null {
-  const crossing = findCrossing(paths, effort);
-  if (crossing === null) return nestingFault(paths, parts, effort);
-  const { a, b, at } = crossing;
-  const near = at === undefined ? '' : `At the edge that begins at ${at.join(' ')}: `;
-  if (a === b) {
-    const message = `${near}The ring crosses or touches itself. Redraw the ring without crossings.`;
-    return fault('self-intersecting', message, at);
-  }
-  return a.part === b.part
-    ? fault('rings-crossing', `${near}${wrongHole}`, at)
-    : fault('parts-overlapping', `${near}${overlapping}`, at);
+/** An edge of a ring in the plane. */
+interface Edge {
+  readonly part: number;
+  readonly ringIndex: number;
+  /** Index in the ring, and that of the following edge. */
+  readonly i: number;
+  readonly next: number;
+  /** Position at which the edge begins, as written. */
+  readonly at: Position | undefined;
+  readonly x1: number;
+  readonly y1: number;
+  readonly x2: number;
+  readonly y2: number;
 }
 
-/** Finds a hole outside of its outline, and nested holes or parts. No rings cross. */
-function nestingFault(
-  paths: readonly RingPath[],
-  parts: readonly Rings[],
-  effort: Effort,
-): GeometryFault | null {
-  const ringShape = onceFor((path: RingPath) => [parts[path.part]?.[path.ringIndex] ?? []]);
-  const partShape = onceFor((path: RingPath) => parts[path.part] ?? []);
-  // No rings cross, so an edge is on one side; only its ends may be on the border.
-  const isIn = (path: RingPath, shape: Shape) => containsAll(shape, middlesOf(path), effort);
-  const outlines = paths.filter(({ ringIndex }) => ringIndex === 0);
-  const stray = paths.find((path) => {
-    const outline = outlines[path.part];
-    return path.ringIndex > 0 && outline !== undefined && !isIn(path, ringShape(outline));
+/** Returns the edges that have a length. */
+function edgesOf(ring: Ring, part: number, ringIndex: number): Edge[] {
+  const { xs, ys } = unwrapRing(ring);
+  const starts = [...ring.keys()].filter((i) => {
+    return i + 1 < xs.length && (xs[i] !== xs[i + 1] || ys[i] !== ys[i + 1]);
   });
-  if (stray !== undefined) return fault('rings-crossing', wrongHole, stray.corners[0]);
-  let found: GeometryFault | null = null;
-  visitOverlaps(paths.flatMap(boxesOfPath), 'boxes', effort, ({ path: a }, { path: b }) => {
-    const areHoles = a.part === b.part && a.ringIndex > 0 && b.ringIndex > 0;
-    const areOutlines = a.part !== b.part && a.ringIndex === 0 && b.ringIndex === 0;
-    if (a === b || !(areHoles || areOutlines)) return true;
-    const shapeOf = areHoles ? ringShape : partShape;
-    const inner = isIn(b, shapeOf(a)) ? b : isIn(a, shapeOf(b)) ? a : null;
-    if (inner === null) return true;
-    const [at] = inner.corners;
-    found = areHoles
-      ? fault('rings-crossing', wrongHole, at)
-      : fault('parts-overlapping', overlapping, at);
-    return false;
+  return starts.map((k, i) => {
+    const [x1 = 0, y1 = 0, x2 = 0, y2 = 0] = [xs[k], ys[k], xs[k + 1], ys[k + 1]];
+    return { part, ringIndex, i, next: (i + 1) % starts.length, at: ring[k], x1, y1, x2, y2 };
   });
+}
+
+const boxOf = ({ x1, y1, x2, y2 }: Edge) =>
+  [Math.min(x1, x2), Math.min(y1, y2), Math.max(x1, x2), Math.max(y1, y2)] as const;
+
+/** Returns two edges that must not meet as they do; null without such, or if the effort is used up. */
+function firstCrossing(edges: readonly Edge[], effort: Effort): [Edge, Edge] | null {
+  if (edges.length === 0) return null;
+  const index = new Flatbush(edges.length);
+  for (const edge of edges) index.add(...boxOf(edge));
+  index.finish();
+  let found: [Edge, Edge] | null = null;
+  for (const [i, edge] of edges.entries()) {
+    index.search(...boxOf(edge), (j) => {
+      const other = edges[j];
+      if (j <= i || other === undefined || found !== null || effort.left < 0) return false;
+      effort.left -= 1;
+      if (!mayMeet(edge, other)) found = [edge, other];
+      return false;
+    });
+    if (found !== null || effort.left < 0) break;
+  }
   return found;
 }
 
-/** As no rings cross, the edges of a ring are on one side of another ring. */
-const edgesChecked = 8;
-
-/** Returns the middles of some edges: x, y, x, y, … */
-function middlesOf({ xs, ys, turn }: RingPath): number[] {
-  return xs.slice(0, edgesChecked).flatMap((x, i) => {
-    const isLast = i === xs.length - 1;
-    const [nextX, nextY] = isLast ? [(xs[0] ?? 0) + turn, ys[0]] : [xs[i + 1], ys[i + 1]];
-    return [(x + (nextX ?? x)) / 2, ((ys[i] ?? 0) + (nextY ?? 0)) / 2];
-  });
+/** Edges of a ring meet only at common corners; those of two rings may touch at points. */
+function mayMeet(a: Edge, b: Edge): boolean {
+  const contact = contactOf(a, b);
+  if (contact !== 'touch') return contact === 'none';
+  const isSameRing = a.part === b.part && a.ringIndex === b.ringIndex;
+  return !isSameRing || a.next === b.i || b.next === a.i;
 }
 
-function boxesOfPath(path: RingPath) {
-  const shift = -360 * turnsOf(path.west);
-  const [x1, x2] = [path.west + shift, path.east + shift];
-  const box = { path, x1, y1: path.south, x2, y2: path.north };
-  return x2 < 180 ? [box] : [box, { ...box, x1: x1 - 360, x2: x2 - 360 }];
+/** `touch`: the edges share one point that is an end of one of them. */
+function contactOf(a: Edge, b: Edge): 'none' | 'touch' | 'cross' {
+  const b1 = orient2d(a.x1, a.y1, a.x2, a.y2, b.x1, b.y1);
+  const b2 = orient2d(a.x1, a.y1, a.x2, a.y2, b.x2, b.y2);
+  const a1 = orient2d(b.x1, b.y1, b.x2, b.y2, a.x1, a.y1);
+  const a2 = orient2d(b.x1, b.y1, b.x2, b.y2, a.x2, a.y2);
+  if (onOneSide(b1, b2) || onOneSide(a1, a2)) return 'none';
+  if (b1 !== 0 || b2 !== 0) return [b1, b2, a1, a2].includes(0) ? 'touch' : 'cross';
+  // On one line, with overlapping boxes: they share one end, or more.
+  const [aWest, aSouth, aEast, aNorth] = boxOf(a);
+  const [bWest, bSouth, bEast, bNorth] = boxOf(b);
+  const isAlong =
+    Math.min(aEast, bEast) > Math.max(aWest, bWest) ||
+    Math.min(aNorth, bNorth) > Math.max(aSouth, bSouth);
+  return isAlong ? 'cross' : 'touch';
 }
 
-/** Returns a function that builds the shape of a path at its first use. */
-function onceFor(ringsOf: (path: RingPath) => Rings): (path: RingPath) => Shape {
-  const known = new Map<RingPath, Shape>();
-  return (path) => {
-    const shape = known.get(path) ?? toShape({ type: 'Polygon', coordinates: ringsOf(path) });
-    known.set(path, shape);
-    return shape;
-  };
+function crossingFault(a: Edge, b: Edge): GeometryFault {
+  const near = b.at === undefined ? '' : `At the edge that begins at ${b.at.join(' ')}: `;
+  if (a.part !== b.part) {
+    const message = `${near}Two parts overlap or share an edge. Merge them into one polygon.`;
+    return fault('parts-overlapping', message, b.at);
+  }
+  if (a.ringIndex === b.ringIndex) {
+    const message = `${near}The ring crosses or touches itself. Redraw the ring without crossings.`;
+    return fault('self-intersecting', message, b.at);
+  }
+  const message = `${near}Two rings of a polygon cross or share an edge. A hole must be inside the outline and separate from other holes.`;
+  return fault('rings-crossing', message, b.at);
 }

@@ -8,10 +8,10 @@ import { lineRing, linesOf } from '../geometry/ring.ts';
 import { partOf } from '../product-record.ts';
 
 /**
- * Steps to check an area: some 10 ms, as the main thread does it. A rough outline of 3,500 positions, the most that a body
- * can have, takes less than a third.
+ * Comparisons to check an area: some 10 ms, as the main thread does it. A rough outline of 3,500 positions, the most that
+ * a body can have, takes less than a third.
  */
-const effortMax = 1_500_000;
+const effortMax = 50_000;
 
 /** Matches products with a footprint. */
 export const everywhere: Expression = inBox([-180, -90, 180, 90]);

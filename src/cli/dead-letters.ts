@@ -1,22 +1,18 @@
 /** `earshot sinks dead`, `retry` and `drop`: manages dead letters and queues. */
 
 import { InvalidArgumentError } from 'commander';
-import { dataSections, loadConfig, watchSections } from '../config/config.ts';
-import { subscriptionsFileName } from '../config/subscriptions-file.ts';
 import { AppError } from '../domain/app-error.ts';
 import { formatDateUs } from '../domain/dates.ts';
 import { counted, countText } from '../domain/formats.ts';
 import type { SinkItem, SinkReader } from '../domain/sinks.ts';
 import { firstOf } from '../domain/streams.ts';
-import { deadLetters, itemTable, readItems, readSinks, sinkChecks } from '../state/sinks.ts';
-import { channelsOf } from '../watch/notify.ts';
+import { itemTable, readItems } from '../state/sinks.ts';
 import { defineCommand, type Parts } from './command.ts';
 import { confirm, jsonOption, limitOption, yesOption } from './flags.ts';
 import type { Io } from './io.ts';
 import { writeJson } from './output.ts';
 import { printReport } from './print-report.ts';
-import { requireSink, sinksInFile } from './sink-names.ts';
-import { alertSenders } from './start/watchdog.ts';
+import { requireSink } from './sink-names.ts';
 
 /** Default limit of the table; JSON is unlimited. */
 const deadRowsDefault = 50;
@@ -71,18 +67,15 @@ export const retryCommand = defineCommand('retry', {
   $ earshot sinks retry bus --all     retry all dead letters
   $ earshot sinks dead bus            show the ids of the dead letters`,
   needs: ['store'],
-  check: ({ all }: { all?: true }, io, sink: string, ids: Ids) => {
+  check: ({ all }: { all?: true }, _, sink: string, ids: Ids) => {
     requireIdsOrAll({ sink, ids, all }, 'retry');
-    loadConfig(io, sections);
   },
   run: (io, _flags, sink: string, ids: Ids) =>
-    thenSettleAlerts(io, sink, () =>
-      withLetters(io, { sink, ids }, async (chosen) => {
-        const retried = ids === undefined ? 'all' : chosen;
-        const count = await io.store.sinks.retry({ sink, ids: retried, nowUs: io.nowUs() });
-        return `Queued ${counted(count, 'dead letter')} of ${sink} again.`;
-      }),
-    ),
+    withLetters(io, { sink, ids }, async (chosen) => {
+      const retried = ids === undefined ? 'all' : chosen;
+      const count = await io.store.sinks.retry({ sink, ids: retried, nowUs: io.nowUs() });
+      return `Queued ${counted(count, 'dead letter')} of ${sink} again.`;
+    }),
 });
 
 interface DropFlags {
@@ -107,21 +100,15 @@ Examples:
   $ earshot sinks drop bus --all           drop all dead letters
   $ earshot sinks drop bus --waiting       drop the queue and the unfinished replays`,
   needs: ['store'],
-  check: ({ all, waiting }: DropFlags, io, sink: string, ids: Ids) => {
+  check: ({ all, waiting }: DropFlags, _, sink: string, ids: Ids) => {
     if (!waiting) requireIdsOrAll({ sink, ids, all }, 'drop');
     else if (ids !== undefined || all) {
       throw new AppError('usage', '--waiting drops the whole queue. Omit the ids and --all.');
     }
-    loadConfig(io, sections);
   },
   run: (io, { waiting, yes, all }, sink: string, ids: Ids) =>
-    thenSettleAlerts(io, sink, () =>
-      waiting ? dropWaiting(io, { sink, yes }) : dropDeadLetters(io, { sink, ids, all, yes }),
-    ),
+    waiting ? dropWaiting(io, { sink, yes }) : dropDeadLetters(io, { sink, ids, all, yes }),
 });
-
-/** Includes the watchdog's settings, for the alerts. All problems are reported before anything is opened. */
-const sections = [...dataSections, ...watchSections] as const;
 
 function readIds(text: string): number[] {
   const ids = text.split(',').map(Number);
@@ -167,6 +154,7 @@ async function withLetters(
   { sink, ids }: Chosen,
   change: (chosen: number[]) => Promise<string>,
 ): Promise<void> {
+  await requireSink(sink, io, io.store.sinks);
   const known = new Set<number>();
   for await (const { id } of io.store.sinks.items({ sink, state: 'dead' })) known.add(id);
   const requested = [...new Set(ids ?? known)];
@@ -181,73 +169,28 @@ async function withLetters(
   });
 }
 
-/**
- * Changes the items of a sink, then its alerts, also after a partial failure: the watchdog updates alerts only once a
- * minute, and only while a receiver runs.
- */
-async function thenSettleAlerts(io: WithStore, sink: string, change: () => Promise<void>) {
-  try {
-    await requireSink(sink, io, io.store.sinks);
-    await change();
-  } finally {
-    await settleAlerts(io, sink);
-  }
-}
-
-/** Only the watchdog raises new alerts. */
-async function settleAlerts(io: WithStore, name: string): Promise<void> {
-  const { store } = io;
-  const alerts = await store.alerts.alerts({ all: false, limit: 1_000 });
-  const own = alerts.filter(({ subject }) => subject === name);
-  const inFile = await sinksInFile(io);
-  const config = { names: inFile?.names ?? null, fault: null };
-  const sinks = await readSinks({ sinks: store.sinks, notifications: store }, config);
-  const sink = sinks.find((one) => one.name === name);
-  // The alert of a faulty sink remains active for the watchdog.
-  const checks = inFile?.faulty.includes(name) ? [deadLetters] : sinkChecks;
-  if (sink === undefined || own.length === 0) return;
-  const moment = { nowUs: io.nowUs(), upSinceUs: 0 };
-  const findings = own.flatMap((alert) => {
-    const { kind } = alert;
-    const found = checks.find((one) => one.kind === kind)?.check(sink, { ...moment, alert });
-    return found === 'unchecked' || found == null ? [] : [{ kind, subject: name, ...found }];
-  });
-  await store.alerts.settleFindings({
-    checked: own.filter(({ kind }) => checks.some((one) => one.kind === kind)),
-    findings,
-    channels: channelsOf(alertSenders(loadConfig(io, watchSections), io)),
-    atUs: moment.nowUs,
-  });
-}
-
 /** Drops all that waits when the person has confirmed it, and ends the replays that fill the queue. */
 async function dropWaiting(
   io: WithStore,
   { sink, yes }: { sink: string; yes: true | undefined },
 ): Promise<void> {
   const { sinks } = io.store;
+  await requireSink(sink, io, sinks);
   const replays = await sinks.replays({ sink, all: false });
   const starts = replays.map(({ position }) => position + 1);
   for await (const { position } of sinks.items({ sink, state: 'waiting' })) starts.push(position);
   if (starts.length === 0) return void io.stderr.write(`The queue of ${sink} is empty.\n`);
-  const advice = await replayAdvice(sink, Math.min(...starts), io);
+  const first = await firstOf(io.store, { afterPosition: Math.min(...starts) - 1 });
+  const since = first === null ? '' : ` --since ${formatDateUs(first.receivedAtUs)}`;
   const waiting = counted(starts.length - replays.length, 'notification');
   const ended = replays.length === 0 ? '' : ` and ${counted(replays.length, 'unfinished replay')}`;
   const question = `Drop from the queue of ${sink}: ${waiting}${ended}?`;
   await confirm(io, `${question} ${dropEffect}`, { yes });
   const dropped = await sinks.drop({ sink, state: 'waiting', ids: 'all', nowUs: io.nowUs() });
   const what = `${counted(dropped, 'notification')}${ended}`;
-  io.stderr.write(`Dropped from the queue of ${sink}: ${what}.\n${advice}\n`);
-}
-
-/** Advice to deliver dropped notifications later. A replay needs the sink in the file; if unreadable, `replay` reports why. */
-async function replayAdvice(sink: string, firstPosition: number, io: WithStore): Promise<string> {
-  const first = await firstOf(io.store, { afterPosition: firstPosition - 1 });
-  const since = first === null ? '' : ` --since ${formatDateUs(first.receivedAtUs)}`;
-  const command = `\`earshot sinks replay --sink ${sink}${since}\``;
-  if ((await sinksInFile(io))?.names.includes(sink) ?? true)
-    return `To deliver the notifications: ${command}`;
-  return `To deliver the notifications, add ${sink} to ${subscriptionsFileName}, then: ${command}`;
+  io.stderr.write(
+    `Dropped from the queue of ${sink}: ${what}.\nTo deliver the notifications: \`earshot sinks replay --sink ${sink}${since}\`\n`,
+  );
 }
 
 async function closingLine(

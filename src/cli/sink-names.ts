@@ -56,17 +56,6 @@ export async function definedSink(name: string, folder: Folder): Promise<SinkDef
 const namesOf = ({ definitions, faulty }: LoadedSinks) =>
   [...definitions, ...faulty].map(({ name }) => name);
 
-/** Names of the sinks in the file; null if it cannot be read. */
-export async function sinksInFile({ workingDir }: Pick<Io, 'workingDir'>) {
-  try {
-    const loaded = await loadEachSink(workingDir);
-    return { names: namesOf(loaded), faulty: loaded.faulty.map(({ name }) => name) };
-  } catch (error) {
-    if (error instanceof AppError) return null;
-    throw error;
-  }
-}
-
 /**
  * Checks that the sink is in the store or in earshot.config.ts: the dead letters of a removed sink remain in the
  * store. Rejects with `usage` for an unknown sink, `configuration` if the file is needed and cannot be read.

@@ -1,8 +1,5 @@
 /** `earshot sinks retry` and `drop`: dead letters, and queued notifications. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { deadLetters, readSinks } from '../../src/state/sinks.ts';
 import { expectEnd, nowUs } from './fake-io.ts';
 import { withStore } from './filled-store.ts';
 import { openRefusedContext } from './sink-context.ts';
@@ -63,39 +60,6 @@ describe('earshot sinks retry and drop', () => {
   });
 });
 
-describe('alerts about a sink', () => {
-  it('count the remaining dead letters after drop and retry, and are resolved with the last', async () => {
-    const { dataDir, earshot } = await openRefusedContext();
-    const env = { EARSHOT_ALERT_COMMAND: 'notify-me' };
-    const causes = async () => {
-      const { out } = await earshot('alerts --json', { env });
-      return (JSON.parse(out) as { text: string }[]).map(({ text }) => text);
-    };
-    await withStore(dataDir, async (store) => {
-      const { alerts, sinks } = store;
-      const [bus] = await readSinks({ sinks, notifications: store }, { names: null, fault: null });
-      if (bus === undefined) throw new Error('no sink');
-      const problem = deadLetters.check(bus, { nowUs, upSinceUs: 0, alert: undefined });
-      if (problem === null || problem === 'unchecked') throw new Error('no dead letters');
-      const findings = [{ kind: 'sink-refused', subject: 'bus', ...problem } as const];
-      await alerts.settleFindings({ checked: [], findings, channels: ['command'], atUs: nowUs });
-    });
-    expect(await causes()).toEqual(['The sink bus has refused 2 notifications permanently.']);
-    expect((await earshot('sinks drop bus 3 --yes', { env })).code).toBe(0);
-    expect(await causes()).toEqual(['The sink bus has refused 1 notification permanently.']);
-    // Without the receiver's settings, the resolution is sent to the channels of the first message.
-    expect((await earshot('sinks drop bus --all --yes')).code).toBe(0);
-    expect(await causes()).toEqual([]);
-    const unsentDeliveries = await withStore(dataDir, ({ alerts }) =>
-      alerts.unsentDeliveries(nowUs),
-    );
-    expect(unsentDeliveries.map(({ change, channel }) => `${change} ${channel}`)).toEqual([
-      'raised command',
-      'resolved command',
-    ]);
-  });
-});
-
 describe('earshot sinks drop --waiting', () => {
   it('describes what it drops, new or replayed, and how to deliver it again', async () => {
     const { dataDir, earshot, counts } = await openRefusedContext();
@@ -119,27 +83,5 @@ describe('earshot sinks drop --waiting', () => {
     expect(await withStore(dataDir, ({ sinks }) => sinks.replays({ all: false }))).toEqual([]);
     const none = await earshot('sinks drop bus --waiting');
     expect(none).toMatchObject({ code: 0, err: 'The queue of bus is empty.\n' });
-  });
-
-  it('says that a removed sink must be configured again before a replay', async () => {
-    const { dataDir, earshot, workingDir } = await openRefusedContext();
-    const fillOld = (after: number) =>
-      withStore(dataDir, ({ sinks }) =>
-        sinks.enqueue({
-          ...{ sink: 'old', replayId: null, after, upTo: after + 1, atUs: nowUs },
-          items: [{ position: after + 1, productId: 'product' }],
-        }),
-      );
-    await fillOld(0);
-    const gone = await expectEnd(earshot('sinks drop old --waiting --yes'), 0);
-    expect(gone.err).toContain(
-      'To deliver the notifications, add old to earshot.config.ts, then: `earshot sinks replay --sink old --since',
-    );
-    await fillOld(1);
-    writeFileSync(join(workingDir, 'earshot.config.ts'), 'export default {');
-    const unreadable = await expectEnd(earshot('sinks drop old --waiting --yes'), 0);
-    expect(unreadable.err).toContain(
-      'To deliver the notifications: `earshot sinks replay --sink old --since',
-    );
   });
 });

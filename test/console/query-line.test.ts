@@ -111,7 +111,7 @@ describe('slow queries', () => {
       ]);
       return number;
     };
-    const line = createQueryLine({ ...limits, atOnceMax: 1, quickMs: 5 });
+    const line = createQueryLine({ ...limits, atOnceMax: 1, quickMs: 250 });
     const { signal } = new AbortController();
     const [first, second] = [line(slowWork(1), signal), line(slowWork(2), signal)];
     await expect.poll(() => started).toEqual([1, 2]);
@@ -120,7 +120,7 @@ describe('slow queries', () => {
     expect(await Promise.all([first, second])).toEqual([1, 2]);
     expect(started).toEqual([1, 2, 2]);
     const never = () => new Promise(() => undefined);
-    const limited = createQueryLine({ ...limits, quickMs: 5, slowMs: 5 });
+    const limited = createQueryLine({ ...limits, quickMs: 250, slowMs: 5 });
     await expect(limited(never, signal)).rejects.toMatchObject({
       code: 'unavailable',
       message: 'The query took too long.',

@@ -11,6 +11,7 @@ import type {
   Position,
   Ring,
 } from '../../../src/domain/filter-tree.ts';
+import { linesOf } from '../../../src/filter/geometry/ring.ts';
 import { boxesOf, toShape } from '../../../src/filter/geometry/shape.ts';
 import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
 import { times } from '../../helpers/thorough.ts';
@@ -18,11 +19,12 @@ import { arbitraryFootprints, mapped, turnedBy } from './arbitrary-areas.ts';
 import { box, line, meet, multi, parallel, point, polygon, ring } from './places.ts';
 import { isReferenceValid, referenceIntersects } from './reference.ts';
 
-/** The polygons of a geometry are valid. */
+/** The polygons of a geometry are valid, and its lines have a length. */
 const isValid = (geometry: AnyGeometry) =>
   geometry.type === 'GeometryCollection'
     ? geometry.geometries.every(isValid)
-    : /Line/.test(geometry.type) || isReferenceValid(geometry as Geometry);
+    : linesOf(geometry).every((line) => new Set(line.map(String)).size > 1) &&
+      (/Line/.test(geometry.type) || isReferenceValid(geometry as Geometry));
 
 describe('two geometries intersect', () => {
   it('exactly when JTS reports it', () => {

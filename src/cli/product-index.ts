@@ -1,7 +1,6 @@
 /** Opens the product index for a command, and updates it first. */
 import { AppError, errorText, isAppError } from '../domain/app-error.ts';
 import type { Products, QueryExplanation } from '../domain/products.ts';
-import { printable } from '../domain/text.ts';
 import type { DataPlace } from '../store/engine/disk-limit.ts';
 import { catchUpIndex, type IndexProgress } from '../store/products/index-maintenance.ts';
 import { withParts } from './command.ts';
@@ -74,16 +73,17 @@ async function printLag(products: Products, failure: AppError, io: Io): Promise<
   io.stderr.write(`${label}, so the result may be incomplete: ${errorText(failure)}\n`);
 }
 
-/** Returns the lines of an explanation, with the names of its parts in the first column. */
-export function explanationLines(explanation: QueryExplanation): string[] {
-  const { narrowedBy, byColumns, byRecords, plan } = explanation;
-  const parts = {
-    'narrowed by': [narrowedBy ?? 'nothing: all products are read, in sort order'],
-    'by columns': byColumns,
-    'by records': byRecords,
-    plan,
-  };
-  return Object.entries(parts).flatMap(([name, texts]) =>
-    texts.map((text, i) => `${(i === 0 ? name : '').padEnd(12)}${printable(text)}`),
-  );
+/** Returns the facts of an explanation; the further texts of a part have no name. */
+export function explanationFacts({ narrowedBy, byColumns, byRecords, plan }: QueryExplanation) {
+  const narrowing = [narrowedBy ?? 'nothing: all products are read, in sort order'];
+  return [
+    ...named('narrowed by', narrowing),
+    ...named('by columns', byColumns),
+    ...named('by records', byRecords),
+    ...named('plan', plan),
+  ];
 }
+
+/** Returns facts of one name. */
+export const named = (name: string, texts: readonly string[]) =>
+  texts.map((text, i) => [i === 0 ? name : '', text] as const);

@@ -55,6 +55,11 @@ export interface Situation extends Omit<Moment, 'alert'> {
   alerts: readonly Alert[];
 }
 
+/** Situation of a command that knows no start of the receiver. */
+export const situationAt = (nowUs: number, alerts: readonly Alert[] = []): Situation => ({
+  ...{ nowUs, upSinceUs: nowUs, alerts },
+});
+
 /**
  * Evaluates a thing by all its checks; without a problem, it is `fine`. For a check that does not know the state now,
  * its active alert counts.

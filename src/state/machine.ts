@@ -77,6 +77,13 @@ export const diskCheck = checkOf<DiskSpace | null>('disk', (disk, { alert }) => 
   );
 });
 
+/** Evaluates the disk of the data directory; null if its space is not known. */
+export function evaluateDisk(disk: DiskSpace | null, situation: Situation): Evaluation {
+  if (disk === null) return ok('free space unknown on this system');
+  const fine = ok(`${sizeText(disk.freeBytes)} of ${sizeText(disk.totalBytes)} free`);
+  return evaluate([diskCheck], disk, { situation, fine });
+}
+
 /** The subject is the reason why notifications cannot be stored. A queue may be full for a moment. */
 export const intakeCheck = checkOf<string | null>(
   'intake',

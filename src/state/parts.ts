@@ -9,7 +9,7 @@ import { queueOutlook } from '../domain/pull-queue.ts';
 import { refusalText } from '../domain/summaries.ts';
 import { dayUs, minuteUs } from '../domain/time-units.ts';
 import { evaluate, type Situation, worstOf } from './check.ts';
-import { backupCheck, diskCheck, evaluateCertificate } from './machine.ts';
+import { backupCheck, evaluateCertificate, evaluateDisk } from './machine.ts';
 import { evaluateSink, sinkConfigCheck } from './sinks.ts';
 import {
   type PartStatus,
@@ -229,11 +229,7 @@ const summaries = ({ summaries, atUs, rejectedConfig = null }: Known): Evaluatio
   return ok(`${count}; ${counted(requests, 'request')} and ${counted(tokens, 'token')} in 24 h`);
 };
 
-const disk = ({ disk, situation }: Known): Evaluation => {
-  if (disk === null) return ok('free space unknown on this system');
-  const fine = ok(`${sizeText(disk.freeBytes)} of ${sizeText(disk.totalBytes)} free`);
-  return evaluate([diskCheck], disk, { situation, fine });
-};
+const disk = ({ disk, situation }: Known) => evaluateDisk(disk, situation);
 
 const backup = ({ backups, atUs, situation }: Known): Evaluation => {
   if (backups === null) return ok('unknown');

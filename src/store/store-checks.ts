@@ -1,31 +1,25 @@
-/** Checks of the data directory by `earshot doctor`: permissions, free space, database. */
+/** Checks of the data directory by `earshot doctor`: permissions and database. */
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { errorCodeOf } from '../domain/app-error.ts';
 import { faultError } from '../domain/faults.ts';
 import { type Check, failedFinding, finding } from '../domain/finding.ts';
-import { sizeText } from '../domain/formats.ts';
-import { type DiskSpace, diskLevels } from '../domain/ports.ts';
 import { databaseFileName, isWritableByAll } from './engine/database.ts';
-import { type DataPlace, diskSpace } from './engine/disk-limit.ts';
 import { openStore, openStoreReader } from './store.ts';
 
-export interface StoreCheckOptions extends DataPlace {
+export interface StoreCheckOptions {
+  dataDir: string;
   nowUs: () => number;
   /** True if a shared log has the notifications, so that only its database is written. */
   isNode?: boolean;
-  /** Disk space at a path; by default from the file system. */
-  space?: (place: DataPlace) => DiskSpace | null;
 }
 
 /** Creates the checks. They do not create a missing directory or database. */
 export function createStoreChecks({
   dataDir,
-  diskReserveBytes,
   nowUs,
   isNode,
-  space = diskSpace,
-}: StoreCheckOptions): Record<'directory' | 'freeSpace' | 'database', Check> {
+}: StoreCheckOptions): Record<'directory' | 'database', Check> {
   const directory = 'data directory';
   return {
     directory: async () => {
@@ -43,20 +37,6 @@ export function createStoreChecks({
         const what = `${dataDir} (EARSHOT_DATA_DIR) cannot be written, because of ${path}`;
         return [failedFinding(directory, faultError('configuration', what, cause), '')];
       }
-    },
-    freeSpace: async () => {
-      const check = 'free space';
-      const found = space({ dataDir: await nearestExisting(dataDir), diskReserveBytes });
-      if (found === null)
-        return [finding(check, 'unknown', 'The file system does not report its free space.')];
-      const { freeBytes, reserveBytes } = found;
-      const { warningBytes, criticalBytes } = diskLevels(found);
-      const reserve = reserveBytes === 0 ? '' : ` (disk reserve: ${sizeText(reserveBytes)})`;
-      const text = `${sizeText(freeBytes)} free for ${dataDir}${reserve}.`;
-      if (freeBytes >= warningBytes) return [finding(check, 'ok', text)];
-      const nextStep =
-        'Free some space, or run `earshot prune`: when only the disk reserve is free, notifications are refused. See docs/errors.md#disk-full.';
-      return [finding(check, freeBytes < criticalBytes ? 'critical' : 'warning', text, nextStep)];
     },
     database: async () => {
       const check = 'database';
@@ -78,7 +58,7 @@ export function createStoreChecks({
 }
 
 /** Returns the path or its nearest existing parent, or the path that cannot be accessed. */
-async function nearestExisting(path: string): Promise<string> {
+export async function nearestExisting(path: string): Promise<string> {
   const absolute = resolve(path);
   try {
     await stat(absolute);

@@ -184,7 +184,7 @@ describe('query products', () => {
       0,
     );
     const lines = out.split('\n').filter((line) => /of 4 products: /.test(line));
-    expect(lines.map((line) => line.slice(12))).toEqual([
+    expect(lines.map((line) => line.slice(13))).toEqual([
       '4 of 4 products: received from 2025-05-02T00:00:00.000000Z',
       '2 of 4 products: collection is SENTINEL-2',
       '2 of 4 products: any of: productType is S2MSI1C, productType is IW_GRDH_1S',

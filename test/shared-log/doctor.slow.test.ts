@@ -8,7 +8,8 @@ import { setStandby, startStandby } from './standby.ts';
 
 async function findingsOf(url: string, needsStandby = false) {
   const serve = { sharedLog: { urls: [url], needsStandby, nodeName: null } };
-  const io = { newId: randomUUID, random: Math.random } as Io;
+  const nowUs = () => Date.now() * 1_000;
+  const io = { newId: randomUUID, random: Math.random, nowUs } as Io;
   const steps = sharedLogSteps({ serve } as unknown as DoctorSettings, io);
   const findings = [];
   for await (const { level, text } of runSteps(steps, new AbortController().signal)) {
@@ -36,7 +37,7 @@ describe.runIf(hasPostgres)('the doctor with a shared log', () => {
     expect(await findingsOf(url)).toEqual([
       expect.stringMatching(/^ok: PostgreSQL 15\.\d+ accepts entries\.$/),
       expect.stringMatching(/^warning: Notifications can be lost with the database/),
-      'ok: Receivers that report: 1 of 1.',
+      'ok: Receivers: receiver-1.',
     ]);
     expect(await findingsOf(url, true)).toEqual([
       expect.stringMatching(/^critical: .*EARSHOT_LOG_SYNC is standby\.$/),
@@ -67,7 +68,7 @@ describe.runIf(hasPostgres)('the doctor with a shared log', () => {
     await log.check();
     expect(log.warnings()).toEqual([{ code: '01000', text }]);
     const findings = await findingsOf(url);
-    expect(findings).toContain(`warning: The database warns: "${text}" (01000).`);
+    expect(findings).toContain('warning: The database of the shared log warns.');
     expect(findings).toContainEqual(expect.stringMatching(/^ok: .* accepts entries\.$/));
   });
 

@@ -16,8 +16,6 @@ import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runBoundByPermissions } from './bound-by-permissions.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
-const mebibyte = 2 ** 20;
-
 function checksOf(dataDir: string, options: Partial<StoreCheckOptions> = {}) {
   return createStoreChecks({
     dataDir,
@@ -62,34 +60,6 @@ describe('the data directory', () => {
     const [finding] = JSON.parse(stdout);
     expect(finding).toMatchObject({ level: 'critical', text: expect.stringContaining('(EACCES)') });
     expect(finding.nextStep).toContain('as the user that runs earshot');
-  });
-});
-
-describe('free space', () => {
-  it.each([
-    [900 * mebibyte, 'ok', '900 MiB free'],
-    [899 * mebibyte, 'warning', '899 MiB free'],
-    [600 * mebibyte, 'warning', '600 MiB free'],
-    [599 * mebibyte, 'critical', '(disk reserve: 300 MiB)'],
-  ])('of %i bytes: %s', async (freeBytes, level, words) => {
-    const dataDir = temporaryDirectory();
-    const found = { freeBytes, totalBytes: 5_120 * mebibyte, reserveBytes: 300 * mebibyte };
-    const [finding] = await checksOf(dataDir, { space: () => found }).freeSpace();
-    expect(finding).toMatchObject({ level, text: expect.stringContaining(words) });
-    expect(finding?.nextStep === null).toBe(level === 'ok');
-  });
-
-  it('is read from the file system, even for a directory that does not exist yet', async () => {
-    const [finding] = await checksOf(join(temporaryDirectory(), 'new')).freeSpace();
-    expect(finding?.text).toMatch(
-      /^\d[\d.]* [GM]iB free for .*new \(disk reserve: \d+ [GM]iB\)\.$/,
-    );
-  });
-
-  it('is skipped when the file system does not report it', async () => {
-    const space = () => null;
-    const [finding] = await checksOf(temporaryDirectory(), { space }).freeSpace();
-    expect(finding?.level).toBe('unknown');
   });
 });
 

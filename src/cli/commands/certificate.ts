@@ -3,6 +3,7 @@
 import { loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { wholeDays } from '../../domain/dates.ts';
+import { situationAt } from '../../state/check.ts';
 import { evaluateCertificate } from '../../state/machine.ts';
 import * as report from '../../state/report.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
@@ -87,7 +88,7 @@ async function showCertificate(io: Io, { json }: { json?: true }): Promise<void>
   const { certificate, state, renewsAtUs, status } = readCertificateStatus(tls, dataDir);
   const { notAfterUs, lastAttemptAtUs, lastFailure } = status;
   const nowUs = io.nowUs();
-  const evaluation = evaluateCertificate(status, { nowUs, upSinceUs: nowUs, alerts: [] });
+  const evaluation = evaluateCertificate(status, situationAt(nowUs));
   const { directoryUrl: authority = null, failures = null, nextAttemptAtUs = null } = state ?? {};
   const { names = null, issuer = null, notBeforeUs = null } = certificate ?? {};
   const resumeLink = state?.lastFailure?.link ?? null;

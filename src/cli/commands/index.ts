@@ -4,12 +4,13 @@ import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { counted } from '../../domain/formats.ts';
 import type { IndexState } from '../../domain/products.ts';
+import * as report from '../../state/report.ts';
 import { rebuildIndex } from '../../store/products/index-maintenance.ts';
-import { asCalled } from '../called-as.ts';
 import { defineCommand, defineGroup, withParts } from '../command.ts';
 import { jsonOption } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { printJson, writeOut } from '../output.ts';
+import { printJson } from '../output.ts';
+import { printReport } from '../print-report.ts';
 import { createIndexProgress } from '../product-index.ts';
 
 const jsonFields = `Fields of --json: indexedPosition, lastPosition, behind, products, tombstones, skipped.
@@ -77,17 +78,13 @@ async function printState(state: IndexState, json: true | undefined, io: Io): Pr
     const shown = { indexedPosition, lastPosition, behind, products, tombstones, skipped };
     return printJson(io.stdout, shown, 'line');
   }
-  const progress =
-    behind === 0
-      ? 'up to date'
-      : `${counted(behind, 'position')} behind; \`earshot start\` and \`earshot query products\` update the index`;
-  const lines = [
-    `products       ${products}`,
-    `tombstones     ${tombstones}`,
-    `indexed up to  position ${indexedPosition} of ${lastPosition} (${progress})`,
-    ...(skipped === 0
-      ? []
-      : [`not indexed    ${skipped} unreadable notifications, kept in the log`]),
-  ];
-  await writeOut(io.stdout, asCalled(`${lines.join('\n')}\n`, io));
+  const lag = behind === 0 ? 'up to date' : `${counted(behind, 'position')} behind`;
+  const facts = report.facts(
+    ['products', products],
+    ['tombstones', tombstones],
+    ['indexed up to', `position ${indexedPosition} of ${lastPosition} (${lag})`],
+    ['not indexed', skipped === 0 ? null : `${skipped} unreadable notifications, kept in the log`],
+  );
+  const next = report.text('`earshot start` and `earshot query products` update the index.');
+  await printReport(io, { title: 'Product index', blocks: behind === 0 ? [facts] : [facts, next] });
 }

@@ -2,13 +2,11 @@
 import { Argument } from 'commander';
 import { type DataConfig, dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
+import { ok } from '../../domain/evaluation.ts';
 import { counted } from '../../domain/formats.ts';
-import {
-  type DatabaseState,
-  type KnownNode,
-  type LogHead,
-  nodeSilentMs,
-} from '../../domain/shared-log.ts';
+import type { DatabaseState, KnownNode, LogHead } from '../../domain/shared-log.ts';
+import { evaluate, situationAt } from '../../state/check.ts';
+import { receiverCheck } from '../../state/machine.ts';
 import * as report from '../../state/report.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
@@ -43,7 +41,7 @@ Examples:
     try {
       const [head, database, nodes] = await Promise.all([log.head(), log.database(), log.nodes()]);
       if (json) await printJson(io.stdout, toStatusJson(head, database, nodes), 'line');
-      else await printReport(io, statusReport(head, database, nodes));
+      else await printReport(io, statusReport(head, database, nodes, io.nowUs()));
     } finally {
       await log.close();
     }
@@ -73,7 +71,12 @@ const stateTexts: Record<LogHead['state'], string> = {
   moved: 'closed: another log continues it. Stop the receivers that use this one',
 };
 
-function statusReport(head: LogHead, database: DatabaseState, nodes: readonly KnownNode[]) {
+function statusReport(
+  head: LogHead,
+  database: DatabaseState,
+  nodes: readonly KnownNode[],
+  nowUs: number,
+) {
   const { version } = database;
   const blocks = [
     report.facts(
@@ -82,7 +85,7 @@ function statusReport(head: LogHead, database: DatabaseState, nodes: readonly Kn
       ['last', `position ${head.position}`],
       ['database', `PostgreSQL ${version}, ${standbyText(database)}`],
     ),
-    report.table('Receivers', nodeColumns(database), nodes),
+    report.table('Receivers', nodeColumns(database, nowUs), nodes),
   ];
   return { title: 'Shared log', blocks };
 }
@@ -95,11 +98,14 @@ function standbyText({ waitsForStandby, standbys }: DatabaseState): string {
     : `synchronous standby: ${standbys.join(', ')}`;
 }
 
-function nodeColumns(state: DatabaseState) {
-  const stateOf = ({ ageMs, facts }: KnownNode) => {
-    if (ageMs > nodeSilentMs) return 'no report';
-    if (facts.refusing !== null) return `refuses: ${facts.refusing}`;
-    return facts.fault === null ? 'accepts' : `accepts, but is not up to date: ${facts.fault}`;
+function nodeColumns(state: DatabaseState, nowUs: number) {
+  const fine = ok('accepts notifications');
+  const stateOf = (node: KnownNode) => {
+    const { level, text } = evaluate([receiverCheck], node, {
+      situation: situationAt(nowUs),
+      fine,
+    });
+    return { level, text };
   };
   const jobsOf = ({ id }: KnownNode) => leasesOf(id, state).join(', ') || null;
   return [

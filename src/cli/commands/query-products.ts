@@ -19,6 +19,7 @@ import { type ConditionCount, countConditions, whyEmpty } from '../../filter/con
 import { orderableFields } from '../../filter/fields.ts';
 import { printFilter } from '../../filter/print.ts';
 import { localUrl } from '../../http/network-address.ts';
+import * as report from '../../state/report.ts';
 import { type CommandContext, defineCommand } from '../command.ts';
 import {
   addOutputForms,
@@ -29,9 +30,10 @@ import {
   readTime,
 } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { createProgressLine, writeOut } from '../output.ts';
+import { createProgressLine, printJson, writeOut } from '../output.ts';
+import { printReport } from '../print-report.ts';
 import { addProductFlags, compileFlags, type ProductFlags } from '../product-flags.ts';
-import { explanationLines, withCurrentIndex } from '../product-index.ts';
+import { explanationFacts, named, withCurrentIndex } from '../product-index.ts';
 import { productFieldNames, withTexts, writeProducts } from '../product-output.ts';
 import { type ProductForm, productForms, readColumns, reportNextPage } from '../row-forms.ts';
 
@@ -249,30 +251,28 @@ function termsOf(tree: FilterTree): readonly FilterTree[] {
 }
 
 async function explain(
-  { stdout, signal }: Io,
+  io: Io,
   products: Products,
   question: Question,
   json: boolean,
 ): Promise<void> {
   const { entity } = question;
   const explanation = await products.explain(question);
-  const counts = await countConditions(products, question, signal);
+  const counts = await countConditions(products, question, io.signal);
   const filter = question.filter === null ? '' : printFilter(question.filter);
   const orderby = orderText(question);
+  if (json) return printJson(io.stdout, { entity, filter, orderby, ...counts, ...explanation });
   const all = { condition: 'all conditions together', ...counts.matches };
   const share = ({ condition, ...own }: ConditionCount) =>
-    `${minimumText(own)} of ${minimumText(counts.products)} products: ${printable(condition)}`;
-  const lines = [
-    `entity      ${entity}`,
-    `filter      ${filter === '' ? '(none)' : printable(filter)}`,
-    ...[...counts.conditions, all].map(
-      (one, i) => `${i === 0 ? 'matches' : ''}`.padEnd(12) + share(one),
-    ),
-    `order       ${orderby}`,
-    ...explanationLines(explanation),
-  ];
-  const shown = { entity, filter, orderby, ...counts, ...explanation };
-  await writeOut(stdout, `${json ? JSON.stringify(shown, null, 2) : lines.join('\n')}\n`);
+    `${minimumText(own)} of ${minimumText(counts.products)} products: ${condition}`;
+  const facts = report.facts(
+    ['entity', entity],
+    ['filter', filter || '(none)'],
+    ...named('matches', [...counts.conditions, all].map(share)),
+    ['order', orderby],
+    ...explanationFacts(explanation),
+  );
+  await printReport(io, { title: 'Explanation', blocks: [facts] });
 }
 
 function minimumText({ count, isMinimum }: ProductCount): string {

@@ -3,6 +3,7 @@ import { dataSections, loadConfig } from '../../config/config.ts';
 import { loadEachSink, readDeliveryState } from '../../config/sinks.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { toJson } from '../../domain/json-rows.ts';
+import { situationAt } from '../../state/check.ts';
 import {
   evaluateSink,
   evaluateSinkConfig,
@@ -64,7 +65,7 @@ async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
   await withParts(io, ['reader'], async ({ reader }) => {
     const alerts = await reader.alerts.alerts({ all: false, limit: 1_000 });
     const nowUs = io.nowUs();
-    const situation = { nowUs, upSinceUs: nowUs, alerts };
+    const situation = situationAt(nowUs, alerts);
     const read = await readSinks({ sinks: reader.sinks, notifications: reader }, delivery);
     const sinks = read.map((one) => ({ ...one, evaluation: evaluateSink(one, situation) }));
     const config = evaluateSinkConfig(delivery, situation);

@@ -15,8 +15,11 @@ import { type Finding, failedFinding, finding } from '../../domain/finding.ts';
 import { defaultSubscriptionName, endpointOf } from '../../domain/subscription.ts';
 import { isLoopbackHost } from '../../http/network-address.ts';
 import { probeProof } from '../../http/probe-proof.ts';
+import { situationAt } from '../../state/check.ts';
+import { evaluateDisk } from '../../state/machine.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
-import { createStoreChecks } from '../../store/store-checks.ts';
+import { diskSpace } from '../../store/engine/disk-limit.ts';
+import { createStoreChecks, nearestExisting } from '../../store/store-checks.ts';
 import { acmeFolderName, acmeKeptFiles, checkRenewal } from '../../tls/acme-state.ts';
 import { checkCertificateFiles } from '../../tls/certificate.ts';
 import type { Io } from '../io.ts';
@@ -33,15 +36,22 @@ export function machineSteps(settings: DoctorSettings, io: Io): Step[] {
   const databaseFiles = within(['', '-wal', '-shm'].map((end) => `${databaseFileName}${end}`));
   const files = { env, workingDir, secretFiles, databaseFiles };
   const isNode = serve?.sharedLog != null;
-  const place = { dataDir, diskReserveBytes: serve?.diskReserveBytes };
-  const store = createStoreChecks({ ...place, isNode, nowUs });
+  const store = createStoreChecks({ dataDir, isNode, nowUs });
   const services = [catalogueUrl, tokenUrl].filter((url) => url !== undefined);
   const urls = services.map((url) => new URL(url).origin);
   return [
     { name: 'configuration', needs: [], run: async () => checkConfiguration(settings) },
     { name: 'data directory', needs: [], run: store.directory },
     { name: 'secret files', needs: [], run: () => checkSecretFiles(files) },
-    { name: 'free space', needs: ['data directory'], run: store.freeSpace },
+    {
+      name: 'free space',
+      needs: ['data directory'],
+      run: async () => {
+        const place = { dataDir: await nearestExisting(dataDir) };
+        const space = diskSpace({ ...place, diskReserveBytes: serve?.diskReserveBytes });
+        return [{ check: 'free space', ...evaluateDisk(space, situationAt(nowUs())) }];
+      },
+    },
     { name: 'database', needs: ['data directory'], run: store.database },
     { name: 'clock', needs: [], run: () => checkClock({ urls, fetch, nowUs }) },
   ];

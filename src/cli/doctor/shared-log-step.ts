@@ -1,8 +1,11 @@
 /** The doctor's check of the shared log: the database, its standby, its connections, and the receivers. */
 
 import type { ServeConfig } from '../../config/config.ts';
+import { isProblem, ok } from '../../domain/evaluation.ts';
 import { type Finding, failedFinding, finding } from '../../domain/finding.ts';
-import { type DatabaseState, nodeSilentMs } from '../../domain/shared-log.ts';
+import type { DatabaseState } from '../../domain/shared-log.ts';
+import { evaluate, situationAt } from '../../state/check.ts';
+import { databaseCheck, receiverCheck } from '../../state/machine.ts';
 import type { Io } from '../io.ts';
 import { openConfiguredLog } from '../open-store.ts';
 import { type DoctorSettings, needsOf, type Step } from './steps.ts';
@@ -24,32 +27,25 @@ async function checkSharedLog(serve: ServeConfig, io: Io): Promise<Finding[]> {
     try {
       await log.check();
       const [database, nodes] = await Promise.all([log.database(), log.nodes()]);
-      const silent = nodes.filter(({ ageMs }) => ageMs > nodeSilentMs).map(({ name }) => name);
+      const situation = situationAt(io.nowUs());
       const names = nodes.map(({ name }) => name);
       const repeated = new Set(names.filter((name, i) => names.indexOf(name) !== i));
-      const running = nodes.length - silent.length;
+      const evaluated = [
+        evaluate([databaseCheck], log.warnings(), { situation, fine: ok('no warnings') }),
+        ...nodes.map((node) => evaluate([receiverCheck], node, { situation, fine: ok(node.name) })),
+      ].filter(isProblem);
       return [
         finding(check, 'ok', `PostgreSQL ${database.version} accepts entries.`),
         standbyFinding(database, serve.sharedLog?.needsStandby === true),
         ...(database.freeConnections < connectionsMin ? [fewConnections] : []),
-        ...log
-          .warnings()
-          .map(({ code, text }) =>
-            warned(`The database warns: "${text}" (${code}).`, 'Fix the cause in the database.'),
-          ),
-        finding(check, 'ok', `Receivers that report: ${running} of ${nodes.length}.`),
+        finding(check, 'ok', `Receivers: ${names.join(', ') || 'none'}.`),
         ...[...repeated].map((name) =>
           warned(
             `Several receivers have the name ${name}.`,
             'Set EARSHOT_NODE of each receiver to another name.',
           ),
         ),
-        ...silent.map((name) =>
-          warned(
-            `The receiver ${name} does not report.`,
-            `Start the receiver, or remove it with \`earshot admin log remove ${name}\`.`,
-          ),
-        ),
+        ...evaluated.map((one) => ({ check, ...one })),
       ];
     } finally {
       await log.close();

@@ -1,4 +1,5 @@
 /** The page `/sinks`: the sinks as `earshot sinks` reports them, and each in detail. */
+import { situationAt } from '../../state/check.ts';
 import * as report from '../../state/report.ts';
 import { evaluateSinkConfig, readItems, sinkSection, sinkTable } from '../../state/sinks.ts';
 import type { PageRoute } from './page-route.ts';
@@ -23,7 +24,7 @@ export const sinksPage: PageRoute = {
         return sinkSection(sink, { failed, dead: sink.dead === 0 ? [] : await items('dead') });
       }),
     );
-    const situation = { nowUs, upSinceUs: nowUs, alerts };
+    const situation = situationAt(nowUs, alerts);
     const config = evaluateSinkConfig({ fault: null, rejected: rejectedConfig }, situation);
     // The section of a sink has its problems.
     const file = report.evaluations([['earshot.config.ts', config]]);

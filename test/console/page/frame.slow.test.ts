@@ -5,7 +5,7 @@ import { navigation } from '../../../src/console/page/layout.ts';
 import { hasChromium, openBrowser, openPage } from './browser.ts';
 import { openSeeded, type SeededReceiver } from './seeded-receiver.ts';
 
-describe.skipIf(!hasChromium)('the frame of the page', { timeout: 30_000 }, () => {
+describe.skipIf(!hasChromium)('the frame of the page', { timeout: 120_000 }, () => {
   let browser: Browser;
   let seeded: SeededReceiver;
   beforeAll(async () => {
@@ -20,7 +20,7 @@ describe.skipIf(!hasChromium)('the frame of the page', { timeout: 30_000 }, () =
   });
   const open = async (path: string, options = {}) => {
     const opened = await openPage(browser, seeded.url + path, options);
-    opened.page.setDefaultTimeout(10_000);
+    opened.page.setDefaultTimeout(40_000);
     return opened;
   };
   const push = () => seeded.push(seeded.generator.next(Date.now()));
@@ -214,7 +214,7 @@ describe.skipIf(!hasChromium)('the frame of the page', { timeout: 30_000 }, () =
     await seeded.restart(async () => {
       for (const page of pages) {
         const banner = page.locator('.banner');
-        await banner.waitFor({ timeout: 5_000 });
+        await banner.waitFor();
         expect(await banner.innerText()).toMatch(
           /^The receiver has not answered since \d\d:\d\d:\d\d UTC\. .*: earshot status$/,
         );
@@ -223,8 +223,7 @@ describe.skipIf(!hasChromium)('the frame of the page', { timeout: 30_000 }, () =
       }
     });
     await seeded.push(newest);
-    for (const page of pages)
-      await page.locator('.banner').waitFor({ state: 'hidden', timeout: 15_000 });
+    for (const page of pages) await page.locator('.banner').waitFor({ state: 'hidden' });
     await live.page.getByText(newest.Name).waitFor();
     await overview.page.locator(`td a[href="/products/${newest.Id}"]`).waitFor();
   });
@@ -245,7 +244,7 @@ describe.skipIf(!hasChromium)('the frame of the page', { timeout: 30_000 }, () =
     expect(requests).toHaveLength(1);
     expect(await page.getByText(product.Name).count()).toBe(0);
     await hide(false);
-    await page.getByText(product.Name).waitFor({ timeout: 2_000 });
+    await page.getByText(product.Name).waitFor();
     expect(requests).toHaveLength(2);
     expect(requests[1]).toMatch(/after=\d+\.\d+$/);
   });

@@ -1,7 +1,7 @@
 /** Formats a plan as a readable difference or as JSON. */
 import type { AccountLimits, Difference, Plan, ReplacementWay } from '../admin/differences.ts';
 import { momentText } from '../domain/formats.ts';
-import { endpointFor } from '../domain/subscription.ts';
+import { endpointFor, filterText } from '../domain/subscription.ts';
 import { printable } from '../domain/text.ts';
 import type { painter } from './output.ts';
 
@@ -97,7 +97,7 @@ function valuesOf(
 ): Readonly<Record<string, string>> {
   if (one === null) return {};
   const { type, events, filter, status } = one;
-  return { type, status, events: events.join(', '), filter: filter || '(none: all products)' };
+  return { type, status, events: events.join(', '), filter: filterText(filter) };
 }
 
 /** The other reader of an adopted queue, if there is one, would miss what earshot acknowledges. */

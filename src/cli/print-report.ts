@@ -10,7 +10,7 @@ import { painter, wrapText, writeOut } from './output.ts';
 import { printTable, valueText } from './print-table.ts';
 
 /** Mark and colour of each level. */
-export const levelLooks = {
+const levelLooks = {
   ok: { mark: '  ', style: 'green' },
   unknown: { mark: '? ', style: 'yellow' },
   warning: { mark: '! ', style: 'yellow' },

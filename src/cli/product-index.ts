@@ -1,6 +1,6 @@
 /** Opens the product index for a command, and updates it first. */
 import { AppError, errorText, isAppError } from '../domain/app-error.ts';
-import type { Products, QueryExplanation } from '../domain/products.ts';
+import type { Products } from '../domain/products.ts';
 import type { DataPlace } from '../store/engine/disk-limit.ts';
 import { catchUpIndex, type IndexProgress } from '../store/products/index-maintenance.ts';
 import { withParts } from './command.ts';
@@ -72,18 +72,3 @@ async function printLag(products: Products, failure: AppError, io: Io): Promise<
   const label = painter(io, io.stderr)('yellow', `${missing} notifications are not indexed yet`);
   io.stderr.write(`${label}, so the result may be incomplete: ${errorText(failure)}\n`);
 }
-
-/** Returns the facts of an explanation; the further texts of a part have no name. */
-export function explanationFacts({ narrowedBy, byColumns, byRecords, plan }: QueryExplanation) {
-  const narrowing = [narrowedBy ?? 'nothing: all products are read, in sort order'];
-  return [
-    ...named('narrowed by', narrowing),
-    ...named('by columns', byColumns),
-    ...named('by records', byRecords),
-    ...named('plan', plan),
-  ];
-}
-
-/** Returns facts of one name. */
-export const named = (name: string, texts: readonly string[]) =>
-  texts.map((text, i) => [i === 0 ? name : '', text] as const);

@@ -8,6 +8,7 @@ import { counted } from '../domain/formats.ts';
 import {
   type DesiredSubscription,
   defaultSubscriptionName,
+  filterText,
   type SubscriptionEvent,
   sortedEvents,
   subscriptionEvents,
@@ -60,7 +61,7 @@ export async function showFilter(
   io: Pick<Io, 'env' | 'stderr' | 'nowUs' | 'fetch' | 'random' | 'signal'>,
   isShown = false,
 ): Promise<number | null> {
-  const shown = isBlankFilter(filter) ? 'none (all products)' : printable(filter);
+  const shown = filterText(isBlankFilter(filter) ? '' : printable(filter));
   if (!isShown) io.stderr.write(`Filter: ${painter(io, io.stderr)('cyan', shown)}\n`);
   let sum = 0;
   try {

@@ -28,7 +28,6 @@ export const alertKinds = [
 export type AlertKind = (typeof alertKinds)[number];
 
 export const alertLevels = ['warning', 'critical'] as const;
-export type AlertLevel = (typeof alertLevels)[number];
 
 /** Notification channels. */
 export const alertChannels = ['url', 'command'] as const;

@@ -27,8 +27,8 @@ export const notificationSchema = z.object({
   notificationDateUs: z.number().nullable(),
   receivedAtUs: z.number(),
   source: z
-    .string()
-    .describe('push, or reconcile if the notification was fetched from the catalogue.'),
+    .enum(notificationSources)
+    .describe('push, pull, or reconcile if the notification was fetched from the catalogue.'),
   timesSeen: z.int().describe('Number of times that the notification was received, at least 1.'),
 });
 

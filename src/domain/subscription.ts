@@ -76,3 +76,6 @@ export function sortedEvents<Event extends string>(events: readonly Event[]): Ev
   const rank = (event: string) => known.indexOf(event);
   return [...new Set(events)].sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
 }
+
+/** Describes the filter of a subscription. */
+export const filterText = (filter: string) => filter || '(none: all products)';

@@ -113,7 +113,7 @@ const stateTexts: Record<SubscriptionState['state'], string> = {
 };
 
 /** Evaluates a registered subscription. */
-export function evaluateSubscription(one: SubscriptionState, situation: Situation): Evaluation {
+function evaluateSubscription(one: SubscriptionState, situation: Situation): Evaluation {
   const { name: subject, state, lastDeliveryAtUs } = one;
   const last =
     lastDeliveryAtUs === null

@@ -155,19 +155,16 @@ const delivery = checkOf<SinkState>('sink', (sink, { nowUs, alert }) => {
 });
 
 /** Checks for dead letters. Further ones update the number of the active alert. */
-export const deadLetters = checkOf<SinkState>(
-  'sink-refused',
-  ({ name, dead, isSetUp, lastError }) => {
-    if (dead === 0) return null;
-    return problem(
-      'warning',
-      `The sink ${name} has refused ${notifications(dead, '')} permanently.`,
-      `Run \`earshot sinks dead ${name}\` to see why. Then retry the dead letters with \`earshot sinks retry ${name} --all\`, or drop them with \`earshot sinks drop ${name} --all\`.`,
-      isSetUp === false && 'The sink is no longer configured.',
-      lastError !== null && `Last error: ${quoted(lastError)}`,
-    );
-  },
-);
+const deadLetters = checkOf<SinkState>('sink-refused', ({ name, dead, isSetUp, lastError }) => {
+  if (dead === 0) return null;
+  return problem(
+    'warning',
+    `The sink ${name} has refused ${notifications(dead, '')} permanently.`,
+    `Run \`earshot sinks dead ${name}\` to see why. Then retry the dead letters with \`earshot sinks retry ${name} --all\`, or drop them with \`earshot sinks drop ${name} --all\`.`,
+    isSetUp === false && 'The sink is no longer configured.',
+    lastError !== null && `Last error: ${quoted(lastError)}`,
+  );
+});
 
 export const sinkChecks: readonly Check<SinkState>[] = [delivery, deadLetters];
 

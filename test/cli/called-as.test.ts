@@ -125,34 +125,31 @@ it('no text runs an unrelated package of the same name from the registry', () =>
   expect(wrong).toEqual([]);
 });
 
-it.skipIf(process.platform === 'win32')(
-  'the executable runs from another folder, through chained links, with any Node on the path',
-  () => {
-    const folder = temporaryDirectory();
-    const elsewhere = join(folder, 'project with a blank');
-    mkdirSync(elsewhere);
-    symlinkSync(join(root, 'earshot'), join(folder, 'first'));
-    symlinkSync('../first', join(elsewhere, 'earshot'));
-    const { PATH = '' } = bareEnvironment({});
-    // A failing Node on the path is not used: the checkout has its own.
-    symlinkSync('/bin/false', join(elsewhere, 'node'));
-    const run = (...argv: string[]) =>
-      spawnSync('earshot', argv, {
-        cwd: elsewhere,
-        encoding: 'utf8',
-        env: bareEnvironment({ PATH: `${elsewhere}:${PATH}` }),
-      });
-    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-    expect(run('--version')).toMatchObject({ status: 0, stdout: `${version}\n`, stderr: '' });
-    const called = spawnSync(join(root, 'earshot'), ['start'], {
-      cwd: folder,
+it('the executable runs from another folder, through chained links, with any Node on the path', () => {
+  const folder = temporaryDirectory();
+  const elsewhere = join(folder, 'project with a blank');
+  mkdirSync(elsewhere);
+  symlinkSync(join(root, 'earshot'), join(folder, 'first'));
+  symlinkSync('../first', join(elsewhere, 'earshot'));
+  const { PATH = '' } = bareEnvironment({});
+  // A failing Node on the path is not used: the checkout has its own.
+  symlinkSync('/bin/false', join(elsewhere, 'node'));
+  const run = (...argv: string[]) =>
+    spawnSync('earshot', argv, {
+      cwd: elsewhere,
       encoding: 'utf8',
-      env: bareEnvironment({}),
+      env: bareEnvironment({ PATH: `${elsewhere}:${PATH}` }),
     });
-    expect(called.stderr).toContain(`Run \`${join(root, 'earshot')} credentials create\``);
-    const failed = run('start');
-    expect(failed.status).toBe(2);
-    expect(failed.stderr).toContain('Run `earshot credentials create`');
-    expect(failed.stderr).toContain(`There is no file .env in ${elsewhere}.`);
-  },
-);
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  expect(run('--version')).toMatchObject({ status: 0, stdout: `${version}\n`, stderr: '' });
+  const called = spawnSync(join(root, 'earshot'), ['start'], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: bareEnvironment({}),
+  });
+  expect(called.stderr).toContain(`Run \`${join(root, 'earshot')} credentials create\``);
+  const failed = run('start');
+  expect(failed.status).toBe(2);
+  expect(failed.stderr).toContain('Run `earshot credentials create`');
+  expect(failed.stderr).toContain(`There is no file .env in ${elsewhere}.`);
+});

@@ -50,7 +50,7 @@ async function openContext() {
   return { pebble, env, run, finding };
 }
 
-describe.skipIf(!hasPebble)('earshot certificate (Pebble)', { timeout: 60_000 }, () => {
+describe.skipIf(!hasPebble)('earshot certificate (needs pebble)', { timeout: 60_000 }, () => {
   it('issues and shows a certificate, does not replace a valid one, and shows a failed renewal', async () => {
     const { run, finding, pebble, env } = await openContext();
     const none = await expectEnd(run('certificate show'), 1, /There is no certificate yet/);

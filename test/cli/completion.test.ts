@@ -74,7 +74,7 @@ describe('the completion of bash', () => {
   });
 });
 
-describe.skipIf(!isInstalled('fish'))('the completion of fish', () => {
+describe.skipIf(!isInstalled('fish'))('the completion of fish (needs fish)', () => {
   it.each(cases)('%j offers %j', async (words, offered, other) => {
     const file = await scriptOf('fish');
     const script = 'source $argv[1]; complete -C "$argv[2]"';
@@ -85,7 +85,7 @@ describe.skipIf(!isInstalled('fish'))('the completion of fish', () => {
   });
 });
 
-describe.skipIf(!isInstalled('zsh'))('the completion of zsh', () => {
+describe.skipIf(!isInstalled('zsh'))('the completion of zsh (needs zsh)', () => {
   it.each(cases)('%j offers %j', async (words, offered, other) => {
     const file = await scriptOf('zsh');
     // compadd needs the line editor; print the candidates instead.

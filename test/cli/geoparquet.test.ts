@@ -131,7 +131,7 @@ await context.fill([
 const file = ['query', 'products', '--output', 'geoparquet'];
 const sensed = ['--orderby', 'ContentDate/Start asc'];
 
-describe.skipIf(real.length === 0)('a file of real records', async () => {
+describe.skipIf(real.length === 0)('a file of real records (in ../shared/fixtures)', async () => {
   const { outBytes, code, err } = await context.earshot(file);
   const rows = await rowsOf(outBytes);
 

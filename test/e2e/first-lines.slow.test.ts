@@ -27,35 +27,29 @@ function run(argv: readonly string[], env: Record<string, string> = {}) {
   return { status, starts: reports.filter(({ pid }) => pid !== undefined), end: reports.at(-1) };
 }
 
-it.skipIf(process.platform === 'win32')(
-  'reconcile restarts in the same process with settings for less memory, and keeps its exit code',
-  () => {
-    const { status, starts } = run(['reconcile', '--since', 'nope']);
-    expect(status).toBe(2);
-    const [first, second, ...more] = starts;
-    expect(first?.execArgv).toEqual(['--max-semi-space-size=16']);
-    expect(second).toEqual({
-      pid: first?.pid,
-      execArgv: ['--max-semi-space-size=16', '--optimize-for-size'],
-      malloc: [],
-    });
-    expect(more).toEqual([]);
-  },
-);
+it('reconcile restarts in the same process with settings for less memory, and keeps its exit code', () => {
+  const { status, starts } = run(['reconcile', '--since', 'nope']);
+  expect(status).toBe(2);
+  const [first, second, ...more] = starts;
+  expect(first?.execArgv).toEqual(['--max-semi-space-size=16']);
+  expect(second).toEqual({
+    pid: first?.pid,
+    execArgv: ['--max-semi-space-size=16', '--optimize-for-size'],
+    malloc: [],
+  });
+  expect(more).toEqual([]);
+});
 
-it.skipIf(process.platform === 'win32')(
-  'start restarts in the same process with settings for less memory, unless the user has set them',
-  () => {
-    const { starts, end } = run(['start', '--help']);
-    expect(starts).toHaveLength(2);
-    expect(starts[1]?.pid).toBe(starts[0]?.pid);
-    const names = ['MALLOC_ARENA_MAX', 'MALLOC_MMAP_THRESHOLD_', 'MALLOC_TRIM_THRESHOLD_'];
-    expect(starts.map(({ malloc }) => malloc)).toEqual([[], names]);
-    // Programs that earshot starts do not get them.
-    expect(end?.malloc).toEqual([]);
-    expect(run(['start', '--help'], { MALLOC_ARENA_MAX: '8' }).starts).toHaveLength(1);
-  },
-);
+it('start restarts in the same process with settings for less memory, unless the user has set them', () => {
+  const { starts, end } = run(['start', '--help']);
+  expect(starts).toHaveLength(2);
+  expect(starts[1]?.pid).toBe(starts[0]?.pid);
+  const names = ['MALLOC_ARENA_MAX', 'MALLOC_MMAP_THRESHOLD_', 'MALLOC_TRIM_THRESHOLD_'];
+  expect(starts.map(({ malloc }) => malloc)).toEqual([[], names]);
+  // Programs that earshot starts do not get them.
+  expect(end?.malloc).toEqual([]);
+  expect(run(['start', '--help'], { MALLOC_ARENA_MAX: '8' }).starts).toHaveLength(1);
+});
 
 it('other commands start once', () => {
   const { status, starts } = run(['coverage', '--help']);

@@ -55,7 +55,6 @@ const inFolder = (argv: readonly string[], cwd: string) =>
 async function openContext() {
   const folder = temporaryDirectory();
   const certificate = await createDemoCertificate(folder, Date.now);
-  await certificate.write();
   const sandbox = await startSandbox({
     ...{ account, now: Date.now, ratePerSecond: 20 },
     trustedCaPems: [certificate.authorityPem],

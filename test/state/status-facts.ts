@@ -2,7 +2,7 @@
 
 import type { Registration } from '../../src/domain/account.ts';
 import type { Alert } from '../../src/domain/alerts.ts';
-import type { AlertKind, AlertLevel } from '../../src/domain/kinds.ts';
+import type { AlertKind } from '../../src/domain/kinds.ts';
 import { evaluateStatus } from '../../src/state/parts.ts';
 import type { StatusFacts, StatusPart } from '../../src/state/status.ts';
 import type { SubscriptionState } from '../../src/state/subscription-state.ts';
@@ -117,7 +117,11 @@ export function wellFacts(changes: Partial<Facts> = {}): StatusFacts {
 }
 
 /** An alert that was raised an hour ago. */
-export function activeAlert(kind: AlertKind, subject = '', level: AlertLevel = 'warning'): Alert {
+export function activeAlert(
+  kind: AlertKind,
+  subject = '',
+  level: Alert['level'] = 'warning',
+): Alert {
   return {
     id: 1,
     ...{ kind, subject, level },

@@ -2,7 +2,7 @@
 
 import { dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
-import { counted } from '../../domain/formats.ts';
+import { counted, countText } from '../../domain/formats.ts';
 import type { IndexState } from '../../domain/products.ts';
 import * as report from '../../state/report.ts';
 import { rebuildIndex } from '../../store/products/index-maintenance.ts';
@@ -82,8 +82,14 @@ async function printState(state: IndexState, json: true | undefined, io: Io): Pr
   const facts = report.facts(
     ['products', products],
     ['tombstones', tombstones],
-    ['indexed up to', `position ${indexedPosition} of ${lastPosition} (${lag})`],
-    ['not indexed', skipped === 0 ? null : `${skipped} unreadable notifications, kept in the log`],
+    [
+      'indexed up to',
+      `position ${countText(indexedPosition)} of ${countText(lastPosition)} (${lag})`,
+    ],
+    [
+      'not indexed',
+      skipped === 0 ? null : `${counted(skipped, 'unreadable notification')}, kept in the log`,
+    ],
   );
   const next = report.text('`earshot start` and `earshot query products` update the index.');
   await printReport(io, { title: 'Product index', blocks: behind === 0 ? [facts] : [facts, next] });

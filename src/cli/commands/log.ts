@@ -3,7 +3,7 @@ import { Argument } from 'commander';
 import { type DataConfig, dataSections, loadConfig } from '../../config/config.ts';
 import { AppError } from '../../domain/app-error.ts';
 import { ok } from '../../domain/evaluation.ts';
-import { counted } from '../../domain/formats.ts';
+import { counted, countText } from '../../domain/formats.ts';
 import type { DatabaseState, KnownNode, LogHead } from '../../domain/shared-log.ts';
 import { evaluate, situationAt } from '../../state/check.ts';
 import { receiverCheck } from '../../state/machine.ts';
@@ -81,8 +81,8 @@ function statusReport(
   const blocks = [
     report.facts(
       ['shared log', stateTexts[head.state]],
-      ['entries', `${head.number} (from ${head.first})`],
-      ['last', `position ${head.position}`],
+      ['entries', `${countText(head.number)} (from ${countText(head.first)})`],
+      ['last', `position ${countText(head.position)}`],
       ['database', `PostgreSQL ${version}, ${standbyText(database)}`],
     ),
     report.table('Receivers', nodeColumns(database, nowUs), nodes),

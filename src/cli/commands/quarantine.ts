@@ -32,8 +32,9 @@ const listCommand = defineCommand('list', {
       .addOption(beforeOption())
       .addOption(jsonOption()),
   help: `Fields of --json: id, receivedAt, subscription, source, reason, faults, bodyBytes, releasedAt. The
-source is push or reconcile. The faults describe each problem of the body. \`earshot quarantine
-retry\` releases a body when the body is valid. releasedAt is null if the body is still quarantined.
+source is push, pull or reconcile. The faults describe each problem of the body. \`earshot
+quarantine retry\` releases a body when the body is valid. releasedAt is null if the body is still
+quarantined.
 
 Examples:
   $ earshot quarantine list --limit 20     list the newest 20 bodies

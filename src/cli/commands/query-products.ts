@@ -13,7 +13,12 @@ import {
   parseKey,
   writeKey,
 } from '../../domain/product-order.ts';
-import type { ProductCount, ProductQuery, Products } from '../../domain/products.ts';
+import type {
+  ProductCount,
+  ProductQuery,
+  Products,
+  QueryExplanation,
+} from '../../domain/products.ts';
 import { printable } from '../../domain/text.ts';
 import { type ConditionCount, countConditions, whyEmpty } from '../../filter/condition-counts.ts';
 import { orderableFields } from '../../filter/fields.ts';
@@ -33,7 +38,7 @@ import type { Io } from '../io.ts';
 import { createProgressLine, printJson, writeOut } from '../output.ts';
 import { printReport } from '../print-report.ts';
 import { addProductFlags, compileFlags, type ProductFlags } from '../product-flags.ts';
-import { explanationFacts, named, withCurrentIndex } from '../product-index.ts';
+import { withCurrentIndex } from '../product-index.ts';
 import { productFieldNames, withTexts, writeProducts } from '../product-output.ts';
 import { type ProductForm, productForms, readColumns, reportNextPage } from '../row-forms.ts';
 
@@ -274,6 +279,21 @@ async function explain(
   );
   await printReport(io, { title: 'Explanation', blocks: [facts] });
 }
+
+/** Returns the facts of an explanation; the further texts of a part have no name. */
+function explanationFacts({ narrowedBy, byColumns, byRecords, plan }: QueryExplanation) {
+  const narrowing = [narrowedBy ?? 'nothing: all products are read, in sort order'];
+  return [
+    ...named('narrowed by', narrowing),
+    ...named('by columns', byColumns),
+    ...named('by records', byRecords),
+    ...named('plan', plan),
+  ];
+}
+
+/** Returns facts of one name. */
+const named = (name: string, texts: readonly string[]) =>
+  texts.map((text, i) => [i === 0 ? name : '', text] as const);
 
 function minimumText({ count, isMinimum }: ProductCount): string {
   return `${isMinimum ? 'at least ' : ''}${countText(count)}`;

@@ -223,7 +223,7 @@ async function receiverOf(
 const unlistening = { state: 'absent', reason: '' } as const;
 
 /** Returns the private listener of a receiver that only reads queues; null without one. */
-export function probedAddress({
+function probedAddress({
   listen,
   tls,
   credentials,

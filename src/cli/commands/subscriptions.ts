@@ -7,6 +7,7 @@ import type { Gap, Registration } from '../../domain/account.ts';
 import { isAppError } from '../../domain/app-error.ts';
 import { formatDateUs } from '../../domain/dates.ts';
 import { momentText } from '../../domain/formats.ts';
+import { filterText } from '../../domain/subscription.ts';
 import { printable } from '../../domain/text.ts';
 import * as report from '../../state/report.ts';
 import { historyTable } from '../../state/subscriptions.ts';
@@ -89,8 +90,6 @@ Examples:
     print(io, `Removed ${name} from the account.`);
   },
 });
-
-const filterText = (filter: string) => (filter === '' ? '(none: all products)' : filter);
 
 function print(io: Pick<Io, 'stderr'>, text: string): void {
   io.stderr.write(`${text}\n`);

@@ -125,7 +125,6 @@ async function openSandbox(
   closers.add(() => rm(folder, { recursive: true, force: true }));
   const now = () => io.nowUs() / 1_000;
   const certificate = isPull ? null : await createDemoCertificate(folder, now);
-  await certificate?.write();
   const account = { username: 'demo', password: io.newSecret() };
   const sandbox = await startSandbox({
     ...publishing,

@@ -22,11 +22,12 @@ interface DemoCertificate {
   /** Root certificate for the sandbox to trust. */
   authorityPem: string;
   files: { cert: string; key: string; ca: string };
-  /** Writes the files. The key of the authority is not stored. */
-  write(): Promise<void>;
 }
 
-/** Creates a certificate for this machine, issued by a new authority, with files in the folder. */
+/**
+ * Creates a certificate for this machine, issued by a new authority, and writes the files into the folder. The key of the
+ * authority is not stored.
+ */
 export async function createDemoCertificate(
   folder: string,
   now: () => number,
@@ -35,15 +36,10 @@ export async function createDemoCertificate(
   const certificate = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
   const file = (name: string) => join(folder, name);
   const files = { cert: file('certificate.pem'), key: file('key.pem'), ca: file('authority.pem') };
-  return {
-    authorityPem: authority.certificatePem,
-    files,
-    write: async () => {
-      await writeFile(files.cert, certificate.certificatePem);
-      await writeFile(files.key, certificate.keyPem, { mode: 0o600 });
-      await writeFile(files.ca, authority.certificatePem);
-    },
-  };
+  await writeFile(files.cert, certificate.certificatePem);
+  await writeFile(files.key, certificate.keyPem, { mode: 0o600 });
+  await writeFile(files.ca, authority.certificatePem);
+  return { authorityPem: authority.certificatePem, files };
 }
 
 /** Returns the variables for receiver and commands. */

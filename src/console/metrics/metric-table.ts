@@ -108,11 +108,13 @@ export const metricGroups: readonly {
   { title: 'Program', rows: [...programMetrics, availability] },
 ];
 
-export const metricTable: readonly MetricRow[] = metricGroups.flatMap(({ rows }) => rows);
+export const metricTable: readonly (MetricRow | StatusMetric)[] = metricGroups.flatMap(
+  ({ rows }) => rows,
+);
 
 /** Metrics derived from the status of the receiver. */
-export const statusMetrics: readonly StatusMetric[] = metricGroups
-  .flatMap(({ rows }) => rows)
-  .filter((row): row is StatusMetric => 'read' in row);
+export const statusMetrics: readonly StatusMetric[] = metricTable.filter(
+  (row): row is StatusMetric => 'read' in row,
+);
 
 export type RequestOutcome = (typeof requestOutcomes)[number];

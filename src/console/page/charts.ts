@@ -65,13 +65,13 @@ ${bars.map((one) => {
 }
 
 /** Returns the next value of 1, 2, 4, 6, 8 or 10 times a power of ten: halves are round numbers, too. */
-export function niceTop(value: number): number {
+function niceTop(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(value, 2)));
   return power * ([1, 2, 4, 6, 8].find((factor) => factor * power >= value) ?? 10);
 }
 
 /** `800`, `1.2k`, `3M`. */
-export function shortCount(value: number): string {
+function shortCount(value: number): string {
   if (value >= 1_000_000) return `${Number((value / 1_000_000).toFixed(1))}M`;
   return value >= 1_000 ? `${Number((value / 1_000).toFixed(1))}k` : String(value);
 }
@@ -80,7 +80,7 @@ export function shortCount(value: number): string {
 const steps = [5 / 60, 0.25, 1, 3, 6, 12, 24, 48, 120, 240].map((hours) => hours * hourUs);
 
 /** Returns the labels of a time axis, at most about ten, in UTC. */
-export function timeTicks(fromUs: number, toUs: number): { us: number; text: string }[] {
+function timeTicks(fromUs: number, toUs: number): { us: number; text: string }[] {
   const step = steps.find((one) => (toUs - fromUs) / one <= 10) ?? 20 * dayUs;
   const ticks: { us: number; text: string }[] = [];
   const margin = (toUs - fromUs) / 40;

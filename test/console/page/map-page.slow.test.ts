@@ -9,7 +9,7 @@ type LonLat = readonly [longitude: number, latitude: number];
 /** Far from all footprints of the history: the tests show only these products. */
 const mine = "startswith(Name,'MAP_')";
 
-describe.skipIf(!hasChromium)('the map', () => {
+describe.skipIf(!hasChromium)('the map (needs Chromium)', () => {
   let seeded: SeededReceiver;
   let browser: Browser;
   const problems: string[] = [];

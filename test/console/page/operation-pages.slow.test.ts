@@ -312,7 +312,7 @@ describe('/summaries', () => {
   });
 });
 
-describe.skipIf(!hasChromium)('in a browser', () => {
+describe.skipIf(!hasChromium)('in a browser (needs Chromium)', () => {
   let browser: Browser;
 
   beforeAll(async () => {

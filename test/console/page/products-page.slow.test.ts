@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { follow, hasChromium, type OpenedPage, openBrowser, openPage } from './browser.ts';
 import { openSeeded, type SeededReceiver } from './seeded-receiver.ts';
 
-describe.skipIf(!hasChromium)('/products', () => {
+describe.skipIf(!hasChromium)('/products (needs Chromium)', () => {
   let seeded: SeededReceiver;
   let browser: Browser;
 

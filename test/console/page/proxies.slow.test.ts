@@ -127,7 +127,7 @@ async function openOrigin(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-describe.skipIf(!hasChromium)('in Chromium', () => {
+describe.skipIf(!hasChromium)('in Chromium (needs it)', () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await openBrowser();

@@ -25,7 +25,7 @@ const isoMinute = (us: number) => `${new Date(us / 1000).toISOString().slice(0, 
 const panelOf = (page: Page, title: string) =>
   page.locator('section.panel').filter({ has: page.getByRole('heading', { name: title }) });
 
-describe.skipIf(!hasChromium)('the pages about time', () => {
+describe.skipIf(!hasChromium)('the pages about time (needs Chromium)', () => {
   let seeded: SeededReceiver;
   let browser: Browser;
   beforeAll(async () => {

@@ -7,7 +7,7 @@ import { promises } from './test/promises.ts';
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/compiled');
 
 /** Tests of pure functions, without threads. */
-const pure = ['test/domain/**/*.test.ts', 'test/filter/**/*.test.ts'];
+const pure = ['test/core/terms/**/*.test.ts', 'test/filter/**/*.test.ts'];
 /** Tests that replace a module, which only works in a process of their own. */
 const replacing = ['test/e2e/start-*.test.ts'];
 /** Tests that take more than ten seconds: kill storms, simulated months, certificates under load. */

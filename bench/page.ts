@@ -1,7 +1,7 @@
 /** Benchmark of the web page in Chromium: size, first paint, map, and intake with viewers. */
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
-import { hasChromium, openBrowser } from '../test/console/page/browser.ts';
+import { hasChromium, openBrowser } from '../test/core/page/browser.ts';
 import { figure, hasFaults, renderMachine, renderTargets } from './figures.ts';
 import {
   type BenchContext,

@@ -1,7 +1,6 @@
 /** Measured kinds of query, each with many values from existing products. */
-import type { Entity } from '../src/domain/filter-tree.ts';
-import type { ProductOrder } from '../src/domain/product-order.ts';
-import type { FoundProduct, Products } from '../src/domain/products.ts';
+
+import { collectionId } from '../src/features/stac/collections.ts';
 import {
   and,
   cloudCover,
@@ -13,7 +12,9 @@ import {
   productType,
   sensed,
 } from '../src/filter/builder.ts';
-import { collectionId } from '../src/filter/stac/collections.ts';
+import type { Entity } from '../src/filter/filter-tree.ts';
+import type { ProductOrder } from '../src/filter/product-order.ts';
+import type { FoundProduct, Products } from '../src/filter/products.ts';
 import { createRandom, type Random } from '../src/sandbox/clock.ts';
 import { toNameTime } from '../src/sandbox/products/record.ts';
 

@@ -4,10 +4,10 @@
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { rebuildIndex } from '../src/features/products/index-file/index-maintenance.ts';
 import { createRandom, type Random } from '../src/sandbox/clock.ts';
 import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
 import { toTimestamp } from '../src/sandbox/products/record.ts';
-import { rebuildIndex } from '../src/store/products/index-maintenance.ts';
 import { openStore } from '../src/store/store.ts';
 import type { Progress } from './harness.ts';
 import { type LogEntry, writeLog } from './log-writer.ts';

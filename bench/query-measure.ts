@@ -2,8 +2,8 @@
 import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { FoundProduct, IndexState, ProductQuery, Products } from '../src/domain/products.ts';
-import { openProducts } from '../src/store/products/products.ts';
+import { openProducts } from '../src/features/products/index-file/products.ts';
+import type { FoundProduct, IndexState, ProductQuery, Products } from '../src/filter/products.ts';
 import { quantile } from './figures.ts';
 import type { Cleanup, Progress } from './harness.ts';
 import { freePort, readMemory } from './processes.ts';

@@ -2,9 +2,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import Database from 'better-sqlite3';
-import { sinkReader } from '../src/domain/sinks.ts';
-import { summaryReader } from '../src/domain/summaries.ts';
-import { currentProductFile } from '../src/store/products/product-file.ts';
+import { currentProductFile } from '../src/features/products/index-file/product-file.ts';
+import { sinkReader } from '../src/features/sinks/terms.ts';
+import { summaryReader } from '../src/features/summary/terms.ts';
 import type { Cleanup } from './harness.ts';
 import { type LogEntry, writeLog } from './log-writer.ts';
 import {

@@ -4,10 +4,10 @@ import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { createRunProgram } from '../src/host/run-program.ts';
-import type { SinkDefinition } from '../src/sinks/registry.ts';
-import { startSinks } from '../src/sinks/run-sinks.ts';
-import type { SinkContext } from '../src/sinks/target.ts';
+import { createRunProgram } from '../src/core/host/run-program.ts';
+import type { SinkDefinition } from '../src/features/sinks/registry.ts';
+import { startSinks } from '../src/features/sinks/run-sinks.ts';
+import type { SinkContext } from '../src/features/sinks/target.ts';
 import { openStore } from '../src/store/store.ts';
 import {
   findPostgres,

@@ -1,9 +1,9 @@
 /** Benchmark of steady load with everything enabled: memory over time, processor time, latency, bounded queues. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sinkReader, sinkWaitingMax } from '../src/domain/sinks.ts';
-import { summaryReader } from '../src/domain/summaries.ts';
-import { waitingMax as summariesWaitingMax } from '../src/summary/jobs.ts';
+import { sinkReader, sinkWaitingMax } from '../src/features/sinks/terms.ts';
+import { waitingMax as summariesWaitingMax } from '../src/features/summary/jobs.ts';
+import { summaryReader } from '../src/features/summary/terms.ts';
 import {
   alignTable,
   figure,

@@ -77,7 +77,7 @@ if (!isCheckout && !existsSync(built)) {
   process.exit(1);
 }
 const load = (/** @type {string} */ name) =>
-  import(isCheckout ? `${sources}cli/${name}.ts` : `${built}cli/${name}.js`);
+  import(isCheckout ? `${sources}core/cli/${name}.ts` : `${built}core/cli/${name}.js`);
 
 const { createProcessIo } = await load('io');
 const { run } = await load('run');

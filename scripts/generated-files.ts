@@ -1,14 +1,14 @@
 /** Files generated from the program's own tables: path in the project -> text. */
 import type { Command, Option } from 'commander';
-import { asCalled } from '../src/cli/called-as.ts';
-import type { Io, Output } from '../src/cli/io.ts';
-import { createProgram, fullName, groups, withChildren } from '../src/cli/program.ts';
-import { exitCodeOf } from '../src/cli/run.ts';
-import { variableRows } from '../src/config/variables.ts';
-import { metricGroups } from '../src/console/metrics/metric-table.ts';
-import type { MetricRow } from '../src/console/metrics/status-gauge.ts';
-import { errorMeanings } from '../src/domain/app-error.ts';
-import { allFaults } from '../src/domain/faults.ts';
+import { asCalled } from '../src/core/cli/called-as.ts';
+import type { Io, Output } from '../src/core/cli/io.ts';
+import { createProgram, fullName, groups, withChildren } from '../src/core/cli/program.ts';
+import { exitCodeOf } from '../src/core/cli/run.ts';
+import { variableRows } from '../src/core/config/variables.ts';
+import { errorMeanings } from '../src/core/terms/app-error.ts';
+import { allFaults } from '../src/core/terms/faults.ts';
+import { metricGroups } from '../src/features/metrics/metric-table.ts';
+import type { MetricRow } from '../src/features/metrics/status-gauge.ts';
 
 export async function generatedFiles(): Promise<Record<string, string>> {
   const files = {
@@ -65,7 +65,7 @@ function configurationPage(): string {
   });
   return `# Configuration
 
-<!-- Written by \`npm run generate\` from src/config/variables.ts. -->
+<!-- Written by \`npm run generate\` from src/core/config/variables.ts. -->
 
 All settings are environment variables. Variables can also be in the file \`.env\` in the working directory.
 The environment has priority over \`.env\`. An empty value counts as unset. Each command reads only the variables that it
@@ -123,7 +123,7 @@ function errorsPage(): string {
   );
   return `# Errors
 
-<!-- Written by \`npm run generate\` from src/domain/faults.ts and src/domain/app-error.ts. -->
+<!-- Written by \`npm run generate\` from src/core/terms/faults.ts and src/core/terms/app-error.ts. -->
 
 A message states what failed, and the next step. If there is more to know, the message ends with a link to a heading of
 this page. \`earshot doctor\` finds most causes.

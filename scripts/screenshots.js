@@ -4,5 +4,5 @@
  */
 import './require-node.js';
 
-const { run } = await import('../test/console/page/screenshots.ts');
+const { run } = await import('../test/core/page/screenshots.ts');
 process.exitCode = await run(process.argv.slice(2), process);

@@ -57,8 +57,8 @@ const glossary = [
  * @type {[string, string, string][]}
  */
 const permitted = [
-  ['src/cli/reconcile-output.ts', 'late, behind', 'a time range starts too late'],
-  ['test/cli/reconcile-refusals', 'late, behind', 'a time range starts too late'],
+  ['src/features/coverage/output.ts', 'late, behind', 'a time range starts too late'],
+  ['test/features/coverage/reconcile-refusals', 'late, behind', 'a time range starts too late'],
 ];
 
 const args = process.argv.slice(2);

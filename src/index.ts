@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Hono } from 'hono';
 import { z } from 'zod';
-import { addressRanges, endpointPassword } from './config/values.ts';
-import { AppError } from './domain/app-error.ts';
-import type { Entity } from './domain/filter-tree.ts';
+import { addressRanges, endpointPassword } from './core/config/values.ts';
+import { type CredentialPair, createProbeProofCheck } from './core/http/probe-proof.ts';
+import { AppError } from './core/terms/app-error.ts';
 import type {
   Cursors,
   Intake,
@@ -15,34 +15,37 @@ import type {
   NotificationRow,
   Quarantine,
   Receipt,
-} from './domain/ports.ts';
-import type { ProductKey } from './domain/product-order.ts';
-import type { FoundProduct, ProductRow } from './domain/products.ts';
-import { followLog } from './domain/streams.ts';
-import type { SummaryQuery, SummaryReader, SummaryRow, SummaryText } from './domain/summaries.ts';
-import { type CredentialPair, createProbeProofCheck } from './http/probe-proof.ts';
-import type { Outcome } from './receiver/app.ts';
-import { createCredentialCheck } from './receiver/basic-auth.ts';
-import { createMountableReceiver, guardLog, guardObserve } from './receiver/mountable-receiver.ts';
+} from './core/terms/ports.ts';
+import { followLog } from './core/terms/streams.ts';
 import {
   openStoredProducts,
   type ProductsQuestion,
   type StoredProducts,
-} from './store/products/products.ts';
+} from './features/products/index-file/products.ts';
+import type {
+  SummaryQuery,
+  SummaryReader,
+  SummaryRow,
+  SummaryText,
+} from './features/summary/terms.ts';
+import type { Entity } from './filter/filter-tree.ts';
+import type { ProductKey } from './filter/product-order.ts';
+import type { FoundProduct, ProductRow } from './filter/products.ts';
+import type { Outcome } from './receiver/app.ts';
+import { createCredentialCheck } from './receiver/basic-auth.ts';
+import { createMountableReceiver, guardLog, guardObserve } from './receiver/mountable-receiver.ts';
 import { openStore as openStoreAt } from './store/store.ts';
 
-export { geojsonFile } from './config/geojson-file.ts';
-export { defineConfig, type EarshotConfig } from './config/subscriptions-file.ts';
-export { AppError, type ErrorCode, isAppError } from './domain/app-error.ts';
-export type { AnyGeometry, Geometry } from './domain/filter-tree.ts';
-export type { Fault } from './domain/notification.ts';
+export { defineConfig, type EarshotConfig } from './core/config/subscriptions-file.ts';
+export { AppError, type ErrorCode, isAppError } from './core/terms/app-error.ts';
+export type { Fault } from './core/terms/notification.ts';
 export type {
   Delivery,
   DriftCount,
   LogCounts,
   QuarantineEntry,
   QuarantineRow,
-} from './domain/ports.ts';
+} from './core/terms/ports.ts';
 export {
   and,
   attribute,
@@ -62,6 +65,8 @@ export {
   published,
   sensed,
 } from './filter/builder.ts';
+export type { AnyGeometry, Geometry } from './filter/filter-tree.ts';
+export { geojsonFile } from './filter/geojson-file.ts';
 export type {
   CredentialPair,
   Cursors,

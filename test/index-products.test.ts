@@ -9,7 +9,7 @@ import {
   type ProductsQuestion,
   type Store,
 } from '../src/index.ts';
-import { recordOf, samples } from './cli/product-samples.ts';
+import { recordOf, samples } from './features/products/product-samples.ts';
 import { collect, delivery, notification } from './helpers/deliveries.ts';
 import { openTestStore } from './helpers/mounted-receiver.ts';
 

@@ -10,10 +10,10 @@ import {
   openStore,
 } from '../src/index.ts';
 import { openStore as openStoreAt } from '../src/store/store.ts';
+import { atUs, doneWith, productJob } from './features/summary/summary-jobs.ts';
 import { collect, delivery, notification } from './helpers/deliveries.ts';
 import { openTestStore, pair } from './helpers/mounted-receiver.ts';
 import { temporaryDirectory } from './helpers/temporary-directory.ts';
-import { atUs, doneWith, productJob } from './store/summary-jobs.ts';
 
 describe('openStore', () => {
   it('creates the folder, and reads stored notifications after reopening', async () => {

@@ -1,12 +1,13 @@
 /** Checks of the catalogue account for `earshot doctor`: login, limits, subscriptions, queues, clock. */
-import type { AccessTokens, Account, DeliveryMark, Registration } from '../domain/account.ts';
-import { isAppError } from '../domain/app-error.ts';
-import { shortDateUs } from '../domain/dates.ts';
-import type { evaluation } from '../domain/evaluation.ts';
-import { type Finding, failedFinding, finding } from '../domain/finding.ts';
-import type { PullQueue } from '../domain/pull-queue.ts';
-import type { DesiredSubscription } from '../domain/subscription.ts';
-import { hourUs } from '../domain/time-units.ts';
+
+import { isAppError } from '../core/terms/app-error.ts';
+import { shortDateUs } from '../core/terms/dates.ts';
+import type { evaluation } from '../core/terms/evaluation.ts';
+import { type Finding, failedFinding, finding } from '../core/terms/finding.ts';
+import type { DesiredSubscription } from '../core/terms/subscription.ts';
+import { hourUs } from '../core/terms/time-units.ts';
+import type { PullQueue } from '../features/pull/terms.ts';
+import type { AccessTokens, Account, DeliveryMark, Registration } from './account.ts';
 import { isDigestOf } from './account-context.ts';
 import { type AccountLimits, countsOf, sortAccount } from './differences.ts';
 import { lastDeliveryOf } from './lifetime.ts';

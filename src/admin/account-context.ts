@@ -7,7 +7,7 @@ import type {
   HistoryActor,
   HistoryEntry,
   Registration,
-} from '../domain/account.ts';
+} from './account.ts';
 import type { AccountLimits } from './differences.ts';
 import type { ProbeEndpoint } from './endpoint-probe.ts';
 import type {

@@ -4,9 +4,9 @@
  * of what was created, and everything else is read from the account.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { HistoryActor, Registration } from '../domain/account.ts';
-import { AppError, isAppError } from '../domain/app-error.ts';
-import { type DesiredSubscription, endpointFor } from '../domain/subscription.ts';
+import { AppError, isAppError } from '../core/terms/app-error.ts';
+import { type DesiredSubscription, endpointFor } from '../core/terms/subscription.ts';
+import type { HistoryActor, Registration } from './account.ts';
 import {
   type AccountContext,
   digestCredentials,

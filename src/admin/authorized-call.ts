@@ -1,8 +1,17 @@
 /** Requests to the subscription API with an access token, which is renewed when the service refuses it. */
-import type { AccessTokens } from '../domain/account.ts';
-import { foreignText, isWebPage } from '../http/foreign-text.ts';
-import type { OutboundAnswer, OutboundClient, OutboundRequest } from '../http/outbound-client.ts';
-import { readServiceMessage, type ServiceMessage, serviceError } from '../http/service-error.ts';
+
+import { foreignText, isWebPage } from '../core/http/foreign-text.ts';
+import type {
+  OutboundAnswer,
+  OutboundClient,
+  OutboundRequest,
+} from '../core/http/outbound-client.ts';
+import {
+  readServiceMessage,
+  type ServiceMessage,
+  serviceError,
+} from '../core/http/service-error.ts';
+import type { AccessTokens } from './account.ts';
 
 /** Name in messages, and the variable with its URL. */
 export const catalogue = { service: 'the catalogue', variable: 'EARSHOT_CATALOGUE_URL' };

@@ -1,13 +1,14 @@
 /** Compares the desired state with the account: the differences, and the one request that comes next. */
-import type { Registration } from '../domain/account.ts';
-import { AppError } from '../domain/app-error.ts';
+
+import { AppError } from '../core/terms/app-error.ts';
 import {
   type DesiredSubscription,
   endpointFor,
   nameInEndpoint,
   type RequestedStatus,
   sortedEvents,
-} from '../domain/subscription.ts';
+} from '../core/terms/subscription.ts';
+import type { Registration } from './account.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
 
 /** Properties of a subscription that can be edited. */

@@ -1,7 +1,8 @@
 /** Changes of one managed subscription: its status, by a command or by maintenance, and its deletion by a command. */
-import type { HistoryActor } from '../domain/account.ts';
-import { AppError } from '../domain/app-error.ts';
-import type { RequestedStatus } from '../domain/subscription.ts';
+
+import { AppError } from '../core/terms/app-error.ts';
+import type { RequestedStatus } from '../core/terms/subscription.ts';
+import type { HistoryActor } from './account.ts';
 import { type AccountContext, entryOf, listAccount, observed } from './account-context.ts';
 import { countsOf, noRunningSlot, sortAccount } from './differences.ts';
 import { drain } from './requests.ts';

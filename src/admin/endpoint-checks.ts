@@ -2,9 +2,9 @@
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { wholeDays } from '../domain/dates.ts';
-import { clauseOf, faultOf, nextStepOf } from '../domain/faults.ts';
-import { type Finding, finding } from '../domain/finding.ts';
+import { wholeDays } from '../core/terms/dates.ts';
+import { clauseOf, faultOf, nextStepOf } from '../core/terms/faults.ts';
+import { type Finding, finding } from '../core/terms/finding.ts';
 import { hostOf, type ProbeEndpoint, type ProbeReport } from './endpoint-probe.ts';
 import type { EndpointCredentials } from './subscription-client.ts';
 

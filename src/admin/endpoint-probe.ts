@@ -3,10 +3,10 @@ import { X509Certificate } from 'node:crypto';
 import { request } from 'node:http';
 import { isIP } from 'node:net';
 import { checkServerIdentity, connect, type PeerCertificate, type SecureContext } from 'node:tls';
-import { AppError, errorCodeOf } from '../domain/app-error.ts';
-import { clauseOf, faultOf, nextStepOf } from '../domain/faults.ts';
-import { probeProofHeader } from '../http/probe-proof.ts';
-import { contextTrusting, holdsCertificates } from '../http/tls-settings.ts';
+import { probeProofHeader } from '../core/http/probe-proof.ts';
+import { contextTrusting, holdsCertificates } from '../core/http/tls-settings.ts';
+import { AppError, errorCodeOf } from '../core/terms/app-error.ts';
+import { clauseOf, faultOf, nextStepOf } from '../core/terms/faults.ts';
 import type { EndpointCredentials } from './subscription-client.ts';
 
 export interface ProbeReport {

@@ -1,6 +1,7 @@
 /** The times at which the catalogue pauses and deletes a subscription that sends nothing (specification, Limits). */
-import type { DeliveryMark, Registration } from '../domain/account.ts';
-import { dayUs } from '../domain/time-units.ts';
+
+import { dayUs } from '../core/terms/time-units.ts';
+import type { DeliveryMark, Registration } from './account.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';
 
 /** Time without activity after which a running subscription is paused. */

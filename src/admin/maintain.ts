@@ -1,7 +1,8 @@
 /** Maintenance: undoes automatic changes of the catalogue, completes interrupted ones, and reports all others. */
-import type { AdministrationChange, Registration } from '../domain/account.ts';
-import { AppError, errorText, withAdvice } from '../domain/app-error.ts';
-import { type DesiredSubscription, endpointOf } from '../domain/subscription.ts';
+
+import { AppError, errorText, withAdvice } from '../core/terms/app-error.ts';
+import { type DesiredSubscription, endpointOf } from '../core/terms/subscription.ts';
+import type { AdministrationChange, Registration } from './account.ts';
 import { type AccountContext, entryOf, listAccount, observed } from './account-context.ts';
 import { applyDesired } from './apply.ts';
 import { fixedDifferences, isSameEndpoint, sortAccount } from './differences.ts';

@@ -1,7 +1,8 @@
 /** The requests that remove a difference: create, edit, delete. */
-import type { HistoryAction, Registration } from '../domain/account.ts';
-import { AppError, isAppError } from '../domain/app-error.ts';
-import { endpointFor } from '../domain/subscription.ts';
+
+import { AppError, isAppError } from '../core/terms/app-error.ts';
+import { endpointFor } from '../core/terms/subscription.ts';
+import type { HistoryAction, Registration } from './account.ts';
 import { type AccountContext, nowRunning } from './account-context.ts';
 import type { Difference, Request } from './differences.ts';
 import type { CatalogueSubscription } from './subscription-client.ts';

@@ -1,6 +1,10 @@
 /** Changes the endpoint credentials in the catalogue, while the receiver accepts the old and the new ones. */
-import { AppError } from '../domain/app-error.ts';
-import { defaultSubscriptionName, endpointOf, requirePublicUrl } from '../domain/subscription.ts';
+import { AppError } from '../core/terms/app-error.ts';
+import {
+  defaultSubscriptionName,
+  endpointOf,
+  requirePublicUrl,
+} from '../core/terms/subscription.ts';
 import { type AccountContext, digestCredentials, entryOf, isDigestOf } from './account-context.ts';
 import { sortAccount } from './differences.ts';
 import type { CatalogueSubscription, EndpointCredentials } from './subscription-client.ts';

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { TOTP } from 'otpauth';
 import { z } from 'zod';
-import type { AccessTokens, Account, AcquireLock, PasswordAccount } from '../domain/account.ts';
-import { AppError, type ErrorCode, isAppError } from '../domain/app-error.ts';
-import { faultOf, nextStepOf } from '../domain/faults.ts';
-import { readOwnerOnly, writeOwnerOnly } from '../host/files.ts';
-import { createBoundedFetch, networkFault } from '../http/bounded-fetch.ts';
-import { foreignText, hintOf } from '../http/foreign-text.ts';
+import { readOwnerOnly, writeOwnerOnly } from '../core/host/files.ts';
+import { createBoundedFetch, networkFault } from '../core/http/bounded-fetch.ts';
+import { foreignText, hintOf } from '../core/http/foreign-text.ts';
+import { AppError, type ErrorCode, isAppError } from '../core/terms/app-error.ts';
+import { faultOf, nextStepOf } from '../core/terms/faults.ts';
+import type { AccessTokens, Account, AcquireLock, PasswordAccount } from './account.ts';
 
 export interface AccessTokensOptions {
   account: Account;

@@ -1,15 +1,15 @@
 /** Client of the catalogue's subscription API (specification, Endpoints). */
 
 import { z } from 'zod';
-import type { AccessTokens } from '../domain/account.ts';
-import { AppError, isAppError } from '../domain/app-error.ts';
-import { parseDate } from '../domain/dates.ts';
+import { createOutboundClient, type OutboundTiming } from '../core/http/outbound-client.ts';
+import { AppError, isAppError } from '../core/terms/app-error.ts';
+import { parseDate } from '../core/terms/dates.ts';
 import {
   type RequestedStatus,
   type SubscriptionEvent,
   sortedEvents,
-} from '../domain/subscription.ts';
-import { createOutboundClient, type OutboundTiming } from '../http/outbound-client.ts';
+} from '../core/terms/subscription.ts';
+import type { AccessTokens } from './account.ts';
 import { catalogue, createAuthorizedCall, named, subscriptionUrl } from './authorized-call.ts';
 
 export interface EndpointCredentials {

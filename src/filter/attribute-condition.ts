@@ -1,6 +1,7 @@
 /** Parses a condition on an attribute: `Attributes/OData.CSC.<kind>Attribute/any(…)`. */
-import { type AttributeKind, attributeKinds, type FilterTree } from '../domain/filter-tree.ts';
+
 import { type Cursor, parseOperation, type Token, unquoted } from './cursor.ts';
+import { type AttributeKind, attributeKinds, type FilterTree } from './filter-tree.ts';
 import { quoted } from './finding.ts';
 import { undocumentedForm, undocumentedOperator } from './hints.ts';
 

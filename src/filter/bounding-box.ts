@@ -1,6 +1,6 @@
 /** Parses a bounding box, `west,south,east,north` in degrees, for the command line and the private listener. */
-import { AppError } from '../domain/app-error.ts';
-import type { Box, Geometry, Position, Ring } from '../domain/filter-tree.ts';
+import { AppError } from '../core/terms/app-error.ts';
+import type { Box, Geometry, Position, Ring } from './filter-tree.ts';
 
 /** Maximum length of an edge. One of more than 180 degrees would be read as the shorter way round the globe. */
 const edgeMaxDegrees = 90;

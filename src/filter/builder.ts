@@ -14,8 +14,10 @@
  * String(spring); // the $filter expression
  * ```
  */
-import { AppError } from '../domain/app-error.ts';
-import { readDateUs } from '../domain/dates.ts';
+import { AppError } from '../core/terms/app-error.ts';
+import { readDateUs } from '../core/terms/dates.ts';
+import { nearestName } from '../core/terms/text.ts';
+import { attributeKindOf, type KindOf, type PublishedName, publishedAttributes } from './fields.ts';
 import type {
   AttributeKind,
   ComparisonOperator,
@@ -23,9 +25,7 @@ import type {
   Geometry,
   Literal,
   TextFunction,
-} from '../domain/filter-tree.ts';
-import { nearestName } from '../domain/text.ts';
-import { attributeKindOf, type KindOf, type PublishedName, publishedAttributes } from './fields.ts';
+} from './filter-tree.ts';
 import { joinAreas, readAreas } from './geometry/read-geometry.ts';
 import { type Effort, geometryFaults } from './geometry/validity.ts';
 import { printFilter } from './print.ts';

@@ -1,17 +1,7 @@
 /** Checks the comparisons, string functions and attribute conditions of a filter. */
 
-import { readDateUs } from '../domain/dates.ts';
-import type {
-  AttributeKind,
-  AttributeNode,
-  ComparisonNode,
-  Entity,
-  InNode,
-  Literal,
-  TextNode,
-} from '../domain/filter-tree.ts';
-import { publishedCollections } from '../domain/missions.ts';
-import { likelyNames, nearestName } from '../domain/text.ts';
+import { readDateUs } from '../core/terms/dates.ts';
+import { likelyNames, nearestName } from '../core/terms/text.ts';
 import { type ConditionParts, dateLiteral, guid } from './cursor.ts';
 import {
   attributeKindOf,
@@ -22,9 +12,19 @@ import {
   type PublishedAttribute,
   publishedAttributes,
 } from './fields.ts';
+import type {
+  AttributeKind,
+  AttributeNode,
+  ComparisonNode,
+  Entity,
+  InNode,
+  Literal,
+  TextNode,
+} from './filter-tree.ts';
 import { type Fault, type FilterFinding, findingAt, quoted, type Span } from './finding.ts';
 import { newEffort } from './geometry/validity.ts';
 import { undocumentedForm, undocumentedOperator, unknownFieldHint } from './hints.ts';
+import { publishedCollections } from './missions.ts';
 import type { ParsedFilter } from './parse.ts';
 import { attributeForm, showText } from './print.ts';
 import { groupIn, knownProductTypes } from './product-types.ts';

@@ -1,6 +1,5 @@
 /** Checks a filter for an entity. Reports errors, and warns about expressions that are probably a mistake. */
-import { AppError } from '../domain/app-error.ts';
-import type { Entity, FilterTree, IntersectsNode, Ring } from '../domain/filter-tree.ts';
+import { AppError } from '../core/terms/app-error.ts';
 import {
   checkAttribute,
   checkComparison,
@@ -8,6 +7,7 @@ import {
   Findings,
 } from './check-conditions.ts';
 import { filterLengthMax } from './cursor.ts';
+import type { Entity, FilterTree, IntersectsNode, Ring } from './filter-tree.ts';
 import { type FilterFinding, FilterSyntaxError, findingAt, showFinding } from './finding.ts';
 import { polygonsOf } from './geometry/ring.ts';
 import { geometryFaults } from './geometry/validity.ts';

@@ -1,9 +1,9 @@
 /** Counts the products that match each condition of a query, and explains an empty result by them. */
-import { formatDateUs } from '../domain/dates.ts';
-import type { ProductCount, ProductSelection, Products } from '../domain/products.ts';
-import { printable } from '../domain/text.ts';
+import { formatDateUs } from '../core/terms/dates.ts';
+import { printable } from '../core/terms/text.ts';
 import { describeFilter } from './describe.ts';
 import { termsOf } from './product-conditions.ts';
+import type { ProductCount, ProductSelection, Products } from './products.ts';
 
 /** A condition of a query as text, with the number of products that match it alone. */
 export interface ConditionCount extends ProductCount {

@@ -1,7 +1,7 @@
 /** Splits the text of a filter into tokens, and records the span of each part of the tree. */
-import { readDateUs } from '../domain/dates.ts';
-import type { ComparisonOperator, FilterTree, Literal } from '../domain/filter-tree.ts';
+import { readDateUs } from '../core/terms/dates.ts';
 import { findField } from './fields.ts';
+import type { ComparisonOperator, FilterTree, Literal } from './filter-tree.ts';
 import {
   type Fault,
   type FilterFinding,

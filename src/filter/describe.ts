@@ -1,6 +1,7 @@
 /** Explains a filter in plain English. */
 
-import { formatDateUs } from '../domain/dates.ts';
+import { formatDateUs } from '../core/terms/dates.ts';
+import { printable } from '../core/terms/text.ts';
 import type {
   ComparisonNode,
   ComparisonOperator,
@@ -8,8 +9,7 @@ import type {
   Geometry,
   Literal,
   Position,
-} from '../domain/filter-tree.ts';
-import { printable } from '../domain/text.ts';
+} from './filter-tree.ts';
 import { positionsOf } from './geometry/ring.ts';
 import { boxesOf, toShape } from './geometry/shape.ts';
 import { describeGroup, groupIn } from './product-types.ts';

@@ -1,6 +1,7 @@
 /** Evaluates a filter on product records (decision 35). */
-import type { FilterTree, Literal, TextNode } from '../domain/filter-tree.ts';
+
 import { type FieldType, findField } from './fields.ts';
+import type { FilterTree, Literal, TextNode } from './filter-tree.ts';
 import { shapesIntersect } from './geometry/intersects.ts';
 import { toShape } from './geometry/shape.ts';
 import { compilePattern } from './pattern.ts';

@@ -1,12 +1,7 @@
 /** Properties, attributes and collections of the catalogue (facts, filters 1 and 2). */
 
-import {
-  type AttributeKind,
-  attributeKinds,
-  type Entity,
-  entities,
-} from '../domain/filter-tree.ts';
-import { collectionsByCode } from '../domain/missions.ts';
+import { type AttributeKind, attributeKinds, type Entity, entities } from './filter-tree.ts';
+import { collectionsByCode } from './missions.ts';
 
 export type FieldType = 'text' | 'guid' | 'date' | 'boolean';
 

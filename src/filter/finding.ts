@@ -1,5 +1,5 @@
 /** Findings of a filter check: errors and warnings with their position in the text. */
-import { cellWidth, printable } from '../domain/text.ts';
+import { cellWidth, printable } from '../core/terms/text.ts';
 
 /** A range of a text, in UTF-16 units; `end` is exclusive. At the end of the text, both are its length. */
 export interface Span {

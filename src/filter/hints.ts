@@ -1,7 +1,8 @@
 /** Faults and hints for the most frequent mistakes (facts, filters). */
-import type { Entity } from '../domain/filter-tree.ts';
-import { likelyNames, nearestName } from '../domain/text.ts';
+
+import { likelyNames, nearestName } from '../core/terms/text.ts';
 import { fieldsOf, type PublishedAttribute, publishedAttributes } from './fields.ts';
+import type { Entity } from './filter-tree.ts';
 import { type Fault, quoted, type Span } from './finding.ts';
 import { attributeForm } from './print.ts';
 

@@ -1,14 +1,7 @@
 /** OData queries of Products and DeletedProducts: query options, and refusals and responses in the catalogue's form. */
 import { z } from 'zod';
-import {
-  type Direction,
-  type Entity,
-  entities,
-  type FilterTree,
-  type InNode,
-} from '../domain/filter-tree.ts';
-import { listSchema } from '../domain/list-schema.ts';
-import { jsonOf, nearestName } from '../domain/text.ts';
+import { listSchema } from '../core/terms/list-schema.ts';
+import { jsonOf, nearestName } from '../core/terms/text.ts';
 import { checkFilter, isBlankFilter } from './check.ts';
 import {
   type Expandable,
@@ -18,6 +11,13 @@ import {
   type OrderableField,
   selectable,
 } from './fields.ts';
+import {
+  type Direction,
+  type Entity,
+  entities,
+  type FilterTree,
+  type InNode,
+} from './filter-tree.ts';
 
 /** The catalogue's limits (facts, filters 1). */
 const topMax = 1_000;

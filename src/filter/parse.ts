@@ -1,5 +1,5 @@
 /** Parses the text of a filter into a tree, by recursive descent (grammar: facts, filters 1). */
-import type { FilterTree, IntersectsNode, TextFunction } from '../domain/filter-tree.ts';
+
 import { parseAttribute } from './attribute-condition.ts';
 import {
   type ConditionParts,
@@ -11,6 +11,7 @@ import {
   unquoted,
 } from './cursor.ts';
 import { findField } from './fields.ts';
+import type { FilterTree, IntersectsNode, TextFunction } from './filter-tree.ts';
 import { type FilterFinding, FilterSyntaxError, quoted, type Span } from './finding.ts';
 import { functionFault, openSearchFault, undocumentedForm, wrappingFault } from './hints.ts';
 import { parseWkt } from './wkt.ts';

@@ -1,6 +1,6 @@
 /** Prints a tree as the text of a filter, in the canonical form. */
 
-import { formatDateUs } from '../domain/dates.ts';
+import { formatDateUs } from '../core/terms/dates.ts';
 import type {
   AttributeKind,
   ComparisonOperator,
@@ -8,7 +8,7 @@ import type {
   Geometry,
   Literal,
   Position,
-} from '../domain/filter-tree.ts';
+} from './filter-tree.ts';
 
 /**
  * Prints a tree, in documented forms where they exist: nested groups in parentheses, attribute values

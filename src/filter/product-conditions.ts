@@ -1,9 +1,10 @@
 /** Conditions on properties of products, and filters with a condition added or removed. */
-import type { FilterTree } from '../domain/filter-tree.ts';
-import type { facetFields } from '../domain/products.ts';
+
 import { and, attributeOf, type Expression, textField } from './builder.ts';
+import type { FilterTree } from './filter-tree.ts';
 import { printFilter } from './print.ts';
 import { groupIn } from './product-types.ts';
+import type { facetFields } from './products.ts';
 
 export function attributeEquals(name: string, value: string): FilterTree {
   return attributeOf(name, 'String').eq(value).tree;

@@ -1,12 +1,12 @@
 /** Facts of a product from its record, completed from its name. */
-import { satelliteOf } from '../domain/missions.ts';
-import { parseProductName } from '../domain/naming/conventions.ts';
-import type { NamedProduct } from '../domain/naming/product-name.ts';
-import type { ProductFacts } from '../domain/product-cells.ts';
-import type { ProductRow } from '../domain/products.ts';
+import { satelliteOf } from './missions.ts';
+import { parseProductName } from './naming/conventions.ts';
+import type { NamedProduct } from './naming/product-name.ts';
+import type { ProductFacts } from './product-cells.ts';
 import { deriveColumns } from './product-columns.ts';
 import type { ProductRecord } from './product-record.ts';
 import { productView } from './product-view.ts';
+import type { ProductRow } from './products.ts';
 
 /** Values of a product's row that come from its record. */
 export type RecordFacts = Omit<

@@ -1,5 +1,5 @@
 /** Reads product records with missing or malformed parts. */
-import { findMission, missionOfName } from '../domain/missions.ts';
+import { findMission, missionOfName } from './missions.ts';
 
 /** JSON of the catalogue; any part may be missing. */
 export type ProductRecord = Readonly<Record<string, unknown>>;

@@ -1,13 +1,13 @@
 /** View of a product record for filters; any part of the record may be missing, and old forms are read. */
 
-import { readDateUs } from '../domain/dates.ts';
-import { type AnyGeometry, type AttributeKind, attributeKinds } from '../domain/filter-tree.ts';
-import type { FoundProduct } from '../domain/products.ts';
-import { toProductJson, toProductLinks } from '../domain/read-models.ts';
+import { readDateUs } from '../core/terms/dates.ts';
+import { toProductJson, toProductLinks } from '../core/terms/read-models.ts';
+import { type AnyGeometry, type AttributeKind, attributeKinds } from './filter-tree.ts';
 import { toGeoJson } from './geometry/geojson.ts';
 import { footprintOf } from './geometry/read-geometry.ts';
 import { isEmptyShape, type Shape, toShape } from './geometry/shape.ts';
 import { collectionOf, type ProductRecord, partOf, textOrNull } from './product-record.ts';
+import type { FoundProduct } from './products.ts';
 
 export interface StoredAttribute {
   kind: AttributeKind;

@@ -1,7 +1,7 @@
 /** Converts values to the type of a comparison, and compares them (decision 35). */
 
-import { readDateUs } from '../domain/dates.ts';
-import type { AttributeKind, ComparisonOperator, Literal } from '../domain/filter-tree.ts';
+import { readDateUs } from '../core/terms/dates.ts';
+import type { AttributeKind, ComparisonOperator, Literal } from './filter-tree.ts';
 import { textOrNull } from './product-record.ts';
 
 /** Comparable values: strings, or numbers, which also represent dates and Booleans. */

@@ -1,6 +1,7 @@
 /** Parses the geometry of a filter: `SRID=4326;` and well-known text, inside the quotes. */
-import type { Geometry, Position, Ring, Rings } from '../domain/filter-tree.ts';
+
 import type { Cursor, Token } from './cursor.ts';
+import type { Geometry, Position, Ring, Rings } from './filter-tree.ts';
 import { quoted, type Span } from './finding.ts';
 
 interface ReadWkt {

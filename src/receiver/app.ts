@@ -1,11 +1,11 @@
 /** The app of the public listener: Basic Auth, readiness probe and intake. Opens no resources. */
 import type { HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
-import { AppError, errorText } from '../domain/app-error.ts';
-import type { Fault } from '../domain/notification.ts';
-import type { Intake, Receipt } from '../domain/ports.ts';
-import { problemResponse, statusOf } from '../http/problem.ts';
-import { createBodyReader, knownEncodings } from '../http/request-body.ts';
+import { problemResponse, statusOf } from '../core/http/problem.ts';
+import { createBodyReader, knownEncodings } from '../core/http/request-body.ts';
+import { AppError, errorText } from '../core/terms/app-error.ts';
+import type { Fault } from '../core/terms/notification.ts';
+import type { Intake, Receipt } from '../core/terms/ports.ts';
 import { createGate, type GateOptions } from './basic-auth.ts';
 
 /** Outcome of a request, for metrics. */

@@ -1,12 +1,12 @@
 /** HTTP Basic authentication (RFC 7617): accepts valid credentials; responds 401 or 429 to other requests. */
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { AppError } from '../domain/app-error.ts';
-import type { Logger } from '../domain/ports.ts';
-import { minuteUs } from '../domain/time-units.ts';
-import { createClientAddress, networkOf } from '../http/network-address.ts';
-import { type CredentialPair, probeProofHeader } from '../http/probe-proof.ts';
-import { problemResponse } from '../http/problem.ts';
+import { createClientAddress, networkOf } from '../core/http/network-address.ts';
+import { type CredentialPair, probeProofHeader } from '../core/http/probe-proof.ts';
+import { problemResponse } from '../core/http/problem.ts';
+import { AppError } from '../core/terms/app-error.ts';
+import type { Logger } from '../core/terms/ports.ts';
+import { minuteUs } from '../core/terms/time-units.ts';
 import type { DeviceCookies } from './device-cookies.ts';
 
 /** Returns the user name in an Authorization header with valid credentials; else null. */

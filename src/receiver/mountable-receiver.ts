@@ -4,8 +4,8 @@ import { Readable } from 'node:stream';
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono, type HonoRequest } from 'hono';
 import { createMiddleware } from 'hono/factory';
-import { AppError } from '../domain/app-error.ts';
-import type { Logger } from '../domain/ports.ts';
+import { AppError } from '../core/terms/app-error.ts';
+import type { Logger } from '../core/terms/ports.ts';
 import { createReceiverApp, type Outcome, type ReceiverOptions } from './app.ts';
 
 /** Bindings from the server: Node's request, if there is one. */

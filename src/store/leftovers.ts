@@ -1,7 +1,10 @@
 /** Removes files left by killed processes: unfinished and older product indexes. */
-import { AppError } from '../domain/app-error.ts';
+import { AppError } from '../core/terms/app-error.ts';
+import {
+  removeStaleProductFiles,
+  staleProductFiles,
+} from '../features/products/index-file/product-file.ts';
 import { createAcquireLock } from './engine/locks.ts';
-import { removeStaleProductFiles, staleProductFiles } from './products/product-file.ts';
 
 /**
  * Skips files of a running process: the operating system releases a lock only when its process ends. Called before

@@ -1,15 +1,20 @@
 /** The query thread: a read-only connection outside the main thread, so that no query delays a response. */
-import { accountReads } from './account.ts';
-import { alertReads } from './alerts.ts';
-import { lastBackups } from './backups/backup-runs.ts';
-import { coverageReads } from './completeness.ts';
+import { accountReads } from '../admin/operations.ts';
+import { alertReads } from '../features/alerts/operations.ts';
+import { lastBackups } from '../features/backup/operations.ts';
+import { coverageReads } from '../features/coverage/operations.ts';
+import {
+  logSize,
+  prunable,
+  pruneBlockers,
+  pruneHorizon,
+} from '../features/pruning/prune-queries.ts';
+import { sinkReads } from '../features/sinks/operations.ts';
+import { summaryReads } from '../features/summary/operations.ts';
 import { createReaderConnection } from './engine/database.ts';
 import { serveThread } from './engine/serve-thread.ts';
 import { quarantineReads } from './log/quarantine.ts';
 import { logReads } from './log/queries.ts';
-import { logSize, prunable, pruneBlockers, pruneHorizon } from './pruning/prune-queries.ts';
-import { sinkReads } from './sinks.ts';
-import { summaryReads } from './summaries.ts';
 
 const reads = {
   log: logReads,

@@ -1,9 +1,9 @@
 /** Checks of the data directory by `earshot doctor`: permissions and database. */
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { errorCodeOf } from '../domain/app-error.ts';
-import { faultError } from '../domain/faults.ts';
-import { type Check, failedFinding, finding } from '../domain/finding.ts';
+import { errorCodeOf } from '../core/terms/app-error.ts';
+import { faultError } from '../core/terms/faults.ts';
+import { type Check, failedFinding, finding } from '../core/terms/finding.ts';
 import { databaseFileName, isWritableByAll } from './engine/database.ts';
 import { openStore, openStoreReader } from './store.ts';
 

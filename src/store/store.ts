@@ -1,7 +1,8 @@
 /** Opens the store: the ports of the domain on one SQLite file, with a writer thread and a query thread. */
-import type { AcquireLock, Administration, AdministrationReader } from '../domain/account.ts';
-import type { AlertReader, Alerts } from '../domain/alerts.ts';
-import type { Completeness, CompletenessReader } from '../domain/completeness.ts';
+
+import type { AcquireLock, Administration, AdministrationReader } from '../admin/account.ts';
+import { type OperationName, pick, type Remote, remote } from '../core/host/rpc.ts';
+import { threadFileOf } from '../core/host/thread.ts';
 import type {
   BackupReader,
   Backups,
@@ -12,23 +13,24 @@ import type {
   NotificationQuery,
   NotificationRow,
   Quarantine,
-} from '../domain/ports.ts';
-import type { Pruning, PruningReader } from '../domain/pruning.ts';
-import type { SharedLog } from '../domain/shared-log.ts';
-import type { SinkReader, Sinks } from '../domain/sinks.ts';
-import type { Summaries, SummaryReader } from '../domain/summaries.ts';
-import { type OperationName, pick, type Remote, remote } from '../host/rpc.ts';
+} from '../core/terms/ports.ts';
+import type { AlertReader, Alerts } from '../features/alerts/terms.ts';
+import type { Completeness, CompletenessReader } from '../features/coverage/completeness.ts';
+import type { Pruning, PruningReader } from '../features/pruning/terms.ts';
+import type { FollowerState } from '../features/shared-log/follower.ts';
+import type { SharedLog } from '../features/shared-log/terms.ts';
+import type { SinkReader, Sinks } from '../features/sinks/terms.ts';
+import type { Summaries, SummaryReader } from '../features/summary/terms.ts';
 import { requireDatabase } from './engine/database.ts';
 import type { DataPlace } from './engine/disk-limit.ts';
 import { createAcquireLock } from './engine/locks.ts';
-import { StoreThread, threadFile } from './engine/thread.ts';
+import { StoreThread } from './engine/thread.ts';
 import { rememberingReads } from './engine/unchanged-reads.ts';
 import { IntakeActivity } from './log/intake-activity.ts';
 import { IntakeQueue } from './log/intake-queue.ts';
 import type { Writes } from './log/writer-thread.ts';
 import { changeAll, pages } from './paging.ts';
 import type { Reads } from './query-thread.ts';
-import type { FollowerState } from './shared/follower.ts';
 
 /** Maximum memory for bodies that wait for their commit: 64 MiB, about 13,000 notifications. */
 const queueBytesMaxDefault = 64 * 2 ** 20;
@@ -106,7 +108,7 @@ const queryIdleSeconds = 5;
 /** Opens an existing store for queries only. The first query opens the file. */
 export function openStoreReader(dataDir: string): StoreReader {
   // No timeout: a scan of a very large log may take long and delays no one else.
-  const thread = new StoreThread(threadFile('query-thread'), {
+  const thread = new StoreThread(threadFileOf('./query-thread', import.meta.url), {
     dataDir,
     callTimeoutSeconds: Number.POSITIVE_INFINITY,
     idleSeconds: queryIdleSeconds,
@@ -192,7 +194,7 @@ export async function openStore(
   const { dataDir, diskReserveBytes, nowUs, queueBytesMax = queueBytesMaxDefault } = options;
   if (options.mustExist) requireDatabase(dataDir);
   const activity = new IntakeActivity();
-  const thread = new StoreThread(threadFile('log/writer-thread'), {
+  const thread = new StoreThread(threadFileOf('./log/writer-thread', import.meta.url), {
     dataDir,
     diskReserveBytes,
     callTimeoutSeconds,

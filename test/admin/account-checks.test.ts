@@ -2,6 +2,7 @@
 
 import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import type { Account, Registration } from '../../src/admin/account.ts';
 import {
   checkAccount,
   checkClock,
@@ -9,8 +10,7 @@ import {
   type SubscriptionsInput,
 } from '../../src/admin/account-checks.ts';
 import { digestCredentials } from '../../src/admin/account-context.ts';
-import type { Account, Registration } from '../../src/domain/account.ts';
-import { AppError } from '../../src/domain/app-error.ts';
+import { AppError } from '../../src/core/terms/app-error.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { listening } from './endpoint/tls-endpoint.ts';
 import {

@@ -2,13 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import type { PasswordAccount } from '../../src/admin/account.ts';
 import {
   type AccessTokensOptions,
   createAccessTokens,
   sessionFileName,
 } from '../../src/admin/session.ts';
-import type { PasswordAccount } from '../../src/domain/account.ts';
-import { AppError } from '../../src/domain/app-error.ts';
+import { AppError } from '../../src/core/terms/app-error.ts';
 import type { ServiceSettingsInput } from '../../src/sandbox/live-settings.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';

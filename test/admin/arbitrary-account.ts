@@ -1,7 +1,7 @@
 /** Random accounts, registrations and desired states, within the account's limits, for property tests. */
 import fc from 'fast-check';
-import type { Registration } from '../../src/domain/account.ts';
-import type { DesiredSubscription } from '../../src/domain/subscription.ts';
+import type { Registration } from '../../src/admin/account.ts';
+import type { DesiredSubscription } from '../../src/core/terms/subscription.ts';
 import type { FakeSubscription } from './fake-catalogue.ts';
 import {
   credentials,

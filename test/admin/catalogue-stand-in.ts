@@ -1,15 +1,15 @@
 /** Clients of the subscription API: for a catalogue with answers set by the test, and for the sandbox. */
 
+import type { AccessTokens } from '../../src/admin/account.ts';
 import {
   createSubscriptionClient,
   type NewSubscription,
 } from '../../src/admin/subscription-client.ts';
-import type { AccessTokens } from '../../src/domain/account.ts';
-import type { AppError } from '../../src/domain/app-error.ts';
-import type { OutboundTiming } from '../../src/http/outbound-client.ts';
+import type { OutboundTiming } from '../../src/core/http/outbound-client.ts';
+import type { AppError } from '../../src/core/terms/app-error.ts';
 import type { ServiceSettingsInput } from '../../src/sandbox/live-settings.ts';
-import { wholeTextOf } from '../config/environment.ts';
-import { type Answer, type SeenRequest, startServer } from '../http/answering-server.ts';
+import { wholeTextOf } from '../core/config/environment.ts';
+import { type Answer, type SeenRequest, startServer } from '../core/http/answering-server.ts';
 import { failureOf, startAccount } from './account.ts';
 
 export const id = '7ca682c3-7b21-4e9b-952e-874798101340';

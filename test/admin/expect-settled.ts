@@ -1,11 +1,11 @@
 /** Checks of an account after a plan was applied, with or without interruptions. */
 import { expect } from 'vitest';
-import type { Gap } from '../../src/domain/account.ts';
+import type { Gap } from '../../src/admin/account.ts';
 import {
   type DesiredSubscription,
   endpointOf,
   sortedEvents,
-} from '../../src/domain/subscription.ts';
+} from '../../src/core/terms/subscription.ts';
 import type { FakeSubscription } from './fake-catalogue.ts';
 import { credentials, earlierUrl, publicUrl } from './samples.ts';
 import type { AccountSetUp, Moment, RegisterOptions } from './set-up.ts';

@@ -11,7 +11,7 @@ import type {
   SubscriptionClient,
   SubscriptionEdit,
 } from '../../src/admin/subscription-client.ts';
-import { AppError } from '../../src/domain/app-error.ts';
+import { AppError } from '../../src/core/terms/app-error.ts';
 
 const dayUs = 86_400_000_000;
 

@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createAccessTokens } from '../../src/admin/session.ts';
-import { errorText, isAppError } from '../../src/domain/app-error.ts';
-import { type Answer, startServer } from '../http/answering-server.ts';
+import { errorText, isAppError } from '../../src/core/terms/app-error.ts';
+import { type Answer, startServer } from '../core/http/answering-server.ts';
 import {
   address,
   errorOf,

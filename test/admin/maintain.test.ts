@@ -1,7 +1,7 @@
 /** Maintenance rounds: changes by the service are undone; changes by people are reported once and kept. */
 import { describe, expect, it } from 'vitest';
 import { maintain } from '../../src/admin/maintain.ts';
-import { AppError } from '../../src/domain/app-error.ts';
+import { AppError } from '../../src/core/terms/app-error.ts';
 import {
   dayUs,
   desiredState,

@@ -1,8 +1,9 @@
 /** Sample subscriptions in the catalogue, registrations in the store, and desired states. */
+
+import type { Registration } from '../../src/admin/account.ts';
 import { digestCredentials } from '../../src/admin/account-context.ts';
 import type { EndpointCredentials } from '../../src/admin/subscription-client.ts';
-import type { Registration } from '../../src/domain/account.ts';
-import type { DesiredSubscription } from '../../src/domain/subscription.ts';
+import type { DesiredSubscription } from '../../src/core/terms/subscription.ts';
 import type { FakeSubscription } from './fake-catalogue.ts';
 
 export const publicUrl = 'https://earshot.example.org:8443';

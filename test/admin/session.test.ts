@@ -3,13 +3,13 @@ import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { AcquireLock } from '../../src/admin/account.ts';
 import { type AccessTokensOptions, createAccessTokens } from '../../src/admin/session.ts';
-import type { AcquireLock } from '../../src/domain/account.ts';
-import { AppError } from '../../src/domain/app-error.ts';
+import { AppError } from '../../src/core/terms/app-error.ts';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
-import { wholeTextOf } from '../config/environment.ts';
+import { wholeTextOf } from '../core/config/environment.ts';
+import { type Answer, startServer } from '../core/http/answering-server.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { type Answer, startServer } from '../http/answering-server.ts';
 import { failureOf, fileOf, savedBy, startAccount, type TestAccount } from './account.ts';
 
 const secret = 'JBSWY3DPEHPK3PXP';

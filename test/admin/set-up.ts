@@ -1,6 +1,7 @@
 /** An account, a store in memory, a clock, and calls that can be cut; maintenance rounds and reviews. */
 import Sqlite from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
+import type { Administration, NewGap, Registration } from '../../src/admin/account.ts';
 import type { AccountContext } from '../../src/admin/account-context.ts';
 import { applyDesired, readPlan } from '../../src/admin/apply.ts';
 import type { AccountLimits, Plan } from '../../src/admin/differences.ts';
@@ -10,10 +11,9 @@ import {
   type ReviewInput,
   review,
 } from '../../src/admin/maintain.ts';
-import type { Administration, NewGap, Registration } from '../../src/domain/account.ts';
-import { AppError } from '../../src/domain/app-error.ts';
-import type { DesiredSubscription } from '../../src/domain/subscription.ts';
-import { accountReads, accountWrites } from '../../src/store/account.ts';
+import { accountReads, accountWrites } from '../../src/admin/operations.ts';
+import { AppError } from '../../src/core/terms/app-error.ts';
+import type { DesiredSubscription } from '../../src/core/terms/subscription.ts';
 import { migrate } from '../../src/store/engine/database.ts';
 import { localOperations } from '../store/local-store.ts';
 import { createFakeCatalogue, type FakeSubscription } from './fake-catalogue.ts';

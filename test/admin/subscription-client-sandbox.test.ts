@@ -1,6 +1,6 @@
 /** The client with the sandbox: every row of the specification's tables, unspecified cases, and failures. */
 import { describe, expect, it } from 'vitest';
-import { errorText } from '../../src/domain/app-error.ts';
+import { errorText } from '../../src/core/terms/app-error.ts';
 import {
   endpoint,
   errorOf,

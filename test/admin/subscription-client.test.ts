@@ -3,9 +3,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createSubscriptionClient } from '../../src/admin/subscription-client.ts';
-import { errorText } from '../../src/domain/app-error.ts';
+import { errorText } from '../../src/core/terms/app-error.ts';
+import type { Answer } from '../core/http/answering-server.ts';
 import { freePort } from '../helpers/free-ports.ts';
-import type { Answer } from '../http/answering-server.ts';
 import {
   address,
   errorOf,

@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { generatedFiles } from '../../scripts/generated-files.ts';
-import { createMetrics } from '../../src/console/metrics/metrics.ts';
-import { sampleStatus } from '../console/status-sample.ts';
+import { createMetrics } from '../../src/features/metrics/metrics.ts';
+import { sampleStatus } from '../features/status/status-sample.ts';
 import { faultsOf, labelsIn, readQuery } from './promql.ts';
 
 const project = join(import.meta.dirname, '../..');

@@ -1,7 +1,7 @@
 /** Parses PromQL with Prometheus' own grammar, and checks it against the table of metrics. */
 import { parser } from '@prometheus-io/lezer-promql';
 import { collectDefaultMetrics, Registry } from 'prom-client';
-import { metricTable } from '../../src/console/metrics/metric-table.ts';
+import { metricTable } from '../../src/features/metrics/metric-table.ts';
 
 interface Selector {
   name: string;

@@ -3,13 +3,13 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { asCalled } from '../../src/cli/called-as.ts';
-import { parseDate } from '../../src/domain/dates.ts';
-import { alertKinds } from '../../src/domain/kinds.ts';
-import { createRunProgram } from '../../src/host/run-program.ts';
-import { type AlertMessage, alertMessage } from '../../src/watch/alert-message.ts';
+import { asCalled } from '../../src/core/cli/called-as.ts';
+import { createRunProgram } from '../../src/core/host/run-program.ts';
+import { parseDate } from '../../src/core/terms/dates.ts';
+import { alertKinds } from '../../src/core/terms/kinds.ts';
+import { type AlertMessage, alertMessage } from '../../src/features/alerts/message.ts';
+import { beginUs, hourUs, moments, openContext } from '../features/alerts/watch-context.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { beginUs, hourUs, moments, openContext } from '../watch/watch-context.ts';
 import { asOnPages, blocks, readPage } from './console-sessions.ts';
 
 const page = readPage('monitoring.md');

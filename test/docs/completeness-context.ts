@@ -2,11 +2,11 @@
  * The two days shown in docs/operations.md: a catalogue, and a log that lacks some of its events.
  */
 import { onTestFinished } from 'vitest';
+import { catchUpIndex } from '../../src/features/products/index-file/index-maintenance.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
-import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
-import { nowUs } from '../cli/fake-io.ts';
-import { createContext, withStore } from '../cli/filled-store.ts';
-import { registration } from '../watch/watch-context.ts';
+import { registration } from '../features/alerts/watch-context.ts';
+import { nowUs } from '../helpers/fake-io.ts';
+import { createContext, withStore } from '../helpers/filled-store.ts';
 import { asOnPages } from './console-sessions.ts';
 
 interface Listed {

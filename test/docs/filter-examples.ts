@@ -1,5 +1,5 @@
 /** Examples of filters; docs/reference/filter-examples.md shows them with their matches. */
-import type { Entity } from '../../src/domain/filter-tree.ts';
+import type { Entity } from '../../src/filter/filter-tree.ts';
 
 /** Conditions as lines of flags for `query products`, or as a program that exports `filter`. */
 export interface Example {

@@ -3,7 +3,7 @@
  * `npx vitest run test/docs/http-reference.test.ts --update`.
  */
 import { expect, it } from 'vitest';
-import { openConsole } from '../console/console-context.ts';
+import { openConsole } from '../core/api/console-context.ts';
 
 interface Parameter {
   name: string;

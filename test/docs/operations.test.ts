@@ -1,6 +1,6 @@
 /** docs/operations.md explains all quarantine reasons, docs/reference/http.md all public statuses. */
 import { expect, it } from 'vitest';
-import { faultCodes } from '../../src/domain/notification.ts';
+import { faultCodes } from '../../src/core/terms/notification.ts';
 import { readPage } from './console-sessions.ts';
 
 /** Returns the rows of the first table in a section, without its heading. */

@@ -1,10 +1,10 @@
 /** docs/sinks.md: PostgreSQL accepts its statements, and earshot its settings. */
 import { describe, expect, it } from 'vitest';
-import { loadEachSink } from '../../src/config/sinks.ts';
-import type { SinkDocument } from '../../src/sinks/document.ts';
-import { query, useServer } from '../shared-log/shared-log-context.ts';
-import { createSpatialDatabase, hasPostgis } from '../sinks/postgres-database.ts';
-import { openSinkContext } from '../sinks/sink-context.ts';
+import { loadEachSink } from '../../src/features/sinks/definitions.ts';
+import type { SinkDocument } from '../../src/features/sinks/document.ts';
+import { query, useServer } from '../features/shared-log/shared-log-context.ts';
+import { createSpatialDatabase, hasPostgis } from '../features/sinks/postgres-database.ts';
+import { openSinkContext } from '../features/sinks/sink-context.ts';
 import { blocks } from './console-sessions.ts';
 import { createPageFolder, page } from './sink-page-context.ts';
 

@@ -3,11 +3,11 @@
  * `npx vitest run test/docs/status.test.ts --update`.
  */
 import { describe, expect, it } from 'vitest';
-import { statusReport } from '../../src/cli/commands/status.ts';
-import { printReport } from '../../src/cli/print-report.ts';
-import { evaluateStatus } from '../../src/state/parts.ts';
-import type { StatusFacts } from '../../src/state/status.ts';
-import { dayUs, hourUs, wellFacts } from '../state/status-facts.ts';
+import { printReport } from '../../src/core/cli/print-report.ts';
+import { statusReport } from '../../src/features/status/command.ts';
+import { evaluateStatus } from '../../src/features/status/parts.ts';
+import type { StatusFacts } from '../../src/features/status/status.ts';
+import { dayUs, hourUs, wellFacts } from '../features/status/status-facts.ts';
 import { asOnPages, readPage } from './console-sessions.ts';
 
 const columnsMax = 100;

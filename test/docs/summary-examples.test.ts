@@ -3,10 +3,10 @@
  * `npx vitest run test/docs/summary-examples.test.ts --update`.
  */
 import { expect, it } from 'vitest';
-import { lazyPlaces } from '../../src/places/places.ts';
-import { textFromFacts } from '../../src/summary/product-facts.ts';
+import { lazyPlaces } from '../../src/features/products/places/places.ts';
+import { textFromFacts } from '../../src/features/summary/product-facts.ts';
+import { missing, recordedProducts } from '../features/summary/found-product.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { missing, recordedProducts } from '../summary/found-product.ts';
 
 /** Beginnings of names. */
 const shown = [

@@ -3,7 +3,11 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { sessionFileName } from '../../src/admin/session.ts';
-import { type AccountContext, openAccountContext, rows } from '../cli/account-context.ts';
+import {
+  type AccountContext,
+  openAccountContext,
+  rows,
+} from '../features/subscriptions/account-context.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 
 const filter = "Collection/Name eq 'SENTINEL-2'";

@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { filesIn, openFilled, restore } from '../store/backups/backup-context.ts';
+import { filesIn, openFilled, restore } from '../features/backup/backup-context.ts';
 import { canMount, mountSmallDisk } from './disk-small.ts';
 
 describe.skipIf(!canMount)(

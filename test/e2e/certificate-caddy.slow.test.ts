@@ -1,10 +1,10 @@
 /** First certificate and renewal with Caddy, an ACME server as strict as a public one. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { openProgram } from '../features/certificate/acme-context.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { openProgram } from '../tls/acme-context.ts';
 import { canListen, hasCaddy, startCaddyAuthority } from './certificate-caddy.ts';
 import { savedSerial, shownSerial } from './certificate-context.ts';
 import { ended } from './certificate-kill.ts';

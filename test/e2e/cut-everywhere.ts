@@ -1,6 +1,9 @@
 /** Kills a command at each of its requests, before and after the effect, and runs it again. */
 import { expect } from 'vitest';
-import { type AccountContext, openAccountContext } from '../cli/account-context.ts';
+import {
+  type AccountContext,
+  openAccountContext,
+} from '../features/subscriptions/account-context.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { momentsAt } from '../helpers/thorough.ts';
 import { type CuttingProxy, startCuttingProxy } from './cutting-proxy.ts';

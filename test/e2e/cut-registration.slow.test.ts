@@ -1,6 +1,6 @@
 /** SIGKILL at every request of a first registration: the next run has the usual result. */
 import { expect, it } from 'vitest';
-import { rows } from '../cli/account-context.ts';
+import { rows } from '../features/subscriptions/account-context.ts';
 import { cutEverywhere } from './cut-everywhere.ts';
 
 const filter = "Collection/Name eq 'SENTINEL-2'";

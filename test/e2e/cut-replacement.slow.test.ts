@@ -1,6 +1,6 @@
 /** SIGKILL at every request of a replacement when only two may run: the next run has the usual result. */
 import { expect, it } from 'vitest';
-import { rows, unmanaged } from '../cli/account-context.ts';
+import { rows, unmanaged } from '../features/subscriptions/account-context.ts';
 import { cutEverywhere } from './cut-everywhere.ts';
 
 const filter = "Collection/Name eq 'SENTINEL-2'";

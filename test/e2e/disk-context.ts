@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite from 'better-sqlite3';
 import { expect } from 'vitest';
+import { catchUpIndex } from '../../src/features/products/index-file/index-maintenance.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
-import { catchUpIndex } from '../../src/store/products/index-maintenance.ts';
 import { openStore } from '../../src/store/store.ts';
-import { numberedSample, recordOf } from '../cli/product-samples.ts';
-import { startInference } from '../cli/summary-context.ts';
+import { numberedSample, recordOf } from '../features/products/product-samples.ts';
+import { startHook } from '../features/sinks/hook-server.ts';
+import { startInference } from '../features/summary/summary-context.ts';
 import { notification } from '../helpers/deliveries.ts';
 import type { Answer } from '../helpers/send-request.ts';
 import {
@@ -18,7 +19,6 @@ import {
   createReceiverContext,
   type SpawnedReceiver,
 } from '../helpers/spawned-receiver.ts';
-import { startHook } from '../sinks/hook-server.ts';
 import { mountSmallDisk } from './disk-small.ts';
 
 const senders = 8;

@@ -2,9 +2,9 @@
 import { readdirSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
+import { fill, openFilled } from '../features/backup/backup-context.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { createReceiverContext } from '../helpers/spawned-receiver.ts';
-import { fill, openFilled } from '../store/backups/backup-context.ts';
 
 const quick = { timeout: 20_000, interval: 1 };
 const attemptsMax = 5;

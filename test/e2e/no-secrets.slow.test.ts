@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { openAccountContext } from '../cli/account-context.ts';
+import { openAccountContext } from '../features/subscriptions/account-context.ts';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 

@@ -61,20 +61,25 @@ describe('the tarball', () => {
     ]);
     const dist = packed.files.filter((path) => path.startsWith('dist/'));
     // Style sheets and the icon of the web page; its scripts are compiled.
-    const page = dist.filter((path) => path.startsWith('dist/console/page/browser/'));
+    const page = dist.filter((path) => path.includes('/browser/'));
     expect(page.filter((path) => !/\.(js|css|d\.ts)$/.test(path))).toEqual([
-      'dist/console/page/browser/icon.svg',
+      'dist/core/page/browser/icon.svg',
     ]);
-    expect(page).toContain('dist/console/page/browser/base.css');
+    expect(page).toContain('dist/core/page/browser/base.css');
     const others = dist.filter((path) => !page.includes(path));
     expect(others.filter((path) => !/\.(js|d\.ts)$/.test(path))).toEqual([
-      'dist/places/names.json',
-      'dist/places/seas.json',
+      'dist/features/products/places/names.json',
+      'dist/features/products/places/seas.json',
       'dist/sandbox/products/collections.json',
       'dist/store/bodies/dictionary-1.json',
     ]);
     expect(dist).not.toContain('dist/left-over.js');
-    for (const name of ['index.js', 'index.d.ts', 'cli/run.js', 'store/log/writer-thread.js']) {
+    for (const name of [
+      'index.js',
+      'index.d.ts',
+      'core/cli/run.js',
+      'store/log/writer-thread.js',
+    ]) {
       expect(dist).toContain(`dist/${name}`);
     }
   });

@@ -9,13 +9,17 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createRandom } from '../../src/sandbox/clock.ts';
 import { openStore } from '../../src/store/store.ts';
 import { blocks, readPage } from '../docs/console-sessions.ts';
+import { query, useServer } from '../features/shared-log/shared-log-context.ts';
+import {
+  createSpatialDatabase,
+  hasPostgis,
+  postgresTarget,
+} from '../features/sinks/postgres-database.ts';
+import { definition } from '../features/sinks/sink-definition.ts';
 import { collect } from '../helpers/deliveries.ts';
 import type { PostgresServer } from '../helpers/postgres-server.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { times } from '../helpers/thorough.ts';
-import { query, useServer } from '../shared-log/shared-log-context.ts';
-import { createSpatialDatabase, hasPostgis, postgresTarget } from '../sinks/postgres-database.ts';
-import { definition } from '../sinks/sink-definition.ts';
 
 const kills = times(6, 24);
 const concurrency = 256;

@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runCommand } from '../cli/fake-io.ts';
 import { words as wordsOf } from '../docs/console-sessions.ts';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
+import { runCommand } from '../helpers/fake-io.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const root = resolve(import.meta.dirname, '../..');

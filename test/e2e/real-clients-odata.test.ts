@@ -3,7 +3,7 @@ import { EdmV4, OData } from '@odata/client';
 import { o } from 'odata';
 import odataQuery from 'odata-query';
 import { describe, expect, it } from 'vitest';
-import { openServed } from '../cli/served-context.ts';
+import { openServed } from '../features/start/served-context.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';
 
 // The package declares its types as CommonJS, but the import is the function itself.

@@ -6,14 +6,14 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
-import { openServed } from '../cli/served-context.ts';
-import { bareEnvironment } from '../helpers/bare-environment.ts';
-import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import {
   generatedRecords,
   realRecords,
   type TestRecord,
-} from '../store/products/product-context.ts';
+} from '../features/products/index-file/product-context.ts';
+import { openServed } from '../features/start/served-context.ts';
+import { bareEnvironment } from '../helpers/bare-environment.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');

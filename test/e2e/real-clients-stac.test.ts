@@ -9,8 +9,8 @@ import {
   generatedProducts,
   openFilled,
   openWithPassword,
-} from '../console/console-context.ts';
-import { followPosts, idsOf, nextOf } from '../console/stac-answers.ts';
+} from '../core/api/console-context.ts';
+import { followPosts, idsOf, nextOf } from '../features/stac/stac-answers.ts';
 
 const run = promisify(execFile);
 const page = readFileSync(join(import.meta.dirname, '../../docs/stac.md'), 'utf8');

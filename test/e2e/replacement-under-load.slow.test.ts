@@ -1,6 +1,6 @@
 /** Changed filters under load: a gap records every event that only an unchanged subscription received. */
 import { describe, expect, it } from 'vitest';
-import { openAccountContext, unmanaged } from '../cli/account-context.ts';
+import { openAccountContext, unmanaged } from '../features/subscriptions/account-context.ts';
 import { collect } from '../helpers/deliveries.ts';
 
 /** Tolerance for times of notifications at a gap; the sandbox and the receiver share a clock. */

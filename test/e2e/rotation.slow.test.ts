@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createRandom } from '../../src/sandbox/clock.ts';
-import { type AccountContext, openAccountContext } from '../cli/account-context.ts';
+import {
+  type AccountContext,
+  openAccountContext,
+} from '../features/subscriptions/account-context.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { times } from '../helpers/thorough.ts';
 

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createDemoCertificate } from '../../src/cli/demo/settings.ts';
+import { createDemoCertificate } from '../../src/features/demo/settings.ts';
 import { startSandbox } from '../../src/sandbox/sandbox.ts';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { freePorts } from '../helpers/free-ports.ts';

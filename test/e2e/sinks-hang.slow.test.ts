@@ -5,11 +5,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { openStoreReader } from '../../src/store/store.ts';
+import { startHook } from '../features/sinks/hook-server.ts';
+import { hasNats, startNats } from '../features/sinks/nats-server.ts';
+import { definition } from '../features/sinks/sink-definition.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { startHook } from '../sinks/hook-server.ts';
-import { hasNats, startNats } from '../sinks/nats-server.ts';
-import { definition } from '../sinks/sink-definition.ts';
 
 /** Minimum number of items delivered while the three hang. */
 const itemsMin = 600;

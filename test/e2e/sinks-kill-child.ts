@@ -2,11 +2,11 @@
  * Small receiver: stores new notifications until it is killed, and delivers them to the sinks in its arguments.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { createRunProgram } from '../../src/host/run-program.ts';
-import { startSinks } from '../../src/sinks/run-sinks.ts';
+import { createRunProgram } from '../../src/core/host/run-program.ts';
+import { startSinks } from '../../src/features/sinks/run-sinks.ts';
 import { openStore } from '../../src/store/store.ts';
+import { messageUrls } from '../features/sinks/sink-definition.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
-import { messageUrls } from '../sinks/sink-definition.ts';
 
 const [dataDir = '', firstNumber = '', definitions = '[]', products = '50'] = process.argv.slice(2);
 const nothing = () => undefined;

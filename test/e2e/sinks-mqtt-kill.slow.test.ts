@@ -6,12 +6,12 @@ import { connect } from 'mqtt';
 import { expect, it, onTestFinished } from 'vitest';
 import { createRandom } from '../../src/sandbox/clock.ts';
 import { openStore } from '../../src/store/store.ts';
+import { hasMosquitto, startMosquitto } from '../features/sinks/mosquitto.ts';
+import { mqttTarget } from '../features/sinks/mqtt-target.ts';
+import { definition } from '../features/sinks/sink-definition.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { times } from '../helpers/thorough.ts';
-import { hasMosquitto, startMosquitto } from '../sinks/mosquitto.ts';
-import { mqttTarget } from '../sinks/mqtt-target.ts';
-import { definition } from '../sinks/sink-definition.ts';
 import {
   doubles,
   expectOrder,

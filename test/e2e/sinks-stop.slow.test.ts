@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { startHook } from '../features/sinks/hook-server.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { startSilentServer } from '../helpers/silent-server.ts';
 import { createClient, createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { startHook } from '../sinks/hook-server.ts';
 
 it('ends within some seconds while a webhook, NATS, MQTT and a command hang', async () => {
   const folder = temporaryDirectory();

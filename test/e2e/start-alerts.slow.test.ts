@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { kill } from 'node:process';
 import { expect, it } from 'vitest';
-import { startHook } from '../sinks/hook-server.ts';
+import { startHook } from '../features/sinks/hook-server.ts';
 import { openRegistered, publish, type StartContext } from './start-context.ts';
 
 /** Alert command that records its input and its process id. If it hangs, it ends after a minute without the test. */

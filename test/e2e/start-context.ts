@@ -2,20 +2,20 @@
 import { expect, onTestFinished, vi } from 'vitest';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { openStoreReader } from '../../src/store/store.ts';
-import { openAccountContext } from '../cli/account-context.ts';
-import { type Running, startCommand } from '../cli/fake-io.ts';
+import { openAccountContext } from '../features/subscriptions/account-context.ts';
 import { collect } from '../helpers/deliveries.ts';
+import { type Running, startCommand } from '../helpers/fake-io.ts';
 
 // The command has no option for these intervals, and both jobs start half a minute after it.
-vi.mock('../../src/cli/start/reconcile.ts', async (load) => {
-  const real = await load<typeof import('../../src/cli/start/reconcile.ts')>();
+vi.mock('../../src/features/coverage/job.ts', async (load) => {
+  const real = await load<typeof import('../../src/features/coverage/job.ts')>();
   const soon = { firstMs: 50, intervalMs: 100, retryMs: 100 };
   const startReconcile: typeof real.startReconcile = (parts, config, io) =>
     real.startReconcile(parts, config, io, soon);
   return { ...real, startReconcile };
 });
-vi.mock('../../src/watch/watchdog.ts', async (load) => {
-  const real = await load<typeof import('../../src/watch/watchdog.ts')>();
+vi.mock('../../src/features/alerts/watchdog.ts', async (load) => {
+  const real = await load<typeof import('../../src/features/alerts/watchdog.ts')>();
   const startWatchdog: typeof real.startWatchdog = (deps) =>
     real.startWatchdog(deps, { firstMs: 50, intervalMs: 100, deliveryIntervalMs: 50 });
   return { ...real, startWatchdog };

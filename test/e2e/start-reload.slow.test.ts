@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { startHook } from '../features/sinks/hook-server.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { createClient, createReceiverContext } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { startHook } from '../sinks/hook-server.ts';
 
 it('applies a valid change to the sinks that differ, and keeps the previous version after a faulty change', async () => {
   const folder = temporaryDirectory();

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openStoreReader } from '../../src/store/store.ts';
+import { startHook } from '../features/sinks/hook-server.ts';
 import { collect, notification } from '../helpers/deliveries.ts';
 import {
   createClient,
@@ -12,7 +13,6 @@ import {
   type SpawnedReceiver,
 } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
-import { startHook } from '../sinks/hook-server.ts';
 
 const concurrency = 8;
 const startedDelivery = '"started delivery to sinks"';

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { toStatusJson } from '../../src/state/status.ts';
+import type { toStatusJson } from '../../src/features/status/status.ts';
 import { freePort } from '../helpers/free-ports.ts';
 import { openRegistered, publish } from './start-context.ts';
 

@@ -2,7 +2,8 @@
  * Random filters: canonical trees with the fields of an entity, its attributes, and valid places.
  */
 import fc from 'fast-check';
-import { readDateUs } from '../../src/domain/dates.ts';
+import { readDateUs } from '../../src/core/terms/dates.ts';
+import { type Field, fieldsOf, publishedAttributes } from '../../src/filter/fields.ts';
 import {
   type AttributeNode,
   attributeKinds,
@@ -18,8 +19,7 @@ import {
   type Ring,
   type Rings,
   type TextNode,
-} from '../../src/domain/filter-tree.ts';
-import { type Field, fieldsOf, publishedAttributes } from '../../src/filter/fields.ts';
+} from '../../src/filter/filter-tree.ts';
 
 /** Texts and dates of the caller's records, used in place of random ones. */
 export interface FilterWords {

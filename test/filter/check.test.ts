@@ -1,9 +1,9 @@
 /** Findings of a check of readable filters: errors and traps, in one pass. */
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { type AppError, isAppError } from '../../src/domain/app-error.ts';
-import type { Entity } from '../../src/domain/filter-tree.ts';
+import { type AppError, isAppError } from '../../src/core/terms/app-error.ts';
 import { checkFilter, isBlankFilter, requireFilter } from '../../src/filter/check.ts';
+import type { Entity } from '../../src/filter/filter-tree.ts';
 import type { FilterFinding } from '../../src/filter/finding.ts';
 import { parseFilter } from '../../src/filter/parse.ts';
 import { printFilter } from '../../src/filter/print.ts';

@@ -1,9 +1,9 @@
 /** Evaluation of filters on products, and descriptions of filters. */
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { FilterTree } from '../../src/domain/filter-tree.ts';
 import { describeFilter } from '../../src/filter/describe.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
+import type { FilterTree } from '../../src/filter/filter-tree.ts';
 import { parseFilter } from '../../src/filter/parse.ts';
 import { productView } from '../../src/filter/product-view.ts';
 

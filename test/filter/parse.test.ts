@@ -2,9 +2,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatDateUs } from '../../src/domain/dates.ts';
-import { entities, type FilterTree, type Literal } from '../../src/domain/filter-tree.ts';
+import { formatDateUs } from '../../src/core/terms/dates.ts';
 import { checkFilter } from '../../src/filter/check.ts';
+import { entities, type FilterTree, type Literal } from '../../src/filter/filter-tree.ts';
 import { parseFilter } from '../../src/filter/parse.ts';
 import { printFilter } from '../../src/filter/print.ts';
 import { times } from '../helpers/thorough.ts';

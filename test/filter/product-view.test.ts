@@ -4,9 +4,9 @@
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AnyGeometry, Position } from '../../src/domain/filter-tree.ts';
 import { checkFilter } from '../../src/filter/check.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
+import type { AnyGeometry, Position } from '../../src/filter/filter-tree.ts';
 import { toGeoJson } from '../../src/filter/geometry/geojson.ts';
 import { shapesIntersect } from '../../src/filter/geometry/intersects.ts';
 import { positionsOf } from '../../src/filter/geometry/ring.ts';

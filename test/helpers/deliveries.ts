@@ -1,5 +1,5 @@
 /** Notifications and deliveries for tests. */
-import type { Delivery } from '../../src/domain/ports.ts';
+import type { Delivery } from '../../src/core/terms/ports.ts';
 
 export interface MadeNotification {
   AckId?: string;

@@ -9,8 +9,8 @@ import {
   type Worker,
   type WorkerOptions,
 } from 'node:worker_threads';
-import type { ServeCalls } from '../../src/host/serve-thread.ts';
-import { startThread, threads } from '../../src/host/thread.ts';
+import type { ServeCalls } from '../../src/core/host/serve-thread.ts';
+import { startThread, threads } from '../../src/core/host/thread.ts';
 
 /** Starts real threads in this test file. */
 export function useRealThreads(): void {

@@ -3,8 +3,8 @@
  * store.
  */
 import { describe, expect } from 'vitest';
-import { AppError } from '../../src/domain/app-error.ts';
-import type { Intake } from '../../src/domain/ports.ts';
+import { AppError } from '../../src/core/terms/app-error.ts';
+import type { Intake } from '../../src/core/terms/ports.ts';
 import { collect } from '../helpers/deliveries.ts';
 import {
   type Answer,

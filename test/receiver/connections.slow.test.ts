@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished } from 'vitest';
-import { startListener } from '../../src/http/listener.ts';
+import { startListener } from '../../src/core/http/listener.ts';
 import {
   answersTo,
   basic,

@@ -1,11 +1,11 @@
 /** Recorded deliveries, with the subscription name and the user name of each. */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { serve } from '../../src/cli/start/serve.ts';
-import type { DeliveryMark } from '../../src/domain/account.ts';
-import { AppError } from '../../src/domain/app-error.ts';
-import type { Intake } from '../../src/domain/ports.ts';
-import { startListener } from '../../src/http/listener.ts';
+import type { DeliveryMark } from '../../src/admin/account.ts';
+import { startListener } from '../../src/core/http/listener.ts';
+import { AppError } from '../../src/core/terms/app-error.ts';
+import type { Intake } from '../../src/core/terms/ports.ts';
+import { serve } from '../../src/features/start/serve.ts';
 import { createReceiverApp } from '../../src/receiver/app.ts';
 import { createCredentialCheck } from '../../src/receiver/basic-auth.ts';
 import { openStore, openStoreReader } from '../../src/store/store.ts';

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { Agent, request } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import { describe, expect, onTestFinished } from 'vitest';
-import { probeProof, probeProofHeader } from '../../src/http/probe-proof.ts';
+import { probeProof, probeProofHeader } from '../../src/core/http/probe-proof.ts';
 import { createLoginLog } from '../../src/receiver/basic-auth.ts';
 import {
   basic,

@@ -2,7 +2,7 @@
 
 import { once } from 'node:events';
 import { expect, it } from 'vitest';
-import { bodyBytesMax } from '../../src/domain/limits.ts';
+import { bodyBytesMax } from '../../src/core/terms/limits.ts';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { times } from '../helpers/thorough.ts';

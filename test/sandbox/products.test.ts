@@ -2,9 +2,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert, describe, expect, it } from 'vitest';
-import { parseProductName } from '../../src/domain/naming/conventions.ts';
 import { polygonsOf } from '../../src/filter/geometry/ring.ts';
 import { geometryFaults } from '../../src/filter/geometry/validity.ts';
+import { parseProductName } from '../../src/filter/naming/conventions.ts';
 import { collections } from '../../src/sandbox/products/collections.ts';
 import { createProductGenerator } from '../../src/sandbox/products/product-generator.ts';
 import { readProductRecords } from '../../src/sandbox/products/record.ts';

@@ -1,9 +1,9 @@
 /** Simulates months of a subscription with the watchdog's silence rule, then stops the subscription. */
 import { quantile } from '../../bench/figures.ts';
-import { hourUs } from '../../src/domain/time-units.ts';
+import { hourUs } from '../../src/core/terms/time-units.ts';
+import { historyUs } from '../../src/features/subscriptions/pushes.ts';
+import { type PushHistory, usualSilence } from '../../src/features/subscriptions/silence.ts';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
-import { historyUs } from '../../src/state/pushes.ts';
-import { type PushHistory, usualSilence } from '../../src/state/silence.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';
 
 /** Figures of one kind. Hours are from the stop to the alarm; null when not detected within 90 days. */

@@ -1,7 +1,7 @@
 /** Simulates months of a subscription that loses some pushes, with the watchdog's rule, then loses more. */
-import { hourUs } from '../../src/domain/time-units.ts';
+import { hourUs } from '../../src/core/terms/time-units.ts';
+import { countedUs, lostPushes } from '../../src/features/subscriptions/silence.ts';
 import { createRandom, type Random } from '../../src/sandbox/clock.ts';
-import { countedUs, lostPushes } from '../../src/state/silence.ts';
 import { noticedAfter } from './false-alarms.ts';
 import type { SubscriptionKind } from './subscription-kinds.ts';
 

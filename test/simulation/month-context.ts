@@ -5,23 +5,23 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createEndpoint } from '../../bench/servers.ts';
-import type { Io } from '../../src/cli/io.ts';
-import { maintenanceRound } from '../../src/cli/start/maintenance.ts';
-import { createReconcileRounds } from '../../src/cli/start/reconcile.ts';
-import { type RunningReceiver, serve } from '../../src/cli/start/serve.ts';
-import { needsEndpoint } from '../../src/cli/subscription-ways.ts';
+import type { Io } from '../../src/core/cli/io.ts';
 import {
   loadAccountConfig,
   loadConfig,
   loadServed,
   reconcileSections,
   serveSections,
-} from '../../src/config/config.ts';
-import type { Logger } from '../../src/domain/ports.ts';
+} from '../../src/core/config/config.ts';
+import type { Logger } from '../../src/core/terms/ports.ts';
+import { createReconcileRounds } from '../../src/features/coverage/job.ts';
+import { type RunningReceiver, serve } from '../../src/features/start/serve.ts';
+import { maintenanceRound } from '../../src/features/subscriptions/job.ts';
+import { needsEndpoint } from '../../src/features/subscriptions/subscription-ways.ts';
 import { createRandom } from '../../src/sandbox/clock.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
-import { type Ended, runCommand } from '../cli/fake-io.ts';
+import { type Ended, runCommand } from '../helpers/fake-io.ts';
 
 export const account = { username: 'me@example.org', password: 'the-password-of-the-account' };
 

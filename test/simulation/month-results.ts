@@ -2,11 +2,11 @@
 
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
-import type { HourCoverage } from '../../src/domain/completeness.ts';
-import { parseDate } from '../../src/domain/dates.ts';
-import type { NotificationSource } from '../../src/domain/kinds.ts';
-import type { SubscriptionEvent } from '../../src/domain/subscription.ts';
-import { hourUs } from '../../src/domain/time-units.ts';
+import { parseDate } from '../../src/core/terms/dates.ts';
+import type { NotificationSource } from '../../src/core/terms/kinds.ts';
+import type { SubscriptionEvent } from '../../src/core/terms/subscription.ts';
+import { hourUs } from '../../src/core/terms/time-units.ts';
+import type { HourCoverage } from '../../src/features/coverage/completeness.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { bodyReader } from '../../src/store/bodies/bodies.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';

@@ -8,7 +8,7 @@ import {
   integer,
   runBenchmark,
 } from '../../bench/harness.ts';
-import { hourUs } from '../../src/domain/time-units.ts';
+import { hourUs } from '../../src/core/terms/time-units.ts';
 import { type MonthContext, openMonthContext } from './month-context.ts';
 import { coverageFaults, type MonthCounts, readLog, resultOf, totalOf } from './month-results.ts';
 import { type SimulatedMonth, simulateMonth } from './month-run.ts';

@@ -1,7 +1,8 @@
 /** Sample catalogue events, recovered or pushed. */
-import type { MissingEvent } from '../../src/domain/completeness.ts';
-import { formatDateUs } from '../../src/domain/dates.ts';
-import type { SubscriptionEvent } from '../../src/domain/subscription.ts';
+
+import { formatDateUs } from '../../src/core/terms/dates.ts';
+import type { SubscriptionEvent } from '../../src/core/terms/subscription.ts';
+import type { MissingEvent } from '../../src/features/coverage/completeness.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 
 export const hour = 3_600_000_000;

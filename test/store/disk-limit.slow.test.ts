@@ -4,9 +4,12 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import {
+  catchUpIndex,
+  rebuildIndex,
+} from '../../src/features/products/index-file/index-maintenance.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { diskSpace } from '../../src/store/engine/disk-limit.ts';
-import { catchUpIndex, rebuildIndex } from '../../src/store/products/index-maintenance.ts';
 import type { Store } from '../../src/store/store.ts';
 import { fillWithProducts } from '../e2e/disk-context.ts';
 import { canMount, mountSmallDisk } from '../e2e/disk-small.ts';

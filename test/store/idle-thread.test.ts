@@ -1,7 +1,9 @@
 /** Threads of the store that end while nothing uses them, and reads that are not repeated. */
+
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { remote } from '../../src/host/rpc.ts';
-import { StoreThread, threadFile } from '../../src/store/engine/thread.ts';
+import { remote } from '../../src/core/host/rpc.ts';
+import { threadFileOf } from '../../src/core/host/thread.ts';
+import { StoreThread } from '../../src/store/engine/thread.ts';
 import { rememberingReads } from '../../src/store/engine/unchanged-reads.ts';
 import type { Reads } from '../../src/store/query-thread.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
@@ -11,10 +13,13 @@ import { openFile, openSqliteStore } from './sqlite-store.ts';
 useRealThreads();
 
 function openThread(dataDir: string, idleSeconds?: number) {
-  const thread = new StoreThread(threadFile('query-thread'), {
-    ...{ dataDir, callTimeoutSeconds: Number.POSITIVE_INFINITY },
-    ...(idleSeconds === undefined ? {} : { idleSeconds }),
-  });
+  const thread = new StoreThread(
+    threadFileOf('./query-thread', new URL('../../src/store/store.ts', import.meta.url).href),
+    {
+      ...{ dataDir, callTimeoutSeconds: Number.POSITIVE_INFINITY },
+      ...(idleSeconds === undefined ? {} : { idleSeconds }),
+    },
+  );
   onTestFinished(() => thread.close());
   return thread;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Delivery, NotificationQuery } from '../../src/domain/ports.ts';
+import type { Delivery, NotificationQuery } from '../../src/core/terms/ports.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { openLocalStore } from './local-store.ts';
 import { openSqliteStore } from './sqlite-store.ts';

@@ -4,19 +4,27 @@
  */
 import type { Database } from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
-import type { Completeness } from '../../src/domain/completeness.ts';
-import type { Delivery } from '../../src/domain/ports.ts';
+import { accountReads, accountWrites } from '../../src/admin/operations.ts';
 import {
   deserializeError,
   type Operation,
   type Operations,
   type Remote,
   serializeError,
-} from '../../src/host/rpc.ts';
-import { accountReads, accountWrites } from '../../src/store/account.ts';
-import { alertReads, alertWrites } from '../../src/store/alerts.ts';
-import { lastBackups, recordBackup } from '../../src/store/backups/backup-runs.ts';
-import { coverageReads, coverageWrites } from '../../src/store/completeness.ts';
+} from '../../src/core/host/rpc.ts';
+import type { Delivery } from '../../src/core/terms/ports.ts';
+import { alertReads, alertWrites } from '../../src/features/alerts/operations.ts';
+import { lastBackups, recordBackup } from '../../src/features/backup/operations.ts';
+import type { Completeness } from '../../src/features/coverage/completeness.ts';
+import { coverageReads, coverageWrites } from '../../src/features/coverage/operations.ts';
+import {
+  logSize,
+  prunable,
+  pruneBlockers,
+  pruneHorizon,
+} from '../../src/features/pruning/prune-queries.ts';
+import { sinkReads, sinkWrites } from '../../src/features/sinks/operations.ts';
+import { summaryReads, summaryWrites } from '../../src/features/summary/operations.ts';
 import { openForWriting } from '../../src/store/engine/database.ts';
 import { storeError } from '../../src/store/engine/sqlite-error.ts';
 import { quarantineReads } from '../../src/store/log/quarantine.ts';
@@ -24,16 +32,8 @@ import { logReads, logWrites } from '../../src/store/log/queries.ts';
 import { recover } from '../../src/store/log/recovered-events.ts';
 import { retryQuarantined, writeDeliveries } from '../../src/store/log/write-delivery.ts';
 import type { Writes } from '../../src/store/log/writer-thread.ts';
-import {
-  logSize,
-  prunable,
-  pruneBlockers,
-  pruneHorizon,
-} from '../../src/store/pruning/prune-queries.ts';
 import type { Reads } from '../../src/store/query-thread.ts';
-import { sinkReads, sinkWrites } from '../../src/store/sinks.ts';
 import { changePorts, readPorts } from '../../src/store/store.ts';
-import { summaryReads, summaryWrites } from '../../src/store/summaries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 /** Operation groups of the query thread. */

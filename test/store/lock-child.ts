@@ -6,7 +6,7 @@
 import { mkdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { AppError } from '../../src/domain/app-error.ts';
+import { AppError } from '../../src/core/terms/app-error.ts';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
 
 const [, , mode = '', dataDir = ''] = process.argv;

@@ -1,7 +1,7 @@
 /** Opens a store in a read-only file, makes the file writable, and prints both results. */
 import { chmodSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { AppError } from '../../src/domain/app-error.ts';
+import { AppError } from '../../src/core/terms/app-error.ts';
 import { openStore } from '../../src/store/store.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
 

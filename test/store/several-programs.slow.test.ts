@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
+import { finding, settle } from '../features/alerts/alert-findings.ts';
+import { atUs, dead, dueProducts, queued, replayOf } from '../features/sinks/sink-items.ts';
+import { doneWith, hourUs, productJob } from '../features/summary/summary-jobs.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
-import { finding, settle } from './alert-findings.ts';
 import { missing, atUs as recoveredUs, subscription } from './catalogue-events.ts';
-import { atUs, dead, dueProducts, queued, replayOf } from './sink-items.ts';
 import { openFile, openReader, openSqliteStore, openTwo } from './sqlite-store.ts';
-import { doneWith, hourUs, productJob } from './summary-jobs.ts';
 
 const gap = {
   ...{ subscription, events: ['created'], filter: '', fromUs: 5, reason: 'It was paused.' },

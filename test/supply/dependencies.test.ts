@@ -45,7 +45,11 @@ describe('dependencies', () => {
   });
 
   it('of the sandbox alone are not loaded by a receiver', () => {
-    const loaded = packagesLoadedBy('cli/start/serve.ts', 'cli/start/background.ts', 'index.ts');
+    const loaded = packagesLoadedBy(
+      'features/start/serve.ts',
+      'features/start/background.ts',
+      'index.ts',
+    );
     expect([...loaded]).toEqual(expect.arrayContaining(['hono', 'better-sqlite3', 'zod']));
     expect([...loaded].filter((name) => ['mgrs', 'pure-rand'].includes(name))).toEqual([]);
   });
@@ -86,8 +90,8 @@ function packagesLoadedBy(...entries: string[]): Set<string> {
       else packages.add(name.split('/', name.startsWith('@') ? 2 : 1).join('/'));
     }
     // Threads are named by their file.
-    for (const [, name = ''] of textOf(file).matchAll(/threadFile\('([^']+)'\)/g)) {
-      visit(join('src/store', `${name}.ts`));
+    for (const [, name = ''] of textOf(file).matchAll(/threadFileOf\('([^']+)'/g)) {
+      visit(join(dirname(file), `${name}.ts`));
     }
   };
   for (const entry of entries) visit(join('src', entry));

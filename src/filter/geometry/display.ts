@@ -1,5 +1,5 @@
 /** Geometries for maps: bounded in size, whatever a record contains. */
-import type { AnyGeometry, Ring, Rings } from '../../domain/filter-tree.ts';
+import type { AnyGeometry, Ring, Rings } from '../filter-tree.ts';
 import { toGeoJson } from './geojson.ts';
 import { joinParts, partsOf } from './ring.ts';
 

@@ -1,12 +1,5 @@
 /** Writes geometries as GeoJSON for maps (RFC 7946). */
-import type {
-  AnyGeometry,
-  Box,
-  Geometry,
-  Position,
-  Ring,
-  Rings,
-} from '../../domain/filter-tree.ts';
+import type { AnyGeometry, Box, Geometry, Position, Ring, Rings } from '../filter-tree.ts';
 import { shapesIntersect } from './intersects.ts';
 import {
   clampedLatitude,

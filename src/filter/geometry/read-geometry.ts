@@ -1,7 +1,7 @@
 /** Reads geometries: footprints of records, as far as they can be read, and areas of users, which must be valid. */
-import { AppError } from '../../domain/app-error.ts';
-import type { AnyGeometry, Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
-import { jsonOf } from '../../domain/text.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import { jsonOf } from '../../core/terms/text.ts';
+import type { AnyGeometry, Geometry, Position, Ring, Rings } from '../filter-tree.ts';
 import { type ProductRecord, partOf } from '../product-record.ts';
 import { asNumber } from '../values.ts';
 import { joinParts, partsOf, pointsOf, polygonsOf } from './ring.ts';

@@ -1,5 +1,5 @@
 /** Rings in the plane: longitudes are continuous across the antimeridian. */
-import type { AnyGeometry, Box, Position, Ring, Rings } from '../../domain/filter-tree.ts';
+import type { AnyGeometry, Box, Position, Ring, Rings } from '../filter-tree.ts';
 
 /**
  * Longitudes are multiples of 2^-40 degrees, a tenth of a micrometre on the ground. So adding whole turns is exact,

@@ -1,6 +1,6 @@
 /** A geometry prepared for spatial queries, with continuous longitudes. */
 import Flatbush from 'flatbush';
-import type { AnyGeometry, Box, Position, Ring, Rings } from '../../domain/filter-tree.ts';
+import type { AnyGeometry, Box, Position, Ring, Rings } from '../filter-tree.ts';
 import {
   clampedLatitude,
   enclosedPole,

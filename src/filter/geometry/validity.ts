@@ -1,7 +1,7 @@
 /** Finds faults of a geometry for which the catalogue would refuse it (OGC 06-103r4, 6.1.11). */
 import Flatbush from 'flatbush';
 import { orient2d } from 'robust-predicates';
-import type { Geometry, Position, Ring, Rings } from '../../domain/filter-tree.ts';
+import type { Geometry, Position, Ring, Rings } from '../filter-tree.ts';
 import { onOneSide } from './intersects.ts';
 import { isClosed, pointsOf, polygonsOf, unwrapRing } from './ring.ts';
 

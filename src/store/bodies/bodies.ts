@@ -1,9 +1,9 @@
 /** Storage of bodies: several in one compressed frame (a pack), with a versioned dictionary. */
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import type { Database } from 'better-sqlite3';
-import { AppError, isAppError } from '../../domain/app-error.ts';
-import { contentOf, type Delivery } from '../../domain/ports.ts';
-import { decodeStored } from '../../http/request-body.ts';
+import { decodeStored } from '../../core/http/request-body.ts';
+import { AppError, isAppError } from '../../core/terms/app-error.ts';
+import { contentOf, type Delivery } from '../../core/terms/ports.ts';
 import { perConnection, prepared } from '../engine/database.ts';
 import dictionary1 from './dictionary-1.json' with { type: 'json' };
 

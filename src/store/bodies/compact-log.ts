@@ -1,6 +1,7 @@
 /** Compacts the log step by step on its own thread, while others read and write it. */
 
-import type { Remote } from '../../host/rpc.ts';
+import type { Remote } from '../../core/host/rpc.ts';
+import { threadFileOf } from '../../core/host/thread.ts';
 import { requireDatabase } from '../engine/database.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
 import { withThread } from '../engine/thread.ts';
@@ -27,8 +28,10 @@ export interface CompactOptions extends DataPlace {
  */
 export async function compactLog(options: CompactOptions): Promise<Compacted> {
   requireDatabase(options.dataDir);
-  return withThread<CompactOperations, Compacted>('bodies/compact-thread', options, (compact) =>
-    compactOn(compact, options),
+  return withThread<CompactOperations, Compacted>(
+    threadFileOf('./compact-thread', import.meta.url),
+    options,
+    (compact) => compactOn(compact, options),
   );
 }
 

@@ -1,6 +1,6 @@
 /** Compacts a range of bodies per step: the small packs of intake become full packs. */
 import type { Database } from 'better-sqlite3';
-import { isAppError } from '../../domain/app-error.ts';
+import { isAppError } from '../../core/terms/app-error.ts';
 import { prepared } from '../engine/database.ts';
 import type { WriterConnection } from '../engine/writer-connection.ts';
 import {

@@ -3,11 +3,16 @@
 import { existsSync, lstatSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite, { type Database, type Options, type Statement } from 'better-sqlite3';
-import { AppError, isAppError } from '../../domain/app-error.ts';
-import { faultError } from '../../domain/faults.ts';
-import { createOwnerOnly, makeDirectory } from '../../host/files.ts';
+import { createOwnerOnly, makeDirectory } from '../../core/host/files.ts';
+import { AppError, isAppError } from '../../core/terms/app-error.ts';
+import { faultError } from '../../core/terms/faults.ts';
 import { migrations } from './schema.ts';
 import { openingError, sqliteCode } from './sqlite-error.ts';
+
+export type { Database };
+
+/** Opens any file of SQLite. Throws the error of SQLite. */
+export const openSqlite = (file: string, options: Options): Database => new Sqlite(file, options);
 
 /** File name in the data directory. */
 export const databaseFileName = 'earshot.db';

@@ -1,9 +1,9 @@
 /** Enforces the disk reserve: refuses writes that grow the store while free space is short. */
 import { readdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { AppError } from '../../domain/app-error.ts';
-import { sizeText } from '../../domain/formats.ts';
-import type { DiskSpace } from '../../domain/ports.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import { sizeText } from '../../core/terms/formats.ts';
+import type { DiskSpace } from '../../core/terms/ports.ts';
 
 /** The default disk reserve: the smaller of 256 MiB and 5 % of the disk. */
 const reserveBytesMax = 256 * 2 ** 20;

@@ -2,10 +2,10 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite, { type Database } from 'better-sqlite3';
-import type { AcquireLock, LockName } from '../../domain/account.ts';
-import { AppError } from '../../domain/app-error.ts';
-import { faultError } from '../../domain/faults.ts';
-import { createOwnerOnly } from '../../host/files.ts';
+import type { AcquireLock, LockName } from '../../admin/account.ts';
+import { createOwnerOnly } from '../../core/host/files.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import { faultError } from '../../core/terms/faults.ts';
 import { createDirectory } from './database.ts';
 import { sqliteCode } from './sqlite-error.ts';
 

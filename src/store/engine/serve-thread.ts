@@ -1,8 +1,12 @@
 /** The thread's side of the calls of a store thread. */
 import { constants, setPriority } from 'node:os';
 import { isMainThread } from 'node:worker_threads';
-import type { ThreadMessage } from '../../host/rpc.ts';
-import { type ServeCalls, type Service, serveThread as serve } from '../../host/serve-thread.ts';
+import type { ThreadMessage } from '../../core/host/rpc.ts';
+import {
+  type ServeCalls,
+  type Service,
+  serveThread as serve,
+} from '../../core/host/serve-thread.ts';
 import type { DataPlace } from './disk-limit.ts';
 import { storeError } from './sqlite-error.ts';
 

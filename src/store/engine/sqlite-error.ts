@@ -1,6 +1,6 @@
 /** Converts errors of SQLite into errors with advice. */
-import { AppError, isAppError } from '../../domain/app-error.ts';
-import { faultError, knownFault } from '../../domain/faults.ts';
+import { AppError, isAppError } from '../../core/terms/app-error.ts';
+import { faultError, knownFault } from '../../core/terms/faults.ts';
 
 const aliases: Record<string, string> = {
   SQLITE_LOCKED: 'SQLITE_BUSY',

@@ -1,7 +1,8 @@
 /** Threads of the store. */
-import type { CommitFacts } from '../../domain/ports.ts';
-import { type Remote, remote } from '../../host/rpc.ts';
-import { Thread, threadFileOf } from '../../host/thread.ts';
+
+import { type Remote, remote } from '../../core/host/rpc.ts';
+import { Thread } from '../../core/host/thread.ts';
+import type { CommitFacts } from '../../core/terms/ports.ts';
 import type { DataPlace } from './disk-limit.ts';
 
 /** No thread comes near this limit; a lower limit makes V8 collect garbage earlier. */
@@ -29,22 +30,17 @@ export class StoreThread extends Thread {
 
 /** Runs work on its own thread, without a timeout, and ends the thread. The signal cancels its calls. */
 export async function withThread<Ops, Result>(
-  name: string,
+  file: URL,
   place: DataPlace & { idleSeconds?: number },
   work: (thread: Remote<Ops>) => Promise<Result>,
   signal?: AbortSignal,
 ): Promise<Result> {
   const options = { ...place, callTimeoutSeconds: Number.POSITIVE_INFINITY };
-  const thread = new StoreThread(threadFile(name), options);
+  const thread = new StoreThread(file, options);
   try {
     await thread.start();
     return await work(remote<Ops>(thread, signal));
   } finally {
     await thread.close();
   }
-}
-
-/** Returns the file of a thread, by its path in the store. */
-export function threadFile(name: string): URL {
-  return threadFileOf(`../${name}`, import.meta.url);
 }

@@ -1,7 +1,7 @@
 /** Answers repeated reads without the query thread while no process has written to the log. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Caller } from '../../host/rpc.ts';
+import type { Caller } from '../../core/host/rpc.ts';
 import { databaseFileName, inodeOf } from './database.ts';
 
 /**

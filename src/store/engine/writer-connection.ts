@@ -1,6 +1,6 @@
 /** The writing connection: opened on first use, reopened after a failure of the file. */
 import type { Database } from 'better-sqlite3';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError } from '../../core/terms/app-error.ts';
 import { busyTimeoutMs, inodesOf, openForWriting, prepared } from './database.ts';
 import { needsReopening } from './sqlite-error.ts';
 

@@ -1,11 +1,9 @@
 /** The changes of the store by group, for the threads that write it. */
-import type { PruneStep, Pruning } from '../../domain/pruning.ts';
-import { accountWrites } from '../account.ts';
-import { alertWrites } from '../alerts.ts';
-import { recordBackup } from '../backups/backup-runs.ts';
-import { coverageWrites } from '../completeness.ts';
-import { type DataPlace, spareBytes } from '../engine/disk-limit.ts';
-import type { WriterConnection } from '../engine/writer-connection.ts';
+
+import { accountWrites } from '../../admin/operations.ts';
+import { alertWrites } from '../../features/alerts/operations.ts';
+import { recordBackup } from '../../features/backup/operations.ts';
+import { coverageWrites } from '../../features/coverage/operations.ts';
 import {
   dropQuarantined,
   pruneStep,
@@ -13,9 +11,12 @@ import {
   removeSelected,
   shortStepMs,
   usualStepMs,
-} from '../pruning/prune-writer.ts';
-import { sinkWrites } from '../sinks.ts';
-import { summaryWrites } from '../summaries.ts';
+} from '../../features/pruning/prune-writer.ts';
+import type { PruneStep, Pruning } from '../../features/pruning/terms.ts';
+import { sinkWrites } from '../../features/sinks/operations.ts';
+import { summaryWrites } from '../../features/summary/operations.ts';
+import { type DataPlace, spareBytes } from '../engine/disk-limit.ts';
+import type { WriterConnection } from '../engine/writer-connection.ts';
 import { logWrites } from './queries.ts';
 
 /**

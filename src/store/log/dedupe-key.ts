@@ -1,7 +1,7 @@
 /** The unique key of the notification log. */
 import { hash } from 'node:crypto';
-import type { CatalogueEvent } from '../../domain/completeness.ts';
-import type { Notification } from '../../domain/notification.ts';
+import type { Notification } from '../../core/terms/notification.ts';
+import type { CatalogueEvent } from '../../features/coverage/completeness.ts';
 
 const headBytes = 12;
 

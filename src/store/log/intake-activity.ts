@@ -1,5 +1,5 @@
 /** Commits of this process: how many deliveries arrive, and a wait for the next ones. */
-import type { CommitFacts } from '../../domain/ports.ts';
+import type { CommitFacts } from '../../core/terms/ports.ts';
 
 /** Minimum period over which the rate is measured. */
 const periodMs = 250;

@@ -1,6 +1,6 @@
 /** The bounded queue between the receiver and the writer thread. */
-import { AppError } from '../../domain/app-error.ts';
-import type { Delivery, Intake, Receipt } from '../../domain/ports.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import type { Delivery, Intake, Receipt } from '../../core/terms/ports.ts';
 import type { StoreThread } from '../engine/thread.ts';
 
 /** Maximum age of a commit that proves that the store is writable. */

@@ -1,10 +1,10 @@
 /** The quarantine: bodies that are not notifications or contain an item that is not. */
 import { hash } from 'node:crypto';
 import type { Database } from 'better-sqlite3';
-import { AppError } from '../../domain/app-error.ts';
-import type { Fault } from '../../domain/notification.ts';
-import type { Delivery, QuarantineEntry, QuarantineRow } from '../../domain/ports.ts';
-import { decodeStored } from '../../http/request-body.ts';
+import { decodeStored } from '../../core/http/request-body.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import type { Fault } from '../../core/terms/notification.ts';
+import type { Delivery, QuarantineEntry, QuarantineRow } from '../../core/terms/ports.ts';
 import { type BodyWriter, bodyReader } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
 

@@ -1,7 +1,7 @@
 /** Queries of the log, cursors of its readers, and counters of undocumented payload shapes (drift). */
 import type { Database } from 'better-sqlite3';
-import { AppError } from '../../domain/app-error.ts';
-import type { DriftShape } from '../../domain/notification.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import type { DriftShape } from '../../core/terms/notification.ts';
 import {
   type DriftCount,
   type LogCounts,
@@ -9,7 +9,7 @@ import {
   type NotificationRow,
   namePatternMax,
   type OriginalBody,
-} from '../../domain/ports.ts';
+} from '../../core/terms/ports.ts';
 import { bodyReader } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
 import { dedupeKey, lastKeyOf } from './dedupe-key.ts';

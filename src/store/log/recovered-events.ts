@@ -1,24 +1,24 @@
 /** Recovered events: events in the catalogue without a push, and their later pushes. */
 import type { Database } from 'better-sqlite3';
-import { AppError } from '../../domain/app-error.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import { millisecondOf, readDateUs } from '../../core/terms/dates.ts';
+import { type Notification, readNotifications } from '../../core/terms/notification.ts';
+import { contentOf, type Delivery, type PublicationDelay } from '../../core/terms/ports.ts';
+import { type SubscriptionEvent, subscriptionEvents } from '../../core/terms/subscription.ts';
+import { hourUs } from '../../core/terms/time-units.ts';
 import {
   type CatalogueEvent,
   type Completeness,
   coversEvent,
   type MissingEvent,
   writtenEventUs,
-} from '../../domain/completeness.ts';
-import { millisecondOf, readDateUs } from '../../domain/dates.ts';
-import { type Notification, readNotifications } from '../../domain/notification.ts';
-import { contentOf, type Delivery, type PublicationDelay } from '../../domain/ports.ts';
-import { unprunedSinceUs } from '../../domain/pruning.ts';
-import { type SubscriptionEvent, subscriptionEvents } from '../../domain/subscription.ts';
-import { hourUs } from '../../domain/time-units.ts';
+} from '../../features/coverage/completeness.ts';
+import { bodyDocument } from '../../features/products/index-file/product-record.ts';
+import { pruneHorizon } from '../../features/pruning/prune-queries.ts';
+import { unprunedSinceUs } from '../../features/pruning/terms.ts';
 import { recordIn } from '../../filter/product-record.ts';
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
-import { bodyDocument } from '../products/product-record.ts';
-import { pruneHorizon } from '../pruning/prune-queries.ts';
 import { dedupeKey, recoveredIdentityOf } from './dedupe-key.ts';
 import { lastPosition } from './queries.ts';
 

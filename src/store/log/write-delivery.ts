@@ -2,8 +2,7 @@
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Database } from 'better-sqlite3';
-import { AppError, isAppError } from '../../domain/app-error.ts';
-import type { CatalogueEvent } from '../../domain/completeness.ts';
+import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import {
   type DriftShape,
   type Fault,
@@ -11,11 +10,12 @@ import {
   type Notification,
   type Reading,
   readNotifications,
-} from '../../domain/notification.ts';
-import { contentOf, type Delivery, type Receipt } from '../../domain/ports.ts';
+} from '../../core/terms/notification.ts';
+import { contentOf, type Delivery, type Receipt } from '../../core/terms/ports.ts';
+import type { CatalogueEvent } from '../../features/coverage/completeness.ts';
+import { bodyDocument } from '../../features/products/index-file/product-record.ts';
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
 import { prepared } from '../engine/database.ts';
-import { bodyDocument } from '../products/product-record.ts';
 import { dedupeKey, identityOf, recoveredIdentityOf, subscriptionKey } from './dedupe-key.ts';
 import {
   addToQuarantine,

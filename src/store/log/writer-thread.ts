@@ -1,8 +1,5 @@
 /** The writer thread: commits together all deliveries that arrived during the last commit (group commit). */
 import type { Database } from 'better-sqlite3';
-import type { Completeness } from '../../domain/completeness.ts';
-import type { CommitFacts, Delivery, Receipt } from '../../domain/ports.ts';
-import type { PruneStep, Pruning } from '../../domain/pruning.ts';
 import {
   type OperationName,
   type Operations,
@@ -12,7 +9,10 @@ import {
   serializeError,
   type ThreadMessage,
   type ThreadRequest,
-} from '../../host/rpc.ts';
+} from '../../core/host/rpc.ts';
+import type { CommitFacts, Delivery, Receipt } from '../../core/terms/ports.ts';
+import type { Completeness } from '../../features/coverage/completeness.ts';
+import type { PruneStep, Pruning } from '../../features/pruning/terms.ts';
 import { prepared } from '../engine/database.ts';
 import { createDiskLimit, type DataPlace } from '../engine/disk-limit.ts';
 import { serveThread } from '../engine/serve-thread.ts';

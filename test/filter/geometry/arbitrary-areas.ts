@@ -8,7 +8,7 @@ import type {
   Position,
   Ring,
   Rings,
-} from '../../../src/domain/filter-tree.ts';
+} from '../../../src/filter/filter-tree.ts';
 import { box } from './places.ts';
 
 /** Positions with whole degrees from 0 to `size`, shifted. */

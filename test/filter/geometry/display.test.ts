@@ -1,6 +1,6 @@
 /** Geometries for maps. */
 import { describe, expect, it } from 'vitest';
-import type { Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
+import type { Geometry, Position, Ring } from '../../../src/filter/filter-tree.ts';
 import { displayLimits, toDisplayGeometry } from '../../../src/filter/geometry/display.ts';
 import { polygonsOf, positionsOf } from '../../../src/filter/geometry/ring.ts';
 import { box, line, point, polygon, ring } from './places.ts';

@@ -1,7 +1,7 @@
 /** Geometries from GeoJSON, and to GeoJSON that any map can show. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AnyGeometry, Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
+import type { AnyGeometry, Geometry, Position, Ring } from '../../../src/filter/filter-tree.ts';
 import { toGeoJson } from '../../../src/filter/geometry/geojson.ts';
 import { shapesIntersect } from '../../../src/filter/geometry/intersects.ts';
 import { joinAreas, readAreas } from '../../../src/filter/geometry/read-geometry.ts';

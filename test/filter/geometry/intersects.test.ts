@@ -10,7 +10,7 @@ import type {
   Geometry,
   Position,
   Ring,
-} from '../../../src/domain/filter-tree.ts';
+} from '../../../src/filter/filter-tree.ts';
 import { linesOf } from '../../../src/filter/geometry/ring.ts';
 import { boxesOf, toShape } from '../../../src/filter/geometry/shape.ts';
 import { geometryFaults } from '../../../src/filter/geometry/validity.ts';

@@ -1,6 +1,6 @@
 /** Shorthand for places, and a check whether they intersect. */
 import { expect } from 'vitest';
-import type { AnyGeometry, Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
+import type { AnyGeometry, Geometry, Position, Ring } from '../../../src/filter/filter-tree.ts';
 import { shapesIntersect } from '../../../src/filter/geometry/intersects.ts';
 import { toShape } from '../../../src/filter/geometry/shape.ts';
 

@@ -3,7 +3,7 @@ import GeometryFactory from 'jsts/org/locationtech/jts/geom/GeometryFactory.js';
 import GeoJSONReader from 'jsts/org/locationtech/jts/io/GeoJSONReader.js';
 import RelateOp from 'jsts/org/locationtech/jts/operation/relate/RelateOp.js';
 import IsValidOp from 'jsts/org/locationtech/jts/operation/valid/IsValidOp.js';
-import type { AnyGeometry, Geometry } from '../../../src/domain/filter-tree.ts';
+import type { AnyGeometry, Geometry } from '../../../src/filter/filter-tree.ts';
 
 const reader = new GeoJSONReader(new GeometryFactory());
 

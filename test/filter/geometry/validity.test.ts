@@ -1,7 +1,7 @@
 /** Faults of a geometry: compared with JTS, and on the globe. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Geometry, Position, Ring } from '../../../src/domain/filter-tree.ts';
+import type { Geometry, Position, Ring } from '../../../src/filter/filter-tree.ts';
 import { geometryFaults } from '../../../src/filter/geometry/validity.ts';
 import { times } from '../../helpers/thorough.ts';
 import { arbitraryAreas } from './arbitrary-areas.ts';

@@ -1,7 +1,7 @@
 /** Stores with many bodies, and their layout in the file. */
 import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
-import type { NotificationLog } from '../../../src/domain/ports.ts';
+import type { NotificationLog } from '../../../src/core/terms/ports.ts';
 import { insertBodies, packBodies } from '../../../src/store/bodies/bodies.ts';
 import { databaseFileName } from '../../../src/store/engine/database.ts';
 import { delivery } from '../../helpers/deliveries.ts';

@@ -2,6 +2,12 @@ import { hash } from 'node:crypto';
 import { zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import {
+  decodeEntry,
+  type EntryContent,
+  encodeContent,
+  encodeEntry,
+} from '../../../src/features/shared-log/entry.ts';
 import { createRandom } from '../../../src/sandbox/clock.ts';
 import {
   type BodyRow,
@@ -10,12 +16,6 @@ import {
   unpackBodies,
 } from '../../../src/store/bodies/bodies.ts';
 import dictionary1 from '../../../src/store/bodies/dictionary-1.json' with { type: 'json' };
-import {
-  decodeEntry,
-  type EntryContent,
-  encodeContent,
-  encodeEntry,
-} from '../../../src/store/shared/entry.ts';
 import { generatedBodies } from '../../helpers/generated-bodies.ts';
 import { times } from '../../helpers/thorough.ts';
 

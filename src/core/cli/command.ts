@@ -1,0 +1,154 @@
+/** Runtime of the commands: opens the parts that a command declares, runs it, and closes them. */
+import { Command } from 'commander';
+import type { AccountUse, OpenedAccount } from '../../features/subscriptions/open-account.ts';
+import type { Products } from '../../filter/products.ts';
+import type { Store, StoreReader } from '../../store/store.ts';
+import { dataSections, loadAccountConfig, loadConfig } from '../config/config.ts';
+import { createClosers } from '../host/closers.ts';
+import type { Io } from './io.ts';
+
+/** Parts that a command can request by name. */
+export interface Parts {
+  /** The store, read-only. */
+  reader: StoreReader;
+  /** The store, read-write. The data directory must exist. */
+  store: Store;
+  /** The product index, without updating it. */
+  products: Products;
+  /** The catalogue account; locked unless the command only reads. */
+  account: OpenedAccount;
+}
+
+export interface CommandSpec<Flags, Need extends keyof Parts, Words extends unknown[]> {
+  description: string;
+  /** Adds arguments, flags and subcommands. Parsers may use the clock and the files of `io`. */
+  flags?: (command: Command, io: Io) => Command;
+  /** Help below the list of flags: explanation, fields of --json, examples; exit codes only if they are unusual. */
+  help: string;
+  /** Parts to open before the command runs, in this order, and to close after it. */
+  needs?: readonly Need[];
+  /** Use of the account, for a command that needs it. */
+  account?: (flags: Flags) => AccountUse;
+  /** Checks the flags and arguments before anything is opened. Throws `usage`. */
+  check?: (flags: Flags, io: Io, ...words: Words) => void;
+  /** Runs the command. `words` are the parsed arguments. */
+  run: (
+    context: Io & Pick<Parts, Need> & CommandContext,
+    flags: Flags,
+    ...words: Words
+  ) => Promise<void>;
+}
+
+export interface CommandContext {
+  /** The declared command itself. */
+  command: Command;
+  /** The version of earshot. */
+  version: string;
+}
+
+/** Declares a command that has only subcommands; `usual` runs if none is named. */
+export function defineGroup(
+  name: string,
+  spec: Pick<CommandSpec<object, never, []>, 'description' | 'help'> & {
+    usual?: (io: Io) => Command;
+    commands: readonly ((io: Io) => Command)[];
+  },
+): (io: Io) => Command {
+  const { description, help, usual, commands } = spec;
+  return (io) => {
+    const group = new Command(name)
+      .description(description)
+      .addHelpText('after', `\n${withExitCodes(help)}`);
+    if (usual !== undefined) group.addCommand(usual(io), { isDefault: true });
+    for (const command of commands) group.addCommand(command(io));
+    return group;
+  };
+}
+
+/** Declares a command, or a subcommand. */
+export function defineCommand<
+  Flags extends object,
+  const Need extends keyof Parts = never,
+  Words extends unknown[] = string[],
+>(name: string, spec: CommandSpec<Flags, Need, Words>): (io: Io) => Command {
+  const { description, help, needs = [], account, check, run } = spec;
+  return (io) => {
+    const command = new Command(name)
+      .description(description)
+      .addHelpText('after', `\n${withExitCodes(help)}`);
+    spec.flags?.(command, io);
+    return command.action(async (...given: unknown[]) => {
+      // Commander calls an action with the arguments, the flags and the command.
+      const words = given.slice(0, -2) as Words;
+      const flags = given.at(-2) as Flags;
+      check?.(flags, io, ...words);
+      const about = { command, version: versionOf(command) ?? 'unknown' };
+      await withParts(io, needs, (parts) => run({ ...io, ...parts, ...about }, flags, ...words), {
+        account: account?.(flags),
+      });
+    });
+  };
+}
+
+/** Adds the usual exit codes before the examples, unless a command has its own. */
+function withExitCodes(help: string): string {
+  if (help.includes('Exit codes:')) return help;
+  const codes = 'Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.';
+  const at = help.indexOf('Examples:\n');
+  return at === -1 ? `${help}\n\n${codes}` : `${help.slice(0, at)}${codes}\n\n${help.slice(at)}`;
+}
+
+/** Only the program itself has a version. */
+function versionOf({ parent }: Command): string | undefined {
+  return parent === null ? undefined : (parent.version() ?? versionOf(parent));
+}
+
+/** Opens parts in their order, and closes them in reverse when `use` has ended. */
+export async function withParts<const Need extends keyof Parts, Result>(
+  io: Io,
+  needs: readonly Need[],
+  use: (parts: Pick<Parts, Need>) => Promise<Result>,
+  how: { account?: AccountUse | undefined } = {},
+): Promise<Result> {
+  const closers = createClosers();
+  const parts: Partial<Parts> = {};
+  try {
+    for (const need of needs) {
+      const part = await openers[need](io, how.account ?? {});
+      closers.add(() => part.close(), need);
+      Object.assign(parts, { [need]: part });
+    }
+    return await use(parts as Pick<Parts, Need>);
+  } finally {
+    await closers.closeAll();
+  }
+}
+
+type Open<Part> = (io: Io, account: AccountUse) => Promise<Part & { close(): Promise<void> }>;
+
+/** Each loads its code when it is called: most commands use few of them. */
+const openers: { [Name in keyof Parts]: Open<Parts[Name]> } = {
+  reader: async (io) => {
+    const { dataDir } = loadConfig(io, dataSections);
+    return (await import('../../store/store.ts')).openStoreReader(dataDir);
+  },
+  store: async (io) => {
+    const place = loadConfig(io, dataSections);
+    const { openConfiguredStore } = await import('./open-store.ts');
+    return openConfiguredStore(place, io, { mustExist: true });
+  },
+  products: async (io) => {
+    const { dataDir } = loadConfig(io, dataSections);
+    return (await import('../../features/products/index-file/products.ts')).openProducts(dataDir);
+  },
+  account: async (io, use) => {
+    const { needsEndpoint } = await import('../../features/subscriptions/subscription-ways.ts');
+    const publicUrl = use.publicUrl ?? (await needsEndpoint(io));
+    const config = loadAccountConfig(io, { publicUrl });
+    return (await import('../../features/subscriptions/open-account.ts')).openAccount(
+      config,
+      io,
+      use,
+    );
+  },
+};

@@ -1,0 +1,281 @@
+/** Flags shared by several commands, each with its help text. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { AppError } from '../terms/app-error.ts';
+import { parseDate } from '../terms/dates.ts';
+import type { Io } from './io.ts';
+
+/** Values of `--output` and `--json` in an action: both are set, whichever flag was given. */
+export interface OutputFlags<Form extends string> {
+  output: Form;
+  json?: true;
+}
+
+/** `-o, --output`; the first format is the default. */
+function outputOption(formats: readonly string[]): Option {
+  const text = `output format (default: ${formats[0]})`;
+  return new Option('-o, --output <format>', text).choices(formats);
+}
+
+/** `--json`; the field names are in the help text of the command. */
+export function jsonOption(): Option {
+  return new Option('--json', 'same as --output json');
+}
+
+/** `-n, --limit`. `note` is the default as text, if it is not a fixed number. */
+export function limitOption({ note = '' } = {}): Option {
+  const text = `maximum number of rows${note === '' ? '' : ` (default: ${note})`}`;
+  return new Option('-n, --limit <rows>', text).argParser(wholeNumber(1));
+}
+
+/** `--before`, for lists by id, newest first. */
+export function beforeOption(): Option {
+  return new Option('--before <id>', 'only rows before this row (lower ids)').argParser(
+    wholeNumber(1),
+  );
+}
+
+/** `--since`. `of` names the time that is compared ("time of receipt"); `note` is the default as text. */
+export function sinceOption<Time>(parse: (text: string) => Time, of: string, note = ''): Option {
+  const when = `start of the time range (${of}): UTC date, or 90m, 24h or 7d before now`;
+  const text = `${when}${note === '' ? '' : ` (default: ${note})`}`;
+  return new Option('--since <time>', text).argParser(parse);
+}
+
+/** `--until`. */
+export function untilOption<Time>(parse: (text: string) => Time): Option {
+  const text = 'end of the time range (exclusive)';
+  return new Option('--until <time>', text).argParser(parse);
+}
+
+/** Adds `--since` and `--until`. */
+export function addSpan<Time>(
+  command: Command,
+  parse: (text: string) => Time,
+  of: string,
+  note?: string,
+): Command {
+  return command.addOption(sinceOption(parse, of, note)).addOption(untilOption(parse));
+}
+
+/** Adds `-o, --output` with these formats, and `--json`. */
+export function addOutputForms(command: Command, formats: readonly string[]): Command {
+  return command.addOption(outputOption(formats)).addOption(jsonOption());
+}
+
+/** Adds `--columns` and `--wide`. */
+export function addTableFlags(command: Command): Command {
+  return command
+    .option('--columns <names>', 'columns of a format such as table or csv (comma-separated)')
+    .option('--wide', 'print full names and all columns, even on a narrow terminal');
+}
+
+/** Help text of `--pull`. */
+export const pullFlagText = 'read notifications from a queue (no public host needed)';
+
+/** Help text of `--event`. */
+export const eventFlagText = 'kind of event: created, modified or deleted (comma-separated)';
+
+/** `--dry-run`. */
+export function dryRunOption(): Option {
+  return new Option('--dry-run', 'print a preview and change nothing');
+}
+
+/** Throws `usage` if `--until` is not after `--since`. */
+export function refuseEmptySpan(command: Command): void {
+  const { since, until } = command.opts<Record<'since' | 'until', unknown>>();
+  if (typeof since !== 'number' || typeof until !== 'number' || since < until) return;
+  const show = (us: number) => new Date(us / 1000).toISOString();
+  throw new AppError('usage', `--until (${show(until)}) is not after --since (${show(since)}).`, {
+    advice: 'Swap the two times, or omit one of the flags.',
+  });
+}
+
+/** `--yes`. */
+export function yesOption(): Option {
+  return new Option('--yes', 'do not ask for confirmation');
+}
+
+/**
+ * Adds the flags of every command: `--data-dir`, and `-o, --output` if there is `--json`. Rejects an option that is
+ * given twice with different values.
+ */
+export function addCommonFlags(command: Command): void {
+  if (!readsNoData.includes(pathOf(command))) {
+    const text = 'data directory (default: EARSHOT_DATA_DIR, otherwise ./data)';
+    command.option('--data-dir <folder>', text, folder);
+  }
+  addOutput(command);
+  for (const option of command.options) refuseRepetition(command, option);
+}
+
+function addOutput(command: Command): void {
+  const json = command.options.find(({ long }) => long === '--json');
+  if (json === undefined) return;
+  json.conflicts('output');
+  const own = command.options.find(({ long }) => long === '--output');
+  const output = own ?? outputOption(['table', 'json']);
+  if (own === undefined) command.addOption(output);
+  command.hook('preAction', (self, action) => {
+    if (self === action) unifyOutput(self, output.argChoices);
+  });
+}
+
+/** Exempts options that collect their values: their parser also takes the previous value. */
+function refuseRepetition(command: Command, option: Option): void {
+  // The parser of choices also has two parameters.
+  const collects = option.argChoices === undefined && (option.parseArg?.length ?? 0) > 1;
+  if (option.variadic || collects) return;
+  let first: string | null | undefined;
+  command.on(`option:${option.name()}`, (text: string | null) => {
+    if (first !== undefined && text !== first) {
+      const code = 'commander.conflictingOption';
+      const values = `with '${first}' and '${text}'`;
+      command.error(
+        `error: option '${option.flags}' was given twice, ${values}. Use the option once.`,
+        {
+          code,
+        },
+      );
+    }
+    first = text;
+  });
+}
+
+/** Commands that never open the data directory. */
+const readsNoData: readonly string[] = ['demo', 'sandbox', 'filter check', 'admin completion'];
+
+/** Names of a command and its parents, without the program's name. */
+function pathOf(command: Command): string {
+  const { parent } = command;
+  if (parent === null) return '';
+  return `${pathOf(parent)} ${command.name()}`.trim();
+}
+
+/** Sets both flags to the chosen format, so that an action can read either. */
+function unifyOutput(command: Command, formats: readonly string[] = []): void {
+  const { output, json } = command.opts<{ output?: string; json?: true }>();
+  const format = output ?? (json ? 'json' : formats[0]);
+  command.setOptionValue('output', format);
+  command.setOptionValue('json', format === 'json' ? true : undefined);
+}
+
+/** Value of `--data-dir` of a command or the nearest parent that has one. */
+export function dataDirOf(command: Command | null): string | undefined {
+  if (command === null) return undefined;
+  return command.getOptionValue('dataDir') ?? dataDirOf(command.parent);
+}
+
+/** Parses the path of a folder. */
+export function folder(text: string): string {
+  if (text.trim() === '') throw new InvalidArgumentError('Use the path of a folder.');
+  return text;
+}
+
+/** Returns a parser for whole numbers of at least `min`. */
+export function wholeNumber(min = 0): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d+$/.test(text) || !Number.isSafeInteger(value) || value < min) {
+      throw new InvalidArgumentError(`Use a whole number, ${min} or more.`);
+    }
+    return value;
+  };
+}
+
+/** Parses a number above 0, such as a rate. */
+export function positiveNumber(text: string): number {
+  const value = Number(text);
+  if (!(value > 0) || !Number.isFinite(value)) {
+    throw new InvalidArgumentError('Use a number above 0.');
+  }
+  return value;
+}
+
+const unitsUs: Readonly<Record<string, number>> = {
+  s: 1e6,
+  m: 60e6,
+  h: 3_600e6,
+  d: 86_400e6,
+  w: 604_800e6,
+};
+
+/** Duration of `90s`, `90m`, `24h`, `7d` or `2w` in µs; null for any other text. */
+export function lengthOfTimeUs(text: string): number | null {
+  const [, amount, unit = ''] = /^(\d+(?:\.\d+)?)([smhdw])$/.exec(text) ?? [];
+  return amount === undefined ? null : Math.round(Number(amount) * (unitsUs[unit] ?? 0));
+}
+
+/** Parses `24h`, `90m`, `7d` (before now) or an ISO 8601 date or time (UTC without a zone). Returns µs. */
+export function parseTimeArgument(text: string, nowUs: number): number {
+  const backUs = lengthOfTimeUs(text);
+  if (backUs !== null) return nowUs - backUs;
+  const date = parseDate(text);
+  if (date === null) {
+    throw new InvalidArgumentError(
+      'Use 90m, 24h, 7d or a date such as 2026-11-20 or 2026-11-20T06:00:00Z.',
+    );
+  }
+  return date.us;
+}
+
+/** A parsed time with its original text. */
+export interface TimeArgument {
+  us: number;
+  text: string;
+  /** Current time when the text was parsed. */
+  readAtUs: number;
+}
+
+type Clock = Readonly<{ nowUs: () => number }>;
+
+/** Returns a time parser for commander; relative times are before the moment of the call. */
+export function readTime({ nowUs }: Clock): (text: string) => number {
+  return (text) => parseTimeArgument(text, nowUs());
+}
+
+/** Like `readTime`, but keeps the text and the moment of the call. */
+export function readTimeArgument({ nowUs }: Clock): (text: string) => TimeArgument {
+  return (text) => {
+    const readAtUs = nowUs();
+    return { us: parseTimeArgument(text, readAtUs), text, readAtUs };
+  };
+}
+
+/**
+ * Returns the time range of two flags. It ends at the latest now; without `since` it starts `backUs` before now
+ * (default: no start). Throws `usage` with `message` if the range is empty.
+ */
+export function readWindow(
+  { since, until }: { since?: TimeArgument; until?: TimeArgument },
+  io: Clock,
+  { backUs = Number.POSITIVE_INFINITY, message = emptyWindow } = {},
+): { fromUs: number; toUs: number; nowUs: number } {
+  // The time of parsing, because `0h` would otherwise be a range of some milliseconds.
+  const nowUs = since?.readAtUs ?? io.nowUs();
+  const fromUs = since?.us ?? nowUs - backUs;
+  const toUs = Math.min(until?.us ?? nowUs, nowUs);
+  if (fromUs < toUs) return { fromUs, toUs, nowUs };
+  throw new AppError('usage', message);
+}
+
+const emptyWindow = 'The time range is empty: --since must be before --until and before now (UTC).';
+
+/**
+ * Asks for confirmation unless `yes` is set. Throws `usage` if there is no terminal, `cancelled` for any answer
+ * other than yes.
+ */
+export async function confirm(
+  io: Pick<Io, 'ask'>,
+  question: string,
+  { yes }: { yes?: boolean | undefined },
+): Promise<void> {
+  if (yes) return;
+  const answer = await io.ask(`${question} [y/N] `);
+  if (answer === null) {
+    throw new AppError('usage', 'Confirmation needs a terminal. Nothing was changed.', {
+      advice: 'Add --yes to skip the prompt.',
+    });
+  }
+  if (/^y(es)?$/i.test(answer.trim())) return;
+  throw new AppError('cancelled', 'Nothing was changed.');
+}

@@ -1,0 +1,159 @@
+/** Writes rows as table, JSON, NDJSON, CSV, GeoJSON, GeoParquet, STAC items or ids. */
+
+import { stringify } from 'csv-stringify/sync';
+import { AppError } from '../terms/app-error.ts';
+import { counted } from '../terms/formats.ts';
+import { csvOptions } from '../terms/json-rows.ts';
+import { likelyNames, printable } from '../terms/text.ts';
+import type { Io, Output } from './io.ts';
+import { writeForeign, writeJson } from './output.ts';
+import { printTable } from './print-table.ts';
+
+export const outputForms = ['table', 'json', 'ndjson', 'csv'] as const;
+export type OutputForm = (typeof outputForms)[number];
+
+export const productForms = [
+  ...outputForms,
+  ...(['geojson', 'geoparquet', 'stac', 'ids'] as const),
+] as const;
+export type ProductForm = (typeof productForms)[number];
+
+/** Output of one kind of rows, by format. */
+export interface RowForms<Row> {
+  table: (rows: AsyncIterable<Row>) => Promise<unknown>;
+  /** The element of JSON and NDJSON. */
+  json: (row: Row) => unknown;
+  /** The columns of CSV. */
+  fields: readonly string[];
+  /** Values of CSV and of a table with chosen columns, by the name of their field. */
+  values: (row: Row) => Readonly<Record<string, unknown>>;
+  /** A GeoJSON feature. */
+  feature?: (row: Row) => unknown;
+  /** A STAC item. */
+  item?: (row: Row) => unknown;
+  /** Writes a GeoParquet file. */
+  file?: (rows: AsyncIterable<Row>) => Promise<void>;
+  /** Line with the id. */
+  id?: (row: Row) => string;
+}
+
+export interface WrittenRows<Row> {
+  count: number;
+  last: Row | undefined;
+}
+
+/** Rows after which `onRows` is called. */
+const notedRows = 10_000;
+
+/**
+ * Writes rows as a stream. `columns` replaces the default columns of table, CSV and GeoParquet. `onRows` is called from
+ * time to time with the number of rows.
+ */
+export async function writeRows<Row>(
+  output: Output,
+  form: ProductForm,
+  rows: AsyncIterable<Row>,
+  forms: RowForms<Row>,
+  {
+    columns,
+    onRows = () => {},
+  }: { columns?: readonly string[] | undefined; onRows?: (count: number) => void } = {},
+): Promise<WrittenRows<Row>> {
+  const written: WrittenRows<Row> = { count: 0, last: undefined };
+  const noted = async function* () {
+    for await (const row of rows) {
+      written.count += 1;
+      written.last = row;
+      yield row;
+      if (written.count % notedRows === 0) onRows(written.count);
+    }
+  };
+  if (form === 'geoparquet') await forms.file?.(noted());
+  else if (form !== 'table') await writeElements(output, form, noted(), forms, columns);
+  else if (columns === undefined) await forms.table(noted());
+  else {
+    const value = (field: string) => (row: Row) => String(forms.values(row)[field] ?? '-');
+    const chosen = columns.map((title) => ({ title, value: value(title), isWhole: true }));
+    await printTable(output, chosen, noted());
+  }
+  return written;
+}
+
+async function writeElements<Row>(
+  output: Output,
+  form: Exclude<ProductForm, 'table' | 'geoparquet'>,
+  rows: AsyncIterable<Row>,
+  forms: RowForms<Row>,
+  fields = forms.fields,
+): Promise<void> {
+  if (form === 'json') return void (await writeJson(output, rows, { element: forms.json }));
+  if (form === 'geojson') {
+    const collection = { begin: '{"type":"FeatureCollection","features":', end: '}' };
+    return void (await writeJson(output, rows, { ...collection, element: forms.feature }));
+  }
+  const lineOf = (row: Row): string => {
+    if (form === 'ids') return `${forms.id?.(row)}\n`;
+    if (form === 'ndjson') return `${JSON.stringify(forms.json(row))}\n`;
+    if (form === 'stac') return `${JSON.stringify(forms.item?.(row))}\n`;
+    const values = forms.values(row);
+    return stringify([fields.map((field) => values[field])], csvOptions);
+  };
+  // Many lines at a time: each write to a file costs as much as a line.
+  let lines = form === 'csv' ? `${fields.join(',')}\n` : '';
+  let writtenAtMs = performance.now();
+  const write = async () => {
+    const text = lines;
+    lines = '';
+    await writeForeign(output, text);
+    writtenAtMs = performance.now();
+  };
+  try {
+    for await (const row of rows) {
+      lines += lineOf(row);
+      const isDue = output.isTTY || performance.now() > writtenAtMs + waitMaxMs;
+      if (isDue || lines.length >= writtenCharactersMin) await write();
+    }
+  } finally {
+    // Rows before an error, too.
+    if (lines !== '') await write();
+  }
+}
+
+const writtenCharactersMin = 65_536;
+/** Rows that are rare are written at once. */
+const waitMaxMs = 100;
+
+/** Parses `--columns a,b,c`. Throws `usage` for a format without columns and for unknown names. */
+export function readColumns(
+  text: string | undefined,
+  form: ProductForm,
+  valid: readonly string[],
+): string[] | undefined {
+  if (text === undefined) return undefined;
+  if (form !== 'table' && form !== 'csv' && form !== 'geoparquet') {
+    throw new AppError('usage', `--columns does not work with ${form} output.`, {
+      advice: 'Use --output csv, or omit --columns.',
+    });
+  }
+  const names = text.split(',').map((name) => name.trim());
+  const unknown = names.filter((name) => !valid.includes(name));
+  if (unknown.length === 0) return [...new Set(names)];
+  const which = unknown.map((name) => `"${printable(name)}"`).join(', ');
+  const near = [...new Set(unknown.flatMap((name) => likelyNames(name, valid)))];
+  const hint = near.length === 0 ? '' : ` Did you mean ${near.join(' or ')}?`;
+  throw new AppError(
+    'usage',
+    `--columns: unknown ${unknown.length === 1 ? 'column' : 'columns'} ${which}.${hint}`,
+    { advice: `Use names from: ${valid.join(', ')}.` },
+  );
+}
+
+/** Prints the flag for the next page if this page is full. */
+export function reportNextPage(
+  { stderr }: Pick<Io, 'stderr'>,
+  { count, limit }: { count: number; limit: number | undefined },
+  flag: string,
+): void {
+  if (count !== limit) return;
+  stderr.write(`${counted(count, 'row')}. Next page: ${flag}\n`);
+}

@@ -1,0 +1,220 @@
+/** Reads the environment with the table of variables, and collects all problems before reporting them. */
+import type { z } from 'zod';
+import { AppError, withAdvice } from '../terms/app-error.ts';
+import { editDistance } from '../terms/text.ts';
+import {
+  type Value,
+  type Variable,
+  type VariableName,
+  variableRows,
+  variables,
+} from './variables.ts';
+
+/** Environment variables, and access to the files of `…_FILE` variables. */
+export interface Environment {
+  env: Readonly<Record<string, string | undefined>>;
+  readFile: (path: string) => string;
+}
+
+export interface ConfigProblem {
+  /** Null when no variable causes it. */
+  variable: string | null;
+  /** A line for the user, never with the value of a secret. */
+  message: string;
+  /** Next step, if the message does not state it. */
+  advice?: string | undefined;
+}
+
+/** Functions with which a section of the configuration is read. */
+export interface Reader {
+  /** Returns the value of a variable; an empty text counts as unset. After a problem: its default, or undefined. */
+  value<Name extends VariableName>(name: Name): Value<Name>;
+  /** Returns true when one of them has a reported problem, so that its consequences are not reported again. */
+  failed(...names: VariableName[]): boolean;
+  report(variable: VariableName | null, message: string, advice?: string): void;
+  /** Ends a section that has problems and therefore no value. */
+  stop(): never;
+  readFile: Environment['readFile'];
+}
+
+export type Sections = Readonly<Record<string, (reader: Reader) => unknown>>;
+
+/** Values of sections, frozen. */
+export type Loaded<From extends Sections> = {
+  readonly [Name in keyof From]: ReturnType<From[Name]>;
+};
+
+/** Reads all sections. Throws one `configuration` error that lists all problems. */
+export function loadSections<From extends Sections>(
+  environment: Environment,
+  sections: From,
+): Loaded<From> {
+  const { config, problems } = checkSections(environment, sections);
+  refuseProblems(problems);
+  // Without problems, all sections were read.
+  return config as Loaded<From>;
+}
+
+/** Reads all valid sections, and lists all problems. */
+export function checkSections<From extends Sections>(
+  environment: Environment,
+  sections: From,
+): { config: Partial<Loaded<From>>; problems: ConfigProblem[] } {
+  const unknown = unknownNames(environment.env);
+  const suspects = new Set(unknown.map(({ meant }) => meant));
+  const all: ConfigProblem[] = unknown.map(({ problem }) => problem);
+  const readings = new Map<VariableName, Reading>();
+  const config: Record<string, unknown> = {};
+  for (const [section, read] of Object.entries(sections)) {
+    const problems: ConfigProblem[] = [];
+    const reading = (name: VariableName) => {
+      const found = readings.get(name) ?? readVariable(name, environment);
+      readings.set(name, found);
+      if (found.problem !== null) problems.push({ variable: name, ...found.problem });
+      return found;
+    };
+    const reader: Reader = {
+      // Each value was parsed by the schema that defines its type.
+      value: <Name extends VariableName>(name: Name) => reading(name).value as Value<Name>,
+      failed: (...names) =>
+        names.filter((name) => reading(name).problem !== null || suspects.has(name)).length > 0,
+      report: (variable, message, advice) => void problems.push({ variable, message, advice }),
+      stop: () => {
+        throw stopped;
+      },
+      readFile: environment.readFile,
+    };
+    try {
+      const value = read(reader);
+      if (problems.length === 0) config[section] = frozen(value);
+    } catch (error) {
+      if (error !== stopped) throw error;
+    }
+    all.push(...problems);
+  }
+  return { config: Object.freeze(config) as Partial<Loaded<From>>, problems: distinct(all) };
+}
+
+const stopped = Symbol('a section has problems');
+
+/** Removes duplicates: two sections may report the same problem. */
+function distinct(problems: readonly ConfigProblem[]): ConfigProblem[] {
+  return [...new Map(problems.map((problem) => [problem.message, problem])).values()];
+}
+
+/** Throws one `configuration` error that lists all problems; returns without one. */
+export function refuseProblems(found: readonly ConfigProblem[]): void {
+  const problems = distinct(found);
+  if (problems.length === 0) return;
+  const count = problems.length === 1 ? 'One problem' : `${problems.length} problems`;
+  throw new AppError(
+    'configuration',
+    `${count} in the configuration. All variables: docs/reference/configuration.md.`,
+    { details: problems.map(problemLine), facts: { problems } },
+  );
+}
+
+/** Formats a problem as a line for the user. */
+export function problemLine({ message, advice }: ConfigProblem): string {
+  return withAdvice(message, advice);
+}
+
+/** Returns the problems of a `configuration` error, or its message when it lists none. */
+export function problemsOf({
+  facts,
+  details,
+  message,
+  advice,
+}: AppError): readonly ConfigProblem[] {
+  if (facts.problems !== undefined) return facts.problems as readonly ConfigProblem[];
+  if (details.length === 0) return [{ variable: null, message, advice }];
+  return details.map((line) => ({ variable: null, message: line }));
+}
+
+interface Reading {
+  value: unknown;
+  problem: Omit<ConfigProblem, 'variable'> | null;
+}
+
+function readVariable(name: VariableName, environment: Environment): Reading {
+  const row: Variable = variables[name];
+  const fallback = row.default === undefined ? undefined : row.schema.parse(row.default);
+  const { text, problem } = textOf(name, row, environment);
+  if (text === undefined) return { value: fallback, problem };
+  const parsed = row.schema.safeParse(text);
+  if (parsed.success) return { value: parsed.data, problem: null };
+  return { value: fallback, problem: describe(name, parsed.error.issues, row) };
+}
+
+function textOf(
+  name: VariableName,
+  { secret }: Variable,
+  { env, readFile }: Environment,
+): { text?: string | undefined; problem: Reading['problem'] } {
+  const text = env[name] || undefined;
+  const file = secret === true ? env[`${name}_FILE`] : undefined;
+  if (!file) return { text, problem: null };
+  if (text !== undefined)
+    return {
+      problem: {
+        message: `${name} and ${name}_FILE are both set.`,
+        advice: 'Remove one of the two variables.',
+      },
+    };
+  try {
+    const content = readFile(file).replace(/\r?\n$/, '');
+    if (content !== '') return { text: content, problem: null };
+    return { problem: { message: `The file of ${name}_FILE is empty.` } };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    // Omits the path: a user may have set the secret itself as the path.
+    return { problem: { message: `The file of ${name}_FILE cannot be read (${code}).` } };
+  }
+}
+
+function describe(name: string, issues: readonly z.core.$ZodIssue[], { example }: Variable) {
+  const messages = issues.map((issue) =>
+    issue.code === 'invalid_value' ? `must be ${orList(issue.values.map(String))}` : issue.message,
+  );
+  const text = `${name}: ${messages.join('; ')}.`;
+  return { message: text, advice: / such as /.test(text) ? undefined : `Example: ${example}` };
+}
+
+/** Formats a list: `on or off`; `a, b or c`. */
+function orList(words: readonly string[]): string {
+  return [words.slice(0, -1).join(', '), ...words.slice(-1)].filter(Boolean).join(' or ');
+}
+
+/** Returns unknown EARSHOT_ variables, each with the variable that is probably meant. */
+function unknownNames(env: Environment['env']) {
+  const known = new Map<string, VariableName>(
+    variableRows.flatMap(([name, { secret }]) =>
+      secret === true
+        ? [
+            [name, name],
+            [`${name}_FILE`, name],
+          ]
+        : [[name, name]],
+    ),
+  );
+  return Object.keys(env)
+    .filter((name) => name.startsWith('EARSHOT_') && !known.has(name))
+    .map((name) => {
+      const distances = [...known.keys()].map((one) => ({ one, far: editDistance(name, one) }));
+      const nearest = distances.reduce((best, next) => (next.far < best.far ? next : best));
+      const isNear = nearest.far <= (name.length - 'EARSHOT_'.length) / 2;
+      const advice = isNear ? `Did you mean ${nearest.one}?` : 'Remove it.';
+      const message = `${name} is not a known variable.`;
+      return {
+        problem: { variable: name, message, advice },
+        meant: isNear ? known.get(nearest.one) : undefined,
+      };
+    });
+}
+
+/** Freezes a value recursively. */
+function frozen<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null) return value;
+  for (const inner of Object.values(value)) frozen(inner);
+  return Object.freeze(value);
+}

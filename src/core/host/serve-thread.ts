@@ -1,0 +1,196 @@
+/** The thread's side of the typed calls: starts the service, answers calls, closes it. */
+import { memoryUsage } from 'node:process';
+import {
+  type MessagePort,
+  parentPort,
+  receiveMessageOnPort,
+  workerData,
+} from 'node:worker_threads';
+import { AppError } from '../terms/app-error.ts';
+import { createCollector } from './memory.ts';
+import {
+  type Operations,
+  operationsByName,
+  serializeError,
+  type ThreadMessage,
+  type ThreadRequest,
+} from './rpc.ts';
+
+/** A call in progress. */
+export interface Call {
+  /** Aborted when the caller has cancelled this call. */
+  signal: AbortSignal;
+  /** Lets other calls run. Rejects with `cancelled` after the caller has cancelled this one. */
+  pause(): Promise<void>;
+}
+
+export interface Service<Context> {
+  operations: Operations<Context>;
+  /** Returns the context of one call. When it throws, the call fails with that error. */
+  context(call: Call): Context;
+  /** Called before requests are answered. They wait for the returned promise, if any. */
+  prepare?(requests: readonly ThreadRequest[]): Promise<void> | undefined;
+  /** Answers some of the requests that arrived together; returns the others. */
+  answerSome?(requests: readonly ThreadRequest[]): readonly ThreadRequest[];
+  /** Maps each error to the one that the caller gets. */
+  failure?(error: unknown): unknown;
+  /** Returns the buffers of a result that are moved to the caller instead of copied. */
+  moved?(result: unknown): ArrayBuffer[];
+  /** Called once, when no call is in progress. */
+  close(): unknown;
+}
+
+/** Data of a new thread. */
+export interface ThreadData {
+  data: unknown;
+  isContained: boolean;
+}
+
+/** Interval of the messages by which a contained thread shows that it is not blocked. */
+const aliveMs = 1_000;
+
+/** Answers the calls that arrive at the port. */
+export type ServeCalls = (port: MessagePort, data: ThreadData) => void;
+
+/**
+ * Runs this thread. `begin` opens what the operations need, and may throw; calls wait for it. `Data` is set by the main
+ * thread. On the main thread, it only returns the function, which serves the same calls there.
+ */
+export function serveThread<Data, Context>(
+  begin: (
+    data: Data,
+    post: (message: ThreadMessage) => void,
+  ) => Service<Context> | Promise<Service<Context>>,
+): ServeCalls {
+  const serve: ServeCalls = (port, { data, isContained }) => {
+    const post = (message: ThreadMessage, moved?: ArrayBuffer[]) =>
+      port.postMessage(message, moved);
+    const start = async () => {
+      answerCalls(port, await begin(data as Data, post), post);
+      post({ kind: 'started' });
+      if (!isContained) return;
+      const report = () => post({ kind: 'alive', bufferBytes: memoryUsage().arrayBuffers });
+      setInterval(report, aliveMs).unref();
+    };
+    start().catch((error: unknown) => post({ kind: 'failed', error: serializeError(error) }));
+  };
+  if (parentPort !== null) serve(parentPort, workerData);
+  return serve;
+}
+
+function answerCalls<Context>(
+  port: MessagePort,
+  service: Service<Context>,
+  post: (message: ThreadMessage, moved?: ArrayBuffer[]) => void,
+): void {
+  const operations = operationsByName(service.operations);
+  const { failure = (error: unknown) => error } = service;
+  const collect = createCollector();
+  /** Asynchronous calls in progress that were not cancelled. */
+  const open = new Map<number, AbortController>();
+  const answers = new Set<Promise<void>>();
+
+  const cancel = (id: number) => {
+    open.get(id)?.abort();
+    open.delete(id);
+  };
+  const succeed = (id: number, value: unknown) =>
+    post({ kind: 'settled', settled: [{ id, value }] }, service.moved?.(value));
+  const fail = (id: number, error: unknown) =>
+    post({ kind: 'settled', settled: [{ id, error: serializeError(failure(error)) }] });
+
+  function answer({ id, op, args }: ThreadRequest): void {
+    try {
+      const operation = operations.get(op);
+      if (operation === undefined) throw new Error(`This thread has no operation "${op}".`);
+      const cancelling = new AbortController();
+      // The arguments match: the caller's types are derived from the operation.
+      const value = operation(service.context(callOf(cancelling)), ...(args as never[]));
+      if (value instanceof Promise) wait(id, value, cancelling);
+      else succeed(id, value);
+    } catch (error) {
+      fail(id, error);
+    }
+  }
+
+  function wait(id: number, value: Promise<unknown>, cancelling: AbortController): void {
+    open.set(id, cancelling);
+    const answered = value
+      .then(
+        (result) => succeed(id, result),
+        (error) => fail(id, error),
+      )
+      .finally(() => {
+        open.delete(id);
+        answers.delete(answered);
+      });
+    answers.add(answered);
+  }
+
+  async function close(id: number): Promise<void> {
+    for (const one of open.keys()) cancel(one);
+    // A connection is not closed while one of its statements runs.
+    await Promise.all(answers);
+    try {
+      await service.close();
+      succeed(id, undefined);
+    } catch (error) {
+      fail(id, error);
+    }
+    port.close();
+  }
+
+  function answerAll(requests: readonly ThreadRequest[]): void {
+    for (const request of service.answerSome?.(requests) ?? requests) {
+      if (request.op === 'close') void close(request.id);
+      else if (request.op === 'cancel') cancel(request.id);
+      else if (request.op === 'collect') collect();
+      else answer(request);
+    }
+  }
+
+  port.on('message', inOrder(port, service, answerAll));
+}
+
+function callOf({ signal }: AbortController): Call {
+  return {
+    signal,
+    pause: async () => {
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      if (signal.aborted) throw new AppError('cancelled', 'The call was cancelled.');
+    },
+  };
+}
+
+/** Queues requests, in their order, while `prepare` runs. */
+function inOrder(
+  port: MessagePort,
+  { prepare }: Pick<Service<never>, 'prepare'>,
+  answerAll: (requests: readonly ThreadRequest[]) => void,
+): (first: ThreadRequest) => void {
+  let waiting: ThreadRequest[] | undefined;
+  return (first) => {
+    const requests = [first, ...arrived(port)];
+    if (waiting !== undefined) return void waiting.push(...requests);
+    const preparing = prepare?.(requests);
+    if (preparing === undefined) return answerAll(requests);
+    waiting = requests;
+    const resume = () => {
+      const all = waiting ?? [];
+      waiting = undefined;
+      answerAll(all);
+    };
+    // After a failed preparation, the calls that need it fail.
+    void preparing.then(resume, resume);
+  };
+}
+
+/** Returns all requests that are already in the port's queue. */
+function arrived(port: MessagePort): ThreadRequest[] {
+  const requests: ThreadRequest[] = [];
+  for (;;) {
+    const received = receiveMessageOnPort(port);
+    if (received === undefined) return requests;
+    requests.push(received.message);
+  }
+}

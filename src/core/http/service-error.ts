@@ -1,0 +1,132 @@
+/** Error responses of the catalogue: their unchanged text, and the resulting AppError. */
+import { z } from 'zod';
+import { AppError, type ErrorCode } from '../terms/app-error.ts';
+import { retryAfterMs } from './bounded-fetch.ts';
+import { foreignText, hintCharactersMax, hintOf } from './foreign-text.ts';
+import type { OutboundAnswer } from './outbound-client.ts';
+
+/** Text of an error response. */
+export interface ServiceMessage {
+  /** Null if there is none, or only a list. */
+  text: string | null;
+  /** List of faults, for example `query.$top: Input should be …`. */
+  lines: readonly string[];
+  requestId: string | null;
+}
+
+const textCharactersMax = 4_000;
+
+const linesMax = 20;
+
+/** The three forms of `detail` (facts, catalogue 1.4). */
+const errorBody = z.object({
+  detail: z.union([
+    z.string(),
+    z.object({ message: z.string(), request_id: z.string().nullish().catch(null) }),
+    // Ignores `input`: it repeats the request, including the endpoint's password.
+    z.array(
+      z
+        .union([
+          z.string(),
+          z.object({ loc: z.array(z.union([z.string(), z.number()])).catch([]), msg: z.string() }),
+        ])
+        .catch('(a fault without a message)'),
+    ),
+  ]),
+});
+
+/** Reads the text of an error response; replaces `secrets` in it by `…`. */
+export function readServiceMessage(
+  answer: OutboundAnswer,
+  secrets: readonly string[],
+): ServiceMessage {
+  const safe = (text: string, charactersMax = textCharactersMax) =>
+    foreignText(text, { secrets, charactersMax });
+  const parsed = errorBody.safeParse(answer.json);
+  const detail = parsed.data?.detail ?? null;
+  const inBody =
+    typeof detail === 'object' && detail !== null && 'message' in detail ? detail : null;
+  const id = answer.headers.get('request-id') ?? inBody?.request_id ?? '';
+  const requestId = safe(id, 100) || null;
+  if (Array.isArray(detail)) {
+    const lines = detail.map((item) => safe(typeof item === 'string' ? item : lineOf(item)));
+    const rest = lines.length > linesMax ? [`… lines not shown: ${lines.length - linesMax}`] : [];
+    return { text: null, lines: [...lines.slice(0, linesMax), ...rest], requestId };
+  }
+  const text = typeof detail === 'string' ? detail : inBody?.message;
+  const shown = text === undefined ? safe(hintOf(answer.text), hintCharactersMax) : safe(text);
+  return { text: shown || null, lines: [], requestId };
+}
+
+/**
+ * Creates the AppError for an error response. `purpose` completes "refused to …". Its facts are the `status`
+ * and `retryAfterMs`, the delay that the service requests, or null.
+ */
+export function serviceError(
+  answer: OutboundAnswer,
+  { text, lines, requestId }: ServiceMessage,
+  purpose: string,
+  code: ErrorCode = codeOf(answer.status),
+): AppError {
+  const id = requestId === null ? '' : `, request id ${requestId}`;
+  const response = lines.length > 0 ? 'Response:' : text === null ? null : `Response: ${text}`;
+  const [message, ...next] = sentencesOf(code, answer, purpose, `(${answer.status}${id})`);
+  const advice = [...next, ...(response === null ? [] : [response])].join(' ') || undefined;
+  const facts = { status: answer.status, retryAfterMs: retryAfterMs(answer.headers) };
+  return new AppError(code, message, { advice, details: lines, facts });
+}
+
+function codeOf(status: number): ErrorCode {
+  if (status === 401) return 'unauthorized';
+  if (status === 409) return 'conflict';
+  if (status === 429) return 'too_many';
+  return status >= 400 && status < 500 && status !== 408 ? 'invalid' : 'unavailable';
+}
+
+/** Returns message and advice; `facts` are the status and the request id. */
+function sentencesOf(
+  code: ErrorCode,
+  { status, headers }: OutboundAnswer,
+  purpose: string,
+  facts: string,
+): [message: string, advice?: string] {
+  switch (code) {
+    case 'unauthorized':
+      return [`The catalogue refused to ${purpose} ${facts}: the access token is not valid.`];
+    case 'not_found':
+      return [
+        `The catalogue could not ${purpose} ${facts}: the subscription does not exist.`,
+        'To list all: `earshot subscriptions list`.',
+      ];
+    case 'conflict':
+      return [
+        `The catalogue refused to ${purpose} ${facts}: the request conflicts with existing data.`,
+      ];
+    case 'too_many': {
+      const waitMs = retryAfterMs(headers);
+      const when = waitMs === null ? 'later' : `in ${Math.ceil(waitMs / 1000)} seconds`;
+      return [`The catalogue refused to ${purpose} ${facts}: too many requests.`, `Retry ${when}.`];
+    }
+    case 'unavailable':
+      return status >= 300 && status < 400
+        ? [
+            `The catalogue did not ${purpose}: it redirects to ${originOf(headers)} ${facts}.`,
+            'earshot does not follow redirects, to protect the access token. Check EARSHOT_CATALOGUE_URL.',
+          ]
+        : [`The catalogue could not ${purpose} ${facts}.`, 'Retry later.'];
+    default:
+      return status === 404 || status === 405
+        ? [`The catalogue refused to ${purpose} ${facts}.`, 'Check EARSHOT_CATALOGUE_URL.']
+        : [`The catalogue refused to ${purpose} ${facts}.`];
+  }
+}
+
+/** Returns only the origin of a redirect: the rest of the URL may contain anything. */
+function originOf(headers: Headers): string {
+  const origin = URL.parse(headers.get('location') ?? '')?.origin ?? 'null';
+  return origin === 'null' ? 'another address' : origin;
+}
+
+function lineOf({ loc, msg }: { loc: readonly (string | number)[]; msg: string }): string {
+  return loc.length === 0 ? msg : `${loc.join('.')}: ${msg}`;
+}

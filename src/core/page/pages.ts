@@ -1,0 +1,237 @@
+/** Serves the web page: pages rendered with their data, and the files they use. */
+import type { Context, Hono } from 'hono';
+import { compress } from 'hono/compress';
+import { alertsPage } from '../../features/alerts/page.ts';
+import { coveragePage } from '../../features/coverage/page.ts';
+import { livePage } from '../../features/live/page.ts';
+import { cursorText, newestCursor } from '../../features/live/rows.ts';
+import { mapPage } from '../../features/map/page.ts';
+import { productsPage } from '../../features/products/page/products.ts';
+import { quarantinePage } from '../../features/quarantine/page.ts';
+import { sinksPage } from '../../features/sinks/page.ts';
+import { overviewPage } from '../../features/status/page.ts';
+import type { Status } from '../../features/status/status.ts';
+import { subscriptionsPage } from '../../features/subscriptions/page.ts';
+import { summariesPage } from '../../features/summary/page.ts';
+import { timelinessPage } from '../../features/timeliness/page.ts';
+import { exceedsLimit } from '../api/errors.ts';
+import type { Environment, QueryLine } from '../api/query-line.ts';
+import { statusOf } from '../http/problem.ts';
+import { AppError, errorText, isAppError } from '../terms/app-error.ts';
+import { type Assets, loadAssets } from './assets.ts';
+import { document, navigation, type PagePath, periodOnly } from './layout.ts';
+import { command, findings, type Html, html, panel } from './markup.ts';
+import type { PageParts, PageRoute } from './page-route.ts';
+import { readPageState } from './page-state.ts';
+
+const routes: readonly PageRoute[] = [
+  overviewPage,
+  livePage,
+  mapPage,
+  productsPage,
+  timelinessPage,
+  coveragePage,
+  subscriptionsPage,
+  sinksPage,
+  alertsPage,
+  quarantinePage,
+  summariesPage,
+];
+
+/** Returns true for the paths of pages: a link in another page or program may open them. */
+export function isPagePath(path: string): boolean {
+  return navigation.some((one) => path === one.path || isBelow(path, one.path));
+}
+
+const isBelow = (path: string, page: string) => page !== '/' && path.startsWith(`${page}/`);
+
+interface PageOptions {
+  line: QueryLine;
+  newRequestId: () => string;
+  /** Name of the program in commands. */
+  programName: string;
+  /** Logs an error that a page shows. */
+  onFailure: (error: Error, requestId: string, path: string) => void;
+}
+
+/** Adds the pages and their files. The first request waits until the files are prepared, about 0.1 s. */
+export function addPages(
+  app: Hono<Environment>,
+  parts: PageParts,
+  { line, newRequestId, onFailure, programName }: PageOptions,
+): void {
+  const paths = routes.flatMap(({ path, item }) => (item ? [path, `${path}/:id`] : [path]));
+  // Outside of the changes, which read the text.
+  for (const path of paths) app.use(path, compress({ encoding: 'gzip' }));
+  app.use(async (c, next) => {
+    await next();
+    const isPage = c.res.headers.get('Content-Type') === pageHeaders['Content-Type'];
+    if (isPage) c.res = await adapted(c.res, { programName, prefix: c.var.address.prefix });
+  });
+  app.get('/assets/*', async (c, next) => {
+    const assets = await loadAssets();
+    return assets.answer(c.req.path, c.req.header('accept-encoding') ?? '') ?? next();
+  });
+  for (const route of routes) {
+    const show = async (c: Context<Environment>, id: string) => {
+      const loaded = await loadAssets();
+      try {
+        return await line(
+          (signal) => respond(c, { route, parts, id, assets: loaded, signal }),
+          c.req.raw.signal,
+        );
+      } catch (error) {
+        const requestId = newRequestId();
+        const failure = error instanceof Error ? error : new Error(String(error));
+        onFailure(failure, requestId, c.req.path);
+        // The status may be what failed; that is logged above.
+        const status = await parts.status().catch(() => null);
+        const controls = periodOnly(route.path, urlInside(c), route.back);
+        const frame = { path: route.path, assets: loaded, status };
+        return failurePage(failure, { ...frame, requestId, controls });
+      }
+    };
+    app.get(route.path, (c) => show(c, ''));
+    if (route.item !== undefined) app.get(`${route.path}/:id`, (c) => show(c, c.req.param('id')));
+  }
+  // A person who opens an unknown address; programs get a problem as JSON.
+  app.get('*', async (c, next) => {
+    if (!isForPeople(c.req)) return next();
+    const missing = new AppError('not_found', 'There is no page with this address.');
+    const assets = await loadAssets();
+    const frame = { path: null, assets, status: null };
+    return failurePage(missing, { ...frame, requestId: newRequestId() });
+  });
+}
+
+function isForPeople(request: Context['req']): boolean {
+  const isFile = /^\/(?:api|odata|assets)(?:\/|$)/.test(request.path);
+  return !isFile && (request.header('accept') ?? '').includes('text/html');
+}
+
+async function respond(
+  c: Context<Environment>,
+  {
+    route,
+    parts,
+    id,
+    assets,
+    signal,
+  }: { route: PageRoute; parts: PageParts; id: string; assets: Assets; signal: AbortSignal },
+): Promise<Response> {
+  const { path, back } = route;
+  const url = urlInside(c);
+  const nowUs = parts.nowUs();
+  const state = readPageState(url, { nowUs, back });
+  const status = await parts.status();
+  const request = { url, state, nowUs, id, status, assets, signal };
+  const render = id === '' ? route.list : (route.item ?? route.list);
+  // Read before the content, so that later notifications refresh it.
+  const livePosition = await newestCursor(parts).then(cursorText);
+  const content = await render(parts, request);
+  if ('location' in content) return c.redirect(c.var.address.prefix + content.location, 303);
+  const frame = { path, url, state, status, assets, livePosition };
+  return pageAnswer(await document(content, frame), 200);
+}
+
+/** Returns the URL of a page as its links have it: without the prefix of a proxy. */
+function urlInside(c: Context<Environment>): URL {
+  const { prefix, url } = c.var.address;
+  return new URL(url.origin + url.pathname.slice(prefix.length) + url.search);
+}
+
+/** Adds the prefix of a proxy to links, and the name of the program to commands: they can then be pasted. */
+async function adapted(
+  page: Response,
+  { programName, prefix }: { programName: string; prefix: string },
+): Promise<Response> {
+  if (programName === 'earshot' && prefix === '') return page;
+  const shown = String(await html`${programName}`);
+  // Text and values have no quotation mark that is not escaped.
+  const text = (await page.text())
+    .replaceAll(/(?<=\b(?:href|src|action)=")(?=\/)/g, prefix)
+    .replace('<html ', () => `<html data-program="${shown}" `)
+    .replaceAll(/(?<=<code>|data-copy=")earshot(?= [a-z-])/g, () => shown);
+  return new Response(text, page);
+}
+
+/**
+ * Headers of a page: everything comes from this origin, scripts cannot write markup (Trusted Types), and no other page
+ * can embed it.
+ */
+const pageHeaders = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy':
+    "default-src 'self'; require-trusted-types-for 'script'; trusted-types 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
+  'Referrer-Policy': 'no-referrer',
+  // Another site that opens a page gets no handle of its window.
+  'Cross-Origin-Opener-Policy': 'same-origin',
+};
+
+async function pageAnswer(
+  page: Html,
+  status: number,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return new Response(String(await page), { status, headers: { ...pageHeaders, ...headers } });
+}
+
+const retrySeconds = 5;
+
+/** Renders the reason of a failure and the next step. Internal errors show only the request id. */
+async function failurePage(
+  error: Error,
+  {
+    requestId,
+    controls,
+    ...frame
+  }: {
+    path: PagePath | null;
+    assets: Assets;
+    status: Status | null;
+    requestId: string;
+    /** Shown for an invalid address: a choice that replaces the period. */
+    controls?: Html | undefined;
+  },
+): Promise<Response> {
+  const status = statusOf(error);
+  const { title, reason, next } = explanationOf(error, status, requestId);
+  const details = status < 500 && error instanceof AppError ? error.details : [];
+  const body = panel(title, html`<p>${reason}</p>${findings(details)}${next}`);
+  const form = status === 400 && controls !== undefined ? { controls } : {};
+  const page = await document(
+    { title, body, refresh: status === 503, failed: true, ...form },
+    { ...frame, state: null },
+  );
+  const headers: Record<string, string> =
+    status === 503 ? { 'Retry-After': String(retrySeconds) } : {};
+  return pageAnswer(page, status, headers);
+}
+
+function explanationOf(
+  error: Error,
+  status: number,
+  requestId: string,
+): { title: string; reason: string; next: Html } {
+  if (isAppError(error, 'unavailable')) {
+    return {
+      title: 'Not available now',
+      reason: exceedsLimit(error)
+        ? `${error.message} The page reloads automatically.`
+        : 'The query took too long, or the store or the product index cannot be read. The page reloads automatically.',
+      next: html`<p>If this stays, check the receiver and the index:</p>${command('earshot status')}${command('earshot admin index')}`,
+    };
+  }
+  if (status >= 500 || !(error instanceof AppError)) {
+    return {
+      title: 'Internal error',
+      reason: `The page could not be rendered. The log of the receiver has the cause, with request id ${requestId}.`,
+      next: html`<p><a href="/">Open the overview</a></p>`,
+    };
+  }
+  return {
+    title: status === 404 ? 'Not found' : 'This page cannot be shown',
+    reason: errorText(error),
+    next: html`<p>Change the address, or <a href="/">open the overview</a>.</p>`,
+  };
+}

@@ -1,0 +1,164 @@
+/** Sends alerts through a channel: at least once, and each as raised before as resolved. */
+
+import { jittered } from '../../core/host/job.ts';
+import type { RunProgram } from '../../core/host/run-program.ts';
+import { foreignText, hintCharactersMax, hintOf } from '../../core/http/foreign-text.ts';
+import { createOutboundClient } from '../../core/http/outbound-client.ts';
+import { AppError, errorCodeOf, errorText } from '../../core/terms/app-error.ts';
+import { type AlertChannel, alertChannels } from '../../core/terms/kinds.ts';
+import { minuteUs } from '../../core/terms/time-units.ts';
+import { alertMessage } from './message.ts';
+import { type AlertFinding, alertRetryDelayMaxUs, channelVariables } from './terms.ts';
+import type { AlertSender, WatchDeps } from './watch-deps.ts';
+
+/** Returns the configured channels. */
+export function channelsOf(senders: WatchDeps['senders']): AlertChannel[] {
+  return alertChannels.filter((channel) => senders[channel] !== undefined);
+}
+
+/** Delay after the first failure; doubled by each further one. */
+const retryMinUs = minuteUs;
+
+/** Six doubling delays, then one attempt per hour: about 24 hours in total. */
+const attemptsMax = 30;
+
+/** Maximum deliveries per call. */
+const deliveriesMax = 1_000;
+
+/**
+ * Sends due deliveries of a channel, oldest first, and stops at the first failure: the channel is probably down, so
+ * the rest waits for the next call. Gives up deliveries of a channel that is no longer configured. Rejects with
+ * `unavailable` when the store cannot be used; then an alert may be sent twice.
+ */
+export async function deliverDue(
+  deps: Pick<WatchDeps, 'alerts' | 'senders' | 'nowUs' | 'random' | 'log'>,
+  channel: AlertChannel,
+  signal: AbortSignal,
+): Promise<void> {
+  const { alerts, senders, nowUs, log, random } = deps;
+  const send = senders[channel];
+  for (const due of await alerts.dueDeliveries({ nowUs: nowUs(), limit: deliveriesMax, channel })) {
+    const { id, alert, attempts } = due;
+    const error =
+      send === undefined
+        ? `The channel ${channel} is no longer configured for alerts.`
+        : await attempt(send, alertMessage(due), signal);
+    const atUs = nowUs();
+    if (error === null) {
+      await alerts.settleDelivery({ id, atUs, outcome: 'sent' });
+      continue;
+    }
+    // An abort is not a failure of the channel.
+    if (signal.aborted) return;
+    const isLast = send === undefined || attempts + 1 >= attemptsMax;
+    const fields = { channel, kind: alert.kind, subject: alert.subject, reason: error };
+    log.warn(fields, `failed to send an alert; ${isLast ? 'gave up' : 'retry scheduled'}`);
+    const waitUs = jittered(Math.min(alertRetryDelayMaxUs, retryMinUs * 2 ** attempts), random);
+    const failed = { outcome: 'failed', nextAttemptAtUs: atUs + Math.round(waitUs) } as const;
+    const outcome = isLast ? ({ outcome: 'given-up' } as const) : failed;
+    await alerts.settleDelivery({ id, atUs, error, ...outcome });
+    if (send !== undefined) return;
+  }
+}
+
+/** Returns null when the message was accepted, otherwise why not, without secrets. Never rejects. */
+const attempt = (send: AlertSender, ...request: Parameters<AlertSender>) =>
+  send(...request).then(
+    () => null,
+    // The text of another error may contain parts of the request.
+    (error) => (error instanceof AppError ? errorText(error) : `Error ${errorCodeOf(error)}.`),
+  );
+
+/** An unstored alert is repeated at this interval while active; its resolution is not sent. */
+const repeatIntervalUs = 60 * minuteUs;
+
+/**
+ * Sends critical findings through every channel when they cannot be stored: each at most once an hour if accepted,
+ * otherwise again in the next round. `sentAtUs` records accepted ones by channel, kind and subject while the process
+ * runs. Never rejects; waits for one attempt each, and ends early with the signal.
+ */
+export async function sendUnstored(
+  findings: readonly AlertFinding[],
+  { senders, nowUs, log }: Pick<WatchDeps, 'senders' | 'nowUs' | 'log'>,
+  sentAtUs: Map<string, number>,
+  signal: AbortSignal,
+): Promise<void> {
+  const now = nowUs();
+  const sendOne = async (channel: string, send: AlertSender, finding: AlertFinding) => {
+    const key = `${channel} ${finding.kind} ${finding.subject}`;
+    // After the clock was set back, the time may be in the future.
+    if (Math.abs(now - (sentAtUs.get(key) ?? 0)) < repeatIntervalUs) return;
+    const alert = { ...finding, id: 0, raisedAtUs: now, resolvedAtUs: null };
+    const reason = await attempt(send, alertMessage({ id: now, alert, change: 'raised' }), signal);
+    if (reason === null) sentAtUs.set(key, now);
+    else if (!signal.aborted) log.error({ channel, reason }, 'failed to send an alert');
+  };
+  const critical = findings.filter(({ level }) => level === 'critical');
+  await Promise.all(
+    Object.entries(senders).flatMap(([channel, send]) =>
+      critical.map((finding) => sendOne(channel, send, finding)),
+    ),
+  );
+}
+
+/** Timeout of one attempt. */
+const sendTimeoutMs = 30_000;
+
+/**
+ * Sends messages as JSON with POST. Any status of 200 to 299 means accepted, whatever the body. The URL is a secret,
+ * as it allows posting: errors name only its host.
+ */
+export function createUrlSender(
+  url: string,
+  io: { fetch: typeof fetch; random: () => number; timeoutMs?: number },
+): AlertSender {
+  const { timeoutMs = sendTimeoutMs } = io;
+  const variable = channelVariables.url;
+  const client = createOutboundClient({
+    ...{ service: 'the alert service', variable, bodies: 'of-failures', ...io },
+    timing: { attemptTimeoutMs: timeoutMs, totalTimeoutMs: timeoutMs },
+  });
+  const request = { method: 'POST', url, headers: {}, purpose: 'send an alert' } as const;
+  return async (body, signal) => {
+    const { status, text } = await client({ ...request, body, signal });
+    if (status >= 200 && status <= 299) return;
+    const what = `The alert service (${new URL(url).host}) answered ${status}`;
+    throw refusal(what, variable, hintOf(text), secretsIn(url));
+  };
+}
+
+/** Returns the error of a channel that did not accept a message, with its answer. */
+function refusal(what: string, variable: string, answer = '', secrets: readonly string[] = []) {
+  const said = foreignText(answer, { secrets, charactersMax: hintCharactersMax });
+  const message = said === '' ? `${what}.` : `${what}: ${said}.`;
+  return new AppError('unavailable', message, { advice: `Check ${variable}.` });
+}
+
+/**
+ * Minimum length of secrets. Shorter parts of a path, such as `hooks`, are not secret, and hiding them would garble
+ * the text.
+ */
+const secretCharactersMin = 8;
+
+/** Returns the URL and the parts of it that allow posting, as an answer may quote them. */
+function secretsIn(url: string): string[] {
+  const { pathname, search, searchParams, username, password } = new URL(url);
+  const parts = [...pathname.split('/'), ...searchParams.values(), username, password];
+  return [url, pathname, search, ...parts].filter(({ length }) => length >= secretCharactersMin);
+}
+
+/** Sends messages to a command. Exit code 0 means accepted. */
+export function createCommandSender(command: readonly string[], run: RunProgram): AlertSender {
+  const variable = channelVariables.command;
+  return async (message, signal) => {
+    const limits = { timeoutMs: sendTimeoutMs, signal };
+    const ended = await run(command, `${JSON.stringify(message)}\n`, limits).catch((error) => {
+      // Only the code of Node's error, such as ENOENT.
+      throw refusal(`The alert command cannot be started (${errorCodeOf(error)})`, variable);
+    });
+    const { exitCode, stderr } = ended;
+    if (exitCode === 0) return;
+    const end = exitCode === null ? 'timed out' : `exited with ${exitCode}`;
+    throw refusal(`The alert command ${end}`, variable, stderr);
+  };
+}

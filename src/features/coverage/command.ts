@@ -1,0 +1,115 @@
+/** `earshot coverage`: compares the log with the catalogue, by hour. */
+
+import { defineCommand, withParts } from '../../core/cli/command.ts';
+import {
+  addSpan,
+  jsonOption,
+  readTimeArgument,
+  readWindow,
+  type TimeArgument,
+} from '../../core/cli/flags.ts';
+import type { Io } from '../../core/cli/io.ts';
+import { unknownName } from '../../core/cli/known-names.ts';
+import { printJson } from '../../core/cli/output.ts';
+import { printReport } from '../../core/cli/print-report.ts';
+import { comparisonOff, loadConfig } from '../../core/config/config.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import { formatDateUs } from '../../core/terms/dates.ts';
+import { countText } from '../../core/terms/formats.ts';
+import { weekUs } from '../../core/terms/time-units.ts';
+import type { CompletenessReader } from './completeness.ts';
+import { type CoverageReport, readCoverage, toCoverageJson } from './coverage.ts';
+import { neverRegistered } from './open-listing.ts';
+import { coverageReport } from './report.ts';
+
+export const coverageCommand = defineCommand('coverage', {
+  description: 'Show by hour which events of the catalogue are in the log, and which are missing.',
+  flags: (command, io) =>
+    addSpan(command, readTimeArgument(io), 'time of the event', '7d')
+      .option('--subscription <name>', 'subscription name (default: all)')
+      .addOption(jsonOption()),
+  help: `An hour is due for comparison half an hour after the end of the hour. The receiver compares each due
+hour with the catalogue, and again a day later. \`earshot reconcile\` compares immediately. Columns:
+  expected   events in the catalogue that match the filter, since the start of the subscription
+  pushed     events that were pushed within half an hour of the event
+  late       events that were pushed later, or after earshot had fetched the event
+  recovered  events that were not pushed, but fetched from the catalogue
+  missing    events that are not in the log
+  compared   number of compared hours, and number of due hours
+  complete   share of the expected events that are in the log
+An hour is shown as pruned if \`earshot prune\` has deleted notifications of this hour. p50 is the
+median delay.
+
+Fields of --json: those of /api/coverage (docs/reference/http.md).
+
+Exit codes: 0 nothing missing, 1 failed, 2 wrong usage or configuration, 3 events missing.
+
+Examples:
+  $ earshot coverage                                     coverage of the last seven days
+  $ earshot coverage --since 24h --subscription alps     coverage of one subscription
+  $ earshot coverage --since 2026-11-01 --until 2026-12-01 --json   one month, as JSON`,
+  run: showCoverage,
+});
+
+interface CoverageFlags {
+  since?: TimeArgument;
+  until?: TimeArgument;
+  subscription?: string;
+  json?: true;
+}
+
+const noHour = 'The time range is empty: --since must be before --until and before now (UTC).';
+
+/** Rejects with `differences` if events are missing. */
+async function showCoverage(io: Io, flags: CoverageFlags): Promise<void> {
+  const whyOff = comparisonOff(loadConfig(io, ['dataDir', 'reconcile', 'index']));
+  const { subscription } = flags;
+  const {
+    fromUs: sinceUs,
+    toUs: untilUs,
+    nowUs,
+  } = readWindow(flags, io, { backUs: weekUs, message: noHour });
+  const window = { sinceUs, untilUs, subscription, nowUs };
+  // Settings and flags are checked before anything is opened.
+  await withParts(io, ['reader', 'products'], async ({ reader: { completeness }, products }) => {
+    const report = await readCoverage({ completeness, products }, window, io.signal);
+    if (report.subscriptions.length === 0) throw await nothingToShow(completeness, subscription);
+    const document = toCoverageJson(report, whyOff);
+    if (flags.json) await printJson(io.stdout, document);
+    else {
+      const { subscriptions, delays } = report;
+      const context = { comparisonOff: whyOff, nowUs };
+      await printReport(io, coverageReport(subscriptions, delays, context));
+    }
+    refuseMissing(report);
+  });
+}
+
+async function nothingToShow(
+  completeness: Pick<CompletenessReader, 'definitions'>,
+  subscription: string | undefined,
+): Promise<AppError> {
+  const definitions = await completeness.definitions();
+  const known = [...new Set(definitions.map((one) => one.subscription))];
+  if (known.length === 0) return neverRegistered();
+  if (subscription !== undefined && !known.includes(subscription)) {
+    return unknownName('subscription', subscription, known);
+  }
+  const message =
+    subscription === undefined
+      ? 'No subscription was registered in this data directory at that time.'
+      : `Subscription ${subscription} was not registered in this data directory at that time.`;
+  const advice = 'See `earshot subscriptions history`.';
+  return new AppError('usage', message, { advice });
+}
+
+function refuseMissing({ subscriptions }: CoverageReport): void {
+  const missing = subscriptions.reduce((sum, one) => sum + one.missing, 0);
+  if (missing === 0) return;
+  const events = missing === 1 ? '1 event is' : `${countText(missing)} events are`;
+  const gaps = subscriptions.flatMap(({ hours }) => hours.filter((hour) => hour.missing > 0));
+  const first = formatDateUs(Math.min(...gaps.map(({ hourUs }) => hourUs))).slice(0, 16);
+  throw new AppError('differences', `${events} missing.`, {
+    advice: `To fetch ${missing === 1 ? 'it' : 'them'}: \`earshot reconcile --since ${first}Z\`.`,
+  });
+}

@@ -1,0 +1,265 @@
+/** Compares a page of events with the log, and records the missing ones. */
+import { AppError, isAppError } from '../../core/terms/app-error.ts';
+import { millisecondOf } from '../../core/terms/dates.ts';
+import type { NotificationLog } from '../../core/terms/ports.ts';
+import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
+import type { Products, PushedEvent } from '../../filter/products.ts';
+import { type Completeness, coversEvent, type RecoveredEvent } from './completeness.ts';
+import type { EventOutcome, ListedEvent, ReconcileMode, ReconcileTask } from './tasks.ts';
+
+/** Maximum number of events in one call of the store. */
+const recoverMax = 100;
+
+/** The store checks this many unindexed positions itself, and a few more. */
+const lagMax = 3_000;
+
+/** A round leaves only events that arrived while it ran, so even a second round is rare. */
+const roundsMax = 10;
+
+export interface CompareContext {
+  completeness: Pick<
+    Completeness,
+    'recoveredEvents' | 'recover' | 'coverage' | 'saveCoverage' | 'unprunedSinceUs'
+  >;
+  products: Pick<Products, 'pushedEvents' | 'indexedPosition'>;
+  log: Pick<NotificationLog, 'lastPosition'>;
+  /** The catalogue's clock, for its dates and for hours. */
+  nowUs(): number;
+  /** The local clock, for recorded entries, as for pushes; default: `nowUs`. */
+  ownNowUs?: (() => number) | undefined;
+  /** Resolves after `ms`, or immediately when the signal is aborted. */
+  pause(ms: number, signal: AbortSignal): Promise<void>;
+}
+
+export interface CompareOptions {
+  mode: ReconcileMode;
+  /** Delay after the event from which a push counts as late. */
+  settlingUs: number;
+  signal: AbortSignal;
+}
+
+export interface ComparedEvent {
+  listed: ListedEvent;
+  /** Current state: a missing event that was recorded is `recovered`. */
+  outcome: EventOutcome;
+  /** True if the event was not in the log before. */
+  wasMissing: boolean;
+}
+
+/**
+ * Compares at most 1,000 expected events, in any order; skips those before the pruning horizon. In mode
+ * `write`, missing events are on disk when it resolves. Rejects with `unavailable` when the store or its index
+ * is, and with the signal's reason.
+ */
+export async function comparePage(
+  task: ReconcileTask,
+  listed: readonly ListedEvent[],
+  context: CompareContext,
+  options: CompareOptions,
+): Promise<ComparedEvent[]> {
+  const { mode, settlingUs, signal } = options;
+  const compared: ComparedEvent[] = [];
+  let open = listed;
+  for (let round = 1; open.length > 0; round += 1) {
+    if (round > roundsMax) throw tooBusy();
+    // Only a write checks unindexed positions in the store, and a second round must see the newest events.
+    const isExact = mode !== 'write' || round > 1;
+    const knownUpTo = await waitForIndex(context, { lagMax: isExact ? 0 : lagMax, signal });
+    const productIds = [...new Set(open.map(({ productId }) => productId))];
+    const known = await lookUpProducts({ subscription: task.subscription, productIds }, context);
+    // The index was replaced meanwhile, and the new one may lag.
+    if ((await context.products.indexedPosition()) < knownUpTo) continue;
+    // Read last: pruning removes a notification from the index after moving this horizon.
+    const unprunedSinceUs = await unprunedSince(context);
+    const missing: ListedEvent[] = [];
+    for (const one of open) {
+      if (one.eventUs < unprunedSinceUs) continue;
+      const outcome = outcomeOf(
+        task.event,
+        one,
+        known.get(one.productId.toLowerCase()),
+        settlingUs,
+      );
+      if (outcome === 'missing') missing.push(one);
+      else compared.push({ listed: one, outcome, wasMissing: false });
+    }
+    const wereMissing = (some: readonly ListedEvent[], outcome: EventOutcome) =>
+      compared.push(...some.map((one) => ({ listed: one, outcome, wasMissing: true })));
+    if (mode !== 'write') {
+      wereMissing(missing, 'missing');
+      break;
+    }
+    const { recovered, undecided } = await recover(task, missing, knownUpTo, { context, signal });
+    wereMissing(recovered, 'recovered');
+    open = undecided;
+  }
+  return compared;
+}
+
+/** Uses the catalogue's clock: if it is ahead of ours, pushes are dated before their events. */
+async function unprunedSince({ completeness, nowUs, ownNowUs = nowUs }: CompareContext) {
+  return (await completeness.unprunedSinceUs()) + Math.max(0, nowUs() - ownNowUs());
+}
+
+/** `undecided` events arrived meanwhile, or were not recorded because the log grew too fast. */
+async function recover(
+  task: ReconcileTask,
+  missing: readonly ListedEvent[],
+  knownUpTo: number,
+  { context, signal }: { context: CompareContext; signal: AbortSignal },
+): Promise<{ recovered: ListedEvent[]; undecided: ListedEvent[] }> {
+  const { subscription, event } = task;
+  const recovered: ListedEvent[] = [];
+  const undecided: ListedEvent[] = [];
+  for (let at = 0; at < missing.length; at += recoverMax) {
+    signal.throwIfAborted();
+    const batch = missing.slice(at, at + recoverMax);
+    const events = batch.map((one) => {
+      const { productId, eventUs } = one;
+      return { subscription, event, productId, eventUs, body: recoveredBody(task, one) };
+    });
+    try {
+      const atUs = context.ownNowUs?.() ?? context.nowUs();
+      const positions = await context.completeness.recover({ events, knownUpTo, atUs });
+      for (const [i, one] of batch.entries()) {
+        (positions[i] === null ? undecided : recovered).push(one);
+      }
+    } catch (error) {
+      if (!isAppError(error, 'conflict')) throw error;
+      return { recovered, undecided: [...undecided, ...missing.slice(at)] };
+    }
+  }
+  return { recovered, undecided };
+}
+
+function tooBusy(): AppError {
+  return new AppError(
+    'unavailable',
+    'Notifications arrive faster than they can be compared with the catalogue.',
+    { advice: 'Retry when fewer notifications arrive; the comparison resumes where it stopped.' },
+  );
+}
+
+/** Log entries of one product, for one subscription. */
+interface KnownOfProduct {
+  pushes: PushedEvent[];
+  recovered: RecoveredEvent[];
+}
+
+/** Keys are product ids in lower case; unknown products have no entry. Takes at most 1,000 ids. */
+async function lookUpProducts(
+  question: { subscription: string; productIds: readonly string[] },
+  context: CompareContext,
+): Promise<Map<string, KnownOfProduct>> {
+  const [pushes, recovered] = await Promise.all([
+    context.products.pushedEvents(question),
+    context.completeness.recoveredEvents(question),
+  ]);
+  const known = new Map<string, KnownOfProduct>();
+  const ofProduct = (productId: string) => {
+    const key = productId.toLowerCase();
+    const entry = known.get(key) ?? { pushes: [], recovered: [] };
+    known.set(key, entry);
+    return entry;
+  };
+  for (const push of pushes) ofProduct(push.productId).pushes.push(push);
+  for (const event of recovered) ofProduct(event.productId).recovered.push(event);
+  return known;
+}
+
+/**
+ * Returns false for a product that was never modified: its modification date equals its publication date, and
+ * no notification was sent. Without a publication date a notification is expected, to miss none.
+ */
+export function isExpected(
+  event: SubscriptionEvent,
+  { eventUs, publicationDateUs }: ListedEvent,
+): boolean {
+  if (event !== 'modified' || publicationDateUs === null) return true;
+  return millisecondOf(eventUs) > millisecondOf(publicationDateUs);
+}
+
+/** Compares one event with the log; a push counts as late if it came more than `settlingUs` after the event. */
+function outcomeOf(
+  event: SubscriptionEvent,
+  { eventUs }: Pick<ListedEvent, 'eventUs'>,
+  known: KnownOfProduct | undefined,
+  settlingUs: number,
+): EventOutcome {
+  const pushes = (known?.pushes ?? []).filter((push) => coversEvent(push, { event, eventUs }));
+  const recovered = (known?.recovered ?? []).filter(
+    (one) =>
+      one.event === event &&
+      (event !== 'modified' || millisecondOf(one.eventUs) === millisecondOf(eventUs)),
+  );
+  const [push] = pushes.toSorted((a, b) => a.position - b.position);
+  if (push === undefined) {
+    if (recovered.length === 0) return 'missing';
+    return recovered.some(({ pushedAtUs }) => pushedAtUs !== null) ? 'late' : 'recovered';
+  }
+  const cameAfter = recovered.some(({ position }) => position < push.position);
+  return cameAfter || push.receivedUs > eventUs + settlingUs ? 'late' : 'pushed';
+}
+
+const pauseMs = 200;
+
+const waitMaxMs = 600_000;
+
+/**
+ * Waits until the index lags by at most `lagMax` positions behind the log's current end, and resolves with the
+ * indexed position. Rejects with `unavailable` when the index makes no progress for ten minutes.
+ */
+async function waitForIndex(
+  { products, log, pause }: CompareContext,
+  { lagMax, signal }: { lagMax: number; signal: AbortSignal },
+): Promise<number> {
+  const lastPosition = await log.lastPosition();
+  let before: number | null = null;
+  for (let waitedMs = 0; ; waitedMs += pauseMs) {
+    signal.throwIfAborted();
+    const position = await products.indexedPosition();
+    if (position >= lastPosition - lagMax) return position;
+    if (position !== before) waitedMs = 0;
+    before = position;
+    if (waitedMs >= waitMaxMs) throw indexStalled(lastPosition - position);
+    await pause(pauseMs, signal);
+  }
+}
+
+function indexStalled(lag: number): AppError {
+  return new AppError(
+    'unavailable',
+    `The product index has made no progress for ten minutes (lag in notifications: ${lag}), so pushed events cannot be looked up.`,
+    {
+      advice:
+        'Check the log of `earshot start` for the cause, then retry; the comparison resumes where it stopped.',
+    },
+  );
+}
+
+/**
+ * JSON without AckId and NotificationDate, because no push was sent (specification, "Push notification"). The record is
+ * unchanged.
+ */
+function recoveredBody(
+  { event, subscriptionId }: Pick<ReconcileTask, 'event' | 'subscriptionId'>,
+  { productId, productName, record }: Pick<ListedEvent, 'productId' | 'productName' | 'record'>,
+): Uint8Array {
+  const fields = JSON.stringify({
+    SubscriptionEvent: event,
+    ProductId: productId,
+    ProductName: productName,
+    SubscriptionId: subscriptionId,
+  });
+  const parts = [`${fields.slice(0, -1)},"value":`, record ?? 'null', '}'];
+  return Buffer.concat(parts.map((part) => Buffer.from(part)));
+}
+
+/** Returns true if the log can store the record, and the product's Id is read back unchanged. */
+export function isRecordable({
+  productId,
+  record,
+}: Pick<ListedEvent, 'productId' | 'record'>): boolean {
+  const isReadBack = productId !== '' && productId.trim() === productId && productId.isWellFormed();
+  return record !== null && isReadBack;
+}

@@ -1,0 +1,192 @@
+/**
+ * Data that proves that no event is missing.
+ *
+ * Terms: an *event* is a change of a product in the catalogue, with the catalogue's date: created (PublicationDate),
+ * modified (ModificationDate) or deleted (DeletionDate). A *definition* is the request of a subscription from some
+ * time on. An event that was never pushed and was found by a comparison is *recovered*; its entry in the log has the
+ * source `reconcile`. All times are microseconds since 1970, UTC.
+ */
+import { millisecondOf } from '../../core/terms/dates.ts';
+import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
+import { hourUs } from '../../core/terms/time-units.ts';
+
+/**
+ * Time from the end of an hour until it is compared, because records appear in the catalogue query results with a
+ * delay and pushes arrive with a delay. A push that takes longer counts as `late`.
+ */
+export const settlingUs = hourUs / 2;
+
+/**
+ * Time between an event and its notification: 46 s and 48 s where it is known. Events published within this time
+ * before the registration of a subscription are pushed after it, and expected.
+ */
+export const notificationDelayUs = 48_000_000;
+
+/** Age at which an hour is compared a second time, for records that appeared even later. */
+export const recheckAfterUs = 24 * hourUs;
+
+/** Maximum age of hours that are compared automatically. */
+export const comparisonHorizonUs = 30 * 24 * hourUs;
+
+/** An event of a product, expected by a subscription. */
+export interface CatalogueEvent {
+  /** Subscription name. */
+  subscription: string;
+  event: SubscriptionEvent;
+  productId: string;
+  /** Date of the event in the catalogue. */
+  eventUs: number;
+}
+
+/** An event to be written to the log. */
+export interface MissingEvent extends CatalogueEvent {
+  /** JSON in the form of a notification, without AckId and NotificationDate; `value` is the record. */
+  body: Uint8Array;
+}
+
+/** A recovered event. */
+export interface RecoveredEvent extends CatalogueEvent {
+  position: number;
+  /** Time of a later push of the event; null when there is none. */
+  pushedAtUs: number | null;
+}
+
+/** Events and filter of a subscription, valid until the next definition of the same name. */
+export interface Definition {
+  subscription: string;
+  /** Date of the first event it applies to; for a new subscription, `notificationDelayUs` before its registration. */
+  fromUs: number;
+  /** Empty once the subscription was removed. */
+  events: readonly SubscriptionEvent[];
+  filter: string;
+}
+
+/** A time span in which the receiver ran, up to its last heartbeat. */
+export interface Uptime {
+  fromUs: number;
+  toUs: number;
+}
+
+/** Result of the comparison for one subscription, one kind of event and one hour of event dates. */
+export interface HourCoverage {
+  subscription: string;
+  event: SubscriptionEvent;
+  /** Start of the hour. */
+  hourUs: number;
+  /** Events shown by the catalogue: the sum of the four counts below. */
+  expected: number;
+  /** Pushed in time. */
+  pushed: number;
+  /** Pushed late, or after the event was recovered. */
+  late: number;
+  /** Recovered and not pushed. */
+  recovered: number;
+  /** Not in the log: the comparison was a dry run. */
+  missing: number;
+  comparedAtUs: number;
+}
+
+/** A requested comparison of a window. The same request again continues where it stopped. */
+export interface ReconcileRun {
+  id: number;
+  /** Canonical text of the request. */
+  request: string;
+  startedAtUs: number;
+}
+
+/** Pushes received within one hour. */
+export interface HourArrivals {
+  /** Subscription name in the URL path; null for a path without a name. */
+  subscription: string | null;
+  hourUs: number;
+  pushes: number;
+  lastAtUs: number;
+}
+
+/** Notifications received or recovered within one hour. */
+export interface HourStored extends Pick<HourArrivals, 'subscription' | 'hourUs'> {
+  notifications: number;
+}
+
+/** Read access, which never waits for the intake. All calls reject with `unavailable`. */
+export interface CompletenessReader {
+  /** Returns recovered events in any order. At most 1,000 product ids. */
+  recoveredEvents(options: {
+    subscription: string;
+    productIds: readonly string[];
+  }): Promise<RecoveredEvent[]>;
+  /** Returns the definitions, oldest first. */
+  definitions(): Promise<Definition[]>;
+  /** Returns the uptimes that end after `sinceUs`, oldest first, without overlaps. */
+  uptimes(sinceUs: number): Promise<Uptime[]>;
+  /** Returns the coverage of the hours in [sinceUs, untilUs), sorted by subscription, event and hour. */
+  coverage(options: {
+    sinceUs: number;
+    untilUs: number;
+    subscription?: string | undefined;
+  }): Promise<HourCoverage[]>;
+  /** Returns the pushes received in [sinceUs, untilUs), at most 25 hours, by hour. */
+  arrivals(options: { sinceUs: number; untilUs: number }): Promise<HourArrivals[]>;
+  /** Returns the notifications received or recovered in [sinceUs, untilUs), at most 25 hours, by hour. */
+  stored(options: { sinceUs: number; untilUs: number }): Promise<HourStored[]>;
+  /**
+   * Returns the start of the first hour of events without pruned notifications; 0 when nothing was pruned. Events
+   * before it are never reported as missing or fetched.
+   */
+  unprunedSinceUs(): Promise<number>;
+}
+
+/** Write access. Each call is one transaction, on disk when it resolves. All reject with `unavailable`. */
+export interface Completeness extends CompletenessReader {
+  /**
+   * Writes events of one subscription (at most 100) to the log, except known ones: already recovered, or pushed after
+   * position `knownUpTo` (the caller has checked earlier ones). A later push of such an event is counted on its row.
+   * Updates the counts of hours already compared. Resolves with the new positions; null for known events and for
+   * those before `unprunedSinceUs`.
+   */
+  recover(options: {
+    events: readonly MissingEvent[];
+    knownUpTo: number;
+    atUs: number;
+  }): Promise<(number | null)[]>;
+  /** Replaces the coverage of the same hours. At most 1,000. */
+  saveCoverage(hours: readonly HourCoverage[]): Promise<void>;
+  /** Records that the receiver has run since `fromUs` and still does. */
+  recordUptime(uptime: Uptime): Promise<void>;
+  /** Returns the unfinished run of this request, or a new one. */
+  beginRun(options: { request: string; atUs: number }): Promise<ReconcileRun>;
+  endRun(options: { id: number; atUs: number }): Promise<void>;
+}
+
+/** The part of a push that identifies an event. `event` is in lower case. */
+interface PushedState {
+  event: string;
+  /** ModificationDate of its record; null without one. */
+  stateUs: number | null;
+  /** NotificationDate. */
+  notificationUs: number | null;
+}
+
+/**
+ * Returns the date of an event as written to the log; for modifications, in whole milliseconds. The catalogue once
+ * changed from three to six digits, so one modification may be reported with either.
+ */
+export function writtenEventUs({ event, eventUs }: Pick<CatalogueEvent, 'event' | 'eventUs'>) {
+  return event === 'modified' ? millisecondOf(eventUs) * 1000 : eventUs;
+}
+
+/**
+ * Returns true when a push reports the event. A product is created and deleted once. A modification is reported by
+ * any push whose record has this state or a later one, and by a push of a modification without a record that was sent
+ * at that date or later.
+ */
+export function coversEvent(
+  push: PushedState,
+  { event, eventUs }: Pick<CatalogueEvent, 'event' | 'eventUs'>,
+): boolean {
+  if (event !== 'modified') return push.event === event;
+  const { stateUs, notificationUs } = push;
+  const isNewer = (us: number | null) => us !== null && millisecondOf(us) >= millisecondOf(eventUs);
+  if (push.event === 'modified') return isNewer(stateUs ?? notificationUs);
+  return push.event === 'created' && isNewer(stateUs);
+}

@@ -1,0 +1,179 @@
+/** Tables of coverage: compared hours, definitions, uptimes, arrivals, and reconcile runs. */
+import { AppError } from '../../core/terms/app-error.ts';
+import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
+import { hourUs } from '../../core/terms/time-units.ts';
+import { type Database, prepared } from '../../store/engine/database.ts';
+import { pruneHorizon } from '../pruning/prune-queries.ts';
+import { unprunedSinceUs } from '../pruning/terms.ts';
+import type {
+  Completeness,
+  Definition,
+  HourArrivals,
+  HourCoverage,
+  HourStored,
+  ReconcileRun,
+  RecoveredEvent,
+  Uptime,
+} from './completeness.ts';
+
+type Options<Name extends keyof Completeness> = Parameters<Completeness[Name]>[0];
+
+const productIdsMax = 1_000;
+const arrivalHoursMax = 25;
+const savedHoursMax = 1_000;
+
+function requireFewHours({ sinceUs, untilUs }: Options<'stored'>): void {
+  if (untilUs - sinceUs <= arrivalHoursMax * hourUs) return;
+  throw new AppError(
+    'invalid',
+    `Received notifications can be counted for at most ${arrivalHoursMax} hours per request.`,
+  );
+}
+
+export const coverageReads = {
+  recoveredEvents(
+    database: Database,
+    { subscription, productIds }: Options<'recoveredEvents'>,
+  ): RecoveredEvent[] {
+    if (productIds.length > productIdsMax) {
+      throw new AppError('invalid', `At most ${productIdsMax} products can be requested at once.`);
+    }
+    return prepared<[string, string], RecoveredEvent>(
+      database,
+      `SELECT subscription, event, product_id AS productId, event_us AS eventUs, position,
+         pushed_at_us AS pushedAtUs
+       FROM notification INDEXED BY notification_recovered
+       WHERE source = 'reconcile' AND event_us IS NOT NULL AND subscription = ?
+         AND product_id COLLATE NOCASE IN (SELECT value FROM json_each(?))`,
+    ).all(subscription, JSON.stringify(productIds));
+  },
+
+  definitions(database: Database): Definition[] {
+    return (
+      prepared<[], Omit<Definition, 'events'> & { events: string }>(
+        database,
+        `SELECT subscription, from_us AS fromUs, events, filter
+         FROM subscription_definition ORDER BY from_us, id`,
+      )
+        .all()
+        // Written by `account.ts` from this type.
+        .map((row) => ({ ...row, events: JSON.parse(row.events) as SubscriptionEvent[] }))
+    );
+  },
+
+  /** Merges overlapping times: two receivers may have run at the same time. */
+  uptimes(database: Database, sinceUs: number): Uptime[] {
+    const rows = prepared<[number], Uptime>(
+      database,
+      'SELECT from_us AS fromUs, to_us AS toUs FROM uptime WHERE to_us > ? ORDER BY from_us',
+    ).all(sinceUs);
+    const merged: Uptime[] = [];
+    for (const row of rows) {
+      const last = merged.at(-1);
+      if (last === undefined || row.fromUs > last.toUs) merged.push(row);
+      else last.toUs = Math.max(last.toUs, row.toUs);
+    }
+    return merged;
+  },
+
+  coverage(database: Database, options: Options<'coverage'>): HourCoverage[] {
+    const bySubscription =
+      options.subscription === undefined ? '' : 'AND subscription = @subscription';
+    return prepared<[object], HourCoverage>(
+      database,
+      `SELECT subscription, event, hour_us AS hourUs, expected, pushed, late, recovered, missing,
+         compared_at_us AS comparedAtUs
+       FROM coverage WHERE hour_us >= @sinceUs AND hour_us < @untilUs ${bySubscription}
+       ORDER BY subscription, event, hour_us`,
+    ).all(options);
+  },
+
+  /** Counts pushes of recovered events, too, at the time of the push. */
+  arrivals(database: Database, options: Options<'arrivals'>): HourArrivals[] {
+    requireFewHours(options);
+    return prepared<[object], HourArrivals>(
+      database,
+      `SELECT subscription, at_us - at_us % ${hourUs} AS hourUs, count(*) AS pushes,
+         max(at_us) AS lastAtUs
+       FROM (
+         SELECT subscription, received_at_us AS at_us FROM notification
+           INDEXED BY notification_received_at_us
+         WHERE received_at_us >= @sinceUs AND received_at_us < @untilUs AND source <> 'reconcile'
+         UNION ALL
+         SELECT subscription, pushed_at_us FROM notification INDEXED BY notification_pushed
+         WHERE pushed_at_us >= @sinceUs AND pushed_at_us < @untilUs
+       )
+       GROUP BY subscription, hourUs ORDER BY hourUs, subscription`,
+    ).all(options);
+  },
+
+  /** Counts the rows of the log: recovered ones at the time of their recovery. */
+  stored(database: Database, options: Options<'stored'>): HourStored[] {
+    requireFewHours(options);
+    return prepared<[object], HourStored>(
+      database,
+      `SELECT subscription, received_at_us - received_at_us % ${hourUs} AS hourUs,
+         count(*) AS notifications
+       FROM notification INDEXED BY notification_received_at_us
+       WHERE received_at_us >= @sinceUs AND received_at_us < @untilUs
+       GROUP BY subscription, hourUs ORDER BY hourUs, subscription`,
+    ).all(options);
+  },
+
+  unprunedSinceUs: (database: Database): number => unprunedSinceUs(pruneHorizon(database)),
+};
+
+export const coverageWrites = {
+  saveCoverage(database: Database, hours: Options<'saveCoverage'>): void {
+    if (hours.length > savedHoursMax) {
+      throw new AppError(
+        'invalid',
+        `The coverage of at most ${savedHoursMax} hours can be saved at once.`,
+      );
+    }
+    const save = prepared(
+      database,
+      `INSERT INTO coverage (subscription, event, hour_us, expected, pushed, late, recovered, missing,
+         compared_at_us)
+       VALUES (@subscription, @event, @hourUs, @expected, @pushed, @late, @recovered, @missing,
+         @comparedAtUs)
+       ON CONFLICT (subscription, event, hour_us) DO UPDATE SET
+         expected = excluded.expected, pushed = excluded.pushed, late = excluded.late,
+         recovered = excluded.recovered, missing = excluded.missing,
+         compared_at_us = excluded.compared_at_us`,
+    );
+    for (const hour of hours) save.run(hour);
+  },
+
+  /** Never shortens an uptime, even when the clock was set back. */
+  recordUptime(database: Database, uptime: Uptime): void {
+    prepared(
+      database,
+      `INSERT INTO uptime VALUES (@fromUs, max(@fromUs, @toUs))
+       ON CONFLICT (from_us) DO UPDATE SET to_us = max(to_us, excluded.to_us)`,
+    ).run(uptime);
+  },
+
+  beginRun(database: Database, { request, atUs }: Options<'beginRun'>): ReconcileRun {
+    prepared(
+      database,
+      `INSERT INTO reconcile_run (request, started_at_us) VALUES (?, ?)
+       ON CONFLICT (request) WHERE ended_at_us IS NULL DO NOTHING`,
+    ).run(request, atUs);
+    const run = prepared<[string], ReconcileRun>(
+      database,
+      `SELECT id, request, started_at_us AS startedAtUs
+       FROM reconcile_run WHERE request = ? AND ended_at_us IS NULL`,
+    ).get(request);
+    if (run === undefined) throw new Error('The run is missing in its own transaction.');
+    return run;
+  },
+
+  endRun(database: Database, { id, atUs }: Options<'endRun'>): void {
+    prepared(
+      database,
+      `UPDATE reconcile_run SET ended_at_us = max(started_at_us, ?)
+       WHERE id = ? AND ended_at_us IS NULL`,
+    ).run(atUs, id);
+  },
+};

@@ -1,0 +1,207 @@
+/** `earshot credentials`: creates and rotates the endpoint credentials. */
+
+import { defineCommand, defineGroup, type Parts } from '../../core/cli/command.ts';
+import { positiveNumber } from '../../core/cli/flags.ts';
+import { type Io, pause } from '../../core/cli/io.ts';
+import {
+  type AccountConfig,
+  accountSections,
+  loadAccountConfig,
+  loadConfig,
+} from '../../core/config/config.ts';
+import {
+  type CredentialPairs,
+  credentialsFileName,
+  readCredentialsFile,
+  writeCredentialsFile,
+} from '../../core/config/endpoint-credentials.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import { newCredentials } from '../subscriptions/open-account.ts';
+
+const waitSecondsDefault = 600;
+const lockWaitMs = 10_000;
+
+const createCommand = defineCommand('create', {
+  description: 'Create endpoint credentials and store them in the data directory.',
+  flags: (command) =>
+    command.option(
+      '--from-variables',
+      'store EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD, not random credentials',
+    ),
+  help: `Only the owner of the data directory can read the credentials. The receiver loads the credentials,
+and \`earshot register\` sends the credentials to the catalogue.
+
+Examples:
+  $ earshot credentials create                             create random credentials
+  $ earshot credentials create --from-variables            store the values of the two variables
+  $ earshot credentials create --data-dir /srv/earshot     store them in another data directory`,
+  run: async (io: Io, flags: { fromVariables?: true }) => {
+    const config = loadConfig(io, accountSections);
+    const { createAcquireLock } = await import('../../store/engine/locks.ts');
+    // The lock prevents two simultaneous runs from overwriting each other's credentials.
+    const release = await createAcquireLock(config.dataDir)('subscriptions', {
+      waitMs: lockWaitMs,
+    });
+    try {
+      await withSharedFiles(config, io, () => create(config, flags, io));
+    } finally {
+      release();
+    }
+  },
+});
+
+/** Copies the files of a shared log before the work, which may find credentials there, and after it. */
+async function withSharedFiles(
+  config: Pick<AccountConfig, 'dataDir' | 'sharedLog'>,
+  io: Io,
+  work: () => Promise<void>,
+): Promise<void> {
+  if (config.sharedLog === null) return work();
+  const [{ openConfiguredLog }, { createFileSync }] = await Promise.all([
+    import('../../core/cli/open-store.ts'),
+    import('../shared-log/shared-files.ts'),
+  ]);
+  const log = await openConfiguredLog(config, io, io.newId());
+  try {
+    const sync = createFileSync(config.dataDir, log.files);
+    await sync();
+    await work();
+    await sync();
+  } finally {
+    await log.close();
+  }
+}
+
+async function create(
+  { dataDir, endpoint }: AccountConfig,
+  { fromVariables }: { fromVariables?: true },
+  io: Io,
+): Promise<void> {
+  if (readCredentialsFile(dataDir) !== null) {
+    throw new AppError('conflict', `${dataDir}/${credentialsFileName} already exists.`, {
+      advice: 'To replace the credentials: `earshot credentials rotate`.',
+    });
+  }
+  if (endpoint.source === 'variables' && !fromVariables) {
+    throw new AppError(
+      'usage',
+      'EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD already set the credentials.',
+      {
+        advice:
+          'To store them in the data directory, add --from-variables. Then remove the variables.',
+      },
+    );
+  }
+  if (endpoint.source !== 'variables' && fromVariables) {
+    throw new AppError(
+      'usage',
+      'EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD are not set.',
+    );
+  }
+  await writeCredentialsFile(dataDir, fromVariables ? endpoint.pairs : [newCredentials(io)]);
+  const next = fromVariables
+    ? 'Remove the two variables and restart the receiver.'
+    : 'Start the receiver, then run `earshot register`.';
+  io.stderr.write(`Credentials stored in ${dataDir}/${credentialsFileName}. ${next}\n`);
+}
+
+const rotateCommand = defineCommand('rotate', {
+  description: 'Replace the endpoint credentials without losing notifications.',
+  flags: (command) =>
+    command
+      .option(
+        '--wait <seconds>',
+        'maximum wait for pushes with the new credentials, in seconds',
+        positiveNumber,
+        waitSecondsDefault,
+      )
+      .option('--skip-probe', 'skip the check of the endpoint'),
+  help: `The receiver must be running. During the rotation, the receiver accepts the old and the new
+credentials. The old credentials become invalid when both conditions are true:
+  - Every running subscription has pushed with the new credentials, or --wait has passed.
+  - No push has used the old credentials for 30 seconds (with --wait below 60: half of --wait).
+If the command is interrupted, then run the command again to continue.
+
+Examples:
+  $ earshot credentials rotate                  wait up to 10 minutes
+  $ earshot credentials rotate --wait 120       wait up to 2 minutes
+  $ earshot credentials rotate --skip-probe     do not check the endpoint first`,
+  check: (_, io) => {
+    const { endpoint } = loadAccountConfig(io, { publicUrl: true });
+    if (endpoint.source === 'variables') throw setByVariables();
+    if (endpoint.source === 'none') {
+      throw new AppError('configuration', 'There are no credentials to rotate.', {
+        advice: 'To create credentials: `earshot credentials create`.',
+      });
+    }
+  },
+  needs: ['account'],
+  account: () => ({ needsCredentials: true }),
+  run: rotate,
+});
+
+async function rotate(
+  { account, ...io }: Io & Pick<Parts, 'account'>,
+  { wait, skipProbe = false }: { wait: number; skipProbe?: boolean },
+): Promise<void> {
+  const { dataDir } = loadAccountConfig(io, { publicUrl: true });
+  const { rotateCredentials } = await import('../../admin/rotate-credentials.ts');
+  await rotateCredentials(
+    { waitMs: wait * 1000, skipProbe },
+    {
+      ...account,
+      // Pushes have timestamps of the local clock.
+      nowUs: io.nowUs,
+      // Read under the lock, because another rotation may have just ended.
+      readPairs: () => readCredentialsFile(dataDir) ?? [],
+      writePairs: (pairs) => writePairs(account, dataDir, pairs, io),
+      newPair: () => newCredentials(io),
+      report: (line) => void io.stderr.write(`${line}\n`),
+      pause: async (ms) => {
+        await pause(ms, io.signal);
+        if (!io.signal.aborted) return;
+        throw new AppError(
+          'cancelled',
+          'Interrupted. The receiver accepts the old and the new credentials.',
+          { advice: 'To continue: `earshot credentials rotate`.' },
+        );
+      },
+    },
+  );
+}
+
+/** Writes the pairs; with a shared log, for all receivers. */
+async function writePairs(
+  { store }: Pick<Parts['account'], 'store'>,
+  dataDir: string,
+  pairs: CredentialPairs,
+  { signal }: Pick<Io, 'signal'>,
+): Promise<void> {
+  if (store.node === null) return writeCredentialsFile(dataDir, pairs);
+  const { shareCredentials } = await import('../shared-log/shared-files.ts');
+  await shareCredentials(dataDir, store.node.log, pairs, signal);
+}
+
+function setByVariables(): AppError {
+  return new AppError(
+    'usage',
+    'The credentials are set by EARSHOT_ENDPOINT_USERNAME and EARSHOT_ENDPOINT_PASSWORD, so earshot cannot rotate them.',
+    {
+      details: [
+        'To enable rotation: run `earshot credentials create --from-variables`, remove the two variables, restart the receiver, and rotate.',
+        'To rotate manually: change the variables, restart the receiver, and run `earshot register` immediately. Until then, pushes with the old credentials are refused, and the catalogue retries each only three times.',
+      ],
+    },
+  );
+}
+
+export const credentialsCommand = defineGroup('credentials', {
+  description: 'Create or rotate the endpoint credentials.',
+  help: `The catalogue sends these credentials with every push, and the receiver checks the credentials.
+
+Examples:
+  $ earshot credentials create                      create random credentials
+  $ earshot credentials rotate                    replace the credentials while the receiver runs
+  $ earshot credentials create --from-variables     store the values of the two variables`,
+  commands: [createCommand, rotateCommand],
+});

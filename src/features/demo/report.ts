@@ -1,0 +1,101 @@
+/** Reports of the demo: counts, lost notifications, and recovered ones. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { asCalled } from '../../core/cli/called-as.ts';
+import type { Io } from '../../core/cli/io.ts';
+import { painter, shorten, widthOf } from '../../core/cli/output.ts';
+import { parseDate } from '../../core/terms/dates.ts';
+import { printable } from '../../core/terms/text.ts';
+import type { Products } from '../../filter/products.ts';
+import type { DeliveryEntry } from '../../sandbox/delivery/delivery-record.ts';
+import { runReconcile } from '../coverage/reconcile-command.ts';
+import { ioWith } from '../setup/env-file.ts';
+import type { DemoContext } from './context.ts';
+
+/** Lists lost notifications with the reasons, shortened on a narrow terminal. */
+export function listLosses({ stderr }: Pick<Io, 'stderr'>, losses: readonly DeliveryEntry[]): void {
+  if (losses.length === 0) return;
+  stderr.write(`${losses.length} notifications lost in transit, as configured in the sandbox:\n`);
+  for (const { productName, event, reason } of losses) {
+    const line = `  ${event} ${printable(productName)}: ${printable(reason ?? 'unknown')}`;
+    stderr.write(`${shorten(line, widthOf(stderr))}\n`);
+  }
+}
+
+/**
+ * Compares the log with the sandbox's catalogue as `earshot reconcile` does. `recovered`: number of notifications that
+ * were fetched; `missing`: losses that are still not in the log, one sentence each.
+ */
+export async function recoverLosses(
+  io: Io,
+  { settings, sandbox, receiver }: Pick<DemoContext, 'settings' | 'sandbox' | 'receiver'>,
+): Promise<{ recovered: number; missing: string[] }> {
+  const command = painter(io, io.stdout)('bold', asCalled('$ earshot reconcile', io));
+  io.stdout.write(`\n${command}  # recovers lost notifications\n`);
+  await runReconcile(ioWith(io, settings), { subscription: [] });
+  const stored = new Set<string>();
+  let recovered = 0;
+  for await (const { event, productId, source } of receiver.store.find({})) {
+    stored.add(`${event} ${productId}`);
+    if (source === 'reconcile') recovered += 1;
+  }
+  const missing = sandbox
+    .entries()
+    .filter(({ outcome, timesReceivedOk }) => outcome === 'lost' && timesReceivedOk === 0)
+    .filter(({ event, productId }) => !stored.has(`${event} ${productId}`))
+    .map(({ event, productName }) => `${event} ${printable(productName)}: lost, not recovered`);
+  return { recovered, missing };
+}
+
+/**
+ * Counts in the records of the sandbox and of the store, and matches them notification by notification. `mismatches`:
+ * differences, one sentence each.
+ */
+export async function countDemo(
+  { receiver: { store, products }, sandbox }: Pick<DemoContext, 'receiver' | 'sandbox'>,
+  { isPull }: { isPull: boolean },
+) {
+  const { duplicates, quarantined } = await store.counts();
+  const entries = sandbox.entries();
+  const losses = entries.filter(({ timesReceivedOk }) => timesReceivedOk === 0);
+  const delivered = entries.length - losses.length;
+  const accepted = entries.filter(({ timesReceivedOk }) => timesReceivedOk > 0);
+  const unstored = new Map(accepted.map((entry) => [keyOf(entry), entry.productName]));
+  const mismatches: string[] = [];
+  let stored = 0;
+  for await (const { ackId, productId, productName, notificationDateUs } of store.find({})) {
+    stored += 1;
+    if (unstored.delete(ackId ?? `${productId} ${notificationDateUs}`)) continue;
+    mismatches.push(`${productName ?? productId}: stored twice, or never sent`);
+  }
+  for (const name of unstored.values()) mismatches.push(`${name}: acknowledged, but not stored`);
+  const { receivedOk, accepted: first, pending } = sandbox.totals();
+  // The sandbox does not count how often an entry of a queue was read.
+  if (!isPull && duplicates !== receivedOk - first) {
+    mismatches.push(`${receivedOk - first} duplicates acknowledged, ${duplicates} counted`);
+  }
+  if (quarantined > 0) mismatches.push(`${quarantined} bodies in quarantine`);
+  if (pending > 0) mismatches.push(`${pending} notifications not delivered in time`);
+  const unread = await waitForIndex(products);
+  if (unread > 0) mismatches.push(`${unread} notifications are not indexed`);
+  const count = { published: entries.length, delivered, stored, duplicates, quarantined };
+  return { count, losses, mismatches };
+}
+
+function keyOf({ ackId, productId, notificationDate }: DeliveryEntry): string {
+  return ackId ?? `${productId} ${parseDate(notificationDate)?.us}`;
+}
+
+/** Maximum wait for the index. */
+const indexTimeoutMs = 4_000;
+
+const pollMs = 20;
+
+/** Waits until the index has read the log; resolves with the number of unread notifications. */
+export async function waitForIndex(products: Pick<Products, 'indexState'>): Promise<number> {
+  for (let waitedMs = 0; ; waitedMs += pollMs) {
+    const { indexedPosition, lastPosition, skipped } = await products.indexState();
+    const unread = lastPosition - indexedPosition + skipped;
+    if (unread === 0 || waitedMs >= indexTimeoutMs) return unread;
+    await delay(pollMs);
+  }
+}

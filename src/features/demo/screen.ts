@@ -1,0 +1,148 @@
+/** Screen of the interactive demo: addresses, past day, incoming notifications, example queries. */
+
+import { asCalled } from '../../core/cli/called-as.ts';
+import { type Io, pause } from '../../core/cli/io.ts';
+import { painter, shorten, widthOf } from '../../core/cli/output.ts';
+import { shellText } from '../../core/page/browser/texts.ts';
+import { counted, countText } from '../../core/terms/formats.ts';
+import type { NotificationRow } from '../../core/terms/ports.ts';
+import { followLog } from '../../core/terms/streams.ts';
+import { printable } from '../../core/terms/text.ts';
+import { hourUs } from '../../core/terms/time-units.ts';
+import { parseFilter } from '../../filter/parse.ts';
+import { readSubscriptionCoverage } from '../coverage/coverage.ts';
+import { stripLegend, stripLines } from '../coverage/hour-strip.ts';
+import { notificationCells } from '../notifications/output.ts';
+import { writeProducts } from '../products/output.ts';
+import { demoFilter, demoName, demoQueryFlags } from './account.ts';
+import type { DemoContext, DemoFlags } from './context.ts';
+import { waitForIndex } from './report.ts';
+import { showSummaries } from './summaries.ts';
+
+/** Number of notifications after which a query by area, and summaries are shown. */
+const areaQueryAfter = 8;
+const summariesAfter = 16;
+
+const pollMs = 150;
+
+/** Start of the product name of a notification. */
+const productColumn = 25;
+
+/** Prints notifications as they are stored, until all are published or the user stops the demo. */
+export async function showArrivals(
+  io: Io,
+  demo: DemoContext,
+  { faults }: Pick<DemoFlags, 'faults'>,
+): Promise<void> {
+  const { receiver, sandbox, past } = demo;
+  showAddresses(io, demo);
+  let { missing, text } = await strip(io, demo);
+  if (past !== null) {
+    io.stdout.write(`A simulated past day: ${counted(past.stored, 'notification')} stored, ${countText(past.missing)} of one hour missing.
+${text}
+The receiver compares its log with the catalogue, for the first time after 30 seconds.
+`);
+  }
+  const atStop = faults ? 'recovers lost notifications and ends the demo' : 'ends the demo';
+  const titles = painter(io, io.stdout)('dim', '    #  event      delay  product');
+  io.stdout.write(`Ctrl-C ${atStop}.\n\n${titles}\n`);
+  const stop = new AbortController();
+  const signal = AbortSignal.any([io.signal, stop.signal]);
+  const wait = async () => {
+    // Reads the log once more after the last notification was published.
+    if (demo.isPublished()) stop.abort();
+    await pause(pollMs, signal);
+  };
+  const log = receiver.store;
+  let count = 0;
+  for await (const row of followLog({ log, afterPosition: past?.stored ?? 0, wait, signal })) {
+    if (row.source !== 'reconcile') {
+      io.stdout.write(`${await arrival(io, demo, row)}\n`);
+      count += 1;
+      if (count === areaQueryAfter) await showAreaQuery(io, demo);
+      if (count === summariesAfter) await showNewestSummaries(io, demo);
+    } else if (past !== null && missing > 0) {
+      ({ missing, text } = await strip(io, demo));
+      const found = counted(past.missing, 'missing notification');
+      if (missing === 0) {
+        io.stdout.write(`\nThe comparison found and fetched ${found}:\n${text}\n\n`);
+      }
+    }
+  }
+  if (demo.isPublished()) await sandbox.finished;
+}
+
+/** Prints the last lines of the screen. */
+export async function showFarewell(io: Io, { receiver, sandbox }: DemoContext): Promise<void> {
+  const { notifications, duplicates, quarantined } = await receiver.store.counts();
+  const stored = painter(io, io.stdout)('bold', `${countText(notifications)} notifications stored`);
+  io.stdout.write(`
+${stored}, ${sandbox.totals().delivered} of them during the demo.
+${duplicates} duplicates detected, ${quarantined} in quarantine.
+${asCalled('Next: set up a receiver on your own host: `earshot setup`', io)}
+`);
+}
+
+function showAddresses(io: Io, { receiver, sandbox, folder }: DemoContext): void {
+  const paint = painter(io, io.stdout);
+  const { url, consoleUrl } = receiver;
+  const endpoint = url === null ? '' : `  receiver  ${url}/notifications/${demoName}\n`;
+  const commands = `  $ earshot status
+  $ earshot query products ${demoQueryFlags}
+  $ earshot query --event deleted
+  $ earshot tail`;
+  io.stdout.write(`  web page  ${paint('bold', `${consoleUrl}/`)}  (open it in a browser)
+${endpoint}  sandbox   ${sandbox.controlUrl}  (observe and control it: /totals /events /subscriptions)
+
+The catalogue publishes products of all missions worldwide. Only those that match the filter arrive.
+All commands work on the demo's data in its folder. In another terminal:
+  $ ${paint('bold', `cd ${shellText(folder)}`)}
+${asCalled(commands, io)}
+
+`);
+}
+
+/** Returns the hours of the first subscription, as `earshot coverage` shows them, and the number of missing events. */
+async function strip(io: Io, { receiver: { store } }: DemoContext) {
+  const nowUs = io.nowUs();
+  const window = { sinceUs: nowUs - 25 * hourUs, untilUs: nowUs, nowUs };
+  const all = await readSubscriptionCoverage(store.completeness, window);
+  const hours = all.find(({ subscription }) => subscription === demoName)?.hours ?? [];
+  const paint = painter(io, io.stdout);
+  const text = [...stripLines(hours, paint), `  ${stripLegend(hours, paint)}`].join('\n');
+  return { text, missing: all.reduce((sum, one) => sum + one.missing, 0) };
+}
+
+async function arrival(io: Io, { receiver }: DemoContext, row: NotificationRow): Promise<string> {
+  const { place } = await notificationCells(row, receiver.store);
+  const { event, receivedAtUs, notificationDateUs, productName, productId } = row;
+  const delayMs = (receivedAtUs - (notificationDateUs ?? receivedAtUs)) / 1000;
+  const colour = event === 'deleted' ? 'red' : event === 'modified' ? 'yellow' : 'green';
+  const width = Math.max(12, widthOf(io.stdout) - productColumn);
+  const name = shorten(printable(productName ?? productId), width);
+  const shown = [
+    String(row.position).padStart(5),
+    painter(io, io.stdout)(colour, event.padEnd(8)),
+    `${Math.max(0, Math.round(delayMs))} ms`.padStart(6),
+    name,
+  ];
+  const fits = place !== null && name.length + 2 + place.length <= width;
+  return [...shown, ...(fits ? [place] : [])].join('  ');
+}
+
+async function showNewestSummaries(io: Io, { receiver }: DemoContext): Promise<void> {
+  const limit = 3;
+  const command = asCalled(`$ earshot query summaries --limit ${limit}`, io);
+  const heading = `${painter(io, io.stdout)('bold', command)}  # by the sandbox's model`;
+  await showSummaries(io, receiver, { limit, heading });
+}
+
+async function showAreaQuery(io: Io, { receiver: { products } }: DemoContext): Promise<void> {
+  const flags = `products ${demoQueryFlags} --limit 5`;
+  const command = painter(io, io.stdout)('bold', asCalled(`$ earshot query ${flags}`, io));
+  io.stdout.write(`\n${command}  # products by area\n`);
+  await waitForIndex(products);
+  const filter = parseFilter(demoFilter).tree;
+  await writeProducts(io.stdout, 'table', products.find({ entity: 'Products', filter, limit: 5 }));
+  io.stdout.write('\n');
+}

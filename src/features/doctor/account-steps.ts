@@ -1,0 +1,147 @@
+/** Steps of the doctor for filters, and at the catalogue: login, limits, managed subscriptions, queues. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Account } from '../../admin/account.ts';
+import { checkAccount, checkQueue, checkSubscriptions } from '../../admin/account-checks.ts';
+import { createAccessTokens } from '../../admin/session.ts';
+import {
+  type CatalogueSubscription,
+  createSubscriptionClient,
+} from '../../admin/subscription-client.ts';
+import type { Io } from '../../core/cli/io.ts';
+import type { AccountConfig } from '../../core/config/config.ts';
+import { type Finding, finding } from '../../core/terms/finding.ts';
+import type { DesiredSubscription } from '../../core/terms/subscription.ts';
+import { databaseFileName } from '../../store/engine/database.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
+import { openStoreReader } from '../../store/store.ts';
+import { openPullQueue } from '../pull/open-queue.ts';
+import { sinkFilterFindings, unknownSubscriptions } from '../sinks/definitions.ts';
+import { checkSubscriptionFilter } from '../subscriptions/filter-text.ts';
+import { ruleFilterFindings } from '../summary/rules.ts';
+import { type DoctorSettings, fixInFile, needsOf, type Step } from './steps.ts';
+
+/** Timeout including retries; short, because a person waits for it. */
+const catalogueTimeoutMs = 30_000;
+
+export function accountSteps(settings: DoctorSettings, io: Io): Step[] {
+  const { account: config, hasEndpoint, dataDir, publicUrl = null, inFile = null } = settings;
+  const entry = config?.account ? openClient(config, config.account, io) : null;
+  const nowUs = io.nowUs();
+  let listed: readonly CatalogueSubscription[] = [];
+  return [
+    {
+      name: 'login',
+      needs: needsOf(config),
+      run: async () => {
+        if (entry === null || config === undefined) return [noAccount];
+        const checked = await checkAccount({ ...entry, limits: config.limits });
+        listed = checked.listed ?? [];
+        return checked.findings;
+      },
+    },
+    {
+      name: 'subscriptions',
+      needs: ['login', ...(hasEndpoint ? ['public URL'] : [])],
+      run: async () => {
+        const known = await readLocalState(dataDir);
+        const pairs = config?.endpoint.pairs ?? [];
+        const pull = known.registrations.filter((one) => one.type === 'pull' && one.subscriptionId);
+        return [
+          ...checkSubscriptions({ ...known, nowUs, listed, inFile, publicUrl, pairs }),
+          ...(entry
+            ? await Promise.all(pull.map((one) => checkQueue(one, entry.queue, nowUs)))
+            : []),
+        ];
+      },
+    },
+  ];
+}
+
+const noAccount = finding(
+  'login',
+  'unknown',
+  'No account is configured.',
+  'To register subscriptions, set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD to your catalogue account.',
+);
+
+function openClient(config: AccountConfig, account: Account, io: Io) {
+  const { dataDir, catalogueUrl } = config;
+  const { nowUs, fetch, random } = io;
+  const acquireLock = createAcquireLock(dataDir);
+  const tokens = createAccessTokens({ account, dataDir, nowUs, fetch, acquireLock });
+  const timing = { totalTimeoutMs: catalogueTimeoutMs };
+  const client = createSubscriptionClient({ catalogueUrl, tokens, fetch, random, timing });
+  return { account, tokens, client, queue: openPullQueue({ ...config, account }, io) };
+}
+
+/** Reads what earshot has stored about the account; empty without a database. */
+async function readLocalState(dataDir: string) {
+  if (!existsSync(join(dataDir, databaseFileName))) {
+    return { registrations: [], deliveryMarks: [], everRegistered: [] };
+  }
+  const store = openStoreReader(dataDir);
+  try {
+    const { administration, completeness } = store;
+    const registrations = await administration.registrations();
+    const deliveryMarks = await administration.deliveryMarks();
+    const everRegistered = (await completeness.definitions()).map((one) => one.subscription);
+    return { registrations, deliveryMarks, everRegistered };
+  } finally {
+    await store.close();
+  }
+}
+
+const filters = 'filters';
+
+/** Checks the filters of subscriptions, summary rules and sinks. Their errors have failed as part of the configuration. */
+export function filterSteps(settings: DoctorSettings): Step[] {
+  const { dataDir, inFile = null, summaryRules = new Map(), sinks } = settings;
+  const run = async () => {
+    const { registrations, everRegistered } = await readLocalState(dataDir);
+    const known = [...(inFile ?? []).map(({ name }) => name), ...everRegistered];
+    const definitions = sinks?.definitions ?? [];
+    const ofEarshot = [...ruleFilterFindings(summaryRules), ...sinkFilterFindings(definitions)];
+    const findings = [
+      ...(inFile ?? registrations).flatMap((one) =>
+        filterFindings(one, registrations, inFile !== null),
+      ),
+      ...ofEarshot.map(({ where, finding: { message, hint = '' } }) =>
+        finding(filters, 'warning', `${where}: ${message}`, `${hint} ${fixInFile}`.trim()),
+      ),
+      // Warnings only: the subscription may be registered later.
+      ...unknownSubscriptions(definitions, known).map(({ message, hint }) =>
+        finding(
+          filters,
+          'warning',
+          message,
+          `${hint} Until then, the sink gets none of its pushes.`,
+        ),
+      ),
+    ];
+    const hasFilters = (inFile ?? registrations).length > 0;
+    if (findings.length > 0 || !hasFilters) return findings;
+    return [finding(filters, 'ok', 'The filters use only documented syntax.')];
+  };
+  return [{ name: filters, needs: [...needsOf(settings.inFile), 'data directory'], run }];
+}
+
+type Filtered = Pick<DesiredSubscription, 'name' | 'events' | 'filter'>;
+
+/** A filter that the catalogue has accepted does not fail. Without a file, the registered subscriptions are checked. */
+function filterFindings(
+  subscription: Filtered,
+  registered: readonly Filtered[],
+  isInFile: boolean,
+): Finding[] {
+  const { name, filter } = subscription;
+  const isAccepted = registered.some((one) => one.name === name && one.filter === filter);
+  const command = isInFile ? `filter check --subscription ${name}` : `subscriptions show ${name}`;
+  return checkSubscriptionFilter(subscription).flatMap((report) =>
+    report.findings.map(({ severity, message, hint = '' }) => {
+      const level = severity === 'error' && !isAccepted ? 'critical' : 'warning';
+      const nextStep = `${hint} \`earshot ${command}\` shows it.`.trim();
+      return finding(filters, level, `"${name}": ${message}`, nextStep);
+    }),
+  );
+}

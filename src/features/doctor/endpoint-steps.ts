@@ -1,0 +1,129 @@
+/** Steps of the doctor on this machine and at the endpoint, from the configuration to the receiver's answer. */
+import { join } from 'node:path';
+import { checkClock } from '../../admin/account-checks.ts';
+import {
+  checkAddresses,
+  checkEndpoint,
+  checkPublicUrl,
+  resolveName,
+} from '../../admin/endpoint-checks.ts';
+import { createEndpointProbe, hostOf, type ProbeEndpoint } from '../../admin/endpoint-probe.ts';
+import { sessionFileName } from '../../admin/session.ts';
+import type { Io } from '../../core/cli/io.ts';
+import { credentialsFileName } from '../../core/config/endpoint-credentials.ts';
+import { checkSecretFiles } from '../../core/config/secret-file-checks.ts';
+import { isLoopbackHost } from '../../core/http/network-address.ts';
+import { probeProof } from '../../core/http/probe-proof.ts';
+import { situationAt } from '../../core/terms/check.ts';
+import { type Finding, failedFinding, finding } from '../../core/terms/finding.ts';
+import { defaultSubscriptionName, endpointOf } from '../../core/terms/subscription.ts';
+import { databaseFileName } from '../../store/engine/database.ts';
+import { diskSpace } from '../../store/engine/disk-limit.ts';
+import { createStoreChecks, nearestExisting } from '../../store/store-checks.ts';
+import { acmeFolderName, acmeKeptFiles, checkRenewal } from '../certificate/acme-state.ts';
+import { checkCertificateFiles } from '../certificate/certificate.ts';
+import { evaluateDisk } from '../status/machine.ts';
+import { checkConfiguration, type DoctorSettings, needsOf, type Step } from './steps.ts';
+
+export function machineSteps(settings: DoctorSettings, io: Io): Step[] {
+  const { dataDir, catalogueUrl, tokenUrl, serve } = settings;
+  const { nowUs, fetch, env, workingDir } = io;
+  const within = (names: readonly string[]) => names.map((name) => join(dataDir, name));
+  const secretFiles = within([
+    ...[credentialsFileName, sessionFileName, acmeFolderName],
+    ...acmeKeptFiles,
+  ]);
+  const databaseFiles = within(['', '-wal', '-shm'].map((end) => `${databaseFileName}${end}`));
+  const files = { env, workingDir, secretFiles, databaseFiles };
+  const isNode = serve?.sharedLog != null;
+  const store = createStoreChecks({ dataDir, isNode, nowUs });
+  const services = [catalogueUrl, tokenUrl].filter((url) => url !== undefined);
+  const urls = services.map((url) => new URL(url).origin);
+  return [
+    { name: 'configuration', needs: [], run: async () => checkConfiguration(settings) },
+    { name: 'data directory', needs: [], run: store.directory },
+    { name: 'secret files', needs: [], run: () => checkSecretFiles(files) },
+    {
+      name: 'free space',
+      needs: ['data directory'],
+      run: async () => {
+        const place = { dataDir: await nearestExisting(dataDir) };
+        const space = diskSpace({ ...place, diskReserveBytes: serve?.diskReserveBytes });
+        return [{ check: 'free space', ...evaluateDisk(space, situationAt(nowUs())) }];
+      },
+    },
+    { name: 'database', needs: ['data directory'], run: store.database },
+    { name: 'clock', needs: [], run: () => checkClock({ urls, fetch, nowUs }) },
+  ];
+}
+
+export function endpointSteps(settings: DoctorSettings, io: Io): Step[] {
+  if (!settings.hasEndpoint) {
+    const text = 'Not needed, because all subscriptions are pull.';
+    return [
+      { name: 'endpoint', needs: [], run: async () => [finding('endpoint', 'unknown', text)] },
+    ];
+  }
+  const { nowUs } = io;
+  const { publicUrl = '', serve, account, probeWithExtra } = settings;
+  const endpoint = endpointOf(publicUrl, defaultSubscriptionName);
+  const pairs = account?.endpoint.pairs ?? serve?.credentials.pairs ?? [];
+  const proving = (probe: ProbeEndpoint) => provingProbe(probe, pairs.at(-1), io);
+  const withExtra = probeWithExtra && proving(probeWithExtra);
+  const publicly = proving(createEndpointProbe());
+  const isLocal = [publicUrl, settings.catalogueUrl].every(isOfThisMachine);
+  return [
+    { name: 'public URL', needs: [], run: async () => checkPublicUrl(settings.publicUrl) },
+    {
+      name: 'public address',
+      needs: ['public URL'],
+      run: async () => {
+        if (isLocal) return [finding('public address', 'ok', 'The catalogue is on this machine.')];
+        const host = hostOf(new URL(publicUrl));
+        const [resolved, localAddresses] = [await resolveName(host), io.localAddresses()];
+        return checkAddresses({ host, resolved, localAddresses, isTest: withExtra !== null });
+      },
+    },
+    {
+      name: 'certificate',
+      needs: needsOf(serve),
+      run: async () => [checkCertificate(settings, nowUs())],
+    },
+    {
+      name: 'endpoint',
+      needs: ['public URL', 'public address'],
+      run: () => checkEndpoint({ endpoint, publicly, withExtra, isLocal, pairs, nowUs }),
+    },
+  ];
+}
+
+/** Checks the configured kind of certificate. */
+function checkCertificate({ serve, publicUrl, dataDir }: DoctorSettings, nowUs: number): Finding {
+  const check = 'certificate';
+  const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
+  try {
+    if (serve?.tls.kind === 'acme') return checkRenewal(dataDir, serve.tls);
+    if (serve?.tls.kind === 'files') return checkCertificateFiles(serve.tls, { host, nowUs });
+    return finding(check, 'ok', 'EARSHOT_TLS=off: the proxy provides the certificate.');
+  } catch (error) {
+    const nextStep =
+      'Set EARSHOT_TLS_CERT and EARSHOT_TLS_KEY to the files of a valid certificate of a public authority and its key.';
+    return failedFinding(check, error, nextStep);
+  }
+}
+
+function isOfThisMachine(text: string | undefined): boolean {
+  const url = URL.parse(text ?? '');
+  return url !== null && isLoopbackHost(hostOf(url));
+}
+
+/** Adds a proof to probes without a login, so that the receiver does not count them as failed logins. */
+function provingProbe(
+  probe: ProbeEndpoint,
+  pair: { username: string; password: string } | undefined,
+  { nowUs, newId }: Pick<Io, 'nowUs' | 'newId'>,
+): ProbeEndpoint {
+  if (pair === undefined) return probe;
+  return (endpoint, credentials) =>
+    probe(endpoint, credentials, credentials === null ? probeProof(pair, nowUs(), newId()) : null);
+}

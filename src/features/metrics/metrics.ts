@@ -1,0 +1,195 @@
+/** Metrics of a receiver: what it observes, and its status, in the Prometheus format. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { errorText } from '../../core/terms/app-error.ts';
+import type { CommitFacts, Logger, Receipt } from '../../core/terms/ports.ts';
+import type { Status } from '../status/status.ts';
+import {
+  availability,
+  notificationOutcomes,
+  observedMetrics,
+  type RequestOutcome,
+  requestOutcomes,
+  statusMetrics,
+} from './metric-table.ts';
+import type { MetricRow, Sample, Value } from './status-gauge.ts';
+
+/** Below the default timeout of Prometheus, 10 s. */
+const statusTimeoutMs = 8_000;
+
+/** Content-Type of the result of `scrape`. */
+export const metricsContentType = Registry.PROMETHEUS_CONTENT_TYPE;
+
+export interface Metrics extends Pick<Observation, 'observe' | 'noteCommit' | 'noteReceipt'> {
+  /**
+   * Returns all metrics in the Prometheus text format, without the status metrics if `status` fails or takes longer
+   * than a few seconds. Concurrent calls share one result.
+   */
+  scrape(status: () => Promise<Status>): Promise<string>;
+}
+
+/** Creates the metrics with their own registry. The process is measured from the first scrape on. */
+export function createMetrics(log: Logger, tuning = { statusTimeoutMs }): Metrics {
+  const registry = new Registry();
+  const { observe, noteCommit, noteReceipt, register, settle } = createObservation(registry);
+  const gauges = statusMetrics.map((row) => ({ row, gauge: new Gauge(options(row, registry)) }));
+  const available = new Gauge(options(availability, registry));
+  let isProcessMeasured = false;
+
+  async function render(statusNow: () => Promise<Status>): Promise<string> {
+    if (!isProcessMeasured) collectDefaultMetrics({ register: registry });
+    isProcessMeasured = true;
+    const status = await inTime(statusNow, tuning.statusTimeoutMs).catch((error: unknown) => {
+      const reason = errorText(error);
+      log.warn({ reason }, 'status metrics unavailable');
+      return null;
+    });
+    if (status !== null) register(status.subscriptions.map(({ name }) => name));
+    settle();
+    available.set(status === null ? 0 : 1);
+    for (const { row, gauge } of gauges) setAll(gauge, row, status && row.read(status));
+    return registry.metrics();
+  }
+
+  let rendering: Promise<string> | undefined;
+  return {
+    observe,
+    noteCommit,
+    noteReceipt,
+    scrape: (status) => {
+      rendering ??= render(status).finally(() => {
+        rendering = undefined;
+      });
+      return rendering;
+    },
+  };
+}
+
+/** Sets the samples of a metric, and removes those that are no longer known. */
+function setAll(gauge: Gauge, row: MetricRow, value: Value | readonly Sample[]): void {
+  // Without labels, `reset` would set a 0.
+  if (Object.keys(row.labels).length === 0) gauge.remove();
+  else gauge.reset();
+  const samples = Array.isArray(value) ? value : [[{}, value] as const];
+  for (const [labels, one] of samples) {
+    if (typeof one === 'number' || typeof one === 'boolean') gauge.set(labels, Number(one));
+  }
+}
+
+async function inTime<Value>(work: () => Promise<Value>, timeoutMs: number): Promise<Value> {
+  const expired = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    expired.reject(new Error(`Timed out after ${timeoutMs / 1_000} s.`));
+  }, timeoutMs);
+  try {
+    return await Promise.race([work(), expired.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+type NotificationCounts = Record<(typeof notificationOutcomes)[number], number>;
+
+interface Observation {
+  /** Counts what an entry of a queue brought. */
+  noteReceipt(subscription: string, receipt: Receipt): void;
+  /** Counts a request to `/notifications`; `receipt` is set when it reached the store. */
+  observe(outcome: RequestOutcome, subscription: string | null, receipt?: Receipt): void;
+  noteCommit(commit: CommitFacts): void;
+  /** Adds registered subscriptions: they have their own rows, starting at 0. */
+  register(subscriptions: readonly string[]): void;
+  /** Transfers the counts to the registry before it is read. */
+  settle(): void;
+}
+
+/** Counts every request here, because counting in the client library takes half a microsecond. */
+function createObservation(registry: Registry): Observation {
+  const of = (name: keyof typeof observedMetrics) => options(observedMetrics[name], registry);
+  const requestTotal = new Counter(of('requests'));
+  const notificationTotal = new Counter(of('notifications'));
+  const commitSeconds = new Histogram(of('commitSeconds'));
+  const commitDeliveries = new Histogram(of('commitDeliveries'));
+  const publicationSeconds = new Histogram(of('publicationSeconds'));
+  const labels = createSubscriptionLabels();
+  const requests = new Map<RequestOutcome, number>(requestOutcomes.map((one) => [one, 0]));
+  const notifications = new Map<string, NotificationCounts>();
+  const countsOf = (label: string): NotificationCounts => {
+    const known = notifications.get(label);
+    if (known !== undefined) return known;
+    const fresh = { stored: 0, duplicate: 0, rejected: 0 };
+    notifications.set(label, fresh);
+    return fresh;
+  };
+  return {
+    observe: (outcome, subscription, receipt) => {
+      requests.set(outcome, (requests.get(outcome) ?? 0) + 1);
+      if (receipt !== undefined) addReceipt(countsOf(labels.labelOf(subscription)), receipt);
+    },
+    noteReceipt: (subscription, receipt) =>
+      addReceipt(countsOf(labels.labelOf(subscription)), receipt),
+    noteCommit: ({ durationSeconds, deliveries, publicationDelay }) => {
+      commitSeconds.observe(durationSeconds);
+      commitDeliveries.observe(deliveries);
+      if (publicationDelay === null) return;
+      const { subscription, seconds } = publicationDelay;
+      publicationSeconds.observe({ subscription: labels.labelOf(subscription) }, seconds);
+    },
+    register: (names) => {
+      labels.register(names);
+      for (const name of names) countsOf(name);
+    },
+    settle: () => {
+      requestTotal.reset();
+      for (const [outcome, count] of requests) requestTotal.inc({ outcome }, count);
+      notificationTotal.reset();
+      for (const [subscription, counts] of notifications) {
+        for (const outcome of notificationOutcomes) {
+          notificationTotal.inc({ outcome, subscription }, counts[outcome]);
+        }
+      }
+    },
+  };
+}
+
+function addReceipt(counts: NotificationCounts, receipt: Receipt): void {
+  if (receipt.outcome === 'rejected') counts.rejected += 1;
+  else counts.duplicate += receipt.duplicates;
+  if (receipt.outcome !== 'duplicate') counts.stored += receipt.stored;
+}
+
+/** Converts a metric to the options of the client library. */
+function options({ name, meaning: help, labels, buckets }: MetricRow, registry: Registry) {
+  const common = { name, help, labelNames: Object.keys(labels), registers: [registry] };
+  return buckets === undefined ? common : { ...common, buckets: [...buckets] };
+}
+
+/** Not a valid subscription name. */
+const noName = '(none)';
+
+const otherName = '(other)';
+
+/** Maximum number of unregistered names, such as those of another app or data directory. */
+const unregisteredMax = 50;
+
+interface SubscriptionLabels {
+  /** Returns the label of a name in the URL path. */
+  labelOf(subscription: string | null): string;
+  /** Adds names that always have their own label. */
+  register(names: readonly string[]): void;
+}
+
+function createSubscriptionLabels(): SubscriptionLabels {
+  const registered = new Set<string>();
+  const others = new Set<string>();
+  return {
+    labelOf: (subscription) => {
+      if (subscription === null) return noName;
+      if (registered.has(subscription) || others.has(subscription)) return subscription;
+      if (others.size === unregisteredMax) return otherName;
+      others.add(subscription);
+      return subscription;
+    },
+    register: (names) => {
+      for (const name of names) registered.add(name);
+    },
+  };
+}

@@ -1,0 +1,229 @@
+/** `earshot tail`: prints and follows the log; a named reader continues at its stored position. */
+
+import { InvalidArgumentError } from 'commander';
+import { defineCommand, withParts } from '../../core/cli/command.ts';
+import { addOutputForms, type OutputFlags, wholeNumber } from '../../core/cli/flags.ts';
+import { type Io, pause } from '../../core/cli/io.ts';
+import { shorten, widthOf, writeForeign } from '../../core/cli/output.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import { shortDateUs } from '../../core/terms/dates.ts';
+import type { NotificationQuery, NotificationRow } from '../../core/terms/ports.ts';
+import { toNotificationJson } from '../../core/terms/read-models.ts';
+import { followLog } from '../../core/terms/streams.ts';
+import { printable } from '../../core/terms/text.ts';
+import type { ProductCells } from '../../filter/product-cells.ts';
+import type { StoreReader } from '../../store/store.ts';
+import {
+  addFilterOptions,
+  type FilterFlags,
+  notificationCells,
+  toQuery,
+  warnOfUnknownEvents,
+} from './output.ts';
+
+/** Poll interval at the end of the log. */
+const pollMs = 500;
+/** Maximum rows between two updates of the stored position. */
+const rowsPerMoveMax = 1000;
+
+type StartingPoint = 'start' | 'now' | number;
+
+interface TailFlags extends FilterFlags, OutputFlags<'lines' | 'json' | 'ndjson'> {
+  reader?: string;
+  from?: StartingPoint;
+  limit?: number;
+  wide?: true;
+  follow?: boolean;
+}
+
+export const tailCommand = defineCommand('tail', {
+  description: 'Print notifications as they arrive.',
+  flags: (command, io) => {
+    addFilterOptions(command, io)
+      .option(
+        '-n, --limit <rows>',
+        'maximum number of rows (stored notifications to print first; default: 0)',
+        wholeNumber(),
+      )
+      .option('-f, --follow', 'wait for new notifications at the end of the log (default)')
+      .option('--no-follow', 'exit at the end of the log')
+      .option(
+        '--reader <name>',
+        'name of a stored position (the next run continues there)',
+        readerName,
+      )
+      .option(
+        '--from <where>',
+        'position after which to print: start, now or a number (default: position of --reader, otherwise now)',
+        startingPoint,
+      );
+    return addOutputForms(command, ['lines', 'json', 'ndjson']).option(
+      '--wide',
+      'print full names and all columns, even on a narrow terminal',
+    );
+  },
+  help: `By default, the command prints only new notifications. --since, -n, --from and --reader also select
+existing notifications. --since and --until refer to the time of receipt. To use the date of the
+notification, set --time notification. With --until, the command exits at the given time. --since
+and -n cannot be combined with --from or --reader.
+
+Columns: time of receipt (UTC), event, satellite, product type, tile or orbit, cloud cover, place,
+product name. json and ndjson are the same: one object per line with fields of \`earshot query\`.
+
+The position of a reader is stored after the rows have been printed. After a crash, rows can be
+printed twice, but no row is skipped. A reader has one position: use another reader for another
+filter.
+
+Examples:
+  $ earshot tail                                            new notifications
+  $ earshot tail --since 1h                                 the last hour, then new notifications
+  $ earshot tail -n 20 --event deleted --output json        20 deletions, then new deletions
+  $ earshot tail --reader downloads --from start --no-follow --json    the rows since the last run`,
+  check: (flags: TailFlags, io) => {
+    refuseTwoStarts(flags);
+    refuseEmptySpan(io, flags);
+    warnOfUnknownEvents(flags, io);
+  },
+  run: async (io, flags) => {
+    const { reader: name, from } = flags;
+    if (name === undefined) {
+      return withParts(io, ['reader'], async ({ reader }) => {
+        await print(io, flags, reader, await startOf(flags, reader));
+      });
+    }
+    // A named reader changes its stored position.
+    await withParts(io, ['store'], async ({ store }) => {
+      const known = from === undefined ? await store.cursor(name) : null;
+      const move = (position: number) => store.moveCursor(name, position, io.nowUs());
+      const start = known ?? (await startOf(flags, store));
+      await move(start);
+      await print(io, flags, store, start, move);
+    });
+  },
+});
+
+/** Rejects two start flags. With --reader, --since or -n would skip rows permanently. */
+function refuseTwoStarts({ reader, from, since, limit }: TailFlags): void {
+  const start = since === undefined ? '-n' : '--since';
+  if (since === undefined && limit === undefined) return;
+  if (from !== undefined) {
+    throw new AppError('usage', `${start} cannot be combined with --from.`, {
+      advice: 'Use one of them.',
+    });
+  }
+  if (reader === undefined) return;
+  throw new AppError(
+    'usage',
+    `${start} cannot be combined with --reader: the reader starts at its stored position.`,
+    {
+      advice: `To move the reader, use --from (start, now or a position). To use ${start}, omit --reader.`,
+    },
+  );
+}
+
+function refuseEmptySpan(io: Io, flags: TailFlags): void {
+  const { reader, from = 'now', since, limit } = flags;
+  const isFromNow = from === 'now' && since === undefined && limit === undefined;
+  if (reader !== undefined || !isFromNow) return;
+  if (flags.follow === false && flags.from === undefined) {
+    io.stderr.write(
+      'Nothing to print: tail starts with new notifications, and --no-follow does not wait for them. Add --since, -n or --from start.\n',
+    );
+  }
+  if (msUntilEnd(flags, io) > 0) return;
+  throw new AppError(
+    'usage',
+    'Nothing to print: --until is in the past, and tail starts with new notifications.',
+    { advice: 'Add --since, -n or --from start.' },
+  );
+}
+
+/** Returns the position after which rows are printed. */
+async function startOf(flags: TailFlags, store: StoreReader): Promise<number> {
+  const { from = 'now', since, limit } = flags;
+  if (typeof from === 'number') return from;
+  if (from === 'start') return 0;
+  if (limit === 0 || (since === undefined && limit === undefined)) return store.lastPosition();
+  if (limit === undefined) return 0;
+  let oldest: number | undefined;
+  for await (const row of store.find({ ...toQuery(flags), order: 'newest', limit })) {
+    oldest = row.position;
+  }
+  return oldest === undefined ? store.lastPosition() : oldest - 1;
+}
+
+async function print(
+  io: Io,
+  flags: TailFlags,
+  store: StoreReader,
+  afterPosition: number,
+  move: (position: number) => Promise<void> = async () => undefined,
+): Promise<void> {
+  let written = afterPosition;
+  let unstored = 0;
+  const storePosition = async () => {
+    if (unstored > 0) await move(written);
+    unstored = 0;
+  };
+  const stop = new AbortController();
+  const signal = AbortSignal.any([io.signal, stop.signal]);
+  let isPastEnd = msUntilEnd(flags, io) === 0;
+  const wait = async () => {
+    await storePosition();
+    // One more poll after --until: a row received before it may be committed after it.
+    if (flags.follow === false || isPastEnd) return stop.abort();
+    const leftMs = msUntilEnd(flags, io);
+    isPastEnd = leftMs === 0;
+    await pause(isPastEnd ? pollMs : Math.min(pollMs, leftMs), signal);
+  };
+  const query: NotificationQuery = toQuery(flags);
+  const toLine = lineWriter(io, flags, store);
+  for await (const row of followLog({ log: store, query, afterPosition, wait, signal })) {
+    await writeForeign(io.stdout, await toLine(row));
+    written = row.position;
+    unstored += 1;
+    if (unstored >= rowsPerMoveMax) await storePosition();
+  }
+  await storePosition();
+}
+
+function msUntilEnd({ until = Number.POSITIVE_INFINITY }: TailFlags, io: Io): number {
+  return Math.max(0, (until - io.nowUs()) / 1000);
+}
+
+function lineWriter(
+  { stdout }: Io,
+  { output, wide }: TailFlags,
+  log: StoreReader,
+): (row: NotificationRow) => Promise<string> {
+  if (output !== 'lines') return async (row) => `${JSON.stringify(toNotificationJson(row))}\n`;
+  const width = wide ? Number.POSITIVE_INFINITY : widthOf(stdout);
+  return async (row) => `${lineOf(row, await notificationCells(row, log), width)}\n`;
+}
+
+/** Formats a row: the name of the product is shortened only if it does not fit, and more is added if there is width. */
+function lineOf(row: NotificationRow, { cloud, place }: ProductCells, width: number): string {
+  const time = shortDateUs(row.receivedAtUs, 'second');
+  const begin = `${time}  ${shorten(printable(row.event), 12).padEnd(8)}  `;
+  const name = printable(row.productName ?? row.productId);
+  let line = begin + shorten(name, Math.max(12, width - begin.length));
+  for (const cell of [cloud, place]) {
+    const part = cell === null ? '' : `  ${printable(cell)}`;
+    if (line.length + part.length > width) break;
+    line += part;
+  }
+  return line;
+}
+
+function readerName(text: string): string {
+  if (/^[a-z0-9][a-z0-9._-]{0,62}$/.test(text)) return text;
+  throw new InvalidArgumentError(
+    'Use lower-case letters, digits, dots, dashes and underscores (maximum 63 characters).',
+  );
+}
+
+function startingPoint(text: string): StartingPoint {
+  if (text === 'start' || text === 'now') return text;
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('Use "start", "now" or a position.');
+  return wholeNumber()(text);
+}

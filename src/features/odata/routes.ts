@@ -1,0 +1,236 @@
+/** The paths below `/odata/v1`, answered from the product index in the format of the catalogue. */
+
+import type { Context, Hono } from 'hono';
+import { jsonAnswer, notFound, odataPath, odataRefusal } from '../../core/api/errors.ts';
+import { createQueryBodyReader } from '../../core/api/query-body.ts';
+import { type Environment, type QueryLine, sent } from '../../core/api/query-line.ts';
+import { formatDateUs } from '../../core/terms/dates.ts';
+import { attributesOf } from '../../filter/fields.ts';
+import type { Entity, FilterTree } from '../../filter/filter-tree.ts';
+import {
+  filterListBytesMax,
+  filterListNamesMax,
+  filterListPath,
+  listAnswer,
+  nextLink,
+  type QueryOptions,
+  type ReadList,
+  readAttributesPath,
+  readFilterList,
+  readProductPath,
+  readQueryOptions,
+  recordAnswer,
+  skipMax,
+  unknownAttributes,
+  unknownProduct,
+  withinList,
+} from '../../filter/odata.ts';
+import { readKey, writeKey } from '../../filter/product-order.ts';
+import type { FoundProduct, ProductQuery, Products } from '../../filter/products.ts';
+import { readProductPage } from '../products/route.ts';
+import { metadataXml, serviceDocument } from './metadata.ts';
+
+/** Entries of the list of paths. */
+export const odataPaths = [
+  { method: 'GET', path: '/', summary: 'OData service document' },
+  { method: 'GET', path: '/$metadata', summary: 'OData description of the service (CSDL XML)' },
+  { method: 'GET', path: '/Products', summary: 'Products, in the format of the catalogue' },
+  { method: 'GET', path: '/Products(<Id>)', summary: 'One product' },
+  { method: 'GET', path: '/Products/$count', summary: 'Number of products, as text' },
+  { method: 'POST', path: filterListPath, summary: 'Products with the names in the request body' },
+  { method: 'GET', path: '/DeletedProducts', summary: 'Deleted products' },
+  { method: 'GET', path: '/DeletedProducts(<Id>)', summary: 'One deleted product' },
+  {
+    method: 'GET',
+    path: '/DeletedProducts/$count',
+    summary: 'Number of deleted products, as text',
+  },
+  { method: 'GET', path: '/Attributes(<collection>)', summary: 'Attributes of a collection' },
+].map((one) => ({ ...one, path: `${odataPath}${one.path}` }));
+
+const metadataPath = /^\/(?:\$|%24)metadata$/;
+const countSuffix = /\/(?:\$|%24)count$/;
+
+interface ODataSource {
+  products: Products;
+  requestId: string;
+  /** Aborts the query. */
+  signal: AbortSignal;
+}
+
+/** A parsed query with its source. */
+interface ParsedQuery extends ODataSource {
+  entity: Entity;
+  options: QueryOptions;
+  url: URL;
+  /** URL of the service, with a slash at the end. */
+  root: string;
+}
+
+/** Adds the query service of the catalogue: GET, and the POST that queries by list. */
+export function addODataRoutes(
+  app: Hono<Environment>,
+  {
+    products,
+    lineFor,
+    newRequestId,
+  }: {
+    products: Products;
+    newRequestId: () => string;
+    /** Chooses by the number of rows. */
+    lineFor: (rows: unknown) => QueryLine;
+  },
+): void {
+  app.use(`${odataPath}/*`, async (c, next) => {
+    await next();
+    c.header('OData-Version', '4.0');
+  });
+  app.get(`${odataPath}/*`, (c) =>
+    lineFor(c.req.query('$top'))(
+      (signal) => answerOData(c, { products, requestId: newRequestId(), signal }),
+      c.req.raw.signal,
+      sent(c),
+    ),
+  );
+
+  const readBody = createQueryBodyReader(filterListBytesMax);
+  app.post(`${odataPath}${filterListPath}`, async (c) => {
+    const list = await readBody(c.env.incoming, readFilterList);
+    return lineFor(filterListNamesMax)(
+      (signal) => answerFilterList(c, list, { products, requestId: newRequestId(), signal }),
+      c.req.raw.signal,
+      sent(c),
+    );
+  });
+}
+
+/** Answers a GET of any path below `odataPath`. */
+async function answerOData(context: Context<Environment>, source: ODataSource): Promise<Response> {
+  const { requestId } = source;
+  const { path } = context.req;
+  const resource = path.slice(odataPath.length);
+  const collection = readAttributesPath(resource);
+  if (collection !== null) return answerAttributes(collection, requestId);
+  const { url, root } = serviceAddress(context);
+  if (/^\/?$/.test(resource)) return jsonAnswer(serviceDocument(root), { 'request-id': requestId });
+  if (metadataPath.test(resource)) return answerMetadata(requestId);
+  const listed = resource.replace(countSuffix, '');
+  const target = readProductPath(listed);
+  const isCount = listed !== resource;
+  if (target === null || (isCount && target.id !== null)) return notFound(path, requestId);
+  const { entity, id } = target;
+  const { options, refusal } = readQueryOptions(url.searchParams, entity);
+  if (refusal !== undefined) return odataRefusal(refusal, requestId);
+  const parsed: ParsedQuery = { ...source, entity, options, url, root };
+  if (isCount) return answerCount(parsed);
+  return id === null ? answerList(parsed) : answerOne(id, parsed);
+}
+
+/** Answers a query by list. All listed products fit on its first page. */
+async function answerFilterList(
+  context: Context<Environment>,
+  list: ReadList,
+  source: ODataSource,
+): Promise<Response> {
+  const { requestId } = source;
+  if (list.refusal !== undefined) return odataRefusal(list.refusal, requestId);
+  const { url, root } = serviceAddress(context);
+  const entity = 'Products';
+  const read = readQueryOptions(url.searchParams, entity, { top: filterListNamesMax });
+  if (read.refusal !== undefined) return odataRefusal(read.refusal, requestId);
+  const options = { ...read.options, filter: withinList(list.filter, read.options.filter) };
+  return answerList({ ...source, entity, options, url, root });
+}
+
+function answerMetadata(requestId: string): Response {
+  const headers = { 'Content-Type': 'application/xml', 'request-id': requestId };
+  return new Response(metadataXml(), { headers });
+}
+
+/** Makes the context of a body absolute, as clients of Microsoft require. */
+function withContext(body: FoundProduct['record'], root: string): object {
+  return { ...body, '@odata.context': `${root}${body['@odata.context']}` };
+}
+
+function serviceAddress({ var: { address } }: Context<Environment>) {
+  return { url: address.url, root: `${address.base}${odataPath}/` };
+}
+
+function answerAttributes(collection: string, requestId: string): Response {
+  const attributes = attributesOf(collection);
+  if (attributes === null) {
+    return odataRefusal({ status: 404, message: unknownAttributes(collection) }, requestId);
+  }
+  return Response.json(attributes, { headers: { 'request-id': requestId } });
+}
+
+/** Answers `$count` as in OData 4.01 (part 2, 4.8). The catalogue does not document it, but clients use it. */
+async function answerCount(parsed: ParsedQuery): Promise<Response> {
+  const { entity, options, requestId } = parsed;
+  const query = { entity, filter: options.filter, limit: 0 };
+  const { count, headers } = await readProductPage(parsed, query, true);
+  return new Response(String(count?.count), { headers: { 'request-id': requestId, ...headers } });
+}
+
+async function answerList(parsed: ParsedQuery): Promise<Response> {
+  const { entity, options, url, root, requestId } = parsed;
+  const { filter, orderby, top, skip, skiptoken } = options;
+  const order = orderby === null ? undefined : { by: orderby.field, direction: orderby.direction };
+  const after = skiptoken === null ? undefined : readKey(skiptoken, { entity, order });
+  if (after === null) {
+    const message = 'Invalid value: $skiptoken must come from a next link.';
+    return odataRefusal({ status: 400, message }, requestId);
+  }
+  const query = { entity, filter, order, after, skip, limit: top } satisfies ProductQuery;
+  const page = await readProductPage(parsed, query, options.count);
+  const body = listAnswer({
+    entity,
+    options,
+    records: page.found.map((found) => recordOf(found, entity)),
+    count: page.count?.count ?? null,
+    nextLink: page.next === null ? null : linkAfter(writeKey(page.next, query), options, url),
+  });
+  // OData allows annotations of other vocabularies (OData JSON 4.01, 4.5).
+  const mark = page.count?.isMinimum ? { '@earshot.countIsMinimum': true } : {};
+  return jsonAnswer(
+    { ...withContext(body, root), ...mark },
+    { 'request-id': requestId, ...page.headers },
+  );
+}
+
+/** Returns the next link: with `$skip` up to its maximum, then with a key, so that the list never ends early. */
+function linkAfter(skiptoken: string, { top, skip, skiptoken: former }: QueryOptions, url: URL) {
+  const isWithinSkip = former === null && skip + top <= skipMax;
+  return nextLink(url, isWithinSkip ? { skip: skip + top } : { skiptoken });
+}
+
+async function answerOne(id: string, parsed: ParsedQuery): Promise<Response> {
+  const { entity, options, requestId } = parsed;
+  const byId: FilterTree = {
+    node: 'comparison',
+    field: 'Id',
+    operator: 'eq',
+    literal: { type: 'text', value: id },
+  };
+  const page = await readProductPage(parsed, { entity, filter: byId, limit: 1 }, false);
+  const [found] = page.found;
+  if (found === undefined) {
+    return odataRefusal({ status: 404, message: unknownProduct(id) }, requestId, page.headers);
+  }
+  const body = recordAnswer(entity, options, recordOf(found, entity));
+  const answer = withContext(body, parsed.root);
+  return jsonAnswer(answer, { 'request-id': requestId, ...page.headers });
+}
+
+/** Adds values to a record: a notification may have no record and no name, but the row has what is known. */
+function recordOf({ record: sent, row }: FoundProduct, entity: Entity): FoundProduct['record'] {
+  const record: FoundProduct['record'] = { ...sent, Name: sent.Name ?? null };
+  if (entity === 'Products') return record;
+  const { deletionDateUs, deletionCause } = row;
+  return {
+    ...record,
+    DeletionDate:
+      record.DeletionDate ?? (deletionDateUs === null ? null : formatDateUs(deletionDateUs)),
+    DeletionCause: record.DeletionCause ?? deletionCause,
+  };
+}

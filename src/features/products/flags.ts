@@ -1,0 +1,358 @@
+/** Flags that select products. Each becomes a condition of the filter language. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { lengthOfTimeUs } from '../../core/cli/flags.ts';
+import type { Io } from '../../core/cli/io.ts';
+import { painter } from '../../core/cli/output.ts';
+import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
+import { millisecondOf, parseDate, readDateUs } from '../../core/terms/dates.ts';
+import { printable } from '../../core/terms/text.ts';
+import { type BoundingBox, parseBoundingBox } from '../../filter/bounding-box.ts';
+import { attributeOf, intersects, textField } from '../../filter/builder.ts';
+import { checkFilter } from '../../filter/check.ts';
+import type { Entity, FilterTree } from '../../filter/filter-tree.ts';
+import { readGeoJsonFile } from '../../filter/geojson-file.ts';
+import { printFilter } from '../../filter/print.ts';
+import { attributeEquals, platformCondition } from '../../filter/product-conditions.ts';
+import { readFilter } from '../subscriptions/filter-text.ts';
+
+/** Flags without times. A subscription filter can also be built from them. */
+export interface ConditionFlags {
+  collection?: FilterTree;
+  type?: FilterTree;
+  platform?: FilterTree;
+  tile?: FilterTree;
+  cloudBelow?: FilterTree;
+  bbox?: BoundingBox;
+  area?: string;
+  name?: FilterTree[];
+}
+
+export interface ProductFlags extends ConditionFlags {
+  filter?: string;
+  sensed?: TimeRange;
+  published?: TimeRange;
+  /** True without a time. */
+  deleted?: true | TimeRange;
+}
+
+/** `--filter`, next to the flags that select products. */
+export function filterOption(): Option {
+  return new Option(
+    '--filter <expression>',
+    '$filter expression (combined with the other flags by "and")',
+  );
+}
+
+/** Adds the flags of a product query. */
+export function addProductFlags(command: Command, io: Pick<Io, 'nowUs'>): Command {
+  const range = (text: string) => parseTimeRange(text, io.nowUs());
+  return addConditionFlags(command.addOption(filterOption()))
+    .option(
+      '--sensed <when>',
+      'start of sensing (24h, 7d, 2026-11, 2026-11-20, A..B, A.. or ..B; UTC)',
+      range,
+    )
+    .option('--published <when>', 'time of publication (formats as for --sensed)', range)
+    .option(
+      '--deleted [when]',
+      'search deleted products (optional: time of deletion; formats as for --sensed)',
+      range,
+    );
+}
+
+/** Adds the flags without times. */
+export function addConditionFlags(command: Command): Command {
+  return command
+    .option(
+      '--collection <names>',
+      'collection, such as SENTINEL-2 or S2 (comma-separated)',
+      anyOf(collection),
+    )
+    .option(
+      '--type <types>',
+      'product type, such as S2MSI2A, or group, such as GRD (comma-separated)',
+      anyOf(productType),
+    )
+    .option(
+      '--platform <names>',
+      'satellite, such as S2A, or mission, such as SENTINEL-2 (comma-separated)',
+      anyOf(platformCondition),
+    )
+    .option(
+      '--tile <tiles>',
+      'Sentinel-2 tile, such as 31UFR or T31UFR (comma-separated)',
+      anyOf(tile),
+    )
+    .option(
+      '--cloud-below <percent>',
+      'upper limit of the cloud cover in percent (exclusive)',
+      cloudBelow,
+    )
+    .option(
+      '--bbox <box>',
+      'bounding box in degrees: west,south,east,north (across the antimeridian if west > east)',
+      boundingBox,
+    )
+    .option('--area <file>', 'GeoJSON file with the area')
+    .option('--name <pattern>', 'product name (* matches any text)', parseNamePattern);
+}
+
+function boundingBox(text: string): BoundingBox {
+  try {
+    return parseBoundingBox(text);
+  } catch (error) {
+    if (isAppError(error, 'invalid')) throw new InvalidArgumentError(errorText(error));
+    throw error;
+  }
+}
+
+/** Returns a parser of comma-separated values. A repeated flag adds its values. */
+function anyOf(condition: (value: string) => FilterTree) {
+  return (text: string, previous?: FilterTree): FilterTree | undefined => {
+    const values = text.split(',').map((value) => value.trim());
+    if (values.includes(''))
+      throw new InvalidArgumentError('Use one or more names, comma-separated.');
+    const before = previous === undefined ? [] : [previous];
+    return group('or', [...before, ...[...new Set(values)].map(condition)]) ?? undefined;
+  };
+}
+
+function collection(name: string): FilterTree {
+  const short = /^S(\d)(P?)$/i.exec(name);
+  // All collection names of the catalogue are upper-case.
+  const value = (short === null ? name : `SENTINEL-${short[1]}${short[2]}`).toUpperCase();
+  return textField('Collection/Name').eq(value).tree;
+}
+
+const productType = (type: string) => attributeEquals('productType', type);
+
+function tile(text: string): FilterTree {
+  const [, zone = '', letters = ''] = /^T?(\d{1,2})([C-HJ-NP-X][A-HJ-NP-Z]{2})$/i.exec(text) ?? [];
+  if (letters === '' || Number(zone) < 1 || Number(zone) > 60) {
+    throw new InvalidArgumentError(
+      `${printable(text)} is not a tile. A tile is a zone from 1 to 60, a band from C to X and two letters, without I and O. Use tiles such as 31UFR, comma-separated.`,
+    );
+  }
+  return attributeEquals('tileId', zone.padStart(2, '0') + letters.toUpperCase());
+}
+
+function cloudBelow(text: string): FilterTree {
+  const value = Number(text.replace(/%$/, ''));
+  // 101 includes a cloud cover of 100 %.
+  if (text.trim() === '' || !(value >= 0 && value <= 101)) {
+    throw new InvalidArgumentError(
+      'Cloud cover is a percentage. Use a number greater than 0 and at most 100, such as 20.',
+    );
+  }
+  if (value === 0) {
+    throw new InvalidArgumentError(
+      'Cloud cover is never below 0 percent. Use a number greater than 0, such as 20.',
+    );
+  }
+  return attributeOf('cloudCover', 'Double').lt(value).tree;
+}
+
+/** Compiles the flags to a filter for products or tombstones. Throws `usage`; warns on stderr. */
+export function compileFlags(
+  flags: ProductFlags,
+  io: Pick<Io, 'stderr' | 'env' | 'readFile'>,
+): { entity: Entity; filter: FilterTree | null } {
+  const { deleted, published, filter } = flags;
+  const entity = deleted === undefined ? 'Products' : 'DeletedProducts';
+  if (deleted !== undefined && published !== undefined) {
+    throw new AppError(
+      'usage',
+      'The catalogue has no publication date for deleted products. Use --deleted 7d (deletion time) or --sensed.',
+    );
+  }
+  const expression = filter === undefined ? null : readFilter(filter, entity, io);
+  warnUnknownNames(flags, entity, io);
+  const terms = [
+    conditionsOf(flags, io),
+    ...during('ContentDate/Start', flags.sensed),
+    ...during('PublicationDate', published),
+    ...during('DeletionDate', deleted === true ? undefined : deleted),
+    expression,
+  ];
+  return { entity, filter: allOf(terms.filter((term) => term !== null)) };
+}
+
+/** Warns about unknown collections and product types in one line each: they may be new. */
+function warnUnknownNames(
+  { collection, type }: ConditionFlags,
+  entity: Entity,
+  io: Pick<Io, 'stderr' | 'env'>,
+): void {
+  const named = allOf([collection, type].filter((one) => one !== undefined));
+  const { findings } = checkFilter(named === null ? '' : printFilter(named), entity);
+  for (const { code, message, hint = '' } of findings) {
+    if (code.startsWith('unknown-')) warn(io, `${message} ${hint}`.trimEnd());
+  }
+}
+
+function warn(io: Pick<Io, 'stderr' | 'env'>, text: string): void {
+  io.stderr.write(`${painter(io, io.stderr)('yellow', 'warning')}: ${printable(text)}\n`);
+}
+
+/** Combines the flags without times by "and"; null without any. Throws `usage` for an invalid area. */
+export function conditionsOf(
+  flags: ConditionFlags,
+  io: Pick<Io, 'readFile' | 'stderr' | 'env'>,
+): FilterTree | null {
+  const { collection, type, platform, tile, cloudBelow, bbox, area: file, name = [] } = flags;
+  const { literal } = cloudBelow?.node === 'attribute' ? cloudBelow : {};
+  if (literal?.type === 'number' && literal.value < 1) noteShare(literal.value, io);
+  const box = bbox === undefined ? undefined : intersectsBox(bbox, io);
+  const area = file === undefined ? undefined : readAreaFile(file, io);
+  const terms = [collection, type, platform, tile, cloudBelow, box, area, ...name];
+  return allOf(terms.filter((term) => term !== undefined));
+}
+
+/** Notes that a share was probably written where percent are meant. */
+function noteShare(share: number, { stderr }: Pick<Io, 'stderr'>): void {
+  const percent = Number((share * 100).toPrecision(12));
+  stderr.write(
+    `Cloud cover is in percent: ${share} means ${share} %. For ${percent} %, use --cloud-below ${percent}.\n`,
+  );
+}
+
+function intersectsBox(
+  { geometry, warning }: BoundingBox,
+  io: Pick<Io, 'stderr' | 'env'>,
+): FilterTree {
+  if (warning !== null) warn(io, `--bbox: ${warning}`);
+  try {
+    return intersects(geometry).tree;
+  } catch (error) {
+    if (!isAppError(error, 'invalid')) throw error;
+    const { details } = error;
+    const message = '--bbox: the box is too small.';
+    const advice = 'Use a larger box, or a point.';
+    throw new AppError('usage', message, { advice, cause: error, details });
+  }
+}
+
+/** Combines conditions by "and"; null for none. */
+export function allOf(terms: readonly FilterTree[]): FilterTree | null {
+  return group('and', terms);
+}
+
+/** Conditions for a date within a time range: none, one or two. */
+export function during(field: string, { fromUs, untilUs }: TimeRange = {}): FilterTree[] {
+  const compared = (operator: 'ge' | 'lt', us: number | undefined): FilterTree[] =>
+    us === undefined
+      ? []
+      : [{ node: 'comparison', field, operator, literal: { type: 'date', us } }];
+  return [...compared('ge', fromUs), ...compared('lt', untilUs)];
+}
+
+/** Returns null for no terms. Flattens nested groups of the same kind. */
+function group(node: 'and' | 'or', terms: readonly FilterTree[]): FilterTree | null {
+  const flat = terms.flatMap((term) => (term.node === node ? term.terms : [term]));
+  const [only, ...others] = flat;
+  if (only === undefined) return null;
+  return others.length === 0 ? only : { node, terms: flat };
+}
+
+/**
+ * Returns the condition that a footprint intersects the area. Throws `usage` if the file is unreadable, is not
+ * GeoJSON, or has an invalid geometry.
+ */
+export function readAreaFile(path: string, { readFile }: Pick<Io, 'readFile'>): FilterTree {
+  const attempt = <Value>(prefix: string, work: () => Value): Value => {
+    try {
+      return work();
+    } catch (cause) {
+      if (!(cause instanceof AppError)) throw cause;
+      throw cause.with({ code: 'usage', message: `--area: ${prefix}${cause.message}`, cause });
+    }
+  };
+  // Errors of readGeoJsonFile already name the file.
+  const area = attempt('', () => readGeoJsonFile(path, readFile));
+  return attempt(`${path} cannot be used: `, () => intersects(area).tree);
+}
+
+/**
+ * Converts a name pattern to conditions: `Name eq` without a `*`; otherwise startswith for the text before the first
+ * `*`, endswith for the text after the last, contains (in any order) for the text between. Throws
+ * InvalidArgumentError.
+ */
+function parseNamePattern(text: string): FilterTree[] {
+  if (text.includes('?')) {
+    throw new InvalidArgumentError(
+      `The filter language does not support "?". Use * for any text: '${text.replaceAll(/[?*]+/g, '*')}'.`,
+    );
+  }
+  const parts = text.split('*');
+  if (parts.every((part) => part === '')) {
+    throw new InvalidArgumentError('Give a part of the name, or omit --name.');
+  }
+  const [first = '', ...rest] = parts;
+  const last = rest.pop();
+  const name = textField('Name');
+  if (last === undefined) return [name.eq(text).tree];
+  const conditions = [
+    ...[first].filter(Boolean).map(name.startsWith),
+    ...rest.filter(Boolean).map(name.contains),
+    ...[last].filter(Boolean).map(name.endsWith),
+  ];
+  return conditions.map(({ tree }) => tree);
+}
+
+/** Microseconds since 1970, UTC; `fromUs` is inclusive, `untilUs` exclusive. An absent end is open. */
+export interface TimeRange {
+  fromUs?: number | undefined;
+  untilUs?: number | undefined;
+}
+
+const advice =
+  'Use 24h or 7d (before now), or a year, month or day such as 2026-11. For a range, use A..B, A.. or ..B; A and B can also be times such as 2026-11-20T06:00Z.';
+
+/**
+ * Parses `24h`, `7d`, `2026`, `2026-11`, `2026-11-20`, `A..B`, `A..`, `..B`. A year, month or day at the end of a
+ * range is included as a whole. UTC without a zone. Throws InvalidArgumentError.
+ */
+function parseTimeRange(text: string, nowUs: number): TimeRange {
+  const [from = '', until, ...more] = text.split('..').map((part) => part.trim());
+  if (until === undefined) return rangeOf(moment(from, nowUs), from);
+  if (more.length > 0 || (from === '' && until === '')) throw new InvalidArgumentError(advice);
+  const fromUs = from === '' ? undefined : moment(from, nowUs).startUs;
+  const untilUs = until === '' ? undefined : moment(until, nowUs).endUs;
+  if (fromUs === undefined || untilUs === undefined || fromUs < untilUs) return { fromUs, untilUs };
+  throw new InvalidArgumentError(`The range ends before it starts. Put ${until} first.`);
+}
+
+function rangeOf({ startUs, endUs, kind }: Moment, text: string): TimeRange {
+  if (kind === 'back') return { fromUs: startUs };
+  if (kind === 'span') return { fromUs: startUs, untilUs: endUs };
+  throw new InvalidArgumentError(
+    `A single time is not a range. Use ${text}.. for later times or ..${text} for earlier ones.`,
+  );
+}
+
+interface Moment {
+  startUs: number;
+  /** Exclusive end of the named day, month or year, undefined after 9999; for a time, the same as `startUs`. */
+  endUs: number | undefined;
+  kind: 'back' | 'span' | 'time';
+}
+
+function moment(text: string, nowUs: number): Moment {
+  const backUs = lengthOfTimeUs(text);
+  if (backUs !== null) return { startUs: nowUs - backUs, endUs: nowUs - backUs, kind: 'back' };
+  const calendar = /^(\d{4})(?:-(\d\d))?(?:-(\d\d))?$/.exec(text);
+  if (calendar !== null) return calendarSpan(calendar);
+  const date = parseDate(text);
+  if (date === null) throw new InvalidArgumentError(advice);
+  return { startUs: date.us, endUs: date.us, kind: 'time' };
+}
+
+function calendarSpan([, year = '', month, day]: RegExpExecArray): Moment {
+  const start = parseDate(`${year}-${month ?? '01'}-${day ?? '01'}`);
+  if (start === null) throw new InvalidArgumentError(advice);
+  const end = new Date(millisecondOf(start.us));
+  if (day !== undefined) end.setUTCDate(end.getUTCDate() + 1);
+  else if (month !== undefined) end.setUTCMonth(end.getUTCMonth() + 1);
+  else end.setUTCFullYear(end.getUTCFullYear() + 1);
+  return { startUs: start.us, endUs: readDateUs(end.toISOString()) ?? undefined, kind: 'span' };
+}

@@ -1,0 +1,237 @@
+/** Keeps the product index up to date with the log: in a receiver, in a command, or by a rebuild. */
+
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Remote } from '../../../core/host/rpc.ts';
+import { threadFileOf } from '../../../core/host/thread.ts';
+import { errorText, isAppError } from '../../../core/terms/app-error.ts';
+import type { Logger } from '../../../core/terms/ports.ts';
+import { inodeOf, requireDatabase } from '../../../store/engine/database.ts';
+import type { DataPlace } from '../../../store/engine/disk-limit.ts';
+import { createAcquireLock } from '../../../store/engine/locks.ts';
+import { withThread } from '../../../store/engine/thread.ts';
+import { removeLeftovers } from '../../../store/leftovers.ts';
+import type { IntakeActivity } from '../../../store/log/intake-activity.ts';
+import type { Store } from '../../../store/store.ts';
+import type { IndexOperations, IndexTarget, WorkDone } from './index-thread.ts';
+import { currentProductFile } from './product-file.ts';
+
+/** Duration of the thread's work between two progress reports. */
+const budgetMs = 100;
+/** Lag, in notifications, above which it is logged: searches miss these, and reconciliation waits for them. */
+const loggedLagMin = 1_000;
+/** Delay after a commit, so that notifications are indexed together. */
+const collectMs = 150;
+/** Interval of the check for notifications that another process wrote. */
+const pollMs = 1_000;
+/** Delay after a failure, such as a full disk or a locked index. */
+const retryMs = 5_000;
+
+/**
+ * During a burst, indexing pauses: intake then has both processor cores. The catalogue sends up to 50 notifications a
+ * second (facts, catalogue 7), and indexing keeps up with many more than `perSecondMin`.
+ */
+const burst = {
+  perSecondMin: 3_000,
+  /** Limits of a pause: its lag in notifications, and its duration. */
+  lagMax: 500_000,
+  pauseMaxMs: 60_000,
+  pollMs: 100,
+};
+
+/** Positions in the log: of the index, and of the newest notification. */
+export type IndexProgress = Pick<WorkDone, 'indexedPosition' | 'lastPosition'>;
+
+export interface IndexingOptions extends DataPlace {
+  /** Called several times a second. */
+  onProgress?: ((progress: IndexProgress) => void) | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+type Index = Remote<IndexOperations>;
+
+/** Time without anything to index after which the thread of a receiver ends, to save memory. */
+const idleSeconds = 5;
+
+/** A batch waits up to 5 s for the lock of another process that indexes. */
+function withIndex<T>(
+  place: DataPlace & { idleSeconds?: number },
+  work: (index: Index) => Promise<T>,
+): Promise<T> {
+  return withThread<IndexOperations, T>(
+    threadFileOf('./index-thread', import.meta.url),
+    place,
+    work,
+  );
+}
+
+/** Parts of the store that indexing follows. */
+type FollowedStore = Pick<Store, 'activity' | 'lastPosition'> & {
+  pruning: Pick<Store['pruning'], 'pruneHorizon'>;
+};
+
+/**
+ * Indexes new notifications until stopped. Logs a failure once, and retries. Intake of the same process has priority.
+ * While there is nothing to do, the thread ends.
+ */
+export function startIndexing(options: DataPlace & { log: Logger; store: FollowedStore }): {
+  stop(): Promise<void>;
+} {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const { activity, pruning, lastPosition } = options.store;
+  const report = createReport(options.log);
+  const pause = (ms: number) => delay(ms, undefined, { signal }).catch(() => undefined);
+  const stateOf = async () => {
+    const file = currentProductFile(options.dataDir);
+    const horizon = await pruning.pruneHorizon();
+    return `${await lastPosition()} ${horizon?.position} ${file && inodeOf(file)}`;
+  };
+  const follow = async (index: Index) => {
+    let done: WorkDone | undefined;
+    let deliveries = activity.deliveries;
+    const yields = createBurstCheck(activity);
+    while (!signal.aborted) {
+      const arrived = activity.deliveries - deliveries;
+      if (done !== undefined && yields(lagOf(done) + arrived)) {
+        report.done({ ...done, indexed: 0, lastPosition: done.lastPosition + arrived });
+        await pause(burst.pollMs);
+        continue;
+      }
+      deliveries = activity.deliveries;
+      done = await index.work('current', budgetMs);
+      const pruned = await index.prune();
+      report.done(done);
+      if (done.indexed + pruned > 0) continue;
+      const state = await stateOf();
+      while (activity.deliveries === deliveries && !signal.aborted) {
+        await activity.next(pollMs, signal);
+        if ((await stateOf()) !== state) break;
+      }
+      await pause(collectMs);
+    }
+  };
+  const run = async () => {
+    while (!signal.aborted) {
+      try {
+        await withIndex({ ...options, idleSeconds }, follow);
+      } catch (error) {
+        report.failed(error);
+        await pause(retryMs);
+      }
+    }
+  };
+  const ended = run();
+  return {
+    stop: async () => {
+      stopping.abort();
+      await ended;
+    },
+  };
+}
+
+/** Returns a function that decides whether indexing pauses, from its lag. */
+function createBurstCheck(intake: IntakeActivity): (lag: number) => boolean {
+  let sinceMs: number | null = null;
+  return (lag) => {
+    if (intake.perSecond() < burst.perSecondMin) sinceMs = null;
+    else sinceMs ??= performance.now();
+    if (sinceMs === null || lag >= burst.lagMax) return false;
+    return performance.now() - sinceMs < burst.pauseMaxMs;
+  };
+}
+
+function lagOf({ indexedPosition, lastPosition }: IndexProgress): number {
+  return lastPosition - indexedPosition;
+}
+
+/** Logs each failure once, and the start and the end of a large lag, for example of a new index. */
+function createReport(log: Logger) {
+  let failure: string | null = null;
+  let lags = false;
+  return {
+    done: ({ indexed, ...progress }: WorkDone): void => {
+      if (failure !== null) log.info({}, 'indexing resumed');
+      failure = null;
+      const left = lagOf(progress);
+      if (!lags && left + indexed > loggedLagMin) {
+        lags = true;
+        log.info(progress, 'product index is lagging');
+      }
+      if (!lags || left > 0) return;
+      lags = false;
+      log.info({ indexedPosition: progress.indexedPosition }, 'product index is up to date');
+    },
+    failed: (error: unknown): void => {
+      const reason = isAppError(error) ? errorText(error) : String(error);
+      if (reason !== failure) log.error({ reason, err: error }, 'failed to index products');
+      failure = reason;
+    },
+  };
+}
+
+/**
+ * Indexes all notifications that are not indexed yet. May be interrupted by the signal. Rejects with
+ * `configuration` if there is no log, and `unavailable` if the index cannot be written.
+ */
+export async function catchUpIndex(options: IndexingOptions): Promise<IndexProgress> {
+  return withIndex(options, (index) => fill(index, 'current', options));
+}
+
+/**
+ * Rebuilds the index from the log. The complete new index replaces the old one; when the signal is aborted, the
+ * old one stays. Rejects as `catchUpIndex` does, and with `conflict` while another process rebuilds.
+ */
+export async function rebuildIndex(options: IndexingOptions): Promise<IndexProgress> {
+  requireDatabase(options.dataDir);
+  await removeLeftovers(options.dataDir);
+  const release = await createAcquireLock(options.dataDir)('index', { waitMs: 0 });
+  try {
+    return await withIndex(options, async (index) => {
+      try {
+        let progress = await fill(index, 'building', options);
+        while (!options.signal?.aborted && (await index.sort())) options.onProgress?.(progress);
+        progress = await fill(index, 'building', options);
+        await (options.signal?.aborted ? index.discard() : index.install());
+        return progress;
+      } catch (error) {
+        await index.discard().catch(() => undefined);
+        throw error;
+      }
+    });
+  } finally {
+    release();
+  }
+}
+
+async function fill(
+  index: Index,
+  target: IndexTarget,
+  { onProgress, signal }: IndexingOptions,
+): Promise<IndexProgress> {
+  for (;;) {
+    const done = await index.work(target, budgetMs);
+    onProgress?.(done);
+    if (done.indexed === 0 || signal?.aborted) return done;
+  }
+}
+
+/**
+ * Removes from the index the events that were pruned from the log; a receiver does so automatically. Resolves with
+ * their number. May be interrupted by the signal.
+ */
+export async function pruneIndex({
+  signal,
+  onPruned,
+  ...place
+}: DataPlace & { signal: AbortSignal; onPruned?: (events: number) => void }): Promise<number> {
+  if (currentProductFile(place.dataDir) === null) return 0;
+  return withIndex(place, async (index) => {
+    let pruned = 0;
+    for (;;) {
+      const events = await index.prune();
+      pruned += events;
+      onPruned?.(pruned);
+      if (events === 0 || signal.aborted) return pruned;
+    }
+  });
+}

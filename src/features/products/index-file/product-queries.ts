@@ -1,0 +1,294 @@
+/** Runs queries for products on the connections of one thread. */
+import type { Call } from '../../../core/host/serve-thread.ts';
+import { isAppError } from '../../../core/terms/app-error.ts';
+import type { AnyGeometry } from '../../../filter/filter-tree.ts';
+import { toDisplayGeometry } from '../../../filter/geometry/display.ts';
+import { toShape } from '../../../filter/geometry/shape.ts';
+import { printFilter } from '../../../filter/print.ts';
+import type { ProductKey } from '../../../filter/product-order.ts';
+import { type ProductRecord, recordIn } from '../../../filter/product-record.ts';
+import { type ProductView, productView } from '../../../filter/product-view.ts';
+import type {
+  FoundProduct,
+  IndexState,
+  ProductCount,
+  ProductQuery,
+  ProductSelection,
+  Products,
+  PushedEvent,
+  QueryExplanation,
+} from '../../../filter/products.ts';
+import { type BodyReader, bodyReader, createBodyReader } from '../../../store/bodies/bodies.ts';
+import { type Database, prepared } from '../../../store/engine/database.ts';
+import { lastPosition } from '../../../store/log/queries.ts';
+import { indexedPosition } from './product-file.ts';
+import { bodyDocument, completeRecord, type SentRecord, sentRecord } from './product-record.ts';
+import { toProductRow } from './product-rows.ts';
+import {
+  allCandidates,
+  type Candidate,
+  candidatesOf,
+  planSearch,
+  type SearchPlan,
+  statementsOf,
+} from './search/candidates.ts';
+import {
+  chooseForAll,
+  chooseForPage,
+  type Driver,
+  fewCandidatesMax,
+  type IdWindow,
+  idWindows,
+  type KnownNames,
+} from './search/drivers.ts';
+import { keyOf } from './search/order.ts';
+import { footprintGeometry } from './stored-footprint.ts';
+
+/** Candidates checked between two pauses, about 100 ms, so that other queries can run. */
+export const examinedMax = { nothing: Number.POSITIVE_INFINITY, footprint: 10_000, record: 1_000 };
+
+/** Time after which a page ends at the next place to stop, so that other queries can run. */
+const pageMs = 50;
+
+/** Separate connections for the index and the log. */
+export interface ProductDatabases {
+  index: Database;
+  /** Names in the index. */
+  names: KnownNames;
+  log: Database;
+}
+
+/** Databases, and the reader of bodies of a transaction, if any. */
+type Reading = ProductDatabases & { bodies?: BodyReader };
+
+/** A long query, which pauses so that others can run. Rejects with `cancelled` when the caller cancels it. */
+export type LongQuery = ProductDatabases & { call: Call };
+
+/** A product whose record is not parsed yet. */
+export type SentProduct = Omit<FoundProduct, 'record'> & {
+  /** Absent if the query does not ask for records. */
+  record?: SentRecord;
+};
+
+interface ProductPage {
+  found: SentProduct[];
+  /** Number of skipped matches. */
+  skipped: number;
+  /** Key to resume after; null at the end. */
+  next: ProductKey | null;
+}
+
+/** Returns a page of at most `rowsMax` rows. A page before the end may be shorter, or empty. */
+export function productPage(
+  databases: ProductDatabases,
+  query: ProductQuery,
+  rowsMax: number,
+): ProductPage {
+  const { log } = databases;
+  // In one transaction, each pack of bodies is read once.
+  return log.transaction(() => {
+    const reading = { ...databases, bodies: createBodyReader(log, 'transaction') };
+    return pageWithin(reading, query, rowsMax);
+  })();
+}
+
+function pageWithin(databases: Reading, query: ProductQuery, rowsMax: number): ProductPage {
+  const plan = planSearch(query, databases.names);
+  const page: ProductPage = { found: [], skipped: 0, next: null };
+  let examined = 0;
+  const startMs = performance.now();
+  for (const candidate of candidatesOf(databases.index, plan, query)) {
+    if ('after' in candidate) {
+      if (performance.now() - startMs < pageMs) continue;
+      return { ...page, next: candidate.after };
+    }
+    const row = toProductRow(candidate);
+    examined += 1;
+    if (matches(databases, plan, candidate)) {
+      if (page.skipped < (query.skip ?? 0)) page.skipped += 1;
+      else {
+        const record = query.records === false ? {} : { record: sentOf(databases, candidate) };
+        const footprint = query.footprints ? { footprint: footprintOf(candidate, query) } : {};
+        page.found.push({ row, ...record, ...footprint });
+      }
+    }
+    if (page.found.length >= rowsMax || examined >= examinedMax[plan.needs]) {
+      return { ...page, next: keyOf(row, query) };
+    }
+  }
+  return page;
+}
+
+/** Ids that are counted between two pauses, about 100 ms. */
+const countedAtOnce = 50_000;
+
+/** Counts the matching products, in parts, between which others can run. Ends after `msMax` with the number so far. */
+export async function countProducts(
+  { call, ...databases }: LongQuery,
+  selection: ProductSelection,
+  msMax = Number.POSITIVE_INFINITY,
+): Promise<ProductCount> {
+  const { index, names } = databases;
+  const { filter, received = {}, subscription } = selection;
+  if (filter === null && !received.fromUs && !received.untilUs && subscription === undefined) {
+    const { products, tombstones } = countAll(index);
+    return { count: selection.entity === 'Products' ? products : tombstones, isMinimum: false };
+  }
+  const plan = planSearch(selection, names);
+  const few = chooseForAll(index, plan.drivers, countedAtOnce);
+  const driver = few ?? plan.drivers.find(({ windowed }) => windowed) ?? null;
+  const endMs = performance.now() + msMax;
+  let count = 0;
+  for (const window of few === null ? idWindows(index, countedAtOnce) : [undefined]) {
+    for (const counted of countsIn(databases, plan, { driver, window })) {
+      if (performance.now() > endMs) return { count, isMinimum: true };
+      count += counted;
+      await call.pause();
+    }
+  }
+  return { count, isMinimum: false };
+}
+
+/** Yields the numbers of matches in parts of a window: as many as can be read without a pause. */
+function* countsIn(
+  databases: ProductDatabases,
+  plan: SearchPlan,
+  among: { driver: Driver | null; window: IdWindow | undefined },
+): Generator<number> {
+  const isCounted = plan.needs === 'nothing';
+  const { sql, values } = allCandidates(plan, among, isCounted ? 'count' : 'rows');
+  const statement = databases.index.prepare<unknown[], Candidate>(sql);
+  if (isCounted) return yield Number(statement.pluck().get(...values));
+  let [count, examined] = [0, 0];
+  for (const candidate of statement.iterate(...values)) {
+    if (matches(databases, plan, candidate)) count += 1;
+    examined += 1;
+    if (examined % examinedMax[plan.needs] !== 0) continue;
+    yield count;
+    count = 0;
+  }
+  yield count;
+}
+
+export function explainSearch(
+  { index, names }: ProductDatabases,
+  query: ProductQuery,
+): QueryExplanation {
+  const plan = planSearch(query, names);
+  const choice = chooseForPage(index, plan.drivers);
+  const statements = [...statementsOf(index, plan, query, choice)];
+  const steps = statements.map(({ sql, values }) =>
+    index.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...values),
+  );
+  const terms = choice?.driver.terms.map(printFilter).join(' and ');
+  const candidates = choice?.ids?.length ?? `more than ${fewCandidatesMax}`;
+  return {
+    narrowedBy: choice && `${choice.driver.name} (${terms}): ${candidates} candidates`,
+    byColumns: plan.byColumns.map(printFilter),
+    byRecords: plan.byRecords.map(printFilter),
+    plan: [...new Set(steps.flat().map(({ detail }) => detail))],
+  };
+}
+
+export function indexState({ index, log }: ProductDatabases): IndexState {
+  const skipped = Number(index.prepare('SELECT skipped FROM progress').pluck().get());
+  return { ...countAll(index), skipped, ...indexProgress({ index, log }) };
+}
+
+/** Counts with the smallest indexes: 30 ms for a million products. */
+function countAll(index: Database): Pick<IndexState, 'products' | 'tombstones'> {
+  const sql = `SELECT (SELECT count(*) FROM product) AS total,
+    (SELECT count(*) FROM product WHERE deleted = 1) AS tombstones`;
+  const counts = index.prepare<[], { total: number; tombstones: number }>(sql).get();
+  const { total, tombstones } = counts ?? { total: 0, tombstones: 0 };
+  return { products: total - tombstones, tombstones };
+}
+
+export function indexProgress(databases: Pick<ProductDatabases, 'index' | 'log'>) {
+  return {
+    indexedPosition: indexedPosition(databases),
+    lastPosition: lastPosition(databases.log),
+  };
+}
+
+/** Returns events in the order of `productIds` (case-insensitive), and for each product in the order of the log. */
+export function pushedEvents(
+  { index }: ProductDatabases,
+  { subscription, productIds }: Parameters<Products['pushedEvents']>[0],
+): PushedEvent[] {
+  const events = prepared<[string, string], Omit<PushedEvent, 'productId'>>(
+    index,
+    `SELECT e.position, e.event, e.event_us AS eventUs, e.state_us AS stateUs,
+       e.notification_us AS notificationUs, e.received_us AS receivedUs
+     FROM product p CROSS JOIN product_event e ON e.product = p.id
+     WHERE p.product_id = ? AND e.subscription = ?
+       AND (e.source = 'push' OR (e.source = 'pull' AND e.event_us IS NOT NULL))
+     ORDER BY e.position`,
+  );
+  return [...new Set(productIds)].flatMap((productId) =>
+    events.all(productId, subscription).map((event) => ({ productId, ...event })),
+  );
+}
+
+/** Returns true if a candidate fulfils the terms that its columns do not decide. */
+export function matches(
+  databases: Pick<Reading, 'log' | 'bodies'>,
+  plan: SearchPlan,
+  candidate: Candidate,
+): boolean {
+  if (plan.needs === 'nothing') return true;
+  if (plan.needs === 'footprint') return plan.matches(footprintView(geometryOf(candidate)));
+  return plan.matches(productView(recordOf(databases, candidate)));
+}
+
+const emptyView = productView({});
+
+/** Returns a product with only its stored footprint: enough for conditions on the footprint. */
+function footprintView(geometry: AnyGeometry | null): ProductView {
+  const shape = geometry === null ? null : toShape(geometry);
+  return { ...emptyView, geometry: () => geometry, footprint: () => shape };
+}
+
+/** Returns the stored footprint of a candidate, as in its record; null without one. */
+export function geometryOf({ footprint = null }: Candidate): AnyGeometry | null {
+  return footprint === null ? null : footprintGeometry(footprint);
+}
+
+/** An outline is bounded here, so that no footprint delays the main thread, or fills the memory of this one. */
+function footprintOf(candidate: Candidate, { footprints }: ProductQuery): AnyGeometry | null {
+  const geometry = geometryOf(candidate);
+  return geometry === null || footprints === 'exact' ? geometry : toDisplayGeometry(geometry);
+}
+
+/** Reads the record of a row from the log. */
+function recordOf(databases: Pick<Reading, 'log' | 'bodies'>, candidate: Candidate): ProductRecord {
+  const { productId, productName: name, deletionDateUs, deletionCause } = candidate;
+  const record = inLog(databases, candidate, (body, index) => recordIn(bodyDocument(body), index));
+  return completeRecord(record, { productId, name, deletionDateUs, deletionCause });
+}
+
+function sentOf(databases: Reading, candidate: Candidate): SentRecord {
+  return inLog(databases, candidate, sentRecord);
+}
+
+/** Reads the body with the record of a row; null if there is none. */
+function inLog<Result>(
+  { log, bodies = bodyReader(log) }: Pick<Reading, 'log' | 'bodies'>,
+  { recordPosition }: Candidate,
+  read: (body: Uint8Array, index: number) => Result | null,
+): Result | null {
+  if (recordPosition === null) return null;
+  const place = prepared<[number], { bodyId: number; bodyIndex: number }>(
+    log,
+    'SELECT body_id AS bodyId, body_index AS bodyIndex FROM notification WHERE position = ?',
+  ).get(recordPosition);
+  if (place === undefined) return null;
+  try {
+    const body = bodies.content(place.bodyId);
+    return body === undefined ? null : read(body, place.bodyIndex);
+  } catch (error) {
+    // A damaged body counts as missing; an unreadable log fails the query.
+    if (isAppError(error)) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,307 @@
+/** Writes notifications into the index, one after the other, in the caller's transaction. */
+import { readDateUs } from '../../../core/terms/dates.ts';
+import { boxesOf } from '../../../filter/geometry/shape.ts';
+import {
+  type DerivedColumns,
+  deriveColumns,
+  derivedColumns,
+} from '../../../filter/product-columns.ts';
+import type { ProductRecord } from '../../../filter/product-record.ts';
+import { type ProductView, productView } from '../../../filter/product-view.ts';
+import { type Database, perConnection, prepared } from '../../../store/engine/database.ts';
+import { completeRecord } from './product-record.ts';
+import { receivedUnits, sensingUnits, storedPath } from './product-schema.ts';
+import { type StoredFootprint, storedFootprint } from './stored-footprint.ts';
+
+/** A row of the log with its record. */
+export interface LoggedNotification {
+  position: number;
+  productId: string;
+  productName: string | null;
+  event: string;
+  /** Name in the URL path. */
+  subscription: string | null;
+  /** `push` or `reconcile`. */
+  source: string;
+  notificationDateUs: number | null;
+  receivedAtUs: number;
+  /** Null for a notification without a record. */
+  record: ProductRecord | null;
+}
+
+/** State of a product: its newest record that is not of a deletion, and its newest deletion. */
+interface ProductState {
+  lifeUs: number | null;
+  lifePosition: number | null;
+  /** Time of the newest deletion, with or without a record. */
+  goneUs: number | null;
+  goneRecordUs: number | null;
+  gonePosition: number | null;
+}
+
+/** State of a product in one notification. */
+interface StateUpdate {
+  position: number;
+  deleted: boolean;
+  /**
+   * Time of this state in the catalogue, in microseconds: ModificationDate, or DeletionDate. Null for a notification
+   * without a record, which can only report a deletion.
+   */
+  recordUs: number | null;
+  /** Latest possible time of a deletion. */
+  notifiedUs: number;
+}
+
+type StoredProduct = ProductState & {
+  id: number;
+  name: string | null;
+  sensingStartUs: number | null;
+};
+
+/** A record without a date counts as older than one with a date. */
+const undatedUs = -1;
+
+const unknownState: ProductState = {
+  lifeUs: null,
+  lifePosition: null,
+  goneUs: null,
+  goneRecordUs: null,
+  gonePosition: null,
+};
+
+const stateColumns = [
+  'life_us',
+  'life_position',
+  'gone_us',
+  'gone_record_us',
+  'gone_position',
+  'record_position',
+  'deleted',
+  'deletion_us',
+];
+const recordColumns = [...stateColumns, 'deletion_cause', ...derivedColumns];
+const assigned = (columns: readonly string[]) => columns.map((one) => `${one} = ?`).join(', ');
+const marks = (count: number) => Array(count).fill('?').join(', ');
+
+const findSql = `SELECT id, life_us AS lifeUs, life_position AS lifePosition, gone_us AS goneUs,
+    gone_record_us AS goneRecordUs, gone_position AS gonePosition, name,
+    sensing_start_us AS sensingStartUs
+  FROM product WHERE product_id = ?`;
+const insertSql = `INSERT INTO product (id, product_id, received_at_us, ${recordColumns.join(', ')})
+  VALUES (${marks(3 + recordColumns.length)})`;
+const insertBareSql =
+  'INSERT INTO product (id, product_id, received_at_us, deleted) VALUES (?, ?, ?, 0)';
+const updateSql = `UPDATE product SET ${assigned(recordColumns)} WHERE id = ?`;
+const updateStateSql = `UPDATE product SET ${assigned(stateColumns)} WHERE id = ?`;
+const insertBoxSql = `INSERT INTO product_box VALUES (${marks(9)})`;
+const insertEventSql = `INSERT INTO product_event (position, product, subscription, event, event_us, state_us,
+    notification_us, received_us, source) VALUES (${marks(9)})`;
+
+/** Writes one notification. `recordAt` reads the record of a notification that is already indexed. */
+export function writeNotification(
+  index: Database,
+  notification: LoggedNotification,
+  recordAt: (position: number) => ProductRecord | null,
+): void {
+  const { position, productId, record } = notification;
+  const known = prepared<[string], StoredProduct>(index, findSql).get(productId);
+  const isLarger = (other: number) => JSON.stringify(record) > JSON.stringify(recordAt(other));
+  const state = updated(known ?? unknownState, updateOf(notification), isLarger);
+  const { recordPosition } = currentOf(state);
+  const id = known?.id ?? position;
+  if (recordPosition === position && record !== null) {
+    writeRecord(index, known, { ...notification, record }, state);
+  } else {
+    if (recordPosition === null) writeNameOnly(index, known, notification);
+    prepared(index, updateStateSql).run(...stateValues(state), id);
+  }
+  writeEvent(index, id, notification);
+}
+
+/** Removes a product and its events. */
+export function removeProduct(index: Database, id: number): void {
+  const removed = prepared<[number], { name: string | null }>(
+    index,
+    'DELETE FROM product WHERE id = ? RETURNING name',
+  ).get(id);
+  writeName(index, id, removed?.name ?? null, null);
+  removeFootprint(index, id);
+  prepared(index, 'DELETE FROM product_event WHERE product = ?').run(id);
+}
+
+/** Writes or rewrites the product from a new record. */
+function writeRecord(
+  index: Database,
+  known: StoredProduct | undefined,
+  notification: LoggedNotification & { record: ProductRecord },
+  state: ProductState,
+): void {
+  const { record, productId, productName, position, receivedAtUs } = notification;
+  const { DeletionCause: cause } = record;
+  const { deleted, deletionDateUs } = currentOf(state);
+  const deletionCause = deleted && typeof cause === 'string' ? cause : null;
+  const identity = { productId, name: productName, deletionDateUs, deletionCause };
+  const complete = completeRecord(record, identity);
+  const view = productView(complete);
+  const columns = deriveColumns(view, complete, productName);
+  const { s3_path: path, name } = columns;
+  const stored = { ...columns, s3_path: path === null ? null : storedPath(path, name) };
+  const values = derivedColumns.map((column) => stored[column]);
+  const all = [...stateValues(state), deletionCause, ...values];
+  if (known === undefined)
+    prepared(index, insertSql).run(position, productId, receivedAtUs, ...all);
+  else prepared(index, updateSql).run(...all, known.id);
+  const id = known?.id ?? position;
+  writeName(index, id, known?.name ?? null, name);
+  writeFootprint(index, id, known, view, columns);
+  writeAttributeNames(index, view);
+}
+
+/** Names that the connection has written. After a transaction that failed, the connection is closed. */
+const writtenNames = perConnection(() => new Set<string>());
+const writtenNamesMax = 10_000;
+
+function writeAttributeNames(index: Database, view: ProductView): void {
+  const written = writtenNames(index);
+  if (written.size > writtenNamesMax) written.clear();
+  for (const name of view.attributeNames()) {
+    if (written.has(name)) continue;
+    prepared(index, 'INSERT OR IGNORE INTO product_attribute VALUES (?)').run(name);
+    written.add(name);
+  }
+}
+
+/** Writes the name of a product without a record: the largest of all names, so that their order does not matter. */
+function writeNameOnly(
+  index: Database,
+  known: StoredProduct | undefined,
+  { productId, productName, position, receivedAtUs }: LoggedNotification,
+): void {
+  const id = known?.id ?? position;
+  if (known === undefined) prepared(index, insertBareSql).run(id, productId, receivedAtUs);
+  if ((productName ?? '') <= (known?.name ?? '')) return;
+  prepared(index, 'UPDATE product SET name = ? WHERE id = ?').run(productName, id);
+  writeName(index, id, known?.name ?? null, productName);
+}
+
+/** Replaces a product's name in the name index. */
+function writeName(index: Database, id: number, old: string | null, name: string | null): void {
+  if (old === name) return;
+  if (old !== null) prepared(index, 'DELETE FROM product_name WHERE rowid = ?').run(id);
+  if (name !== null)
+    prepared(index, 'INSERT INTO product_name (rowid, name) VALUES (?, ?)').run(id, name);
+}
+
+/** Replaces a product's footprint. Most changes of a product leave it as it is. */
+function writeFootprint(
+  index: Database,
+  id: number,
+  known: StoredProduct | undefined,
+  view: ProductView,
+  { sensing_start_us: sensingStartUs }: DerivedColumns,
+): void {
+  const shape = view.footprint();
+  const geometry = view.geometry();
+  const stored = geometry === null || shape === null ? null : storedFootprint(geometry);
+  if (known !== undefined) {
+    const isSame = known.sensingStartUs === sensingStartUs;
+    if (isSame && hasFootprint(index, id, stored)) return;
+    removeFootprint(index, id);
+  }
+  if (stored === null || shape === null) return;
+  prepared(index, 'INSERT INTO product_footprint VALUES (?, ?)').run(id, stored);
+  // A product without sensing time matches no filter on it, so any value is correct.
+  const [sensed, received] = [sensingUnits(sensingStartUs ?? 0), receivedUnits(id)];
+  const times = [sensed, sensed, received, received];
+  const insert = prepared(index, insertBoxSql);
+  boxesOf(shape).forEach(({ west, east, south, north }, part) => {
+    insert.run(2 * id + part, west, east, south, north, ...times);
+  });
+}
+
+function hasFootprint(index: Database, id: number, footprint: StoredFootprint | null): boolean {
+  const sql = 'SELECT geometry FROM product_footprint WHERE id = ?';
+  const known = prepared<[number], StoredFootprint>(index, sql).pluck().get(id) ?? null;
+  if (known === null || typeof known === 'string') return known === footprint;
+  return footprint instanceof Uint8Array && Buffer.compare(known, footprint) === 0;
+}
+
+function removeFootprint(index: Database, id: number): void {
+  prepared(index, 'DELETE FROM product_footprint WHERE id = ?').run(id);
+  prepared(index, 'DELETE FROM product_box WHERE id IN (?, ?)').run(2 * id, 2 * id + 1);
+}
+
+function writeEvent(index: Database, product: number, notification: LoggedNotification): void {
+  const { position, subscription, event, record, source } = notification;
+  const { notificationDateUs, receivedAtUs } = notification;
+  // The catalogue's date of the event, used by reconciliation (facts, catalogue 5).
+  const dates: Record<string, unknown> = {
+    created: record?.PublicationDate,
+    modified: record?.ModificationDate,
+    deleted: record?.DeletionDate,
+  };
+  prepared(index, insertEventSql).run(
+    ...[position, product, subscription, event, readDateUs(dates[event])],
+    ...[readDateUs(record?.ModificationDate), notificationDateUs, receivedAtUs, source],
+  );
+}
+
+function updateOf(notification: LoggedNotification): StateUpdate {
+  const { position, record, notificationDateUs, receivedAtUs } = notification;
+  const deleted = notification.event === 'deleted';
+  const notifiedUs = notificationDateUs ?? receivedAtUs;
+  if (record === null) return { position, deleted, recordUs: null, notifiedUs };
+  const recordUs = deleted
+    ? (readDateUs(record.DeletionDate) ?? notifiedUs)
+    : (readDateUs(record.ModificationDate) ?? readDateUs(record.PublicationDate) ?? undatedUs);
+  return { position, deleted, recordUs, notifiedUs };
+}
+
+/**
+ * Applies an update. Each value only grows, so that neither order nor repetition matters. `isLarger` chooses between
+ * two records of the same time: it compares the record of the update with the one at a position.
+ */
+function updated(
+  state: ProductState,
+  update: StateUpdate,
+  isLarger: (position: number) => boolean,
+): ProductState {
+  const { recordUs, position, deleted, notifiedUs } = update;
+  const wins = (us: number | null, other: number | null) =>
+    recordUs !== null &&
+    (us === null || other === null || recordUs > us || (recordUs === us && isLarger(other)));
+  if (!deleted) {
+    if (!wins(state.lifeUs, state.lifePosition)) return state;
+    return { ...state, lifeUs: recordUs, lifePosition: position };
+  }
+  const deletedUs = recordUs ?? notifiedUs;
+  const goneUs = Math.max(state.goneUs ?? deletedUs, deletedUs);
+  const known = { ...state, goneUs };
+  if (!wins(state.goneRecordUs, state.gonePosition)) return known;
+  return { ...known, goneRecordUs: recordUs, gonePosition: position };
+}
+
+/** Returns the current state. On a tie, the deletion wins: a deleted product is not modified. */
+function currentOf({ lifeUs, lifePosition, goneUs, goneRecordUs, gonePosition }: ProductState): {
+  deleted: boolean;
+  /** Position of the notification with the product's current record; null without any record. */
+  recordPosition: number | null;
+  /** Deletion time of a tombstone: from its record, otherwise from the newest deletion. */
+  deletionDateUs: number | null;
+} {
+  const deleted = goneUs !== null && goneUs >= (lifeUs ?? goneUs);
+  if (!deleted) return { deleted, recordPosition: lifePosition, deletionDateUs: null };
+  // After a deletion without a record, the last known record stays.
+  const goneIsNewest = goneRecordUs !== null && goneRecordUs >= (lifeUs ?? goneRecordUs);
+  const recordPosition = goneIsNewest ? gonePosition : lifePosition;
+  const isOwn = recordPosition === gonePosition && gonePosition !== null;
+  return { deleted, recordPosition, deletionDateUs: isOwn ? goneRecordUs : goneUs };
+}
+
+/** Returns the values in the order of `stateColumns`. */
+function stateValues(state: ProductState) {
+  const { lifeUs, lifePosition, goneUs, goneRecordUs, gonePosition } = state;
+  const { deleted, recordPosition, deletionDateUs } = currentOf(state);
+  const registers = [lifeUs, lifePosition, goneUs, goneRecordUs, gonePosition];
+  return [...registers, recordPosition, Number(deleted), deletionDateUs];
+}

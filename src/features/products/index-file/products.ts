@@ -1,0 +1,153 @@
+/** Queries the products of a data directory from the main thread, and provides them to the library. */
+
+import { pick, type Remote, remote } from '../../../core/host/rpc.ts';
+import { threadFileOf } from '../../../core/host/thread.ts';
+import type { NotificationLog } from '../../../core/terms/ports.ts';
+import type { Expression } from '../../../filter/builder.ts';
+import { requireFilter } from '../../../filter/check.ts';
+import type { Entity } from '../../../filter/filter-tree.ts';
+import type { ProductKey } from '../../../filter/product-order.ts';
+import type {
+  FoundProduct,
+  ProductQuery,
+  ProductRow,
+  ProductSelection,
+  Products,
+} from '../../../filter/products.ts';
+import { StoreThread } from '../../../store/engine/thread.ts';
+import { catchUpIndex } from './index-maintenance.ts';
+import type { SentProduct } from './product-queries.ts';
+import { completeRecord, receivedRecord } from './product-record.ts';
+import type { ProductOperations } from './product-thread.ts';
+import { keyOf } from './search/order.ts';
+
+/** Rows per message. Records are about 5 kB each, and the main thread must be able to respond in between. */
+const pageRowsMax = { withRecords: 64, withFootprints: 250, withoutRecords: 1_000 };
+
+/** Maximum time of a quick count. */
+const quickCountMs = 2_000;
+
+/** Time without a query after which the thread ends. */
+const queryIdleSeconds = 30;
+
+/** Opens the index for queries, with the first query. */
+export function openProducts(dataDir: string): Products & { close(): Promise<void> } {
+  const thread = new StoreThread(threadFileOf('./product-thread', import.meta.url), {
+    dataDir,
+    // A count over a very large index may take long, and blocks no other query.
+    callTimeoutSeconds: Number.POSITIVE_INFINITY,
+    idleSeconds: queryIdleSeconds,
+  });
+  const call = (signal?: AbortSignal) => remote<ProductOperations>(thread, signal);
+  return {
+    find: (query, signal) => find(call(signal), query),
+    count: async (query, signal) => (await call(signal).count(selectionOf(query))).count,
+    quickCount: (query, signal) => call(signal).count(selectionOf(query), quickCountMs),
+    keyOf,
+    ...pick(call(), ['explain', 'indexState', 'indexProgress', 'indexedPosition', 'pushedEvents']),
+    delays: (query, signal) => call(signal).delays(query),
+    events: (query, signal) => call(signal).events(query),
+    collections: (signal) => call(signal).collections(),
+    facets: (query, signal) => call(signal).facets(selectionOf(query)),
+    timeliness: (query, signal) => call(signal).timeliness(query),
+    close: () => thread.close(),
+  };
+}
+
+/** Leaves out the other fields of a query, such as its page. */
+function selectionOf({ entity, filter, received, subscription }: ProductSelection) {
+  return { entity, filter, received, subscription };
+}
+
+async function* find(
+  products: Pick<Remote<ProductOperations>, 'page'>,
+  query: ProductQuery,
+): AsyncGenerator<FoundProduct> {
+  const { withRecords, withFootprints, withoutRecords } = pageRowsMax;
+  const withoutThem = query.footprints ? withFootprints : withoutRecords;
+  const pageMax = query.records === false ? withoutThem : withRecords;
+  let left = query.limit ?? Number.POSITIVE_INFINITY;
+  if (left <= 0) return;
+  const pageAfter = (after: ProductKey | undefined, skip: number) => {
+    const page = products.page({ ...query, skip, after }, Math.min(left, pageMax));
+    // Its error is reported when it is awaited; the caller may stop before.
+    page.catch(() => undefined);
+    return page;
+  };
+  let skip = query.skip ?? 0;
+  let reading = pageAfter(query.after, skip);
+  while (true) {
+    const page = await reading;
+    left -= page.found.length;
+    skip -= page.skipped;
+    const found = toFound(page.found);
+    if (page.next === null || left <= 0) return yield* found;
+    // The thread reads the next page while the caller uses this one.
+    reading = pageAfter(page.next, skip);
+    yield* found;
+  }
+}
+
+/** Parses the records, each when it is used. */
+function* toFound(sent: readonly SentProduct[]): Generator<FoundProduct> {
+  for (const { record, ...product } of sent) {
+    if (record === undefined) yield { ...product, record: {} };
+    else {
+      const { productId, productName: name, deletionDateUs, deletionCause } = product.row;
+      const identity = { productId, name, deletionDateUs, deletionCause };
+      yield { ...product, record: completeRecord(receivedRecord(record), identity) };
+    }
+  }
+}
+
+/** A query for products. By default, it selects all products, newest first. */
+export interface ProductsQuestion extends Omit<ProductQuery, 'entity' | 'filter'> {
+  /** Default: `Products`. */
+  entity?: Entity | undefined;
+  /** A `$filter` expression, as text or built with `and`, `collection`, … */
+  filter?: string | Expression | undefined;
+}
+
+/**
+ * Products reported by notifications. Each call updates the index first. Rejects with `invalid` for an invalid
+ * filter, and `unavailable` when the index cannot be read or written.
+ */
+export interface StoredProducts {
+  /** Streams the matching products with their records. */
+  find(question?: ProductsQuestion): AsyncIterable<FoundProduct>;
+  count(question?: Pick<ProductsQuestion, 'entity' | 'filter'>): Promise<number>;
+  /** Returns the key of a row from `find`; pass it as `after` to continue after that row. */
+  keyOf(row: ProductRow, question?: Pick<ProductsQuestion, 'entity' | 'order'>): ProductKey;
+}
+
+/** Opens the products of a data directory; `close` cancels calls in progress. */
+export function openStoredProducts(
+  dataDir: string,
+  log: Pick<NotificationLog, 'lastPosition'>,
+): { products: StoredProducts; close(): Promise<void> } {
+  const index = openProducts(dataDir);
+  const closing = new AbortController();
+  let indexedPosition = -1;
+  const upToDate = async (question: Pick<ProductsQuestion, 'entity' | 'filter'>) => {
+    const { entity = 'Products', filter = '' } = question;
+    const query = { ...question, entity, filter: requireFilter(String(filter), entity) };
+    // Not `>`: a log restored from a backup may end before the indexed position.
+    if ((await log.lastPosition()) !== indexedPosition) {
+      ({ indexedPosition } = await catchUpIndex({ dataDir, signal: closing.signal }));
+    }
+    return query;
+  };
+  return {
+    products: {
+      find: async function* (question = {}) {
+        yield* index.find(await upToDate(question));
+      },
+      count: async (question = {}) => index.count(await upToDate(question)),
+      keyOf: (row, { entity = 'Products', order } = {}) => index.keyOf(row, { entity, order }),
+    },
+    close: async () => {
+      closing.abort();
+      await index.close();
+    },
+  };
+}

@@ -1,0 +1,202 @@
+/** Translates filters to SQL over the columns of `product p`. Every matching product fulfils the condition. */
+import type {
+  AttributeNode,
+  ComparisonOperator,
+  FilterTree,
+  IntersectsNode,
+  Literal,
+  TextNode,
+} from '../../../../filter/filter-tree.ts';
+import { boxesOf, toShape } from '../../../../filter/geometry/shape.ts';
+import { globOf } from '../../../../filter/pattern.ts';
+import type { Column } from '../../../../filter/product-columns.ts';
+import { groupedTypes } from '../../../../filter/product-types.ts';
+import { asTruth, attributeReading, literalDate } from '../../../../filter/values.ts';
+import { columnOfAttribute, columnOfField } from '../product-schema.ts';
+
+/** An SQL expression or statement, with the values of its parameters. */
+export interface SqlCondition {
+  sql: string;
+  values: readonly (string | number | bigint | null)[];
+}
+
+/** A condition that every match fulfils. If `exact`, only matches fulfil it, and no record needs to be read. */
+interface Prefilter extends SqlCondition {
+  exact: boolean;
+}
+
+/**
+ * Joins one or more conditions as a balanced tree: SQLite limits the depth of an expression, and a filter may have
+ * thousands of terms.
+ */
+export function joined(operator: 'AND' | 'OR', conditions: readonly SqlCondition[]): SqlCondition {
+  const [first, ...others] = conditions;
+  if (first === undefined) throw new Error('No conditions to join.');
+  if (others.length === 0) return first;
+  const middle = Math.ceil(conditions.length / 2);
+  const left = joined(operator, conditions.slice(0, middle));
+  const right = joined(operator, conditions.slice(middle));
+  return {
+    sql: `(${left.sql} ${operator} ${right.sql})`,
+    values: [...left.values, ...right.values],
+  };
+}
+
+/** Returns null if no part of the filter can be answered without records. */
+export function prefilterOf(
+  tree: FilterTree,
+  names: { mayHaveAttribute(name: string): boolean },
+): Prefilter | null {
+  switch (tree.node) {
+    case 'and':
+    case 'or': {
+      const prefilters = tree.terms.map((term) => prefilterOf(term, names));
+      const known = prefilters.filter((prefilter) => prefilter !== null);
+      const isWhole = known.length === prefilters.length;
+      if (known.length === 0 || (tree.node === 'or' && !isWhole)) return null;
+      const exact = isWhole && known.every((prefilter) => prefilter.exact);
+      return { ...joined(tree.node === 'and' ? 'AND' : 'OR', known), exact };
+    }
+    case 'not': {
+      const prefilter = prefilterOf(tree.term, names);
+      if (prefilter === null || !prefilter.exact) return null;
+      // NULL counts as false, and its negation as true.
+      return { ...prefilter, sql: `(${prefilter.sql}) IS NOT TRUE` };
+    }
+    case 'intersects':
+      return { ...boxCondition(tree), exact: false };
+    case 'attribute':
+      return names.mayHaveAttribute(tree.name) ? columnCondition(tree) : decided(false);
+    default:
+      return columnCondition(tree);
+  }
+}
+
+/** Compares the boxes of the product's footprint. */
+function boxCondition({ geometry }: IntersectsNode): SqlCondition {
+  const conditions = boxesOf(toShape(geometry)).map(({ west, south, east, north }) => ({
+    sql: 'b.west <= ? AND b.east >= ? AND b.south <= ? AND b.north >= ?',
+    values: [east, west, north, south],
+  }));
+  if (conditions.length === 0) return { sql: 'FALSE', values: [] };
+  const { sql, values } = joined('OR', conditions);
+  return {
+    sql: `EXISTS (SELECT 1 FROM product_box b WHERE b.id IN (2 * p.id, 2 * p.id + 1) AND (${sql}))`,
+    values,
+  };
+}
+
+/** The same for all products. */
+const decided = (truth: boolean): Prefilter => ({
+  ...{ sql: truth ? 'TRUE' : 'FALSE', values: [] },
+  exact: true,
+});
+
+/** Returns a condition that is NULL where evaluation returns false; null if records must be read. */
+function columnCondition(tree: FilterTree): Prefilter | null {
+  if (tree.node === 'text') return nameCondition(tree);
+  const column = columnOfCondition(tree);
+  if (column === undefined) return null;
+  switch (tree.node) {
+    case 'comparison':
+      // No product has a value of another type. An absent field is unequal to any value.
+      if (sqlValue(column, tree.literal) === undefined) return decided(tree.operator === 'ne');
+      return compared(column, tree.operator, tree.literal, 'IS NOT');
+    case 'attribute':
+      // An absent attribute matches no comparison, not even `ne`.
+      return attributeCondition(column, tree);
+    case 'in': {
+      const condition = oneOf(`p.${column.name}`, sqlValues(column, tree.literals));
+      return { ...condition, exact: tree.literals.every(isExact) };
+    }
+    default:
+      return null;
+  }
+}
+
+/** Returns the column that a condition compares; undefined if records must be read. */
+export function columnOfCondition(tree: FilterTree): Column | undefined {
+  if (tree.node === 'comparison' || tree.node === 'in') return columnOfField(tree.field);
+  if (tree.node !== 'attribute') return undefined;
+  const column = columnOfAttribute(tree.name);
+  return column?.type === attributeReading(tree.valueKind, tree.literal).type ? column : undefined;
+}
+
+/** Returns the column value of a literal; undefined for a literal of another type. */
+export function sqlValue(column: Column, literal: Literal): string | number | undefined {
+  const { type } = column;
+  if (type === 'date') return literalDate(literal) ?? undefined;
+  if (type === 'boolean') {
+    return literal.type === 'date' ? undefined : (asTruth(literal.value) ?? undefined);
+  }
+  if (literal.type !== (type === 'guid' ? 'text' : type)) return undefined;
+  if (literal.type === 'number') return literal.value;
+  return literal.type === 'text' ? storedText(column, literal.value) : undefined;
+}
+
+/** Returns the column values of a list, without literals of another type. */
+export function sqlValues(column: Column, literals: readonly Literal[]): (string | number)[] {
+  return literals.flatMap((literal) => sqlValue(column, literal) ?? []);
+}
+
+/** Returns a text as it is in its column. Different texts may be the same there: see `isExact`. */
+function storedText({ name }: Pick<Column, 'name'>, text: string): string {
+  const wellFormed = text.toWellFormed();
+  return name === 'name' ? wellFormed.replaceAll('\0', '\ufffd') : wellFormed;
+}
+
+/** Returns false for a text that may be equal to the column of a product with another text. */
+export function isExact(literal: Literal): boolean {
+  return literal.type !== 'text' || isWholeInSql(literal.value);
+}
+
+export function oneOf(column: string, values: readonly (string | number)[]): SqlCondition {
+  return { sql: `${column} IN (${values.map(() => '?').join(', ')})`, values };
+}
+
+/** SQLite's functions cut a text at a NUL, and change half a surrogate pair to another character. */
+export function isWholeInSql(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed();
+}
+
+/** Returns false for GUIDs and booleans, whose order has no meaning. */
+export function isOrdered({ type }: Column): boolean {
+  return type !== 'guid' && type !== 'boolean';
+}
+
+function compared(
+  column: Column,
+  operator: ComparisonOperator,
+  literal: Literal,
+  unequal: 'IS NOT' | '<>',
+): Prefilter | null {
+  const value = sqlValue(column, literal);
+  const isEquality = operator === 'eq' || operator === 'ne';
+  const exact = isExact(literal);
+  if (value === undefined || !(isEquality || isOrdered(column))) return null;
+  if (!exact && operator !== 'eq') return null;
+  const sqlOperators = { eq: '=', ne: unequal, lt: '<', le: '<=', gt: '>', ge: '>=' };
+  return { sql: `p.${column.name} ${sqlOperators[operator]} ?`, values: [value], exact };
+}
+
+function attributeCondition(column: Column, tree: AttributeNode): Prefilter | null {
+  const condition = compared(column, tree.operator, tree.literal, '<>');
+  const types = [...groupedTypes(tree)];
+  if (condition === null || types.length === 0) return condition;
+  // One parameter: SQLite limits their number.
+  const grouped = `p.${column.name} IN (SELECT value FROM json_each(?))`;
+  const other = { sql: grouped, values: [JSON.stringify(types)] };
+  return { ...joined('OR', [condition, other]), exact: condition.exact };
+}
+
+function nameCondition({ field, function: operation, text }: TextNode): Prefilter | null {
+  // Half a surrogate pair may be a part of a character in a name.
+  if (field !== 'Name' || !text.isWellFormed()) return null;
+  if (text === '') return { sql: 'p.name IS NOT NULL', values: [], exact: true };
+  const [stored, exact] = [storedText({ name: 'name' }, text), isWholeInSql(text)];
+  if (operation === 'contains') return { sql: 'instr(p.name, ?) > 0', values: [stored], exact };
+  if (operation === 'like') return { sql: 'p.name GLOB ?', values: [globOf(stored)], exact };
+  const characters = Array.from(text).length;
+  const part = operation === 'startswith' ? `1, ${characters}` : `-${characters}`;
+  return { sql: `substr(p.name, ${part}) = ?`, values: [stored], exact };
+}

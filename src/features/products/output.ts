@@ -1,0 +1,209 @@
+/** Writes products in every output format, optionally with summaries. */
+
+import type { Output } from '../../core/cli/io.ts';
+import { wrapText, writeOut } from '../../core/cli/output.ts';
+import { printTable } from '../../core/cli/print-table.ts';
+import {
+  type ProductForm,
+  type RowForms,
+  type WrittenRows,
+  writeRows,
+} from '../../core/cli/row-forms.ts';
+import { createCollector } from '../../core/host/memory.ts';
+import { byteText } from '../../core/terms/formats.ts';
+import {
+  productFields,
+  productLinkFields,
+  toProductJson,
+  toProductLinks,
+  toTextJson,
+} from '../../core/terms/read-models.ts';
+import type { Column } from '../../core/terms/report.ts';
+import { batches } from '../../core/terms/streams.ts';
+import { printable } from '../../core/terms/text.ts';
+import { type ProductCells, productCells, toMinute } from '../../filter/product-cells.ts';
+import type { ProductOrder } from '../../filter/product-order.ts';
+import { toFeature } from '../../filter/product-view.ts';
+import type { FoundProduct } from '../../filter/products.ts';
+import { openStoreReader } from '../../store/store.ts';
+import { toStacItem } from '../stac/item.ts';
+import { cellsOfRecord, productColumns, timeColumn } from './cells.ts';
+
+/** A product, with its summary if requested. */
+export interface ShownProduct extends FoundProduct {
+  summary?: ReturnType<typeof toTextJson>;
+}
+
+interface ProductOutputOptions {
+  /** True if the products have summaries. */
+  texts?: boolean;
+  /** Sort field, shown as first column of the table. */
+  orderedBy?: ProductOrder;
+  /** Replaces the default columns of table and CSV. */
+  columns?: readonly string[] | undefined;
+  /** Tables ignore the terminal width. */
+  wide?: boolean;
+  /** Prefix of download URLs. */
+  catalogueUrl?: string;
+  /** URL of the private listener, for links of STAC items; they are relative by default. */
+  base?: string;
+  /** Version of earshot, for the metadata of a file. */
+  version?: string;
+  /** Called from time to time with the number of written products. */
+  onProgress?: (count: number) => void;
+}
+
+/** Writes products as a stream. GeoParquet needs exact footprints. */
+export function writeProducts(
+  output: Output,
+  form: ProductForm,
+  products: AsyncIterable<ShownProduct>,
+  options: ProductOutputOptions = {},
+): Promise<WrittenRows<ShownProduct>> {
+  const { columns, texts = false, catalogueUrl = '', base = '' } = options;
+  const forms: RowForms<ShownProduct> = {
+    table: (some) => (texts ? writeTexts(output, some) : writeTable(output, some, options)),
+    json: ({ record, summary }) => (summary === undefined ? record : { ...record, summary }),
+    fields: productFieldNames({ texts }),
+    values: (product) => {
+      const { text, model } = product.summary ?? {};
+      return {
+        ...toProductJson(product.row),
+        ...toProductLinks(product.row, catalogueUrl),
+        ...{ summary: text, summaryModel: model },
+      };
+    },
+    feature: (product) => {
+      const { summary } = product;
+      const feature = toFeature(product, catalogueUrl);
+      if (summary === undefined) return feature;
+      return { ...feature, properties: { ...feature.properties, summary } };
+    },
+    item: (product) => {
+      const item = toStacItem(product, { catalogueUrl, base });
+      const { summary } = product;
+      if (summary !== undefined) item.properties.description = summary.text;
+      return item;
+    },
+    file: async (some) => {
+      const { writeGeoParquet } = await import('./geoparquet.ts');
+      const fields = columns ?? productFieldNames({ texts });
+      await writeGeoParquet(output, some, { ...options, fields, catalogueUrl });
+    },
+    // One line per product, also for a text with line breaks.
+    id: ({ row: { productId }, summary }) =>
+      summary === undefined ? productId : `${productId}\t${printable(summary.text)}`,
+  };
+  // V8 alone would let the garbage of a million records grow by 100 MB.
+  const collectGarbage = createCollector();
+  const onRows = (count: number) => {
+    options.onProgress?.(count);
+    collectGarbage();
+  };
+  return writeRows(output, form, products, forms, { columns, onRows });
+}
+
+/** Field names for columns of table and CSV. */
+export function productFieldNames({ texts = false }: { texts?: boolean }): string[] {
+  const textFields = texts ? ['summary', 'summaryModel'] : [];
+  return [...productFields, ...productLinkFields, ...textFields];
+}
+
+/** Chooses the columns by the first product: a result has either only products or only tombstones. */
+async function writeTable(
+  output: Output,
+  products: AsyncIterable<ShownProduct>,
+  { orderedBy, wide = false }: ProductOutputOptions,
+): Promise<void> {
+  const iterator = products[Symbol.asyncIterator]();
+  const first = await iterator.next();
+  if (first.done) return;
+  const rows = async function* () {
+    yield listed(first.value);
+    for await (const product of { [Symbol.asyncIterator]: () => iterator }) yield listed(product);
+  };
+  await printTable(output, columnsOf(first.value, orderedBy), rows(), { wide });
+}
+
+/** Writes each product with its summary below. */
+async function writeTexts(output: Output, products: AsyncIterable<ShownProduct>): Promise<void> {
+  for await (const { row, summary } of products) {
+    const { sensed, cloud } = productCells(row, null);
+    const name = row.productName ?? row.productId;
+    const cells =
+      row.deletionDateUs === null
+        ? [sensed, name, row.productType, cloud, byteText(row.sizeBytes) ?? '-']
+        : [toMinute(row.deletionDateUs), name, row.deletionCause];
+    const line = cells.filter((cell) => cell !== null && cell !== '-').join('  ');
+    const text = wrapText(printable(summary?.text ?? ''), '  ', output);
+    await writeOut(output, `${printable(line)}\n${text.join('\n')}\n\n`);
+  }
+}
+
+interface ListedProduct {
+  row: FoundProduct['row'];
+  cells: ProductCells;
+}
+
+function listed({ row, record }: FoundProduct): ListedProduct {
+  return { row, cells: cellsOfRecord(row, record) };
+}
+
+type ProductColumn = Column<ListedProduct>;
+
+const { name, cloud, place, sensed, type, tile } = productColumns;
+
+const size: ProductColumn = {
+  ...{ title: 'size', isNumber: true, drop: 6 },
+  value: ({ row }) => byteText(row.sizeBytes),
+};
+
+const cause: ProductColumn = { title: 'cause', value: ({ row }) => row.deletionCause };
+
+/** First column of a table sorted by it. */
+const orderColumns: Readonly<Record<ProductOrder, ProductColumn>> = {
+  received: timeColumn('received', ({ receivedAtUs }) => receivedAtUs),
+  PublicationDate: timeColumn('published', ({ publicationDateUs }) => publicationDateUs),
+  ModificationDate: timeColumn('modified', ({ modificationDateUs }) => modificationDateUs),
+  'ContentDate/Start': timeColumn('sensed', ({ sensingStartUs }) => sensingStartUs),
+  'ContentDate/End': timeColumn('sensing end', ({ sensingEndUs }) => sensingEndUs),
+  DeletionDate: timeColumn('deleted', ({ deletionDateUs }) => deletionDateUs),
+};
+
+function columnsOf(
+  { row }: FoundProduct,
+  orderedBy: ProductOrder = row.deletionDateUs === null ? 'received' : 'DeletionDate',
+): readonly ProductColumn[] {
+  const usual =
+    row.deletionDateUs === null
+      ? [name, cloud, place, sensed, type, tile, size]
+      : [orderColumns.DeletionDate, name, cause, place, sensed, type, tile];
+  const first = orderColumns[orderedBy];
+  return [first, ...usual.filter(({ title }) => title !== first.title)];
+}
+
+/** Products per lookup of summaries; the batch size of the index. */
+const lookupBatchSize = 64;
+
+/** Adds the summary of each product, in the same order. */
+export async function* withTexts(
+  found: AsyncIterable<FoundProduct>,
+  { dataDir, nowUs }: { dataDir: string; nowUs: () => number },
+): AsyncGenerator<ShownProduct> {
+  const { lazyPlaces } = await import('./places/places.ts');
+  const { textFromFacts } = await import('../summary/product-facts.ts');
+  const store = openStoreReader(dataDir);
+  const places = lazyPlaces();
+  try {
+    for await (const batch of batches(found, lookupBatchSize)) {
+      const written = await store.summaries.textsOf(batch.map(({ row }) => row.productId));
+      for (const product of batch) {
+        const text =
+          written.get(product.row.productId) ?? textFromFacts(product, places(), nowUs());
+        yield { ...product, summary: toTextJson(text) };
+      }
+    }
+  } finally {
+    await store.close();
+  }
+}

@@ -1,0 +1,346 @@
+/** The page of a product, `/products/<id>`: its state, notifications, footprint, summary and deliveries. */
+
+import { shellText } from '../../../core/page/browser/texts.ts';
+import type { PageContent } from '../../../core/page/layout.ts';
+import { type Html, html, panel } from '../../../core/page/markup.ts';
+import type { PageParts, PageRequest } from '../../../core/page/page-route.ts';
+import { isoMinute, linkTo, productLink } from '../../../core/page/page-state.ts';
+import { renderBlocks, renderReport } from '../../../core/page/render-report.ts';
+import { AppError, isAppError } from '../../../core/terms/app-error.ts';
+import { shortDateUs } from '../../../core/terms/dates.ts';
+import { byteText, counted, countText, percentText, quoted } from '../../../core/terms/formats.ts';
+import type { NotificationRow } from '../../../core/terms/ports.ts';
+import { toProductLinks } from '../../../core/terms/read-models.ts';
+import {
+  type Block,
+  code,
+  commands,
+  empty,
+  facts,
+  link,
+  span,
+  table,
+  text,
+  time,
+  type Value,
+} from '../../../core/terms/report.ts';
+import { hourUs } from '../../../core/terms/time-units.ts';
+import { id, intersects } from '../../../filter/builder.ts';
+import type { AnyGeometry, Entity } from '../../../filter/filter-tree.ts';
+import { boxesOf, centreOf, toShape } from '../../../filter/geometry/shape.ts';
+import { printFilter } from '../../../filter/print.ts';
+import { productNameText } from '../../../filter/product-cells.ts';
+import { partOf } from '../../../filter/product-record.ts';
+import type { FoundProduct, ProductRow } from '../../../filter/products.ts';
+import type { SinkItem } from '../../sinks/terms.ts';
+import { summaryBadge, summaryBody } from '../../summary/page.ts';
+import type { SummaryRow } from '../../summary/terms.ts';
+import { placeOf } from '../places/places.ts';
+import { smallMap } from './small-map.ts';
+
+const notificationsMax = 200;
+
+/** Items of sinks that are searched for the product, in each state. */
+const itemsExaminedMax = 5_000;
+
+/** Renders the page. Rejects with `not_found` if nothing was received about the product. */
+export async function productPage(parts: PageParts, request: PageRequest): Promise<PageContent> {
+  const found = await findProduct(parts, request);
+  const notifications = await notificationsOf(parts, found, request.id);
+  // The id in the address may differ in case.
+  const productId = found?.row.productId ?? request.id;
+  if (found === null && notifications.length === 0) {
+    const message = `Nothing was received about a product with the id ${productId}.`;
+    const advice =
+      'Search for its name on the page Products; its notification may be missing or pruned.';
+    throw new AppError('not_found', message, { advice });
+  }
+  const [summaries, sinkBlocks] = await Promise.all([
+    Array.fromAsync(parts.summaries.find({ kind: 'product', productId, limit: 1 })),
+    deliveries(parts, request, { productId, notifications }),
+  ]);
+  const name = found?.row.productName ?? notifications[0]?.productName ?? productId;
+  const { nowUs } = request;
+  const link = found === null ? null : toProductLinks(found.row, parts.catalogueUrl).downloadUrl;
+  const download =
+    link === null
+      ? ''
+      : html`<a href="${link}" title="Needs an access token of the catalogue">Download</a> · `;
+  const show = (title: string, blocks: readonly Block[]) => renderReport({ title, blocks }, nowUs);
+  return {
+    title: name,
+    controls: html`<p class="note">${download}<a href="/products" data-back>All products</a></p>`,
+    body: html`<div class="product">
+<div class="aside">${show('State', found === null ? notIndexed : state(found))}</div>
+<div class="aside">${found === null ? '' : footprintPanel(found, request)}${summaryPanel(summaries[0], productId, nowUs)}${show('Deliveries to sinks', sinkBlocks)}</div></div>
+${show('Notifications', received(notifications))}
+${show('Access', access(found, productId, parts.catalogueUrl))}
+${found === null ? '' : show('Attributes of the record', attributes(found))}`,
+  };
+}
+
+/** Finds the newest state of the product, existing or deleted; null if it is not in the index. */
+async function findProduct(
+  { products }: PageParts,
+  { id: productId, signal }: PageRequest,
+): Promise<FoundProduct | null> {
+  for (const entity of ['Products', 'DeletedProducts'] satisfies Entity[]) {
+    const query = { entity, filter: id.eq(productId).tree, limit: 1, footprints: true };
+    for await (const found of products.find(query, signal)) return found;
+  }
+  return null;
+}
+
+/** Newest first. The index has their positions; without it, the whole log is searched. */
+async function notificationsOf(
+  { notifications, products }: PageParts,
+  found: FoundProduct | null,
+  productId: string,
+): Promise<NotificationRow[]> {
+  const limit = notificationsMax;
+  if (found === null) return Array.fromAsync(notifications.find({ productId, limit }));
+  const product = found.row.position;
+  const { events } = await products.events({ filter: null, product, limit });
+  const rows = events.map(({ position }) =>
+    Array.fromAsync(
+      notifications.find({ afterPosition: position - 1, beforePosition: position + 1, limit: 1 }),
+    ),
+  );
+  return (await Promise.all(rows)).flat();
+}
+
+const notIndexed = [
+  empty('The product is not in the product index yet.', 'Check the index: `earshot admin index`'),
+];
+
+function state({ row }: FoundProduct): Block[] {
+  const { deletionDateUs, cloudCoverPercent, sizeBytes, online } = row;
+  const isDeleted = deletionDateUs !== null;
+  const second = (us: number | null) => us && `${shortDateUs(us, 'second')} UTC`;
+  return [
+    facts(
+      [
+        'state',
+        isDeleted ? { level: 'warning', text: 'deleted' } : { level: 'ok', text: 'exists' },
+      ],
+      ['deleted', time(deletionDateUs)],
+      ['deletion cause', isDeleted ? (row.deletionCause ?? 'not known') : null],
+      ['first received', time(row.receivedAtUs)],
+      ['published', time(row.publicationDateUs)],
+      ['modified', time(row.modificationDateUs)],
+      ['sensing start', second(row.sensingStartUs)],
+      ['sensing end', second(row.sensingEndUs)],
+      ['collection', row.collection],
+      ['platform', row.platform],
+      ['product type', row.productType],
+      ['processing level', row.processingLevel],
+      ['processing baseline', row.processingBaseline],
+      ['tile', row.tile],
+      ['orbit', row.orbitNumber && String(row.orbitNumber)],
+      ['relative orbit', row.relativeOrbitNumber && String(row.relativeOrbitNumber)],
+      ['orbit direction', row.orbitDirection],
+      ['cloud cover', cloudCoverPercent === null ? null : percentText(cloudCoverPercent / 100)],
+      [
+        'size',
+        sizeBytes === null ? null : `${byteText(sizeBytes)} (${countText(sizeBytes)} bytes)`,
+      ],
+      ['availability', online === null ? null : online ? 'online' : 'offline'],
+      ['id', code(row.productId)],
+      ['log position', row.position],
+    ),
+  ];
+}
+
+function received(rows: readonly NotificationRow[]): Block[] {
+  if (rows.length === 0) return [empty('The notifications of this product were pruned.')];
+  return [
+    table(
+      'Notifications about the product, newest first',
+      [
+        { title: 'received (UTC)', value: ({ receivedAtUs }) => time(receivedAtUs) },
+        { title: 'event', value: ({ event }) => event },
+        { title: 'delay', value: delay, isNumber: true, drop: 1 },
+        { title: 'subscription', value: ({ subscription }) => subscription, drop: 1 },
+        { title: 'source', value: ({ source }) => source, drop: 2 },
+        { title: 'times received', value: ({ timesSeen }) => timesSeen, isNumber: true, drop: 2 },
+        {
+          title: 'details',
+          value: ({ position }) =>
+            link('JSON', `/api/notifications?after=${position - 1}&before=${position + 1}`),
+        },
+      ],
+      rows,
+    ),
+    ...(rows.length < notificationsMax ? [] : [text(`Only the newest ${rows.length} are shown.`)]),
+  ];
+}
+
+/** Time from NotificationDate to receipt. */
+function delay({ notificationDateUs, receivedAtUs, source }: NotificationRow): Value {
+  if (notificationDateUs === null || source === 'reconcile') return null;
+  return span(Math.max(0, receivedAtUs - notificationDateUs));
+}
+
+function summaryPanel(row: SummaryRow | undefined, productId: string, nowUs: number): Html {
+  if (row !== undefined) return panel('Summary', summaryBody(row), summaryBadge(row, nowUs));
+  const next = `earshot summarize --each --filter ${shellText(String(id.eq(productId)))}`;
+  const blocks = [
+    empty('No summary of this product was requested.'),
+    commands(['Write one', next]),
+  ];
+  return renderReport({ title: 'Summary', blocks }, nowUs);
+}
+
+/** A delivered item leaves no trace, so the state follows from the position of the sink and from its open items. */
+async function deliveries(
+  { sinks }: PageParts,
+  { status }: PageRequest,
+  { productId, notifications }: { productId: string; notifications: readonly NotificationRow[] },
+): Promise<Block[]> {
+  const counts = await sinks.counts();
+  if (counts.length === 0) {
+    const next =
+      'A sink passes notifications on to another program; it is defined in earshot.config.ts.';
+    return [empty('There is no sink.', next)];
+  }
+  const [dead = [], waiting = []] = await Promise.all(
+    (['dead', 'waiting'] as const).map(async (itemState) => {
+      const items = await Array.fromAsync(
+        sinks.items({ state: itemState, limit: itemsExaminedMax }),
+      );
+      return items.filter((item) => item.productId === productId);
+    }),
+  );
+  const last = Math.max(0, ...notifications.map(({ position }) => position));
+  const lines = counts.map(({ sink }): [sink: string, state: Value, detail: string] => {
+    const failed = dead.find((one) => one.sink === sink);
+    if (failed) return [sink, { level: 'critical', text: 'dead letter' }, attemptsText(failed)];
+    const open = waiting.find((one) => one.sink === sink);
+    if (open) return [sink, { level: 'unknown', text: 'pending' }, attemptsText(open)];
+    const reader = status.readers.find(({ of, name }) => of === 'sink' && name === `sink ${sink}`);
+    if (reader !== undefined && reader.position < last) {
+      const detail = 'The sink has not reached the notification.';
+      return [sink, { level: 'unknown', text: 'not read yet' }, detail];
+    }
+    const detail = 'Delivered, or not selected by the rules of the sink.';
+    return [sink, { level: 'ok', text: 'no open delivery' }, detail];
+  });
+  return [
+    table(
+      'Deliveries to sinks',
+      [
+        { title: 'sink', value: ([sink]) => link(sink, '/sinks') },
+        { title: 'state', value: ([, of]) => of },
+        { title: 'detail', value: ([, , detail]) => detail, grows: true },
+      ],
+      lines,
+    ),
+  ];
+}
+
+function attemptsText({ attempts, error }: SinkItem): string {
+  const tried = counted(attempts, 'attempt');
+  return error === null ? tried : `${tried}: ${quoted(error)}`;
+}
+
+type Row = readonly (string | null)[];
+
+/** Attributes of the record, as the catalogue sent them. */
+function attributes({ record }: FoundProduct): Block[] {
+  const list: readonly unknown[] = Array.isArray(record.Attributes) ? record.Attributes : [];
+  const rows = list
+    .map((item) => ['Name', 'Value', 'ValueType'].map((part) => valueText(partOf(item, part))))
+    .filter(([name]) => name !== null)
+    .toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1));
+  if (rows.length === 0) return [empty('The record has no attributes.')];
+  const columns = [
+    { title: 'attribute', value: ([name]: Row) => name ?? null, grows: true },
+    { title: 'value', value: ([, value]: Row) => code(value ?? null), grows: true },
+    { title: 'type', value: ([, , type]: Row) => type ?? null, drop: 1 },
+  ];
+  return [table('Attributes of the record', columns, rows)];
+}
+
+function valueText(value: unknown): string | null {
+  if (value === undefined || value === null) return null;
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+function access(found: FoundProduct | null, productId: string, catalogueUrl: string): Block[] {
+  const query = commands([
+    'Its notifications',
+    `earshot query --product-id=${shellText(productId)} --body`,
+  ]);
+  if (found === null) return [query];
+  const { s3Path, downloadUrl } = toProductLinks(found.row, catalogueUrl);
+  const isDeleted = found.row.deletionDateUs !== null;
+  const entity: Entity = isDeleted ? 'DeletedProducts' : 'Products';
+  const filter = String(id.eq(found.row.productId));
+  const deleted = isDeleted ? 'true' : undefined;
+  const record = `/odata/v1/${entity}(${encodeURIComponent(productId)})?$expand=Attributes`;
+  return [
+    facts(
+      ['download', code(downloadUrl)],
+      ['S3 path', code(s3Path)],
+      ['record', link('JSON record', record)],
+      ['feature', link('GeoJSON', linkTo('/api/products', { filter, deleted, format: 'geojson' }))],
+    ),
+    query,
+    ...(isDeleted ? [] : [text('A download needs an access token of the catalogue.')]),
+  ];
+}
+
+/** Renders the footprint; an empty state without one. */
+function footprintPanel({ row, footprint }: FoundProduct, { assets, nowUs }: PageRequest): Html {
+  if (!footprint)
+    return panel('Footprint', renderBlocks([empty('The record has no footprint.')], nowUs));
+  const item = {
+    title: productNameText(row),
+    href: productLink(row.productId),
+    footprint,
+  };
+  const map = smallMap([item], { assets, fit: true, label: 'Footprint of the product' });
+  const links = neighbourLinks(row, footprint, nowUs);
+  return panel(
+    'Footprint',
+    html`${map}${renderBlocks([facts(['place', placeOf(footprint)])], nowUs)}${links}`,
+  );
+}
+
+/** Links to the products around, and to this one on the map; without a filter for a footprint that none may contain. */
+function neighbourLinks(row: ProductRow, footprint: AnyGeometry, nowUs: number): Html {
+  const filter = areaFilter(footprint);
+  const untilUs = row.receivedAtUs + neighbourPeriodUs;
+  const mapLink = linkTo('/map', {
+    filter,
+    since: isoMinute(row.receivedAtUs - neighbourPeriodUs),
+    until: untilUs < nowUs ? isoMinute(untilUs) : undefined,
+    view: viewOf(footprint),
+    selected: row.productId,
+  });
+  if (filter === undefined) return html`<p><a href="${mapLink}">Show on the map</a></p>`;
+  return html`<p><a href="${mapLink}">Neighbours on the map</a> · <a href="${linkTo('/products', { filter })}">as a list</a></p>`;
+}
+
+/** Neighbours are received so long before and after a product. */
+const neighbourPeriodUs = 12 * hourUs;
+
+function areaFilter(footprint: AnyGeometry): string | undefined {
+  try {
+    return printFilter(intersects(footprint).tree);
+  } catch (error) {
+    if (isAppError(error, 'invalid')) return undefined;
+    throw error;
+  }
+}
+
+/** Returns the view of the map in which a footprint is about 300 pixels wide or high. */
+function viewOf(footprint: AnyGeometry): string | undefined {
+  const centre = centreOf(footprint);
+  if (centre === null) return undefined;
+  const boxes = boxesOf(toShape(footprint));
+  const width = boxes.reduce((sum, { west, east }) => sum + east - west, 0);
+  const height = Math.max(0, ...boxes.map(({ south, north }) => north - south));
+  const zoom = Math.log2((360 * 300) / (256 * Math.max(width, height, 0.5)));
+  return [...centre, Math.max(0, zoom)].map((value) => Number(value.toFixed(2))).join(',');
+}

@@ -1,0 +1,216 @@
+/** The page `/products`: a search with a filter, its results, and the same results for other programs. */
+
+import {
+  age,
+  command,
+  emptyState,
+  facts,
+  type Html,
+  html,
+  panel,
+  type TableColumn,
+  table,
+} from '../../../core/page/markup.ts';
+import type { PageParts, PageRequest, PageRoute } from '../../../core/page/page-route.ts';
+import { productLink } from '../../../core/page/page-state.ts';
+import { isAppError } from '../../../core/terms/app-error.ts';
+import { counted, countText } from '../../../core/terms/formats.ts';
+import { whyEmpty } from '../../../filter/condition-counts.ts';
+import { describeFilter } from '../../../filter/describe.ts';
+import { productNameText, toMinute } from '../../../filter/product-cells.ts';
+import { type ProductOrder, writeKey } from '../../../filter/product-order.ts';
+import type {
+  Facets,
+  FoundProduct,
+  ProductCount,
+  ProductSelection,
+  QueryExplanation,
+} from '../../../filter/products.ts';
+import { lagHeader, readProductPage } from '../route.ts';
+import { facetsPanel, filterPanel } from './filter-panel.ts';
+import { productPage } from './product.ts';
+import { productColumns } from './product-columns.ts';
+import {
+  commandOf,
+  fileRows,
+  formatLinks,
+  type ProductSearch,
+  pageLink,
+  queryOf,
+  readSearch,
+  selectionOf,
+} from './product-search.ts';
+import { smallMap } from './small-map.ts';
+
+/** Values are counted if that takes no longer. */
+const facetsMsMax = 1_000;
+
+export const productsPage: PageRoute = {
+  path: '/products',
+  back: '30d',
+  list: async (parts, request) => {
+    const search = readSearch(request.url, request.state);
+    const form = filterPanel(search, request.nowUs);
+    const content = { title: 'Products', wide: true };
+    if (!search.isValid)
+      return { ...content, body: html`${form}${await notRun(parts, request, search)}` };
+    return { ...content, body: html`${form}${await results(parts, request, search)}` };
+  },
+  item: productPage,
+};
+
+/** The counted values stay: each adds its condition at the end of a filter with errors. */
+async function notRun(
+  { products }: PageParts,
+  { signal }: PageRequest,
+  search: ProductSearch,
+): Promise<Html> {
+  const selection = selectionOf(search);
+  const facets = await within(facetsMsMax, signal, (limit) => products.facets(selection, limit));
+  const next = 'Correct the place marked above, and run it again.';
+  const body = panel('Results', emptyState('The search has errors, so it was not run.', next));
+  return html`<div class="search-results"><div class="aside">${body}</div><div class="aside">${facetsPanel(search, facets)}</div></div>`;
+}
+
+async function results(
+  { products }: PageParts,
+  request: PageRequest,
+  search: ProductSearch,
+): Promise<Html> {
+  const { signal, assets } = request;
+  const query = queryOf(search);
+  const [page, { facets, matches }, explanation] = await Promise.all([
+    readProductPage({ products, signal }, { ...query, records: false, footprints: true }, false),
+    counts({ products }, selectionOf(search), signal),
+    products.explain(query),
+  ]);
+  const { found } = page;
+  const next = page.next === null ? null : pageLink(search, writeKey(page.next, query));
+  const items = found.map(({ row, footprint }) => ({
+    title: productNameText(row),
+    href: productLink(row.productId),
+    footprint,
+  }));
+  const map = smallMap(items, { assets, fit: true, label: 'Footprints of the results' });
+  const lag = Number(page.headers[lagHeader] ?? 0);
+  const remark = html`${remarkOf(search, found.length, { matches, isLast: next === null })}${
+    lag > 0 ? html` ${counted(lag, 'notification is', 'notifications are')} not indexed yet.` : ''
+  }`;
+  const list =
+    found.length === 0
+      ? emptyState(await nothing({ products }, search, signal))
+      : resultTable(found, search, request.nowUs);
+  return html`<div class="search-results"><div class="aside">${panel('Results', html`${list}${pager(search, next)}`, remark)}
+${elsewhere(search)}${planPanel(search, explanation)}</div>
+<div class="aside">${found.length === 0 ? '' : panel('Footprints', map, html`<a href="${formatLinks(search).map}">Open the map</a>`)}${facetsPanel(search, facets)}</div></div>`;
+}
+
+/** Counts values and matches; null for values that take too long. */
+async function counts(
+  { products }: Pick<PageParts, 'products'>,
+  query: ProductSelection,
+  signal: AbortSignal,
+): Promise<{ facets: Facets | null; matches: ProductCount }> {
+  const facets = await within(facetsMsMax, signal, (limit) => products.facets(query, limit));
+  if (facets?.complete) return { facets, matches: { count: facets.counted, isMinimum: false } };
+  return { facets, matches: await products.quickCount(query, signal) };
+}
+
+/** Resolves with null when the work takes longer. */
+async function within<Result>(
+  ms: number,
+  signal: AbortSignal,
+  work: (limit: AbortSignal) => Promise<Result>,
+): Promise<Result | null> {
+  const timeout = AbortSignal.timeout(ms);
+  try {
+    return await work(AbortSignal.any([signal, timeout]));
+  } catch (error) {
+    if (timeout.aborted && !signal.aborted && isAppError(error, 'cancelled')) return null;
+    throw error;
+  }
+}
+
+function remarkOf(
+  { after }: ProductSearch,
+  shown: number,
+  { matches, isLast }: { matches: ProductCount; isLast: boolean },
+): string {
+  const atLeast = matches.isMinimum ? 'at least ' : '';
+  const all = `${atLeast}${counted(matches.count, 'product')}`;
+  return isLast && after === undefined ? `${all}.` : `${countText(shown)} shown of ${all}.`;
+}
+
+/** Explains why there are no products, if that takes no longer than the counted values. */
+async function nothing(
+  { products }: Pick<PageParts, 'products'>,
+  search: ProductSearch,
+  signal: AbortSignal,
+): Promise<string> {
+  if (search.after !== undefined) return 'There are no more products.';
+  const query = selectionOf(search);
+  const why = await within(facetsMsMax, signal, (limit) => whyEmpty(products, query, limit));
+  return why ?? 'No product matches.';
+}
+
+function resultTable(found: readonly FoundProduct[], search: ProductSearch, nowUs: number): Html {
+  const caption = search.entity === 'Products' ? 'Products' : 'Deleted products';
+  return table(columnsOf(search, nowUs), found, { caption, list: true });
+}
+
+/** The value of the order comes first, unless the table has it anyway. */
+function columnsOf({ entity, order }: ProductSearch, nowUs: number): TableColumn<FoundProduct>[] {
+  const columns: Partial<Record<ProductOrder, TableColumn<FoundProduct>>> = {
+    PublicationDate: { title: 'published', value: ({ row }) => age(row.publicationDateUs, nowUs) },
+    ModificationDate: { title: 'modified', value: ({ row }) => age(row.modificationDateUs, nowUs) },
+    'ContentDate/End': {
+      title: 'sensing end (UTC)',
+      value: ({ row }) => toMinute(row.sensingEndUs),
+    },
+  };
+  const deletion: TableColumn<FoundProduct>[] = [
+    { title: 'deleted', value: ({ row }) => age(row.deletionDateUs, nowUs) },
+    { title: 'cause', value: ({ row }) => row.deletionCause },
+  ];
+  const first = [columns[order.by] ?? [], entity === 'Products' ? [] : deletion].flat();
+  return productColumns(nowUs, first);
+}
+
+function pager(search: ProductSearch, next: string | null): Html | string {
+  if (search.after === undefined && next === null) return '';
+  return html`<nav class="toolbar" aria-label="Pages of results">
+${search.after === undefined ? '' : html`<a class="button" href="${pageLink(search)}">First page</a>`}
+${next === null ? '' : html`<a class="button" href="${next}" rel="next">Next page</a>`}</nav>`;
+}
+
+/** Renders the same search for other programs. */
+function elsewhere(search: ProductSearch): Html {
+  const links = formatLinks(search);
+  const notes = [
+    ...(links.odata === null ? ['OData has no parameter for the period or the subscription.'] : []),
+    ...(search.state.subscription === undefined
+      ? []
+      : ['The command has no flag for the subscription: it prints the products of all.']),
+  ];
+  return panel(
+    'Export',
+    html`<p class="formats"><a class="button" href="${links.csv}">CSV</a> <a class="button" href="${links.geojson}">GeoJSON</a>
+<a class="button" href="${links.json}">JSON</a> ${links.odata === null ? '' : html`<a class="button" href="${links.odata}">OData</a>`}</p>
+${notes.length === 0 ? '' : html`<p class="note">${notes.join(' ')}</p>`}${command(commandOf(search))}`,
+    `Files have at most ${countText(fileRows)} products and a link to the next ones; the command has all.`,
+  );
+}
+
+function planPanel({ filter }: ProductSearch, explanation: QueryExplanation): Html {
+  const { narrowedBy, byColumns, byRecords, plan } = explanation;
+  const words = filter === null ? ['All products match.'] : describeFilter(filter);
+  const list = (texts: readonly string[]) => (texts.length === 0 ? null : texts.join('; '));
+  return html`<details class="panel"><summary>Explanation and query plan</summary>
+<pre class="body" tabindex="0">${words.join('\n')}</pre>
+${facts([
+  ['narrowed by', narrowedBy ?? 'nothing: all products are read'],
+  ['by columns', list(byColumns)],
+  ['by records', list(byRecords)],
+])}
+<pre class="body" tabindex="0">${plan.join('\n')}</pre></details>`;
+}

@@ -1,0 +1,340 @@
+/** `earshot query products`: searches the product index with the catalogue's filter terms. */
+
+import { Option } from 'commander';
+import { type CommandContext, defineCommand } from '../../core/cli/command.ts';
+import {
+  addOutputForms,
+  addSpan,
+  addTableFlags,
+  limitOption,
+  type OutputFlags,
+  readTime,
+} from '../../core/cli/flags.ts';
+import type { Io } from '../../core/cli/io.ts';
+import { createProgressLine, printJson, writeOut } from '../../core/cli/output.ts';
+import { printReport } from '../../core/cli/print-report.ts';
+import {
+  type ProductForm,
+  productForms,
+  readColumns,
+  reportNextPage,
+} from '../../core/cli/row-forms.ts';
+import { dataSections, loadConfig } from '../../core/config/config.ts';
+import { localUrl } from '../../core/http/network-address.ts';
+import { AppError, isAppError } from '../../core/terms/app-error.ts';
+import { countText } from '../../core/terms/formats.ts';
+import * as report from '../../core/terms/report.ts';
+import { printable } from '../../core/terms/text.ts';
+import { type ConditionCount, countConditions, whyEmpty } from '../../filter/condition-counts.ts';
+import { orderableFields } from '../../filter/fields.ts';
+import type { Entity, FilterTree } from '../../filter/filter-tree.ts';
+import { printFilter } from '../../filter/print.ts';
+import {
+  defaultOrderOf,
+  orderText,
+  type ProductKey,
+  type ProductOrder,
+  parseKey,
+  writeKey,
+} from '../../filter/product-order.ts';
+import type {
+  ProductCount,
+  ProductQuery,
+  Products,
+  QueryExplanation,
+} from '../../filter/products.ts';
+import { addProductFlags, compileFlags, type ProductFlags } from './flags.ts';
+import { productFieldNames, withTexts, writeProducts } from './output.ts';
+import { withCurrentIndex } from './product-index.ts';
+
+interface QueryProductsFlags extends ProductFlags, OutputFlags<ProductForm> {
+  orderby?: string;
+  /** Time of receipt of the first notification about a product. */
+  since?: number;
+  until?: number;
+  limit?: number;
+  after?: string;
+  count?: true;
+  explain?: true;
+  summaries?: true;
+  columns?: string;
+  wide?: true;
+}
+
+/** Default limit of tables; the other formats are unlimited. */
+const tableRowsDefault = 50;
+
+export const queryProductsCommand = defineCommand('products', {
+  description: 'Search products by their newest known state, or search deleted products.',
+  flags: (command, io) => {
+    addProductFlags(command, io).option(
+      '--orderby <order>',
+      'sort order: a field, then asc or desc (default: newest first)',
+    );
+    addSpan(command, readTime(io), 'time of the first receipt')
+      .addOption(limitOption({ note: `${tableRowsDefault} in tables, otherwise unlimited` }))
+      .option(
+        '--after <key>',
+        'only rows after this row (the key is printed at the end of a page)',
+      );
+    return addTableFlags(addOutputForms(command, productForms))
+      .option('--summaries', 'add the summary of each product')
+      .addOption(
+        new Option('--count', 'print only the number of products').conflicts([
+          'after',
+          'limit',
+          'output',
+          'summaries',
+        ]),
+      )
+      .addOption(
+        new Option(
+          '--explain',
+          'print only the filter, how many products each condition matches, and the query plan',
+        ).conflicts(['count', 'summaries']),
+      );
+  },
+  help: `A product must match all flags. 7d is the range from 7 days ago to now. In a range A..B, A and B are
+dates, or times such as 2026-11-20T06:00Z. If B is a day, month or year, then the range includes all
+of B.
+
+Fields of --orderby: received, PublicationDate, ModificationDate, ContentDate/Start,
+ContentDate/End, DeletionDate. received is the time of the first receipt.
+
+Output formats:
+  json, ndjson  product records of the catalogue
+  ids           one product id per line
+  stac          STAC items, one per line, as from /stac of the private listener
+  geojson       FeatureCollection (RFC 7946) with the columns of csv as properties
+  geoparquet    file for DuckDB, geopandas and others (GeoParquet 1.1): the columns of csv with
+                types, geometry and bbox; default order: ContentDate/Start asc
+  csv           position productId productName collection platform productType processingLevel
+                sensingStart sensingEnd publicationDate modificationDate sizeBytes online
+                cloudCoverPercent orbitNumber relativeOrbitNumber orbitDirection tile
+                processingBaseline receivedAt deletionDate deletionCause s3Path downloadUrl
+Times are ISO 8601 UTC. A download from s3Path or downloadUrl needs an access token.
+
+--summaries adds the summaries. json, ndjson and geojson have the field summary with text, model,
+facts and createdAt. csv and geoparquet have the columns summary and summaryModel. stac has the
+property description. In the format ids, each line has the id, a tab and the text.
+
+--explain counts the products that match each condition alone, and those that match all of them.
+Fields of --explain with --json: entity, filter, orderby, conditions (condition, count, isMinimum),
+matches, products, narrowedBy, byColumns, byRecords, plan.
+  isMinimum   true if counting took too long
+  narrowedBy  SQLite index and condition that limit the read products; null if all are read
+  byColumns   conditions that need only the columns of the product index
+  byRecords   conditions that also need the footprint or the original record of a product
+
+Examples:
+  $ earshot query products --collection S2 --tile 31UFR --cloud-below 20 --sensed 7d   one tile
+  $ earshot query products --bbox 5.5,45,11,48 --output geojson > alps.geojson     one area
+  $ earshot query products --sensed 2026-11 --output geoparquet > month.parquet   one month
+  $ earshot query products --area area.geojson --type S2MSI2A --count     count matches
+  $ earshot query products --filter "Online eq false" --orderby "PublicationDate asc"   offline`,
+  check: refuseTerminal,
+  run: queryProducts,
+});
+
+/** A terminal would interpret bytes of a file as commands. */
+function refuseTerminal({ output: form }: QueryProductsFlags, { stdout }: Io): void {
+  if (form !== 'geoparquet' || stdout.isTTY !== true) return;
+  throw new AppError('usage', 'geoparquet output is a binary file, not for a terminal.', {
+    advice: 'Add > products.parquet to the command.',
+  });
+}
+
+type Question = ProductQuery & { order: Order };
+
+async function queryProducts(
+  io: Io & Pick<CommandContext, 'version'>,
+  flags: QueryProductsFlags,
+): Promise<void> {
+  const { output: form, summaries: texts = false, wide = false } = flags;
+  if (flags.explain && form !== 'table' && form !== 'json') {
+    throw new AppError('usage', '--explain supports only table and json output.', {
+      advice: 'Omit --output, or use --json.',
+    });
+  }
+  if (form === 'stac' && flags.deleted !== undefined) {
+    throw new AppError('usage', 'A deleted product has no STAC item.', {
+      advice: 'Use --output geojson or ndjson.',
+    });
+  }
+  const columns = readColumns(flags.columns, form, productFieldNames({ texts }));
+  const question = readQuestion(io, flags, columns);
+  const place = loadConfig(io, dataSections);
+  const hasLinks = columns !== undefined || ['csv', 'geojson', 'geoparquet', 'stac'].includes(form);
+  const catalogueUrl = hasLinks ? loadConfig(io, ['catalogueUrl']).catalogueUrl : '';
+  const console = form === 'stac' ? loadConfig(io, ['console']).console : null;
+  const base = console === null ? '' : (console.url ?? localUrl(console.listen));
+  await withCurrentIndex(place, io, async (products) => {
+    const { stdout, stderr, signal, nowUs, version } = io;
+    if (flags.explain) return explain(io, products, question, flags.json === true);
+    if (flags.count) return writeOut(stdout, `${await products.count(question, signal)}\n`);
+    const found = untilAborted(products.find(question, signal), signal);
+    const { dataDir } = place;
+    const shown = texts ? withTexts(found, { dataDir, nowUs }) : found;
+    const { order, limit } = question;
+    const progress = createProgressLine(stderr);
+    const onProgress = (count: number) => {
+      if (!stdout.isTTY) progress.show(`${countText(count)} products`);
+    };
+    const options = { columns, texts, wide, catalogueUrl, base, orderedBy: order.by };
+    const file = { version, onProgress };
+    const written = writeProducts(stdout, form, shown, { ...options, ...file });
+    const { count, last } = await written.finally(progress.clear);
+    if (count === 0 && form === 'table') {
+      const { after } = question;
+      const why =
+        after === undefined ? await whyEmpty(products, question, signal) : 'No more rows.';
+      stderr.write(`${printable(why)}\n`);
+    }
+    if (last === undefined) return;
+    const key = writeKey(products.keyOf(last.row, question), question);
+    reportNextPage(io, { count, limit }, `--after ${key}`);
+  });
+}
+
+async function* untilAborted<Row>(
+  rows: AsyncIterable<Row>,
+  signal: AbortSignal,
+): AsyncGenerator<Row> {
+  const interrupted = () => new AppError('cancelled', 'Interrupted: the output is incomplete.');
+  try {
+    for await (const row of rows) {
+      if (signal.aborted) throw interrupted();
+      yield row;
+    }
+  } catch (error) {
+    // The next page is read ahead, and rejects first.
+    throw signal.aborted && isAppError(error, 'cancelled') ? interrupted() : error;
+  }
+}
+
+/** Compiles the flags to a query. Throws `usage` for invalid flags before anything is opened. */
+function readQuestion(
+  io: Io,
+  flags: QueryProductsFlags,
+  columns: readonly string[] | undefined,
+): Question {
+  const { output: form, tile, orderby, after, since, until, limit, summaries = false } = flags;
+  const known = tile === undefined ? flags : { ...flags, tile: orByName(tile) };
+  const { entity, filter } = compileFlags(known, io);
+  const order = orderby === undefined ? usualOrder(entity, form) : parseOrder(orderby, entity);
+  // Output from the index alone is faster than with records.
+  const needsRecords = columns === undefined && !formsOfColumns.includes(form);
+  return {
+    entity,
+    filter,
+    received: { fromUs: since, untilUs: until },
+    order,
+    after: after === undefined ? undefined : readPageKey(after, { entity, order }),
+    limit: limit ?? (form === 'table' ? tableRowsDefault : undefined),
+    records: needsRecords || summaries,
+    footprints: form === 'geoparquet' ? 'exact' : false,
+  };
+}
+
+/** Formats that need only the columns of the index. */
+const formsOfColumns: readonly ProductForm[] = ['ids', 'csv', 'geoparquet'];
+
+/** The row groups of a file are periods of sensing time. */
+function usualOrder(entity: Entity, form: ProductForm): Order {
+  if (form === 'geoparquet') return { by: 'ContentDate/Start', direction: 'asc' };
+  return defaultOrderOf(entity);
+}
+
+/** Also matches the tile in the name: a record without attributes has no tile attribute (decision 45). */
+function orByName(tile: FilterTree): FilterTree {
+  if (tile.node === 'or') return { node: 'or', terms: tile.terms.map(orByName).flatMap(termsOf) };
+  if (tile.node !== 'attribute' || tile.literal.type !== 'text') return tile;
+  const name = `_T${tile.literal.value}_`;
+  return {
+    node: 'or',
+    terms: [tile, { node: 'text', function: 'contains', field: 'Name', text: name }],
+  };
+}
+
+function termsOf(tree: FilterTree): readonly FilterTree[] {
+  return tree.node === 'or' ? tree.terms : [tree];
+}
+
+async function explain(
+  io: Io,
+  products: Products,
+  question: Question,
+  json: boolean,
+): Promise<void> {
+  const { entity } = question;
+  const explanation = await products.explain(question);
+  const counts = await countConditions(products, question, io.signal);
+  const filter = question.filter === null ? '' : printFilter(question.filter);
+  const orderby = orderText(question);
+  if (json) return printJson(io.stdout, { entity, filter, orderby, ...counts, ...explanation });
+  const all = { condition: 'all conditions together', ...counts.matches };
+  const share = ({ condition, ...own }: ConditionCount) =>
+    `${minimumText(own)} of ${minimumText(counts.products)} products: ${condition}`;
+  const facts = report.facts(
+    ['entity', entity],
+    ['filter', filter || '(none)'],
+    ...named('matches', [...counts.conditions, all].map(share)),
+    ['order', orderby],
+    ...explanationFacts(explanation),
+  );
+  await printReport(io, { title: 'Explanation', blocks: [facts] });
+}
+
+/** Returns the facts of an explanation; the further texts of a part have no name. */
+function explanationFacts({ narrowedBy, byColumns, byRecords, plan }: QueryExplanation) {
+  const narrowing = [narrowedBy ?? 'nothing: all products are read, in sort order'];
+  return [
+    ...named('narrowed by', narrowing),
+    ...named('by columns', byColumns),
+    ...named('by records', byRecords),
+    ...named('plan', plan),
+  ];
+}
+
+/** Returns facts of one name. */
+const named = (name: string, texts: readonly string[]) =>
+  texts.map((text, i) => [i === 0 ? name : '', text] as const);
+
+function minimumText({ count, isMinimum }: ProductCount): string {
+  return `${isMinimum ? 'at least ' : ''}${countText(count)}`;
+}
+
+/** Reads a page key. Throws `usage` if it is invalid or belongs to another order. */
+function readPageKey(text: string, query: Pick<Question, 'entity' | 'order'>): ProductKey {
+  const read = parseKey(text);
+  if (read === null) {
+    throw new AppError(
+      'usage',
+      `--after ${text} is not a valid key. Use the key printed after the previous page.`,
+    );
+  }
+  if (read.entity === query.entity && read.order === orderText(query)) return read.key;
+  const deleted = read.entity === 'DeletedProducts' ? ' --deleted' : '';
+  throw new AppError(
+    'usage',
+    `The key of --after belongs to another query. Add --orderby "${read.order}"${deleted}.`,
+  );
+}
+
+type Order = ReturnType<typeof defaultOrderOf>;
+
+/** Parses a field (case-insensitive) and a direction (default: ascending). Throws `usage`. */
+function parseOrder(text: string, entity: Entity): Order {
+  const [field = '', direction = 'asc', ...more] = text.trim().split(/\s+/);
+  const choices: readonly ProductOrder[] = ['received', ...orderableFields[entity]];
+  const by = choices.find((one) => one.toLowerCase() === field.toLowerCase());
+  const lower = direction.toLowerCase();
+  if (by !== undefined && more.length === 0 && (lower === 'asc' || lower === 'desc')) {
+    return { by, direction: lower };
+  }
+  const of = entity === 'Products' ? 'products' : 'deleted products';
+  throw new AppError(
+    'usage',
+    `--orderby "${text}" is not a sort order of ${of}. Use one of ${choices.join(', ')}, followed by asc or desc.`,
+  );
+}

@@ -1,0 +1,205 @@
+/** Queries about pruning: its horizon, its blockers, the size of the log, and what would be removed. */
+import { statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { isAppError } from '../../core/terms/app-error.ts';
+import { type Database, prepared } from '../../store/engine/database.ts';
+import { lastPosition } from '../../store/log/queries.ts';
+import {
+  indexedPosition,
+  isDamage,
+  openProductsForReading,
+} from '../products/index-file/product-file.ts';
+import { recordReader } from '../pull/terms.ts';
+import { type SinkItem, sinkReader } from '../sinks/terms.ts';
+import { summaryReader } from '../summary/terms.ts';
+import type { LogSize, Prunable, PruneBlocker, PruneHorizon, PruneRequest } from './terms.ts';
+
+export function pruneHorizon(database: Database): PruneHorizon | null {
+  const row = prepared<[], PruneHorizon>(
+    database,
+    `SELECT position, received_before_us AS receivedBeforeUs, pruned_at_us AS prunedAtUs
+     FROM prune_horizon`,
+  ).get();
+  return row ?? null;
+}
+
+/** Returns figures that SQLite knows without counting. */
+export function logSize(database: Database): LogSize {
+  const first = prepared<[], { position: number; receivedAtUs: number }>(
+    database,
+    `SELECT position, received_at_us AS receivedAtUs FROM notification ORDER BY position LIMIT 1`,
+  ).get();
+  const last = prepared<[], number | null>(database, 'SELECT max(position) FROM notification');
+  const wal = statSync(`${database.name}-wal`, { throwIfNoEntry: false });
+  return {
+    ...pageBytes(database),
+    walBytes: wal?.size ?? 0,
+    firstPosition: first?.position ?? 0,
+    lastPosition: last.pluck().get() ?? 0,
+    firstReceivedAtUs: first?.receivedAtUs ?? null,
+  };
+}
+
+/** Returns the used and the free bytes of the log's file, including changes of an open transaction. */
+export function pageBytes(database: Database): Pick<LogSize, 'usedBytes' | 'freeBytes'> {
+  const read = (name: string) => Number(database.pragma(name, { simple: true }));
+  const [size, pages, free] = [read('page_size'), read('page_count'), read('freelist_count')];
+  return { usedBytes: size * (pages - free), freeBytes: size * free };
+}
+
+/** Number of newest entries from which the mean size is estimated. */
+const sampleMax = 200;
+
+/**
+ * Estimates the size of all quarantined bodies. Pruning by size ignores them: it does not remove them, and must not
+ * remove notifications because of them.
+ */
+export function quarantineBytes(database: Database): number {
+  const unreleased = 'quarantine INDEXED BY quarantine_held WHERE released_at_us IS NULL';
+  const query = (sql: string) => Number(prepared(database, sql).pluck().get() ?? 0);
+  const entries = query(`SELECT count(*) FROM ${unreleased}`);
+  if (entries === 0) return 0;
+  const mean = query(
+    `SELECT avg((SELECT length(packed) / bodies FROM body WHERE id <= body_id ORDER BY id DESC LIMIT 1))
+     FROM (SELECT body_id FROM ${unreleased} ORDER BY id DESC LIMIT ${sampleMax})`,
+  );
+  return Math.round(entries * mean);
+}
+
+/** Finds all readers and items that still need the log. Fast enough to run in each pruning step. */
+export function pruneBlockers(database: Database): PruneBlocker[] {
+  return [...sharedBlockers(database), ...productIndex(database)];
+}
+
+/** Finds those that all nodes of a shared log have. */
+export function sharedBlockers(database: Database): PruneBlocker[] {
+  return [
+    ...cursors(database),
+    ...replays(database),
+    ...sinkItems(database, 'waiting', 'waiting', 'queue of'),
+    ...sinkItems(database, 'dead', 'dead-letters', 'dead letters of'),
+  ];
+}
+
+type BlockerRow = Pick<PruneBlocker, 'key' | 'position' | 'sinceUs'>;
+
+function cursors(database: Database): PruneBlocker[] {
+  const sql = 'SELECT reader AS key, position, moved_at_us AS sinceUs FROM reader_cursor';
+  const ofSink = sinkReader('');
+  const nameOf = (key: string) => {
+    if (key === summaryReader) return key;
+    if (key === recordReader) return 'records of queues';
+    return key.startsWith(ofSink) ? `sink ${key.slice(ofSink.length)}` : `reader ${key}`;
+  };
+  return prepared<[], BlockerRow>(database, sql)
+    .all()
+    .map((row) => ({ ...row, kind: 'cursor', name: nameOf(row.key) }));
+}
+
+function replays(database: Database): PruneBlocker[] {
+  const sql = `SELECT id, sink AS key, position, requested_at_us AS sinceUs
+    FROM sink_replay WHERE ended_at_us IS NULL`;
+  return prepared<[], BlockerRow & { id: number }>(database, sql)
+    .all()
+    .map(({ id, ...row }) => ({ ...row, kind: 'replay', name: `replay ${id} of sink ${row.key}` }));
+}
+
+/** Finds the first item of each sink. The recursive query reads the sink names from the same index. */
+function sinkItems(
+  database: Database,
+  state: SinkItem['state'],
+  kind: PruneBlocker['kind'],
+  label: string,
+): PruneBlocker[] {
+  const items = `sink_item INDEXED BY sink_item_${state}_position WHERE state = '${state}'`;
+  const sql = `WITH RECURSIVE name (sink) AS (
+      SELECT min(sink) FROM ${items}
+      UNION ALL SELECT (SELECT min(sink) FROM ${items} AND sink > name.sink)
+        FROM name WHERE sink IS NOT NULL)
+    SELECT sink AS key, position - 1 AS position, queued_at_us AS sinceUs
+    FROM sink_item WHERE id IN (
+      SELECT (SELECT id FROM ${items} AND sink = name.sink ORDER BY position LIMIT 1)
+      FROM name WHERE sink IS NOT NULL)`;
+  return prepared<[], BlockerRow>(database, sql)
+    .all()
+    .map((row) => ({ ...row, kind, name: `${label} sink ${row.key}` }));
+}
+
+/** Returns nothing if there is no index of this version: a new one is built from the current log. */
+function productIndex(log: Database): PruneBlocker[] {
+  try {
+    const index = openProductsForReading(dirname(log.name));
+    try {
+      const position = indexedPosition({ index, log });
+      return [{ name: 'product index', kind: 'index', key: 'index', position, sinceUs: null }];
+    } finally {
+      index.close();
+    }
+  } catch (error) {
+    if (isDamage(error) || isAppError(error, 'unavailable')) return [];
+    throw error;
+  }
+}
+
+/** Returns the earliest time of receipt to keep; null without a maximum age. */
+export function keptSinceUs({ keep, nowUs }: PruneRequest): number | null {
+  return keep.ageUs === null ? null : nowUs - keep.ageUs;
+}
+
+/**
+ * Returns what pruning would remove, and what blocks it. Counts with the index on the time of receipt, which takes about
+ * a second for ten million rows. The result is an estimate: pruning goes by position, which has nearly the same order.
+ */
+export function prunable(database: Database, request: PruneRequest): Prunable {
+  const query = (sql: string, ...values: number[]): number | null => {
+    // Infinity becomes the largest integer.
+    const bounds = values.map((value) => Math.min(value, Number.MAX_SAFE_INTEGER));
+    return (
+      prepared<number[], number | null>(database, sql)
+        .pluck()
+        .get(...bounds) ?? null
+    );
+  };
+  const total = query('SELECT count(*) FROM notification') ?? 0;
+  const { usedBytes } = pageBytes(database);
+  // An empty database has one page for each table and index.
+  const pages = query('SELECT count(*) FROM sqlite_schema WHERE rootpage > 0') ?? 0;
+  const emptyBytes = pages * Number(database.pragma('page_size', { simple: true }));
+  const blockers = pruneBlockers(database);
+  const last = lastPosition(database);
+  const firstBlocked = Math.min(last, ...blockers.map(({ position }) => position));
+
+  /** Estimates the time of receipt before which notifications exceed the maximum size. */
+  function sizeLimitUs(): number {
+    const { bytes } = request.keep;
+    const excess = bytes === null ? 0 : usedBytes - quarantineBytes(database) - bytes;
+    if (excess <= 0) return 0;
+    const count = Math.ceil((excess / (usedBytes - emptyBytes)) * total);
+    const oldest =
+      'SELECT received_at_us FROM notification ORDER BY received_at_us LIMIT 1 OFFSET ?';
+    return query(oldest, count) ?? Number.POSITIVE_INFINITY;
+  }
+
+  const sinceUs = keptSinceUs(request) ?? 0;
+  const requestedUs = Math.max(sinceUs, sizeLimitUs());
+  const blockedFrom =
+    'SELECT received_at_us FROM notification WHERE position >= ? ORDER BY position LIMIT 1';
+  const untilUs = Math.min(requestedUs, query(blockedFrom, firstBlocked) ?? 0);
+  const count = query('SELECT count(*) FROM notification WHERE received_at_us < ?', untilUs) ?? 0;
+  // The first notification that would stay without blockers.
+  const firstKept =
+    'SELECT position FROM notification WHERE received_at_us >= ? ORDER BY received_at_us LIMIT 1';
+  const requestedPosition = Math.min(query(firstKept, requestedUs) ?? last, last);
+  const entries = `SELECT count(*) FROM quarantine
+    WHERE received_at_us < ? AND (released_at_us IS NOT NULL OR ?)`;
+  return {
+    notifications: count,
+    fromUs: count === 0 ? null : query('SELECT min(received_at_us) FROM notification'),
+    untilUs: count === 0 ? null : untilUs,
+    bytes: total === 0 ? 0 : Math.round(((usedBytes - emptyBytes) * count) / total),
+    quarantined: query(entries, Math.max(sinceUs, untilUs), Number(request.withQuarantined)) ?? 0,
+    heldBy: blockers
+      .filter(({ position }) => position < requestedPosition)
+      .toSorted((a, b) => a.position - b.position),
+  };
+}

@@ -1,0 +1,225 @@
+/** Pruning steps. Each runs in the caller's transaction. */
+import { type Database, prepared } from '../../store/engine/database.ts';
+import { pageBytes, sharedBlockers } from './prune-queries.ts';
+import {
+  createSelection,
+  type PruneUnit,
+  type StepOptions,
+  sharedUnitRows,
+  unitRows,
+} from './select-prunable.ts';
+import type { PruneHorizon, PruneStep } from './terms.ts';
+
+/** Duration of one pruning transaction. */
+export const usualStepMs = 25;
+
+/**
+ * Duration while disk space is short: one unit of work, because a transaction's changes also take space in the
+ * write-ahead log, about 300 kB.
+ */
+export const shortStepMs = 0;
+
+/** Runs one step of a phase: several units. */
+export function pruneStep(database: Database, options: StepOptions, stepMs: number): PruneStep {
+  const { request } = options;
+  if (options.phase === 'space') return releaseFreePages(database, request.freeShare, stepMs);
+  const select = createSelection(database, options, unitRows);
+  let removed = 0;
+  let { after } = options;
+  const isMore = repeatForStep(stepMs, () => {
+    const selected = select(after);
+    if (selected === null) return false;
+    if (selected.unit !== null) removed += removeUnit(database, selected.unit);
+    after = selected.next;
+    return true;
+  });
+  return { removed, next: isMore ? after : null };
+}
+
+/** Repeats the work until the time is up, or it returns false because nothing is left. Returns its last result. */
+function repeatForStep(stepMs: number, work: () => boolean): boolean {
+  const endMs = performance.now() + stepMs;
+  for (;;) {
+    if (!work()) return false;
+    if (performance.now() >= endMs) return true;
+  }
+}
+
+/**
+ * Removes the rows of a unit that another transaction has selected; returns their number. Removes none that a reader
+ * needs since then.
+ */
+export function removeSelected(database: Database, unit: PruneUnit): number {
+  const isNeeded = (upTo: number) =>
+    sharedBlockers(database).some(({ position }) => position <= upTo);
+  return unit.phase === 'notifications' && isNeeded(unit.position) ? 0 : removeUnit(database, unit);
+}
+
+/** Removes the rows of a unit; returns their number. Depends only on the unit and the database. */
+function removeUnit(database: Database, unit: PruneUnit): number {
+  switch (unit.phase) {
+    case 'notifications':
+      return removeNotifications(database, unit);
+    case 'quarantine':
+      return removeEntries(database, unit.ids);
+    case 'summaries':
+      return removeSummaries(database, unit.ids);
+  }
+}
+
+/** Removes notifications and their bodies, and moves the horizon. */
+function removeNotifications(database: Database, horizon: PruneHorizon): number {
+  prepared<PruneHorizon>(
+    database,
+    `INSERT INTO prune_horizon VALUES (1, @position, @receivedBeforeUs, @prunedAtUs)
+     ON CONFLICT (id) DO UPDATE SET position = max(position, excluded.position),
+       received_before_us = max(received_before_us, excluded.received_before_us),
+       pruned_at_us = excluded.pruned_at_us`,
+  ).run(horizon);
+  return removeUpTo(database, horizon.position);
+}
+
+function removeUpTo(database: Database, position: number): number {
+  const bodyIds = prepared<[number], number>(
+    database,
+    'DELETE FROM notification WHERE position <= ? RETURNING body_id',
+  )
+    .pluck()
+    .all(position);
+  removeBodiesOf(database, bodyIds);
+  return bodyIds.length;
+}
+
+/** Removes some rows up to the horizon, which another log has set. Returns their number; 0 when none is left. */
+export function removePruned(database: Database): number {
+  const last = prepared<[number], number | null>(
+    database,
+    `SELECT max(position) FROM (SELECT position FROM notification
+       WHERE position <= (SELECT position FROM prune_horizon) ORDER BY position LIMIT ?)`,
+  ).pluck();
+  const upTo = last.get(sharedUnitRows.notifications) ?? null;
+  return upTo === null ? 0 : removeUpTo(database, upTo);
+}
+
+/** Removes the bodies of removed notifications. */
+function removeBodiesOf(database: Database, bodyIds: readonly number[]): void {
+  const isQuarantined = prepared<[number]>(database, 'SELECT 1 FROM quarantine WHERE body_id = ?');
+  const ids = bodyIds.filter((id) => isQuarantined.get(id) === undefined);
+  if (ids.length > 0) removeBodies(database, Math.min(...ids), Math.max(...ids));
+}
+
+/**
+ * Removes unreferenced bodies. A row of `body` contains several, and is removed when all of them are unreferenced.
+ * Notifications need no index by body, because body ids increase with positions. The exception is notifications released
+ * from the quarantine; their bodies stay as long as they have a quarantine entry. So every body below that of the first
+ * remaining notification, and without a quarantine entry, is unreferenced.
+ */
+function removeBodies(database: Database, from: number, to: number): void {
+  const firstLeft = prepared<[], number>(
+    database,
+    `SELECT body_id FROM notification WHERE NOT EXISTS
+       (SELECT 1 FROM quarantine WHERE quarantine.body_id = notification.body_id)
+     ORDER BY position LIMIT 1`,
+  ).pluck();
+  prepared<object>(
+    database,
+    `DELETE FROM body WHERE id >= coalesce((SELECT max(id) FROM body WHERE id <= @from), 0)
+       AND id <= @to AND id + bodies <= @left AND NOT EXISTS
+         (SELECT 1 FROM quarantine WHERE body_id >= body.id AND body_id < body.id + bodies)`,
+  ).run({ from, to, left: firstLeft.get() ?? Number.MAX_SAFE_INTEGER });
+  prepared<object>(
+    database,
+    `DELETE FROM body_encoding WHERE body_id <= @to AND body_id >= coalesce((SELECT max(id + bodies)
+       FROM body WHERE id <= body_encoding.body_id), 0)`,
+  ).run({ to });
+}
+
+/** Removes unreleased entries of the quarantine; returns their number. */
+export function dropQuarantined(database: Database, ids: readonly number[]): number {
+  const isUnreleased = prepared<[number]>(
+    database,
+    'SELECT 1 FROM quarantine WHERE id = ? AND released_at_us IS NULL',
+  );
+  return removeEntries(
+    database,
+    ids.filter((id) => isUnreleased.get(id) !== undefined),
+  );
+}
+
+function removeEntries(database: Database, ids: readonly number[]): number {
+  const find = prepared<[number], Entry>(
+    database,
+    'SELECT id, body_id AS bodyId FROM quarantine WHERE id = ?',
+  );
+  const entries = ids.flatMap((id) => find.get(id) ?? []);
+  for (const entry of entries) removeEntry(database, entry);
+  if (entries.length > 0) rewindCompaction(database);
+  return entries.length;
+}
+
+interface Entry {
+  id: number;
+  bodyId: number;
+}
+
+function removeEntry(database: Database, { id, bodyId }: Entry): void {
+  const receivedAtUs = prepared<[number], number>(
+    database,
+    'DELETE FROM quarantine WHERE id = ? RETURNING received_at_us',
+  ).pluck();
+  const parameters = { bodyId, receivedAtUs: receivedAtUs.get(id) };
+  // Removes a body in its own row; `removeBodies` leaves it if an older body is in use.
+  prepared<object>(
+    database,
+    `DELETE FROM body WHERE id = @bodyId AND bodies = 1
+       AND NOT EXISTS (SELECT 1 FROM quarantine WHERE body_id = @bodyId)
+       AND NOT EXISTS (SELECT 1 FROM notification
+         WHERE received_at_us = @receivedAtUs AND body_id = @bodyId)`,
+  ).run(parameters);
+  removeBodies(database, bodyId, bodyId);
+}
+
+/** Rewinds compaction, which must not skip reused ids: the ids of removed newest bodies are given again. */
+function rewindCompaction(database: Database): void {
+  prepared(
+    database,
+    `UPDATE compaction SET next_body_id = min(next_body_id,
+       coalesce((SELECT id + bodies FROM body ORDER BY id DESC LIMIT 1), 1))`,
+  ).run();
+}
+
+function removeSummaries(database: Database, ids: readonly number[]): number {
+  const remove = prepared<[number]>(
+    database,
+    `DELETE FROM summary WHERE id = ? AND position <= (SELECT position FROM prune_horizon)`,
+  );
+  return ids.reduce((removed, id) => removed + remove.run(id).changes, 0);
+}
+
+/** Pages moved between two checks of the time. */
+const pagesMax = 8;
+
+/**
+ * Releases free pages: moves pages from the end of the file into free ones. The next checkpoint truncates the file.
+ * `freeShare` of the file may stay free.
+ */
+export function releaseFreePages(database: Database, freeShare: number, stepMs: number): PruneStep {
+  const freeAtStart = pageBytes(database).freeBytes;
+  let free = freeAtStart;
+  const isMore = repeatForStep(stepMs, () => {
+    const { usedBytes, freeBytes } = pageBytes(database);
+    if (freeBytes <= freeShare * (usedBytes + freeBytes)) return false;
+    database.pragma(`incremental_vacuum(${pagesMax})`);
+    free = pageBytes(database).freeBytes;
+    // A file without auto_vacuum keeps its free pages for reuse.
+    return free < freeBytes;
+  });
+  return { removed: freeAtStart - free, next: isMore ? 0 : null };
+}
+
+/** Returns false if there is no such reader. */
+export function removeReader(database: Database, key: string): boolean {
+  return (
+    prepared<[string]>(database, 'DELETE FROM reader_cursor WHERE reader = ?').run(key).changes > 0
+  );
+}

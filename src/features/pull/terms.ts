@@ -1,0 +1,119 @@
+/**
+ * The queue of a pull subscription (facts, catalogue 1.3, row "Pull"): its entries are read oldest first, and removed
+ * by an acknowledgement. The catalogue keeps one position for each queue, which all readers share.
+ */
+
+import { dayUs, hourUs } from '../../core/terms/time-units.ts';
+
+/** Maximum number of entries that one request reads. */
+export const readEntriesMax = 20;
+
+/** Maximum length of a queue, beyond which the catalogue drops the oldest entries, until an answer contains it. */
+export const queueLengthMaxDefault = 100_000;
+
+/** Age at which the catalogue removes the record and the name of the product from an entry. */
+export const recordAgeMaxUs = 3 * dayUs;
+
+/** Name of the cursor of the part that fetches the records of entries without one. */
+export const recordReader = 'queue:records';
+
+/** An entry of a queue. */
+export interface QueueEntry {
+  /** JSON, byte for byte as received. */
+  bytes: Uint8Array;
+  /** Null for an entry without one, which cannot be acknowledged alone. */
+  ackId: string | null;
+  /** NotificationDate; null without a valid one. */
+  notificationUs: number | null;
+}
+
+/** Entries as read, oldest first, with the header names and values of the answer, alternating. */
+export interface QueuePage {
+  entries: QueueEntry[];
+  headers: string[];
+}
+
+/** Answer to an acknowledgement. A number that the answer does not contain is null. */
+export interface Acknowledgement {
+  /** Number of entries that this request removed. */
+  acknowledged: number | null;
+  /** Number of remaining entries. */
+  length: number | null;
+  lengthMax: number | null;
+}
+
+/**
+ * Requests to the queue of a subscription, each sent once. Calls reject with `not_found` for an unknown subscription
+ * (or AckId), `too_many` (its fact `retryAfterMs` is the requested delay, or null), `unavailable`, `unauthorized` and
+ * `invalid` when the service refuses the request, and as `AccessTokens` does.
+ */
+export interface PullQueue {
+  /** Reads the oldest entries, at most `entriesMax` (up to `readEntriesMax`), and removes nothing. */
+  read(options: { id: string; entriesMax: number; signal?: AbortSignal }): Promise<QueuePage>;
+  /** Acknowledges an entry and all before it. After `unavailable`, it may have taken effect. */
+  acknowledge(options: { id: string; ackId: string }): Promise<Acknowledgement>;
+}
+
+/** State of a queue as its reader knows it. Times are microseconds since 1970, UTC, on the local clock. */
+export interface QueueState {
+  /** Subscription name. */
+  subscription: string;
+  subscriptionId: string;
+  /** Number of entries after the last answer; null before the first one. */
+  length: number | null;
+  lengthMax: number;
+  /** NotificationDate of the oldest entry that was not acknowledged; null when there is none, or when unknown. */
+  oldestAtUs: number | null;
+  /** Last time that the queue was read to its end; null if it never was. */
+  emptiedAtUs: number | null;
+  /** Time of the last successful request; null before the first one. */
+  readAtUs: number | null;
+  /** New entries per hour, by their NotificationDates, over the last 24 hours; null while unknown. */
+  entriesPerHour: number | null;
+  /** Entries stored and acknowledged since the start. */
+  entries: number;
+  /** Requests since the start. */
+  requests: number;
+  /** Reason of the last failure; null while requests succeed. */
+  failure: string | null;
+  /** Start of the failures; null while requests succeed. */
+  failingSinceUs: number | null;
+  /**
+   * Entries that left the queue without earshot, as it stored or acknowledged a page: another program acknowledged them,
+   * or they were never returned. Null for none since the start.
+   */
+  otherReader: { atUs: number; entries: number } | null;
+}
+
+/** Estimate of a queue at a time, assuming that entries have arrived at the usual rate since the last answer. */
+export interface QueueOutlook {
+  /** Number of unread entries; null while unknown. */
+  length: number | null;
+  /** Age of the oldest unread entry; 0 when there is none, null while unknown. */
+  oldestAgeUs: number | null;
+  /** Time until entries are dropped or lose their records, if no entry is read; null while unknown. */
+  leftUs: number | null;
+}
+
+const emptyForUs = 300_000_000;
+
+/** Estimates the state of a queue at `nowUs`. */
+export function queueOutlook(
+  state: Omit<QueueState, 'subscription' | 'subscriptionId'>,
+  nowUs: number,
+): QueueOutlook {
+  const { oldestAtUs, emptiedAtUs, readAtUs, entriesPerHour, lengthMax } = state;
+  const sinceUs = Math.max(0, nowUs - (readAtUs ?? nowUs));
+  const perUs = (entriesPerHour ?? 0) / hourUs;
+  const length = state.length === null ? null : Math.round(state.length + sinceUs * perUs);
+  // Entries that arrived after the queue was empty are younger than that.
+  const fromUs = oldestAtUs ?? (state.length === 0 ? emptiedAtUs : null);
+  // Without a known rate, an empty queue counts as empty only for some minutes.
+  const isEmpty = oldestAtUs === null && length === 0 && (perUs > 0 || sinceUs < emptyForUs);
+  const oldestAgeUs = isEmpty ? 0 : fromUs === null ? null : Math.max(0, nowUs - fromUs);
+  const untilFullUs =
+    length === null || perUs === 0 ? null : Math.max(0, lengthMax - length) / perUs;
+  const untilOldUs = oldestAgeUs === null ? null : Math.max(0, recordAgeMaxUs - oldestAgeUs);
+  const known = [untilFullUs, untilOldUs].filter((us) => us !== null);
+  return { length, oldestAgeUs, leftUs: known.length === 0 ? null : Math.min(...known) };
+}

@@ -1,0 +1,129 @@
+/** The page `/quarantine`: bodies that are not notifications, as plain text. */
+
+import { choice, stateForm } from '../../core/page/layout.ts';
+import { command, emptyState, type Html, html, panel } from '../../core/page/markup.ts';
+import type { PageRequest, PageRoute } from '../../core/page/page-route.ts';
+import { beforeId, olderLink, renderReport } from '../../core/page/render-report.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import { counted, sizeText } from '../../core/terms/formats.ts';
+import type { QuarantineEntry, QuarantineRow } from '../../core/terms/ports.ts';
+import * as report from '../../core/terms/report.ts';
+import { printable } from '../../core/terms/text.ts';
+import { collect } from '../notifications/route.ts';
+import { bodyReport, emptyQuarantine, quarantineColumns } from './report.ts';
+
+const rowsMax = 50;
+
+/** Maximum size of a body, and of its headers, on the page. */
+const shownBytes = 32_768;
+
+export const quarantinePage: PageRoute = {
+  path: '/quarantine',
+  back: '30d',
+  list: async ({ quarantine }, request) => {
+    const { url, signal, state } = request;
+    const released = url.searchParams.get('released') === 'true';
+    const query = { released, beforeId: beforeId(url), limit: rowsMax + 1 };
+    const [rows, total] = await Promise.all([
+      collect(quarantine.quarantined(query), signal),
+      quarantine.quarantinedCount(),
+    ]);
+    const options = [
+      ['', 'quarantined'],
+      ['true', 'also released'],
+    ] as const;
+    const { since, until, subscription } = state;
+    return {
+      title: 'Quarantine',
+      refresh: true,
+      controls: stateForm(
+        '/quarantine',
+        choice('show', 'released', options, released ? 'true' : undefined),
+        { since, until, subscription },
+      ),
+      body: list(rows, total, request),
+    };
+  },
+  item: async ({ quarantine }, request) => {
+    const { id } = request;
+    if (!/^[1-9]\d{0,14}$/.test(id)) {
+      throw new AppError(
+        'not_found',
+        'The last part of the address is not the id of a quarantined body.',
+      );
+    }
+    const entry = await quarantine.quarantineEntry(Number(id));
+    return {
+      title: `Quarantined body ${entry.id}`,
+      controls: html`<a class="button" href="/quarantine">All quarantined bodies</a>`,
+      body: html`${renderReport({ ...bodyReport(entry), title: 'Reason' }, request.nowUs)}${headersPanel(entry)}${bodyPanel(entry)}`,
+    };
+  },
+};
+
+function list(read: readonly QuarantineRow[], total: number, { url, nowUs }: PageRequest): Html {
+  const rows = read.slice(0, rowsMax);
+  const none = url.searchParams.has('before')
+    ? report.empty('There are no older bodies.')
+    : emptyQuarantine;
+  const blocks =
+    rows.length === 0
+      ? [none]
+      : [
+          report.text(`${counted(total, 'body', 'bodies')} in quarantine.`),
+          report.table('Quarantined bodies, newest first', quarantineColumns, rows),
+          report.commands(
+            ['Parse all again, after an upgrade', `earshot quarantine retry --all`],
+            ['Delete old ones', `earshot quarantine drop --older-than 30d`],
+          ),
+        ];
+  const last = read.length > rows.length ? (rows.at(-1)?.id ?? null) : null;
+  const title = 'Bodies that are not notifications';
+  return html`${renderReport({ title, blocks }, nowUs)}${olderLink(url, last)}`;
+}
+
+function headersPanel({ headers }: QuarantineEntry): Html {
+  const lines = headers.flatMap((name, i) =>
+    i % 2 === 0 ? [printable(`${name}: ${headers[i + 1] ?? ''}`)] : [],
+  );
+  if (lines.length === 0) return panel('Headers', emptyState('No headers are stored.'));
+  const text = lines.map((line) => line.replaceAll('\n', '\ufffd')).join('\n');
+  return panel('Headers', plainText(text.slice(0, shownBytes), 'Headers'), 'without credentials');
+}
+
+function bodyPanel({ id, body, bodyBytes, encoding }: QuarantineEntry): Html {
+  if (bodyBytes === 0) return panel('Body', emptyState('The body is empty.'));
+  const isCut = body.length > shownBytes;
+  // `stream`: does not end with a part of a character.
+  const text = new TextDecoder().decode(body.subarray(0, shownBytes), { stream: isCut });
+  const note = isCut
+    ? html`<p class="note">The first ${sizeText(shownBytes)} of ${sizeText(bodyBytes)} are shown. To print all:</p>${command(`earshot quarantine show ${id}`)}`
+    : '';
+  const encoded =
+    encoding === null
+      ? ''
+      : html`<p class="note">The body has the Content-Encoding ${encoding}, and is shown as received.</p>`;
+  return panel(
+    'Body',
+    html`${encoded}${plainText(text, 'Body')}${note}`,
+    'Plain text. Control characters and marks of text direction are shown as codes.',
+  );
+}
+
+/** Characters that are invisible, move the cursor, or change the direction of text. Line ends and tabs stay. */
+const invisible = /((?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+)/u;
+
+/** Renders an untrusted text as it is, with codes such as `\u202e` for invisible characters. */
+function plainText(text: string, label: string): Html {
+  const parts = text.replaceAll('\r\n', '\n').split(invisible);
+  return html`<pre class="body untrusted" dir="ltr" tabindex="0" role="region" aria-label="${label}">${parts.map(
+    (part, i) => (i % 2 === 1 ? html`<span class="code-point">${codesOf(part)}</span>` : part),
+  )}</pre>`;
+}
+
+function codesOf(text: string): string {
+  return Array.from(text, (character) => {
+    const hex = (character.codePointAt(0) ?? 0).toString(16);
+    return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`;
+  }).join('');
+}

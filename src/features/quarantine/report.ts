@@ -1,0 +1,58 @@
+/** Reports of quarantined bodies: requests that are not valid notifications. */
+import type { QuarantineEntry, QuarantineRow } from '../../core/terms/ports.ts';
+import * as report from '../../core/terms/report.ts';
+import { pathOf } from '../subscriptions/state.ts';
+
+export const emptyQuarantine = report.empty(
+  'The quarantine is empty.',
+  'Each received body that is not a valid notification is stored here unchanged.',
+);
+
+/** The table of `earshot quarantine list`. */
+export const quarantineColumns = [
+  { title: 'id', isNumber: true, value: ({ id }: QuarantineRow) => idLink(id) },
+  {
+    title: 'received (UTC)',
+    value: ({ receivedAtUs }: QuarantineRow) => report.time(receivedAtUs),
+  },
+  {
+    title: 'path',
+    drop: 2,
+    value: ({ subscription }: QuarantineRow) => report.code(pathOf(subscription)),
+  },
+  { title: 'bytes', isNumber: true, drop: 1, value: ({ bodyBytes }: QuarantineRow) => bodyBytes },
+  { title: 'source', drop: 3, value: ({ source }: QuarantineRow) => source },
+  {
+    title: 'reason',
+    grows: true,
+    value: ({ reason, faults, releasedAtUs }: QuarantineRow) =>
+      `${releasedAtUs === null ? '' : '(released) '}${faults[0]?.message ?? reason}`,
+  },
+];
+
+const idLink = (id: number) => report.link(String(id), `/quarantine/${id}`);
+
+/** Reports the reason of a quarantined body, and what to do with it. */
+export function bodyReport(entry: QuarantineEntry): report.Report {
+  const { id, faults, reason, releasedAtUs } = entry;
+  return {
+    title: `Quarantined body ${id}`,
+    blocks: [
+      report.facts(
+        ['reason', faults.length === 0 ? reason : faults.map(({ message }) => message).join(' ')],
+        ['code', report.code(reason)],
+        ['received (UTC)', report.time(entry.receivedAtUs)],
+        ['path', report.code(pathOf(entry.subscription))],
+        ['source', entry.source],
+        ['bytes', entry.bodyBytes],
+        ['encoding', entry.encoding],
+        ['released (UTC)', report.time(releasedAtUs)],
+      ),
+      report.commands(
+        ['Save the body to a file', `earshot quarantine show ${id} --body > body-${id}`],
+        releasedAtUs === null && ['Parse it again', `earshot quarantine retry ${id}`],
+        releasedAtUs === null && ['Delete it', `earshot quarantine drop ${id}`],
+      ),
+    ],
+  };
+}

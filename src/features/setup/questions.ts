@@ -1,0 +1,313 @@
+/** The questions of `earshot setup`, as one table: each is a flag of the command, and is repeated until the answer is valid. */
+import { resolve } from 'node:path';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Io } from '../../core/cli/io.ts';
+import { type VariableName, variables } from '../../core/config/variables.ts';
+import { AppError, errorCodeOf, errorText } from '../../core/terms/app-error.ts';
+import { clauseOf } from '../../core/terms/faults.ts';
+import { defaultSubscriptionName } from '../../core/terms/subscription.ts';
+import { readAreaFile } from '../products/flags.ts';
+import { filterOfFlags, type SubscriptionFlags } from '../subscriptions/register-filter.ts';
+
+/** Answers by variable, or by the flag of the subscription. An empty text is the answer "none". */
+export type Answers = Record<string, string>;
+
+/** Input and output, and the command whose flags are the questions. */
+export interface AskContext {
+  io: Io;
+  command: Command;
+}
+
+export interface Question {
+  /** Variable of the answer, or flag of the subscription. */
+  name: VariableName | keyof SubscriptionFlags;
+  /** Flag, if the name is not one. */
+  usage?: string;
+  /** Text of the question; of a variable also the help of its flag. */
+  text?: string;
+  /** Group of questions that may be unnecessary. */
+  part?: 'endpoint' | 'subscription';
+  choices?: readonly string[];
+  /** True if the flag names a file with the secret: it then sets the variable `…_FILE`. */
+  inFile?: true;
+  optional?: true;
+  /** True if only a flag gives an answer. */
+  flagOnly?: true;
+  when?: (answers: Answers) => boolean;
+  /** Value of an empty answer. */
+  fallback?: (answers: Answers) => string;
+  /** Converts an answer, and throws commander's InvalidArgumentError; by default a variable's schema or the flag. */
+  check?: (text: string, io: Io) => string;
+}
+
+export const isSetting = (name: string) => name.startsWith('EARSHOT_');
+
+const hasAccount = (answers: Answers) => !answers.EARSHOT_ACCESS_TOKEN;
+
+const usesTls = (kind: string) => (answers: Answers) => answers.EARSHOT_TLS === kind;
+
+const endpoint = { part: 'endpoint' } as const;
+
+const secret = { inFile: true, when: hasAccount } as const;
+
+const subscription = { part: 'subscription' } as const;
+
+const condition = { ...subscription, optional: true } as const;
+
+const rare = { ...condition, flagOnly: true } as const;
+
+/** Questions in their order. */
+export const questions: readonly Question[] = [
+  {
+    ...{ name: 'pull', fallback: () => 'push', check: pullOrPush },
+    text: 'pull (earshot reads a queue) or push (the catalogue sends to a public host)',
+  },
+  {
+    ...{ ...endpoint, name: 'EARSHOT_PUBLIC_URL', usage: '--host <name>', check: publicUrl },
+    text: 'public host name, such as earshot.example.org, with :port if the port is not 443 (or use --pull)',
+  },
+  {
+    ...{ ...endpoint, name: 'EARSHOT_TLS', usage: '--tls <how>', fallback: () => 'acme' },
+    choices: ['acme', 'files', 'off'],
+    text: 'HTTPS certificate: acme is automatic and needs ports 443 and 80, off is for a proxy (default: acme)',
+  },
+  {
+    ...{ ...endpoint, name: 'EARSHOT_TLS_CERT', usage: '--cert <file>', when: usesTls('files') },
+    ...{ check: fileIn, text: 'PEM file with certificate and chain (only with --tls files)' },
+  },
+  {
+    ...{ ...endpoint, name: 'EARSHOT_TLS_KEY', usage: '--key <file>', when: usesTls('files') },
+    ...{ check: fileIn, text: 'PEM file with the private key (only with --tls files)' },
+  },
+  {
+    ...{ ...endpoint, name: 'EARSHOT_LISTEN', usage: '--listen <host:port>', fallback: listenOf },
+    text: 'address of the public listener (default: 0.0.0.0 with the port of --host)',
+  },
+  {
+    ...{ ...endpoint, name: 'EARSHOT_TRUSTED_PROXIES', usage: '--trusted-proxies <addresses>' },
+    ...{ when: usesTls('off'), fallback: () => '127.0.0.1' },
+    text: 'addresses of trusted proxies (only with --tls off; default: 127.0.0.1)',
+  },
+  {
+    ...{ ...endpoint, name: 'EARSHOT_ACME_EMAIL', usage: '--email <address>' },
+    ...{ when: usesTls('acme'), optional: true },
+    text: 'contact address for the certificate authority (only with --tls acme)',
+  },
+  {
+    ...{ ...endpoint, name: 'EARSHOT_ACME_AGREE', usage: '--agree', when: usesTls('acme') },
+    check: agreement,
+    text: "accept the authority's terms of service, of Let's Encrypt: https://letsencrypt.org/repository/ (only with --tls acme)",
+  },
+  {
+    ...{ name: 'EARSHOT_ACCOUNT_USERNAME', usage: '--account-username <name>', when: hasAccount },
+    text: 'user name of the catalogue account, of dataspace.copernicus.eu',
+  },
+  {
+    ...{ ...secret, name: 'EARSHOT_ACCOUNT_PASSWORD', usage: '--account-password-file <file>' },
+    text: 'file with the password of the catalogue account',
+  },
+  {
+    ...{ ...secret, name: 'EARSHOT_ACCOUNT_TOTP', usage: '--account-totp-file <file>' },
+    ...{ optional: true, text: 'file with the shared secret of the two-factor login' },
+  },
+  { ...condition, name: 'collection' },
+  { ...condition, name: 'type' },
+  {
+    ...{ ...condition, name: 'area' },
+    text: 'area: west,south,east,north in degrees, such as 5.5,45,11,48, or a GeoJSON file',
+  },
+  { ...condition, name: 'cloudBelow' },
+  ...(['platform', 'tile', 'name', 'bbox', 'filter'] as const).map((name) => ({ ...rare, name })),
+  { ...subscription, name: 'event', fallback: () => 'created' },
+  { ...subscription, name: 'subscription', fallback: () => defaultSubscriptionName },
+];
+
+const conditions = questions.filter(({ part, optional }) => part === 'subscription' && optional);
+
+/** Adds the flags of the settings. */
+export function addQuestionFlags(command: Command): Command {
+  for (const { usage, text, choices } of questions) {
+    if (usage === undefined) continue;
+    const option = new Option(usage, text).preset('yes');
+    command.addOption(choices === undefined ? option : option.choices(choices));
+  }
+  return command;
+}
+
+/** Returns the flag of a question. */
+export function flagOf({ name, usage }: Question, { command }: AskContext): Option {
+  const flag = usage === undefined ? name : new Option(usage).attributeName();
+  const option = command.options.find((one) => one.attributeName() === flag);
+  if (option === undefined) throw new TypeError(`There is no flag ${flag}.`);
+  return option;
+}
+
+/** Returns the parsed flag of a condition; an area can be a box. Throws commander's InvalidArgumentError. */
+function parsedFlag(question: Question, text: string, context: AskContext): SubscriptionFlags {
+  const isBox = question.name === 'area' && /^[\s\d.+-]+(,[\s\d.+-]+){3}$/.test(text);
+  const name = isBox ? 'bbox' : question.name;
+  if (name === 'area') readAreaFile(text, context.io);
+  const { parseArg } = flagOf({ name }, context);
+  return { [name]: parseArg === undefined ? text : parseArg(text, undefined) };
+}
+
+/** Returns the subscription that the answers describe. Prints warnings about its filter. Throws `usage`. */
+export function subscriptionOf(answers: Answers, context: AskContext) {
+  const given = questions.filter(
+    ({ name, part }) => part === 'subscription' && (answers[name] || name === 'filter'),
+  );
+  const flags: SubscriptionFlags = Object.assign(
+    {},
+    ...given.map((one) => {
+      const text = answers[one.name];
+      return text === undefined ? {} : parsedFlag(one, text, context);
+    }),
+  );
+  const { event, subscription } = flags;
+  const filter = filterOfFlags(flags, context.io);
+  return {
+    ...(event && { event }),
+    ...(subscription && { subscription }),
+    ...(filter !== undefined && { filter }),
+  };
+}
+
+/** True if answers or flags select products; an empty filter selects all of them. */
+export function isChosen(texts: Answers): boolean {
+  return texts.filter !== undefined || conditions.some(({ name }) => texts[name]);
+}
+
+/** Replaces answers by flags. Throws `usage` for invalid flags, and for flags that exclude each other. */
+export function takeFlags(texts: Answers, answers: Answers, context: AskContext): void {
+  for (const question of questions) {
+    const { name, inFile, part } = question;
+    const option = flagOf(question, context);
+    const { long } = option;
+    const text = texts[option.attributeName()];
+    if (text === undefined || name === 'pull') continue;
+    if (texts.pull && part === 'endpoint') {
+      throw new AppError('usage', `${long} is for push, and excludes --pull.`);
+    }
+    try {
+      answers[inFile ? `${name}_FILE` : name] = inFile
+        ? fileIn(text, context.io)
+        : checked(question, text, context);
+    } catch (error) {
+      if (!(error instanceof InvalidArgumentError)) throw error;
+      throw new AppError('usage', `${long}: ${error.message}`, { cause: error });
+    }
+    delete answers[inFile ? name : `${name}_FILE`];
+  }
+  if (texts.pull) answers.pull = 'pull';
+  else if (texts.push ?? answers.EARSHOT_PUBLIC_URL) answers.pull = 'push';
+}
+
+/** Checks an answer and converts it to the stored text. Throws commander's InvalidArgumentError. */
+function checked(question: Question, text: string, context: AskContext): string {
+  const { name, check, choices = [text] } = question;
+  if (!choices.includes(text)) {
+    throw new InvalidArgumentError(`Allowed choices are ${choices.join(', ')}.`);
+  }
+  if (check !== undefined) return check(text, context.io);
+  if (isSetting(name)) valueFor(name as VariableName, text);
+  else parsedFlag(question, text, context);
+  return text;
+}
+
+const attemptsMax = 5;
+
+/**
+ * Asks a question, with the current answer as default, and stores the answer. Without a terminal, the default is the
+ * answer, or the answer is `missing`.
+ */
+export async function askQuestion(
+  question: Question,
+  answers: Answers,
+  context: AskContext,
+): Promise<'answered' | 'default' | 'missing'> {
+  const { name, inFile: hidden = false, optional = false, fallback } = question;
+  const present = answers[name] || answers[`${name}_FILE`];
+  const initial = present ?? fallback?.(answers) ?? (optional ? '' : undefined);
+  const shown = hidden ? present && 'keep the current one' : initial;
+  const none = optional && present ? '; - for none' : '';
+  const prompt = `${questionText(question, context)}${shown ? ` [${shown}${none}]` : ''}: `;
+  for (let attempts = 0; attempts < attemptsMax; attempts += 1) {
+    const text = (await context.io.ask(prompt, { hidden }))?.trim();
+    if (text === undefined && initial === undefined) return 'missing';
+    try {
+      const value = text ? answerOf(question, text, context) : initial;
+      if (value === undefined) throw new InvalidArgumentError('An answer is required.');
+      if (text || !present) {
+        answers[name] = value;
+        delete answers[`${name}_FILE`];
+      }
+      return text === undefined ? 'default' : 'answered';
+    } catch (error) {
+      if (!(error instanceof InvalidArgumentError || error instanceof AppError)) throw error;
+      context.io.stderr.write(`  ${errorText(error)}\n`);
+    }
+  }
+  throw new AppError('usage', `Stopped after ${attemptsMax} invalid answers.`);
+}
+
+function answerOf(question: Question, text: string, context: AskContext): string {
+  return text === '-' && question.optional ? '' : checked(question, text, context);
+}
+
+/** Returns the text of a question, without the notes for the help. */
+function questionText(question: Question, context: AskContext): string {
+  const { inFile, optional, part, text: own = flagOf(question, context).description } = question;
+  const plain = own.replace(/ \((only|default|or use).*?\)|; default: [^)]*/, '');
+  const text = inFile ? `${plain.replace('file with the ', '')} (not shown)` : plain;
+  const empty = part === 'subscription' ? ' (empty: any)' : ' (empty: none)';
+  return `${text[0]?.toUpperCase()}${text.slice(1)}${optional ? empty : ''}`;
+}
+
+function pullOrPush(text: string): string {
+  if (/^(pull|push)$/i.test(text)) return text.toLowerCase();
+  throw new InvalidArgumentError('Answer pull or push.');
+}
+
+function agreement(text: string): string {
+  if (/^y(es)?$/i.test(text)) return 'yes';
+  throw new InvalidArgumentError(
+    'The authority issues no certificate without your agreement. Answer yes, or press Ctrl-C and use --tls files or --tls off.',
+  );
+}
+
+function publicUrl(text: string): string {
+  return valueFor('EARSHOT_PUBLIC_URL', text.includes('://') ? text : `https://${text}`);
+}
+
+/** Returns the value that the variable has with this text. */
+function valueFor(name: VariableName, text: string): string {
+  const result = variables[name].schema.safeParse(text);
+  if (result.success) return String(result.data);
+  const messages = result.error.issues.map(({ message }) => message);
+  throw new InvalidArgumentError(`Invalid value: ${messages.join('; ')}.`);
+}
+
+/** Returns the path of a file that can be read. */
+function fileIn(text: string, { workingDir, readFile }: Io): string {
+  const path = resolve(workingDir, text);
+  try {
+    readFile(path);
+    return path;
+  } catch (error) {
+    throw new InvalidArgumentError(`${path} cannot be read: ${clauseOf(errorCodeOf(error))}.`);
+  }
+}
+
+function listenOf({ EARSHOT_TLS, EARSHOT_PUBLIC_URL = '' }: Answers): string {
+  if (EARSHOT_TLS === 'off') return '127.0.0.1:8081';
+  return `0.0.0.0:${URL.parse(EARSHOT_PUBLIC_URL)?.port || '443'}`;
+}
+
+export interface SetupFlags extends SubscriptionFlags {
+  /** Texts of all flags, as given. */
+  texts: Answers;
+  dryRun?: true;
+  force?: true;
+  yes?: true;
+  stay: boolean;
+}

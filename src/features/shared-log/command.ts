@@ -1,0 +1,293 @@
+/** `earshot admin log`: shows the shared log of several receivers, and moves a log into it or back. */
+import { Argument } from 'commander';
+import { defineCommand, defineGroup } from '../../core/cli/command.ts';
+import { confirm, jsonOption, yesOption } from '../../core/cli/flags.ts';
+import type { Io } from '../../core/cli/io.ts';
+import { openConfiguredLog, openConfiguredStore } from '../../core/cli/open-store.ts';
+import { createProgressLine, printJson } from '../../core/cli/output.ts';
+import { printReport } from '../../core/cli/print-report.ts';
+import { type DataConfig, dataSections, loadConfig } from '../../core/config/config.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import { evaluate, situationAt } from '../../core/terms/check.ts';
+import { ok } from '../../core/terms/evaluation.ts';
+import { counted, countText } from '../../core/terms/formats.ts';
+import * as report from '../../core/terms/report.ts';
+import { requireDatabase } from '../../store/engine/database.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
+import { receiverCheck } from '../status/machine.ts';
+import type { CopiedLog, CopyOptions } from './copy-log.ts';
+import type { DatabaseState, KnownNode, LogHead } from './terms.ts';
+
+const statusCommand = defineCommand('status', {
+  description: 'Show the shared log: the database, the receivers and their lag.',
+  flags: (command) => command.addOption(jsonOption()),
+  help: `The command reads the database of EARSHOT_LOG_URL.
+
+Fields of --json: logId, state, entry, firstEntry, position, database, receivers.
+  state       open: in use. copying: not complete yet. moved: another log continues this log
+  entry       number of the last entry; firstEntry is the first one that was not removed
+  position    position of the last notification
+  database    version, waitsForStandby, standbys (null: the user may not see them)
+  receivers   name, id, leases, and its last report: applied, lag (entries), ageSeconds, version,
+              refusing and fault (reasons for refusing notifications and for not applying entries,
+              or null), freeBytes
+
+Examples:
+  $ earshot admin log status    print the state
+  $ earshot admin log status --json | jq '.receivers[].lag'    print the lag of each receiver
+  $ earshot admin log    same as earshot admin log status`,
+  run: async (io, { json }: { json?: true }) => {
+    const log = await openConfiguredLog(loadConfig(io, dataSections), io, io.newId());
+    try {
+      const [head, database, nodes] = await Promise.all([log.head(), log.database(), log.nodes()]);
+      if (json) await printJson(io.stdout, toStatusJson(head, database, nodes), 'line');
+      else await printReport(io, statusReport(head, database, nodes, io.nowUs()));
+    } finally {
+      await log.close();
+    }
+  },
+});
+
+function toStatusJson(head: LogHead, state: DatabaseState, nodes: readonly KnownNode[]) {
+  const { version, waitsForStandby, standbys } = state;
+  return {
+    ...{ logId: head.logId, state: head.state, entry: head.number, firstEntry: head.first },
+    ...{ position: head.position, database: { version, waitsForStandby, standbys } },
+    receivers: nodes.map(({ name, id, applied, lag, ageMs, facts }) => ({
+      ...{ name, id, leases: leasesOf(id, state), applied, lag },
+      ageSeconds: Math.round(ageMs / 1_000),
+      ...{ version: facts.version, refusing: facts.refusing, fault: facts.fault },
+      freeBytes: facts.freeBytes,
+    })),
+  };
+}
+
+const leasesOf = (id: string, { leases }: DatabaseState) =>
+  leases.filter(({ nodeId }) => nodeId === id).map(({ name }) => name);
+
+const stateTexts: Record<LogHead['state'], string> = {
+  open: 'open',
+  copying: 'not complete: `earshot admin log copy` has not finished',
+  moved: 'closed: another log continues it. Stop the receivers that use this one',
+};
+
+function statusReport(
+  head: LogHead,
+  database: DatabaseState,
+  nodes: readonly KnownNode[],
+  nowUs: number,
+) {
+  const { version } = database;
+  const blocks = [
+    report.facts(
+      ['shared log', stateTexts[head.state]],
+      ['entries', `${countText(head.number)} (from ${countText(head.first)})`],
+      ['last', `position ${countText(head.position)}`],
+      ['database', `PostgreSQL ${version}, ${standbyText(database)}`],
+    ),
+    report.table('Receivers', nodeColumns(database, nowUs), nodes),
+  ];
+  return { title: 'Shared log', blocks };
+}
+
+function standbyText({ waitsForStandby, standbys }: DatabaseState): string {
+  if (!waitsForStandby) return 'no synchronous standby';
+  if (standbys === null) return 'synchronous standby configured';
+  return standbys.length === 0
+    ? 'synchronous standby not connected: commits wait'
+    : `synchronous standby: ${standbys.join(', ')}`;
+}
+
+function nodeColumns(state: DatabaseState, nowUs: number) {
+  const fine = ok('accepts notifications');
+  const stateOf = (node: KnownNode) => {
+    const { level, text } = evaluate([receiverCheck], node, {
+      situation: situationAt(nowUs),
+      fine,
+    });
+    return { level, text };
+  };
+  const jobsOf = ({ id }: KnownNode) => leasesOf(id, state).join(', ') || null;
+  return [
+    { title: 'receiver', value: ({ name }: KnownNode) => name },
+    { title: 'state', grows: true, value: stateOf },
+    { title: 'lag', isNumber: true, value: ({ lag }: KnownNode) => lag },
+    {
+      ...{ title: 'report age', isNumber: true },
+      value: ({ ageMs }: KnownNode) => report.span(ageMs * 1_000),
+    },
+    {
+      ...{ title: 'free', isNumber: true },
+      value: ({ facts: { freeBytes } }: KnownNode) => report.size(freeBytes),
+    },
+    { title: 'jobs', value: jobsOf },
+  ];
+}
+
+interface CopyFlags {
+  force?: true;
+  yes?: true;
+  json?: true;
+}
+
+const copyCommand = defineCommand('copy', {
+  description: 'Move the log of a data directory into the shared log, or back.',
+  flags: (command) =>
+    command
+      .addArgument(
+        new Argument('[target]', 'target of the copy')
+          .choices(['postgres', 'sqlite'])
+          .default('postgres'),
+      )
+      .option('--force', 'force the action (sqlite: also without the database)')
+      .addOption(yesOption())
+      .addOption(jsonOption()),
+  help: `postgres: the command copies the log of the data directory into the empty database of
+EARSHOT_LOG_URL, while the receiver runs. All notifications keep their positions, and sinks,
+summaries, subscriptions and alerts keep their state. The keys of all notifications are compared.
+In the last step, the data directory becomes part of the shared log: from then on, a receiver
+without EARSHOT_LOG_URL answers 503. Restart the receiver with EARSHOT_LOG_URL immediately
+afterwards.
+
+sqlite: the command closes the shared log, and makes the data directory a log of its own again. All
+receivers of the shared log then answer 503. Restart one receiver without EARSHOT_LOG_URL
+immediately afterwards. With --force, the command does not use the database: after the loss of the
+database, the data directory keeps what its receiver has applied, and can be copied into a new
+database.
+
+If the command is interrupted, then run the command again to continue.
+
+Fields of --json: notifications, entries.
+
+Examples:
+  $ EARSHOT_LOG_URL=postgres://… earshot admin log copy    move the log to PostgreSQL
+  $ EARSHOT_LOG_URL=postgres://… earshot admin log copy sqlite    move it back
+  $ earshot admin log copy --yes    do not ask`,
+  run: async (io: Io, flags: CopyFlags, target: 'postgres' | 'sqlite') => {
+    const config = loadConfig(io, dataSections);
+    requireDatabase(config.dataDir);
+    const move = target === 'postgres' ? join : flags.force === true ? leaveAlone : leave;
+    const { notifications, entries } = await move(io, config, flags);
+    if (flags.json) await printJson(io.stdout, { notifications, entries }, 'line');
+  },
+});
+
+const removeCommand = defineCommand('remove', {
+  description: 'Remove a stopped receiver from the list of receivers.',
+  flags: (command) => command.argument('<receiver>', 'name of the receiver'),
+  help: `A removed receiver raises no alerts. If the receiver starts again, it is listed again.
+
+Examples:
+  $ earshot admin log remove receiver-2    remove a receiver
+  $ earshot admin log    print the other receivers
+  $ earshot admin log status --json    print them as JSON`,
+  run: async (io: Io, _: object, name: string) => {
+    const log = await openConfiguredLog(loadConfig(io, dataSections), io, io.newId());
+    try {
+      if (await log.removeNode(name)) return void io.stderr.write(`Removed ${name}.\n`);
+      throw new AppError('not_found', `There is no stopped receiver with the name ${name}.`, {
+        advice:
+          'Run `earshot admin log` to list the receivers. Stop the receiver at least 20 seconds before.',
+      });
+    } finally {
+      await log.close();
+    }
+  },
+});
+
+async function join(io: Io, config: DataConfig, flags: CopyFlags): Promise<CopiedLog> {
+  const nodeId = io.newId();
+  const log = await openConfiguredLog(config, io, nodeId);
+  try {
+    await confirm(
+      io,
+      `Move the log in ${config.dataDir} into the shared log? At the end, the running receiver refuses notifications until it is restarted with EARSHOT_LOG_URL.`,
+      flags,
+    );
+    const { copyToSharedLog } = await import('./copy-log.ts');
+    const copied = await withProgress(io, (onProgress) =>
+      copyToSharedLog({
+        ...{ ...config, log, nodeId, newId: io.newId, signal: io.signal, onProgress },
+        acquireLock: createAcquireLock(config.dataDir),
+      }),
+    );
+    const what = counted(copied.notifications, 'notification');
+    io.stderr.write(
+      copied.wasMoved === true
+        ? `The log is already part of the shared log, which has ${what}.\n`
+        : `Moved ${what} into the shared log. Now restart the receiver with EARSHOT_LOG_URL.\n`,
+    );
+    return copied;
+  } finally {
+    await log.close();
+  }
+}
+
+async function leave(io: Io, config: DataConfig, flags: CopyFlags): Promise<CopiedLog> {
+  if (config.sharedLog === null) {
+    throw new AppError('configuration', 'EARSHOT_LOG_URL is not set: there is no shared log.');
+  }
+  const store = await openConfiguredStore(config, io, { mustExist: true });
+  const { node } = store;
+  if (node === null) throw new Error('A store with a shared log has no node.');
+  let isOpen = true;
+  try {
+    await confirm(
+      io,
+      `Close the shared log, and continue with the log in ${config.dataDir} alone? All receivers refuse notifications until one is restarted without EARSHOT_LOG_URL.`,
+      flags,
+    );
+    const { leaveSharedLog } = await import('./copy-log.ts');
+    const copied = await withProgress(io, (onProgress) =>
+      leaveSharedLog({
+        ...{ ...config, log: node.log, nodeId: node.id, newId: io.newId, signal: io.signal },
+        ...{ onProgress, caughtUp: node.caughtUp, acquireLock: store.acquireLock },
+      }),
+    );
+    isOpen = false;
+    io.stderr.write(
+      `The data directory has ${counted(copied.notifications, 'notification')} and is a log of its own. Now restart the receiver without EARSHOT_LOG_URL.\n`,
+    );
+    return copied;
+  } finally {
+    await store.close().catch((error: unknown) => {
+      if (isOpen) throw error;
+    });
+  }
+}
+
+/** Leaves the shared log without its database. */
+async function leaveAlone(io: Io, config: DataConfig, flags: CopyFlags): Promise<CopiedLog> {
+  await confirm(
+    io,
+    `Continue with the log in ${config.dataDir} alone, without what this receiver has not applied? Stop the receiver first.`,
+    flags,
+  );
+  const { leaveWithoutDatabase } = await import('./copy-log.ts');
+  const copied = await leaveWithoutDatabase(config);
+  io.stderr.write(`The data directory is a log of its own, up to entry ${copied.entries}.\n`);
+  return copied;
+}
+
+async function withProgress(
+  { stderr }: Pick<Io, 'stderr'>,
+  work: (onProgress: CopyOptions['onProgress']) => Promise<CopiedLog>,
+): Promise<CopiedLog> {
+  const line = createProgressLine(stderr);
+  const verbs = { copying: 'Copying', comparing: 'Comparing' };
+  return work(({ step, done, of }) => {
+    line.show(`${verbs[step]}: ${Math.floor((done / Math.max(1, of)) * 100)} %`);
+  }).finally(line.clear);
+}
+
+export const logCommand = defineGroup('log', {
+  description: 'Show the shared log of several receivers, or move a log into it.',
+  help: `See docs/several-receivers.md.
+
+Examples:
+  $ earshot admin log    print the database, the receivers and their lag
+  $ earshot admin log copy    move the log of this receiver into the shared log
+  $ earshot admin log copy sqlite    move it back`,
+  usual: statusCommand,
+  commands: [copyCommand, removeCommand],
+});

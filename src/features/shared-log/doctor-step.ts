@@ -1,0 +1,79 @@
+/** The doctor's check of the shared log: the database, its standby, its connections, and the receivers. */
+
+import type { Io } from '../../core/cli/io.ts';
+import { openConfiguredLog } from '../../core/cli/open-store.ts';
+import type { ServeConfig } from '../../core/config/config.ts';
+import { evaluate, situationAt } from '../../core/terms/check.ts';
+import { isProblem, ok } from '../../core/terms/evaluation.ts';
+import { type Finding, failedFinding, finding } from '../../core/terms/finding.ts';
+import { type DoctorSettings, needsOf, type Step } from '../doctor/steps.ts';
+import { databaseCheck, receiverCheck } from '../status/machine.ts';
+import type { DatabaseState } from './terms.ts';
+
+const check = 'shared log';
+
+/** Connections of one receiver and a command. */
+const connectionsMin = 10;
+
+/** Returns no step without a shared log. */
+export function sharedLogSteps({ serve }: DoctorSettings, io: Io): Step[] {
+  if (serve?.sharedLog == null) return [];
+  return [{ name: check, needs: needsOf(serve), run: () => checkSharedLog(serve, io) }];
+}
+
+async function checkSharedLog(serve: ServeConfig, io: Io): Promise<Finding[]> {
+  try {
+    const log = await openConfiguredLog(serve, io, io.newId());
+    try {
+      await log.check();
+      const [database, nodes] = await Promise.all([log.database(), log.nodes()]);
+      const situation = situationAt(io.nowUs());
+      const names = nodes.map(({ name }) => name);
+      const repeated = new Set(names.filter((name, i) => names.indexOf(name) !== i));
+      const evaluated = [
+        evaluate([databaseCheck], log.warnings(), { situation, fine: ok('no warnings') }),
+        ...nodes.map((node) => evaluate([receiverCheck], node, { situation, fine: ok(node.name) })),
+      ].filter(isProblem);
+      return [
+        finding(check, 'ok', `PostgreSQL ${database.version} accepts entries.`),
+        standbyFinding(database, serve.sharedLog?.needsStandby === true),
+        ...(database.freeConnections < connectionsMin ? [fewConnections] : []),
+        finding(check, 'ok', `Receivers: ${names.join(', ') || 'none'}.`),
+        ...[...repeated].map((name) =>
+          warned(
+            `Several receivers have the name ${name}.`,
+            'Set EARSHOT_NODE of each receiver to another name.',
+          ),
+        ),
+        ...evaluated.map((one) => ({ check, ...one })),
+      ];
+    } finally {
+      await log.close();
+    }
+  } catch (error) {
+    return [failedFinding(check, error, 'Check EARSHOT_LOG_URL.')];
+  }
+}
+
+const warned = (text: string, nextStep: string) => finding(check, 'warning', text, nextStep);
+
+const fewConnections = warned(
+  'The database has too few free connections.',
+  'Raise max_connections, or use a pooler: each receiver needs five connections.',
+);
+
+function standbyFinding(
+  { waitsForStandby, standbys }: DatabaseState,
+  needsStandby: boolean,
+): Finding {
+  if (standbys?.length === 0 && waitsForStandby) {
+    const text = 'No synchronous standby is connected: the database answers no append.';
+    return finding(check, 'critical', text, 'Start it, or change synchronous_standby_names.');
+  }
+  if (waitsForStandby && needsStandby)
+    return finding(check, 'ok', 'The database has a synchronous standby.');
+  return warned(
+    'Notifications can be lost with the database: without a synchronous standby, or with another EARSHOT_LOG_SYNC than standby.',
+    'Set synchronous_standby_names on the database, and EARSHOT_LOG_SYNC to standby. See docs/several-receivers.md.',
+  );
+}

@@ -1,0 +1,208 @@
+/** Opens the store of a node: its changes go through the shared log, and its queries read its own SQLite log. */
+
+import type { AcquireLock, LockName } from '../../admin/account.ts';
+import { type Remote, remote } from '../../core/host/rpc.ts';
+import { threadFileOf } from '../../core/host/thread.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import type { CommitFacts, Logger } from '../../core/terms/ports.ts';
+import type { DataPlace } from '../../store/engine/disk-limit.ts';
+import { createAcquireLock } from '../../store/engine/locks.ts';
+import { StoreThread, withThread } from '../../store/engine/thread.ts';
+import { IntakeActivity } from '../../store/log/intake-activity.ts';
+import type { Writes } from '../../store/log/writer-thread.ts';
+import { openStoreReader, type Store, writePorts } from '../../store/store.ts';
+import type { NodePlace } from './apply-entries.ts';
+import type { CheckpointReads } from './checkpoint-thread.ts';
+import { Follower } from './follower.ts';
+import { createNodeChanges } from './node-changes.ts';
+import { NodeIntake } from './node-intake.ts';
+import type { NodeWrites } from './node-thread.ts';
+import type { SharedLog } from './terms.ts';
+
+/** Timeout of a call to the writer thread. */
+const callTimeoutSeconds = 30;
+
+const queueBytesMaxDefault = 64 * 2 ** 20;
+
+/** Locks of the whole shared log; all others are of this node. */
+const leases: ReadonlySet<LockName> = new Set([
+  'leader',
+  'subscriptions',
+  'reconcile',
+  'pull',
+  'pull-next',
+  'sinks',
+  'summaries',
+  'certificate',
+  'prune',
+]);
+
+export interface NodeStoreOptions extends DataPlace {
+  /** Opens the shared log for the node with this id. */
+  openLog: (nodeId: string) => Promise<SharedLog>;
+  /** Random UUID. */
+  newId: () => string;
+  queueBytesMax?: number;
+  logger: Logger;
+  /** Called after each commit of deliveries; must not throw. */
+  onCommit?: ((commit: CommitFacts) => void) | undefined;
+}
+
+/**
+ * Opens the store of a node. Creates the directory and the file when they are missing. Rejects with `configuration` for
+ * a log that does not belong to this shared log, and with `unavailable`.
+ */
+export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
+  const { dataDir, diskReserveBytes, queueBytesMax = queueBytesMaxDefault } = options;
+  const thread = new StoreThread(threadFileOf('./node-thread', import.meta.url), {
+    ...{ dataDir, diskReserveBytes, callTimeoutSeconds },
+  });
+  const writer = remote<NodeWrites>(thread);
+  const acquireLocal = createAcquireLock(dataDir);
+  let log: SharedLog | undefined;
+  try {
+    await thread.start();
+    const known = await writer.place();
+    log = await options.openLog(known?.nodeId ?? options.newId());
+    await requireUsable(log, { isNew: known === null });
+    const place = known ?? (await join(writer, log, options.newId()));
+    const { nodeId } = place;
+    if (known === null) {
+      // Opened again with the id that the data directory has now.
+      await log.close();
+      log = await options.openLog(nodeId);
+    }
+    await requireSameLog(log, place.logId, dataDir);
+    const activity = new IntakeActivity();
+    const follower = new Follower({
+      ...{ log, writer, place, logger: options.logger, acquireLock: acquireLocal },
+      onApplied: ({ deliveries }) => activity.note({ deliveries }),
+    });
+    const parts = { log, writer, follower, newId: options.newId, logger: options.logger };
+    const intake = new NodeIntake({ ...parts, queueBytesMax, onCommit: options.onCommit });
+    const changes = createNodeChanges({ ...parts, thread });
+    const reader = openStoreReader(dataDir);
+    const ports = writePorts(reader, remote<Writes>(changes));
+    const opened = log;
+    return {
+      ...reader,
+      ...ports,
+      ...{ activity, acquireLock: createAcquire(acquireLocal, log, follower) },
+      node: {
+        ...{ log, id: nodeId, state: () => follower.state },
+        caughtUp: async () => follower.until((await opened.head()).number),
+        saveCheckpoint: () => saveCheckpoint(opened, options),
+      },
+      accept: (delivery) => intake.accept(delivery),
+      retry: (id, atUs) => intake.retry(id, atUs),
+      checkWritable: () => intake.checkWritable(),
+      queue: () => ({ bytes: intake.queuedBytes, bytesMax: queueBytesMax }),
+      isWriterRunning: () => thread.isRunning,
+      close: async () => {
+        await intake.drain();
+        await changes.drain();
+        await follower.stop();
+        await opened.close();
+        await reader.close();
+        await thread.close();
+      },
+    };
+  } catch (error) {
+    await log?.close();
+    await thread.close();
+    throw error;
+  }
+}
+
+/** Begins with the first entry that the log contains, and with the checkpoint when earlier ones were removed. */
+async function join(
+  writer: Remote<NodeWrites>,
+  log: SharedLog,
+  nodeId: string,
+): Promise<NodePlace> {
+  const { logId, first } = await log.head();
+  const stateFrom = (await log.checkpointNumber()) ?? 0;
+  const place = { logId, nodeId, applied: first - 1, batchId: null, stateFrom };
+  await writer.join(place);
+  return (await writer.place()) ?? place;
+}
+
+/** Saves the state after the last applied entry, which is read on its own thread. */
+async function saveCheckpoint(log: SharedLog, place: DataPlace): Promise<number> {
+  return withThread<CheckpointReads, number>(
+    threadFileOf('./checkpoint-thread', import.meta.url),
+    place,
+    async (reading) => {
+      const number = await reading.begin();
+      await log.saveCheckpoint(number, parts());
+      return number;
+      async function* parts() {
+        for (let part = await reading.next(); part !== null; part = await reading.next())
+          yield part;
+      }
+    },
+  );
+}
+
+async function requireUsable(log: SharedLog, { isNew }: { isNew: boolean }): Promise<void> {
+  const { state } = await log.head();
+  if (state === 'moved' && isNew) {
+    throw new AppError(
+      'configuration',
+      'The shared log of EARSHOT_LOG_URL is closed: another log continues it.',
+      { advice: 'Remove EARSHOT_LOG_URL, or set it to another database.' },
+    );
+  }
+  if (state !== 'copying') return;
+  throw new AppError('unavailable', 'The shared log is not complete.', {
+    advice: 'Wait until `earshot admin log copy` has finished, or run the command again.',
+  });
+}
+
+async function requireSameLog(log: SharedLog, logId: string, dataDir: string): Promise<void> {
+  if ((await log.head()).logId === logId) return;
+  throw new AppError(
+    'configuration',
+    `The data directory ${dataDir} belongs to another shared log than the database of EARSHOT_LOG_URL.`,
+    { advice: 'Correct EARSHOT_LOG_URL, or set EARSHOT_DATA_DIR to an empty directory.' },
+  );
+}
+
+/** Interval of the check whether this node still applies entries. */
+const stuckCheckMs = 1_000;
+
+/** Maximum wait for the last entries of the earlier holder: another node may be faster. */
+const sinceMs = 5_000;
+
+/**
+ * Locks of the shared log are leases. The holder has applied everything that earlier holders have written. A node that
+ * is stuck acquires none, and gives up the ones that it has.
+ */
+function createAcquire(
+  acquireLocal: AcquireLock,
+  log: SharedLog,
+  follower: Pick<Follower, 'state' | 'until'>,
+): AcquireLock {
+  return async (name, options) => {
+    if (!leases.has(name)) return acquireLocal(name, options);
+    await follower.until((await log.head()).number);
+    const isReady = () => !follower.state.isStuck;
+    const lease = await log.acquireLease(name, { ...options, isReady });
+    const timer = setInterval(() => {
+      if (!isReady()) lease.giveUp('entries cannot be applied');
+    }, stuckCheckMs).unref();
+    const release = () => {
+      clearInterval(timer);
+      lease();
+    };
+    try {
+      await follower.until(lease.since, sinceMs);
+      if (!lease.lost.aborted) return Object.assign(release, { lost: lease.lost });
+    } catch (error) {
+      release();
+      throw error;
+    }
+    release();
+    throw new AppError('unavailable', 'Another receiver has taken over this job.');
+  };
+}

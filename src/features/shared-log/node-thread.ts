@@ -1,0 +1,117 @@
+/** The writer thread of a node of a shared log: prepares and applies entries. */
+
+import { operationsByName } from '../../core/host/rpc.ts';
+import type { Fault } from '../../core/terms/notification.ts';
+import type { BackupRun } from '../../core/terms/ports.ts';
+import type { Database } from '../../store/engine/database.ts';
+import { createDiskLimit, type DataPlace } from '../../store/engine/disk-limit.ts';
+import { serveThread } from '../../store/engine/serve-thread.ts';
+import {
+  createWriterConnection,
+  type WriterConnection,
+} from '../../store/engine/writer-connection.ts';
+import { changes, pruneShortly } from '../../store/log/changes.ts';
+import { type PackedDelivery, unpackDeliveries } from '../../store/log/intake-queue.ts';
+import type { Completeness } from '../coverage/completeness.ts';
+import { removePruned } from '../pruning/prune-writer.ts';
+import { selectPrunable } from '../pruning/select-prunable.ts';
+import type { PruneStep, Pruning } from '../pruning/terms.ts';
+import {
+  applyEntries,
+  type EntryResult,
+  entryResult,
+  joinLog,
+  type NodePlace,
+  nodePlace,
+  setStateFrom,
+} from './apply-entries.ts';
+import { type Change, decodeContent } from './entry.ts';
+import {
+  type PreparedDeliveries,
+  type PreparedEntry,
+  prepareChanges,
+  prepareDeliveries,
+  prepareRecovered,
+  prepareRetry,
+} from './prepare-entry.ts';
+import { type TablePart, writeStateTable } from './state-tables.ts';
+import type { EncodedContent, LogEntry } from './terms.ts';
+
+interface Writer {
+  place: DataPlace;
+  connection: WriterConnection;
+  requireSpace: () => void;
+}
+
+const changesByName = operationsByName<Database>(changes);
+
+const tasks = {
+  place: ({ connection }: Writer): NodePlace | null => connection.read(nodePlace),
+  join({ connection }: Writer, place: NodePlace): void {
+    connection.transact((database) => joinLog(database, place));
+  },
+  setStateFrom({ connection }: Writer, number: number): void {
+    connection.transact((database) => setStateFrom(database, number));
+  },
+  loadPart({ connection, requireSpace }: Writer, part: EncodedContent): void {
+    requireSpace();
+    connection.transact((database) => {
+      writeStateTable(database, decodeContent(part) as TablePart);
+    });
+  },
+  /** Removes rows that were pruned before the loaded checkpoint. Returns their number; 0 when none is left. */
+  removePruned: ({ connection }: Writer): number => connection.transact(removePruned),
+  prepareDeliveries: (
+    _: Writer,
+    buffer: ArrayBuffer,
+    deliveries: readonly PackedDelivery[],
+  ): PreparedDeliveries =>
+    prepareDeliveries(unpackDeliveries(buffer, deliveries).map(({ delivery }) => delivery)),
+  prepareRetry: (
+    { connection }: Writer,
+    id: number,
+    atUs: number,
+  ): PreparedDeliveries | { faults: Fault[] } =>
+    connection.read((database) => prepareRetry(database, id, atUs)),
+  prepareRecovered: ({ connection }: Writer, options: Parameters<Completeness['recover']>[0]) =>
+    connection.read((database) => prepareRecovered(database, options)),
+  prepareChanges: (_: Writer, changes: Change[]): PreparedEntry =>
+    prepareChanges({ kind: 'changes', changes }),
+  /** Returns the last applied entry, and the number of deliveries in the applied ones. */
+  apply({ connection, requireSpace }: Writer, entries: readonly LogEntry[]) {
+    requireSpace();
+    return connection.transact((database) => applyEntries(database, entries, changesByName));
+  },
+  result: ({ connection }: Writer, number: number): EntryResult | null =>
+    connection.read((database) => entryResult(database, number)),
+  checkpoint: ({ connection }: Writer): void => connection.checkpoint(),
+  /** A step of the phase `space`, which is the work of each node. */
+  pruneStep: (
+    { connection, place }: Writer,
+    options: Parameters<Pruning['pruneStep']>[0],
+  ): PruneStep => pruneShortly(connection, place, options),
+  selectPrunable: ({ connection }: Writer, options: Parameters<Pruning['pruneStep']>[0]) =>
+    connection.read((database) => selectPrunable(database, options)),
+  backups: {
+    recordBackup({ connection }: Writer, run: BackupRun): void {
+      connection.transact((database) => changes.backups.recordBackup(database, run));
+    },
+  },
+};
+
+export type NodeWrites = typeof tasks;
+
+/** Interval of the check for removed files while nothing is written. */
+const removedFilesCheckMs = 250;
+
+export default serveThread<Writer>((place) => {
+  const connection = createWriterConnection(place.dataDir, 'node');
+  const writer = {
+    place,
+    connection,
+    requireSpace: createDiskLimit(place, connection.tryCheckpoint),
+  };
+  connection.read(nodePlace);
+  setInterval(() => connection.saveRemovedLog(), removedFilesCheckMs).unref();
+  return { operations: tasks, context: () => writer, close: () => connection.close() };
+});

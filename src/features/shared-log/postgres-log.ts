@@ -1,0 +1,275 @@
+/** The shared log in PostgreSQL. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import { jittered } from '../../core/host/job.ts';
+import { AppError, isAppError } from '../../core/terms/app-error.ts';
+import type { Logger } from '../../core/terms/ports.ts';
+import { addPartitions, checkpoints } from './checkpoints.ts';
+import { type Connections, openConnections } from './connection.ts';
+import { createCopyTarget } from './copy-target.ts';
+import { answerMs, closedLog } from './database.ts';
+import { createFiles } from './files.ts';
+import { createLeases } from './leases.ts';
+import { nodeReports } from './node-reports.ts';
+import { migrationsOf, partitionEntriesDefault } from './schema.ts';
+import type { AppendedEntry, ItemOutcome, LogHead, LogPart, NewEntry, SharedLog } from './terms.ts';
+import { createWakeUp } from './wake-up.ts';
+
+/** The oldest supported version of PostgreSQL, as `server_version_num`. */
+const versionMin = 150_000;
+
+/**
+ * Time in which an append begins another attempt, because a failover takes some seconds. An attempt takes up to 5.5 s
+ * (connection and answer), and a load balancer waits for 12 s.
+ */
+const appendMs = 6_000;
+
+/** First wait between attempts, doubled by each. */
+const retryMs = 100;
+const retryMsMax = 2_000;
+
+/** Entries read at once, and their size after which no other is read. */
+const entriesMax = 16;
+const entriesBytesMax = 4 * 2 ** 20;
+
+export interface SharedLogOptions {
+  /** URLs of the servers. */
+  urls: readonly string[];
+  /** Refuses appends without a synchronous standby. */
+  needsStandby: boolean;
+  /** Id of this node. */
+  nodeId: string;
+  /** Random UUID. */
+  newId: () => string;
+  random: () => number;
+  log: Logger;
+  /** For tests: entries of a partition of a new log. */
+  partitionEntries?: number;
+}
+
+/**
+ * Opens the shared log; creates its tables in the schema `earshot` when they are missing. Rejects with `configuration`
+ * for a server that cannot keep an answered notification, or of a newer earshot, and with `unavailable`.
+ */
+export async function openSharedLog(options: SharedLogOptions): Promise<SharedLog> {
+  const connections = openConnections(options.urls, options.log);
+  try {
+    await requireServer(connections);
+    await migrate(connections, migrationsOf(options.partitionEntries ?? partitionEntriesDefault));
+  } catch (error) {
+    await connections.close();
+    throw error;
+  }
+  const { needsStandby } = options;
+  const leases = createLeases(connections, options);
+  const wakeUp = createWakeUp(connections, options.log);
+  const append = (entry: NewEntry) => appendEntry(connections, entry, options);
+  return {
+    ...reads(connections),
+    ...checkpoints(connections),
+    ...nodeReports(connections, needsStandby),
+    files: createFiles(connections),
+    copy: createCopyTarget(connections, options.nodeId, reads(connections).head),
+    append: async (entry) => {
+      const appended = await append(entry);
+      wakeUp.announce();
+      return appended;
+    },
+    check: () => checkWritable(connections, options),
+    warnings: connections.warnings,
+    news: (timeoutMs, signal) => wakeUp.next(timeoutMs, signal),
+    acquireLease: (name, when) => leases.acquire(name, when),
+    currentLease: (name) => leases.current(name),
+    close: async () => {
+      await leases.close();
+      await wakeUp.close();
+      await connections.close();
+    },
+  };
+}
+
+async function requireServer({ query }: Connections): Promise<void> {
+  const [server] = await query<{ version: string; fsync: string; encoding: string }>(
+    `SELECT current_setting('server_version_num') AS version, current_setting('fsync') AS fsync,
+       current_setting('server_encoding') AS encoding`,
+  );
+  if (Number(server?.version) < versionMin) {
+    throw new AppError('configuration', 'The shared log needs PostgreSQL 15 or newer.', {
+      advice: 'Upgrade the server of EARSHOT_LOG_URL.',
+    });
+  }
+  if (server?.fsync === 'off') {
+    throw new AppError(
+      'configuration',
+      'The server of EARSHOT_LOG_URL has fsync=off: a power failure would lose answered notifications.',
+      { advice: 'Set fsync to on.' },
+    );
+  }
+  if (server?.encoding !== 'UTF8') {
+    throw new AppError('configuration', 'The database of EARSHOT_LOG_URL is not encoded in UTF8.', {
+      advice: "Create the database with ENCODING 'UTF8'.",
+    });
+  }
+}
+
+/** Applies missing migrations, one transaction each, under a lock. */
+async function migrate({ query }: Connections, migrations: readonly string[]): Promise<void> {
+  const version = await schemaVersion(query);
+  if (version > migrations.length) {
+    throw new AppError(
+      'configuration',
+      `The shared log was created by a newer version of earshot (schema ${version}; this version supports up to ${migrations.length}).`,
+      { advice: 'Install the newer version.' },
+    );
+  }
+  for (const [i, sql] of migrations.entries()) {
+    if (i < version) continue;
+    await query(`DO $migration$ BEGIN
+      PERFORM pg_advisory_xact_lock(hashtext('earshot.migrate'));
+      CREATE SCHEMA IF NOT EXISTS earshot;
+      CREATE TABLE IF NOT EXISTS earshot.schema_version (version integer NOT NULL);
+      IF (SELECT coalesce(max(version), 0) FROM earshot.schema_version) = ${i} THEN
+        EXECUTE $step$ ${sql} $step$;
+        INSERT INTO earshot.schema_version VALUES (${i + 1});
+      END IF;
+    END $migration$`);
+  }
+}
+
+async function schemaVersion(query: Connections['query']): Promise<number> {
+  const [table] = await query<{ found: boolean }>(
+    "SELECT to_regclass('earshot.schema_version') IS NOT NULL AS found",
+  );
+  if (table?.found !== true) return 0;
+  const [row] = await query<{ version: number }>(
+    'SELECT coalesce(max(version), 0) AS version FROM earshot.schema_version',
+  );
+  return row?.version ?? 0;
+}
+
+const outcomesSchema = z.array(
+  z
+    .tuple([z.enum(['stored', 'stored-in-subscription', 'duplicate', 'reused', 'late']), z.int()])
+    .transform(
+      ([outcome, position]): ItemOutcome =>
+        outcome === 'stored' || outcome === 'stored-in-subscription'
+          ? { outcome: 'stored', position, inSubscription: outcome === 'stored-in-subscription' }
+          : { outcome, position },
+    ),
+);
+
+/**
+ * Appends an entry. Repeats the call while the result is unknown, with the same batch id, which returns the result of
+ * the first one.
+ */
+async function appendEntry(
+  { query }: Connections,
+  entry: NewEntry,
+  { nodeId, needsStandby, random }: SharedLogOptions,
+): Promise<AppendedEntry> {
+  const { batchId, lease, items, checkedPosition, refusesReused, encoding, payload } = entry;
+  const values = [
+    ...[batchId, nodeId, lease?.name ?? null, lease?.term ?? null, needsStandby],
+    ...[items === null ? null : JSON.stringify(items), checkedPosition, refusesReused],
+    ...[encoding, payload],
+  ];
+  const deadlineMs = performance.now() + appendMs;
+  for (let waitMs = retryMs; ; waitMs = Math.min(waitMs * 2, retryMsMax)) {
+    try {
+      const [row] = await query<{ entry_number: string; entry_outcomes: unknown }>(
+        'SELECT * FROM earshot.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+        values,
+        answerMs,
+      );
+      return {
+        number: Number(row?.entry_number),
+        outcomes: outcomesSchema.parse(row?.entry_outcomes),
+      };
+    } catch (error) {
+      if (isMissingPartition(error)) await addPartitions(query);
+      else if (!mayPass(error) || performance.now() + waitMs > deadlineMs) throw error;
+      await delay(jittered(waitMs, random));
+    }
+  }
+}
+
+/** True for a failure that another attempt may not have: the connection, a failover, a lock. */
+function mayPass(error: unknown): boolean {
+  if (!isAppError(error, 'unavailable')) return false;
+  const { unknown, sqlState } = error.facts;
+  // Without a connection, the failure has no state.
+  return (
+    unknown === true || sqlState === '' || /^(08|25006|40|53300|55P03|57P)/.test(String(sqlState))
+  );
+}
+
+/** 23514: no partition accepts the row. */
+function isMissingPartition(error: unknown): boolean {
+  return isAppError(error) && error.facts.sqlState === '23514';
+}
+
+async function checkWritable(
+  { query }: Connections,
+  { needsStandby }: SharedLogOptions,
+): Promise<void> {
+  // The row lock is part of the transaction, so that its commit waits for the disk and the standby.
+  const [head] = await query<{ state: LogHead['state'] }>(
+    'SELECT earshot.begin_durable($1), state FROM earshot.head FOR UPDATE',
+    [needsStandby],
+    answerMs,
+  );
+  if (head?.state !== 'open') throw closedLog();
+}
+
+interface EntryRow {
+  number: string;
+  batch_id: string;
+  outcomes: unknown;
+  encoding: string;
+  payload: Uint8Array;
+}
+
+/** The reading calls. */
+function reads({ query }: Connections) {
+  return {
+    head: async (): Promise<LogHead> => {
+      const [row] = await query<{
+        log_id: string;
+        state: LogHead['state'];
+        first: string;
+        number: string;
+        position: string;
+      }>(
+        `SELECT log_id, state, coalesce((SELECT min(number) FROM earshot.entry), number + 1) AS first,
+           number, position FROM earshot.head`,
+      );
+      if (row === undefined) throw new AppError('internal', 'The shared log has no head.');
+      const { log_id: logId, state } = row;
+      const [first, number] = [Number(row.first), Number(row.number)];
+      return { logId, state, first, number, position: Number(row.position) };
+    },
+    read: async (after: number): Promise<LogPart> => {
+      const rows = await query<EntryRow & { [column: string]: unknown }>(
+        `SELECT number, batch_id, outcomes, encoding, payload FROM (
+           SELECT number, batch_id, outcomes, encoding,
+             CASE WHEN number > $1 THEN payload ELSE '' END AS payload,
+             sum(CASE WHEN number > $1 THEN octet_length(payload) ELSE 0 END) OVER (
+               ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
+           FROM (SELECT * FROM earshot.entry WHERE number >= $1 ORDER BY number LIMIT ${entriesMax}) AS next
+         ) AS sized
+         WHERE coalesce(bytes_before, 0) < ${entriesBytesMax} ORDER BY number`,
+        [after],
+      );
+      const entries = rows.map(({ number, batch_id: batchId, outcomes, encoding, payload }) => ({
+        ...{ number: Number(number), batchId, outcomes: outcomesSchema.parse(outcomes) },
+        ...{ encoding, payload },
+      }));
+      const [first] = entries;
+      const isKnown = first?.number === after;
+      return {
+        lastBatchId: isKnown ? first.batchId : null,
+        entries: entries.slice(Number(isKnown)),
+      };
+    },
+  };
+}

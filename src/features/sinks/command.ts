@@ -1,0 +1,91 @@
+/** `earshot sinks`: lists the sinks with their evaluation. */
+
+import { defineCommand, defineGroup, withParts } from '../../core/cli/command.ts';
+import { jsonOption } from '../../core/cli/flags.ts';
+import type { Io } from '../../core/cli/io.ts';
+import { writeJson } from '../../core/cli/output.ts';
+import { printReport } from '../../core/cli/print-report.ts';
+import { dataSections, loadConfig } from '../../core/config/config.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import { situationAt } from '../../core/terms/check.ts';
+import { toJson } from '../../core/terms/json-rows.ts';
+import { deadCommand, dropCommand, retryCommand } from './dead-letters.ts';
+import { loadEachSink, readDeliveryState } from './definitions.ts';
+import { noFileNote, receiverNote, unknownSinkSubscriptions } from './names.ts';
+import { replayCommand } from './replay.ts';
+import { evaluateSink, evaluateSinkConfig, readSinks, sinkSchema, sinksReport } from './report.ts';
+import { testCommand } from './test-sink.ts';
+
+const listCommand = defineCommand('list', {
+  description: 'Show state, queue, dead letters and errors of every sink.',
+  flags: (command) => command.addOption(jsonOption()),
+  help: `Columns, fewer on a narrow terminal:
+  state      ok, warning or critical, explained below the table
+  target     kind of the sink; "gone" if the sink is not in earshot.config.ts
+  behind     number of log positions that the sink has not read; "-" if never started
+  waiting    number of queued notifications
+  replays    number of replays with notifications that are not queued yet
+  lag        age of the oldest undelivered notification
+  delivered  number of acknowledged deliveries
+  last       time of the last acknowledged delivery
+
+Fields of --json: those of a sink in /api/status (docs/reference/http.md).
+
+Examples:
+  $ earshot sinks list                                           print a table
+  $ earshot sinks list --json | jq '.[] | select(.dead > 0)'     list sinks with dead letters
+  $ watch -n 10 earshot sinks list                               repeat every 10 seconds`,
+  run: listSinks,
+});
+
+export const sinksCommand = defineGroup('sinks', {
+  description: 'List and test sinks; retry or drop dead letters.',
+  help: `The receiver delivers notifications to the sinks of earshot.config.ts. A dead letter is a
+notification that a sink refused permanently. See docs/sinks.md.
+
+Examples:
+  $ earshot sinks                     list sinks
+  $ earshot sinks test hook           deliver a test notification
+  $ earshot sinks dead bus            list dead letters
+  $ earshot sinks retry bus --all     retry all dead letters`,
+  usual: listCommand,
+  commands: [testCommand, deadCommand, retryCommand, dropCommand, replayCommand],
+});
+
+async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
+  const noFile = noFileNote(io);
+  // In another folder than the receiver's, it is not known which sinks are configured.
+  const delivery =
+    noFile === null ? await readDeliveryState(io.workingDir) : { names: null, fault: null };
+  await withParts(io, ['reader'], async ({ reader }) => {
+    const alerts = await reader.alerts.alerts({ all: false, limit: 1_000 });
+    const nowUs = io.nowUs();
+    const situation = situationAt(nowUs, alerts);
+    const read = await readSinks({ sinks: reader.sinks, notifications: reader }, delivery);
+    const sinks = read.map((one) => ({ ...one, evaluation: evaluateSink(one, situation) }));
+    const config = evaluateSinkConfig(delivery, situation);
+    const rows = sinks.map((one) => toJson(sinkSchema, one));
+    if (json) await writeJson(io.stdout, rows);
+    else await printReport(io, sinksReport(sinks, { config, nowUs }));
+    const faults = json ? config.evidence : [];
+    const notes = json || sinks.length === 0 ? [] : await notesOf(io, reader);
+    for (const note of [...faults, ...(noFile === null ? [] : [noFile]), ...notes])
+      io.stderr.write(`\n${note}\n`);
+  });
+}
+
+/** Notes about what keeps the sinks of the file from getting notifications. */
+async function notesOf(
+  io: Io,
+  reader: Parameters<typeof unknownSinkSubscriptions>[1],
+): Promise<string[]> {
+  const { definitions } = await loadEachSink(io.workingDir).catch((error: unknown) => {
+    if (error instanceof AppError) return { definitions: [] };
+    throw error;
+  });
+  const unknown = await unknownSinkSubscriptions(definitions, reader, io);
+  return [
+    ...unknown.map(({ message, hint }) => `${message} ${hint}`),
+    await receiverNote(loadConfig(io, dataSections)),
+  ].filter((note) => note !== null);
+}

@@ -1,0 +1,113 @@
+/** The JSON document that a sink receives for each notification. */
+import { formatDateUs } from '../../core/terms/dates.ts';
+import type { NotificationLog, NotificationRow } from '../../core/terms/ports.ts';
+import { requireFilter } from '../../filter/check.ts';
+import { compileFilter, type ProductTest } from '../../filter/evaluate.ts';
+import { type ProductRecord, recordIn } from '../../filter/product-record.ts';
+import { productView } from '../../filter/product-view.ts';
+import type { SinkRules } from './terms.ts';
+
+/** Future versions may add fields, but not remove any. Unknown values are null. Times are ISO 8601 UTC. */
+export interface SinkDocument {
+  /** Unique, and the same for each attempt: the sink can use it to skip duplicates. */
+  id: string;
+  /** `id` of the notification's first delivery; differs from `id` in a replay. */
+  notificationId: string;
+  /** True for a replay (`earshot sinks replay`). */
+  replay: boolean;
+  /** True for a test delivery of `earshot sinks test`; otherwise absent. */
+  test?: true;
+  /** Name of the sink. */
+  sink: string;
+  /** Position in the log; increases in the order of receipt. */
+  position: number;
+  /** Name of the subscription, from the path of the push. */
+  subscription: string | null;
+  /** `created`, `modified`, `deleted`, or an unknown event; in lower case. */
+  event: string;
+  productId: string;
+  productName: string | null;
+  /** Id of the subscription in the catalogue. */
+  subscriptionId: string | null;
+  ackId: string | null;
+  /** Time at which the catalogue created the notification. */
+  notificationDate: string | null;
+  receivedAt: string;
+  /** `push`, or `reconcile` for a recovered notification. */
+  source: string;
+  /** Record of the product, as sent by the catalogue. */
+  value: ProductRecord | null;
+}
+
+/**
+ * Builds the document. The id includes the time of receipt, because positions start from 1 again in a new log, for
+ * example on another machine.
+ */
+export function documentOf(options: {
+  row: NotificationRow;
+  record: ProductRecord | null;
+  sink: string;
+  replayId: number | null;
+}): SinkDocument {
+  const { row, record, sink, replayId } = options;
+  const notificationId = `n_${row.position}_${row.receivedAtUs.toString(36)}`;
+  const { notificationDateUs } = row;
+  return {
+    id: replayId === null ? notificationId : `${notificationId}_replay_${replayId}`,
+    notificationId,
+    replay: replayId !== null,
+    sink,
+    position: row.position,
+    subscription: row.subscription,
+    event: row.event,
+    productId: row.productId,
+    productName: row.productName,
+    subscriptionId: row.subscriptionId,
+    ackId: row.ackId,
+    notificationDate: notificationDateUs === null ? null : formatDateUs(notificationDateUs),
+    receivedAt: formatDateUs(row.receivedAtUs),
+    source: row.source,
+    value: record,
+  };
+}
+
+/** Returns null for a notification without a record. Bodies in the log are valid JSON. */
+export function recordOf(
+  body: Uint8Array,
+  { bodyIndex }: Pick<NotificationRow, 'bodyIndex'>,
+): ProductRecord | null {
+  return recordIn(JSON.parse(new TextDecoder().decode(body)), bodyIndex);
+}
+
+/** Rejects with `unavailable` when a body cannot be read. */
+export type Matcher = (row: NotificationRow) => Promise<boolean>;
+
+/**
+ * Compiles the rules of a sink to a function. A filter applies to the record of the notification, not to the current
+ * state of the product; a notification without a record only matches a blank filter. Throws `invalid` for an invalid
+ * filter.
+ */
+export function compileMatcher(
+  definition: Pick<SinkRules, 'subscriptions' | 'events' | 'filter'>,
+  log: Pick<NotificationLog, 'body'>,
+  /** Additional filter of a replay. */
+  replayFilter = '',
+): Matcher {
+  const subscriptions = new Set<string | null>(definition.subscriptions);
+  const events = new Set<string>(definition.events);
+  const tests = [definition.filter, replayFilter].flatMap(testsOf);
+  return async (row) => {
+    if (subscriptions.size > 0 && !subscriptions.has(row.subscription)) return false;
+    if (events.size > 0 && !events.has(row.event)) return false;
+    if (tests.length === 0) return true;
+    const record = recordOf(await log.body(row.position), row);
+    if (record === null) return false;
+    const view = productView({ Id: row.productId, Name: row.productName, ...record });
+    return tests.every((test) => test(view));
+  };
+}
+
+function testsOf(filter: string): ProductTest[] {
+  const tree = requireFilter(filter, 'Products');
+  return tree === null ? [] : [compileFilter(tree)];
+}

@@ -1,0 +1,289 @@
+/** Tables of the sinks: waiting items, dead letters, deliveries, and replays. */
+import { AppError } from '../../core/terms/app-error.ts';
+import { type Database, prepared } from '../../store/engine/database.ts';
+import { changedMax } from '../../store/paging.ts';
+import {
+  type Replay,
+  type ReplayRequest,
+  type SinkCounts,
+  type SinkDeliveries,
+  type SinkItem,
+  type Sinks,
+  sinkReader,
+  sinkWaitMaxUs,
+  unfinishedReplay,
+} from './terms.ts';
+
+type Options<Name extends keyof Sinks> = Parameters<Sinks[Name]>[0];
+type Result = Options<'settle'>[number];
+
+/** A page of items, newest first. */
+export interface ItemsPage extends Omit<Options<'items'>, 'limit'> {
+  beforeId: number;
+  rowsMax: number;
+}
+
+const itemColumns = `id, sink, position, product_id AS productId, nullif(stream, 0) AS replayId,
+  state, attempts, due_at_us AS dueAtUs, error, queued_at_us AS queuedAtUs`;
+
+const replayColumns = `id, sink, filter, since_us AS sinceUs, until_us AS untilUs, position,
+  last_position AS lastPosition, requested_at_us AS requestedAtUs, ended_at_us AS endedAtUs`;
+
+/**
+ * Waiting items of `@sink` without an earlier waiting item of the same product in any stream. Costs one lookup per item
+ * and stream with waiting items. There are few such streams: replays are read one after the other.
+ */
+const nextItems = `sink_item AS item INDEXED BY sink_item_queue
+  WHERE item.state = 'waiting' AND item.sink = @sink AND NOT EXISTS (
+    SELECT 1 FROM sink_item AS earlier INDEXED BY sink_item_product
+    WHERE earlier.state = 'waiting' AND earlier.sink = item.sink AND earlier.stream IN (
+        SELECT DISTINCT stream FROM sink_item INDEXED BY sink_item_queue
+        WHERE state = 'waiting' AND sink = @sink)
+      AND earlier.product_id = item.product_id AND earlier.id < item.id)`;
+
+/** Condition for a replayed item that a live item of the same product waits for. */
+const blocksLive = `EXISTS (
+  SELECT 1 FROM sink_item AS live INDEXED BY sink_item_product
+  WHERE live.state = 'waiting' AND live.sink = item.sink AND live.stream = 0
+    AND live.product_id = item.product_id)`;
+
+/** Classes of items by priority; within a class, items are delivered in queue order. */
+const priorities = [
+  `stream > 0 AND ${blocksLive}`,
+  'stream = 0',
+  `stream > 0 AND NOT ${blocksLive}`,
+];
+
+/** Subquery on the items of the sink in the row `name`; uses the partial indexes. */
+const ofSink = (value: string, where: string) =>
+  `(SELECT ${value} FROM sink_item AS item WHERE item.sink = name.sink AND ${where})`;
+
+/** Subquery on the time of the last delivery of the sink in the row `name`; null for none. */
+const lastDelivered = '(SELECT last_at_us FROM sink_delivery AS done WHERE done.sink = name.sink)';
+
+/**
+ * Time since which a sink accepts nothing. A refused item, which was attempted while the sink accepted others, shows
+ * this only if nothing was delivered since it was queued. An item that failed without a refusal always shows it.
+ */
+const failingSince = `(SELECT min(max(queued_at_us, coalesce(${lastDelivered}, 0))) FROM sink_item AS item
+  WHERE item.sink = name.sink AND state = 'waiting' AND error IS NOT NULL
+    AND (attempts = 0 OR queued_at_us > coalesce(${lastDelivered}, 0)))`;
+
+export const sinkReads = {
+  /** Returns waiting items that are due, at most the first of each product, by priority. */
+  due(database: Database, { sink, nowUs, limit }: Options<'due'>): SinkItem[] {
+    const found: SinkItem[] = [];
+    for (const hasPriority of priorities) {
+      const rows = prepared<[object], SinkItem>(
+        database,
+        `SELECT ${itemColumns} FROM ${nextItems} AND ${hasPriority}
+           AND (due_at_us <= @nowUs OR due_at_us > @nowUs + ${sinkWaitMaxUs})
+         ORDER BY id LIMIT @left`,
+      ).all({ sink, nowUs, left: limit - found.length });
+      found.push(...rows);
+    }
+    return found;
+  },
+
+  nextDueAtUs(database: Database, sink: string): number | null {
+    const row = prepared<[object], { atUs: number | null }>(
+      database,
+      `SELECT min(due_at_us) AS atUs FROM ${nextItems}`,
+    ).get({ sink });
+    return row?.atUs ?? null;
+  },
+
+  /** Fewer than `rowsMax` items mean the end. The state is a literal: a parameter would not match the partial indexes. */
+  itemsPage(database: Database, { sink, state, failed, beforeId, rowsMax }: ItemsPage): SinkItem[] {
+    return prepared<[object], SinkItem>(
+      database,
+      `SELECT ${itemColumns} FROM sink_item
+       WHERE state = '${state === 'dead' ? 'dead' : 'waiting'}' AND id < @beforeId
+         ${sink === undefined ? '' : 'AND sink = @sink'} ${failed ? 'AND error IS NOT NULL' : ''}
+       ORDER BY id DESC LIMIT @rowsMax`,
+    ).all({ sink, beforeId, rowsMax });
+  },
+
+  deliveries(database: Database): SinkDeliveries[] {
+    return prepared<[], SinkDeliveries>(
+      database,
+      'SELECT sink, delivered, last_at_us AS lastAtUs FROM sink_delivery ORDER BY sink',
+    ).all();
+  },
+
+  /** Gets the names of the sinks from cursors and replays: items are queued only through these. */
+  counts(database: Database): SinkCounts[] {
+    return prepared<[string], SinkCounts>(
+      database,
+      `WITH name AS (
+         SELECT sink FROM sink_replay
+         UNION SELECT substr(reader, 1 + length(prefix)) FROM reader_cursor, (SELECT ? AS prefix)
+           WHERE substr(reader, 1, length(prefix)) = prefix)
+       SELECT sink, ${ofSink('count(*)', "state = 'waiting'")} AS waiting,
+         ${ofSink('count(*)', "state = 'waiting' AND error IS NOT NULL")} AS failed,
+         ${ofSink('count(*)', "state = 'dead'")} AS dead,
+         ${ofSink('min(queued_at_us)', "state = 'waiting'")} AS oldestQueuedAtUs,
+         ${ofSink('min(queued_at_us)', "state = 'waiting' AND stream = 0")} AS oldestLiveQueuedAtUs,
+         ${ofSink('error', 'failure IS NOT NULL ORDER BY failure DESC LIMIT 1')} AS error,
+         ${failingSince} AS failingSinceUs,
+         ${lastDelivered} AS lastDeliveredAtUs
+       FROM name ORDER BY sink`,
+    ).all(sinkReader(''));
+  },
+
+  /** Returns an unfinished replay that includes the requested one. A replay without an end stops at its `last_position`. */
+  sameReplay(database: Database, request: ReplayRequest): Replay | null {
+    const same = prepared<[object], Replay>(
+      database,
+      `SELECT ${replayColumns} FROM sink_replay AS replay
+       WHERE sink = @sink AND filter = @filter AND last_position >= @lastPosition
+         AND (since_us IS NULL OR since_us <= @sinceUs) AND (until_us IS NULL OR until_us >= @untilUs)
+         AND (ended_at_us IS NULL OR EXISTS (SELECT 1 FROM sink_item INDEXED BY sink_item_queue
+           WHERE state = 'waiting' AND sink = @sink AND stream = replay.id))
+       ORDER BY id DESC LIMIT 1`,
+    ).get(request);
+    return same ?? null;
+  },
+
+  replays(database: Database, { sink, all }: Options<'replays'>): Replay[] {
+    return prepared<[object], Replay>(
+      database,
+      `SELECT ${replayColumns} FROM sink_replay WHERE (@all OR ended_at_us IS NULL)
+         ${sink === undefined ? '' : 'AND sink = @sink'} ORDER BY id DESC`,
+    ).all({ sink, all: Number(all) });
+  },
+};
+
+export const sinkWrites = {
+  /** Queues the items and moves the position in one transaction, so that each part of the log is queued once. */
+  enqueue(database: Database, options: Options<'enqueue'>): boolean {
+    const { sink, replayId, after, upTo, items, atUs } = options;
+    if (upTo < after || items.some(({ position }) => position <= after || position > upTo)) {
+      throw new AppError('invalid', 'Items are outside the range of positions that was read.');
+    }
+    const move = prepared(database, replayId === null ? moveCursor : moveReplay);
+    const moved = move.run({ reader: sinkReader(sink), sink, replayId, after, upTo, atUs });
+    if (moved.changes === 0) return false;
+    const insert = prepared(
+      database,
+      `INSERT INTO sink_item (sink, stream, position, product_id, state, attempts, due_at_us,
+         queued_at_us)
+       VALUES (@sink, @stream, @position, @productId, 'waiting', 0, @atUs, @atUs)`,
+    );
+    const stream = replayId ?? 0;
+    for (const { position, productId } of items) {
+      insert.run({ sink, stream, position, productId, atUs });
+    }
+    return true;
+  },
+
+  /** Updates items by id. Ignores items that were removed or no longer wait. */
+  settle(database: Database, results: readonly Result[]): void {
+    for (const result of results) {
+      if (result.outcome === 'acknowledged') remove(database, result);
+      else recordFailure(database, result);
+    }
+  },
+
+  /**
+   * Sets the queue time to now, so that the sink does not look stuck; the order stays. Returns the number of changed
+   * items: with `changedMax` there may be more.
+   */
+  retrySome(database: Database, { sink, ids, nowUs }: Options<'retry'>): number {
+    return prepared(
+      database,
+      `UPDATE sink_item SET state = 'waiting', attempts = 0, due_at_us = @nowUs,
+         queued_at_us = @nowUs, error = NULL, failure = NULL WHERE ${firstItems('dead', ids)}`,
+    ).run({ sink, nowUs, ids: JSON.stringify(ids) }).changes;
+  },
+
+  /** Returns the number of removed items: with `changedMax` there may be more. */
+  dropSome(database: Database, { sink, state, ids, nowUs }: Options<'drop'>): number {
+    if (ids === 'all' && state === 'waiting') {
+      // The clock may have been set back since the replay was requested.
+      prepared(
+        database,
+        `UPDATE sink_replay SET ended_at_us = max(requested_at_us, @nowUs)
+         WHERE sink = @sink AND ended_at_us IS NULL`,
+      ).run({ sink, nowUs });
+    }
+    return prepared(database, `DELETE FROM sink_item WHERE ${firstItems(state, ids)}`).run({
+      sink,
+      ids: JSON.stringify(ids),
+    }).changes;
+  },
+
+  addReplay(database: Database, replay: Options<'addReplay'>): Replay {
+    const same = sinkReads.sameReplay(database, replay);
+    if (same !== null) throw unfinishedReplay(same);
+    const added = prepared<[object], Replay>(
+      database,
+      `INSERT INTO sink_replay (sink, filter, since_us, until_us, position, last_position,
+         requested_at_us, ended_at_us)
+       VALUES (@sink, @filter, @sinceUs, @untilUs, @afterPosition, @lastPosition, @requestedAtUs,
+         iif(@afterPosition >= @lastPosition, @requestedAtUs, NULL))
+       RETURNING ${replayColumns}`,
+    ).get(replay);
+    if (added === undefined) throw new Error('The replay is missing in its own transaction.');
+    return added;
+  },
+};
+
+/** The position of a sink without a cursor is 0. */
+const moveCursor = `INSERT INTO reader_cursor (reader, position, moved_at_us)
+  SELECT @reader, @upTo, @atUs
+  WHERE @after = coalesce((SELECT position FROM reader_cursor WHERE reader = @reader), 0)
+  ON CONFLICT (reader) DO UPDATE SET
+    position = excluded.position, moved_at_us = excluded.moved_at_us`;
+
+const moveReplay = `UPDATE sink_replay
+  SET position = @upTo, ended_at_us = iif(@upTo >= last_position, @atUs, NULL)
+  WHERE id = @replayId AND sink = @sink AND position = @after AND ended_at_us IS NULL`;
+
+/** Condition for the first `changedMax` items, in queue order. */
+function firstItems(state: SinkItem['state'], ids: readonly number[] | 'all'): string {
+  const among = ids === 'all' ? '' : 'AND id IN (SELECT value FROM json_each(@ids))';
+  return `id IN (SELECT id FROM sink_item
+    WHERE sink = @sink AND state = '${state === 'dead' ? 'dead' : 'waiting'}' ${among}
+    ORDER BY id LIMIT ${changedMax})`;
+}
+
+/** Also removes a dead letter when the sink acknowledges it after all. */
+function remove(
+  database: Database,
+  { id, deliveredAtUs: atUs }: Extract<Result, { outcome: 'acknowledged' }>,
+): void {
+  const sink = prepared<[number], string>(
+    database,
+    'DELETE FROM sink_item WHERE id = ? RETURNING sink',
+  )
+    .pluck()
+    .get(id);
+  if (sink === undefined || atUs === undefined) return;
+  prepared(
+    database,
+    `INSERT INTO sink_delivery (sink, delivered, last_at_us) VALUES (@sink, 1, @atUs)
+     ON CONFLICT (sink) DO UPDATE SET delivered = delivered + 1, last_at_us = excluded.last_at_us`,
+  ).run({ sink, atUs });
+}
+
+function recordFailure(
+  database: Database,
+  result: Exclude<Result, { outcome: 'acknowledged' }>,
+): void {
+  const isDead = result.outcome === 'dead';
+  prepared(
+    database,
+    `UPDATE sink_item AS item SET state = @state, attempts = attempts + @refusals, error = @error,
+       due_at_us = coalesce(@nextAttemptAtUs, due_at_us),
+       failure = 1 + coalesce((SELECT max(failure) FROM sink_item AS other
+         WHERE other.sink = item.sink AND other.failure IS NOT NULL), 0)
+     WHERE id = @id AND state = 'waiting'`,
+  ).run({
+    id: result.id,
+    error: result.error,
+    state: isDead ? 'dead' : 'waiting',
+    refusals: Number(isDead || result.counts),
+    nextAttemptAtUs: isDead ? null : result.nextAttemptAtUs,
+  });
+}

@@ -1,0 +1,367 @@
+/** Sinks: their state, read from the store and the configuration, its evaluation, and its reports. */
+import { z } from 'zod';
+import { type Check, checkOf, evaluate, problem, type Situation } from '../../core/terms/check.ts';
+import { type Evaluation, evaluationSchema, isProblem, ok } from '../../core/terms/evaluation.ts';
+import { countText, lengthText, momentText, quoted } from '../../core/terms/formats.ts';
+import type { NotificationLog, NotificationRow } from '../../core/terms/ports.ts';
+import * as report from '../../core/terms/report.ts';
+import { firstOf, notificationAt } from '../../core/terms/streams.ts';
+import { minuteUs } from '../../core/terms/time-units.ts';
+import {
+  type DeliveryState,
+  type SinkItem,
+  type SinkReader,
+  sinkReader,
+  unusedSink,
+} from './terms.ts';
+
+const count = z.int().min(0);
+const timeUs = z.number().nullable();
+const reason = z.string().nullable();
+
+/** State of a sink, in `sinks list --json`, `/api/status` and on the page. */
+export const sinkSchema = z.object({
+  name: z.string(),
+  target: z
+    .string()
+    .nullable()
+    .describe('Kind of the target, such as webhook; null if the sink is not defined, or faulty.'),
+  isSetUp: z.boolean().nullable().describe('True if earshot.config.ts defines the sink.'),
+  position: count.nullable().describe('Last position that it has read; null before its start.'),
+  behind: count.nullable().describe('Number of log positions that it has not read.'),
+  waiting: count.describe('Number of queued notifications.'),
+  failed: count.describe('Number of queued notifications whose last delivery failed.'),
+  dead: count.describe('Number of dead letters.'),
+  replays: count.describe('Number of replays whose notifications are not all queued.'),
+  delivered: count.describe('Number of acknowledged deliveries, with replays.'),
+  lastDeliveredAtUs: timeUs,
+  oldestUndeliveredAtUs: timeUs.describe(
+    'Time at which the oldest undelivered notification was queued, or received.',
+  ),
+  oldestWaitingAtUs: timeUs,
+  oldestLiveWaitingAtUs: timeUs.describe('The same without replayed notifications.'),
+  failingSinceUs: timeUs.describe(
+    'Time since which the sink accepts nothing; null if the last delivery succeeded.',
+  ),
+  lastError: reason.describe('Error of the last delivery; null if it succeeded.'),
+  fault: reason.describe('Reason why no delivery is possible; null if deliveries are possible.'),
+  evaluation: evaluationSchema,
+});
+
+export type EvaluatedSink = z.infer<typeof sinkSchema>;
+export type SinkState = Omit<EvaluatedSink, 'evaluation'>;
+
+/** Sources of the state. */
+export interface SinkSources {
+  sinks: SinkReader;
+  notifications: Pick<NotificationLog, 'find' | 'lastPosition'> & {
+    cursor(reader: string): Promise<number | null>;
+  };
+}
+
+/** Reads the states of all sinks, by name. Rejects with `unavailable`. */
+export async function readSinks(
+  { sinks, notifications }: SinkSources,
+  { names, kinds, faults, fault }: DeliveryState,
+): Promise<SinkState[]> {
+  const [counts, deliveries, replays, lastPosition] = await Promise.all([
+    sinks.counts(),
+    sinks.deliveries(),
+    sinks.replays({ all: false }),
+    notifications.lastPosition(),
+  ]);
+  const known = new Set([...(names ?? []), ...counts.map(({ sink }) => sink)]);
+  const states = [...known].toSorted().map(async (name): Promise<SinkState> => {
+    const own = counts.find(({ sink }) => sink === name) ?? unusedSink(name);
+    const position = await notifications.cursor(sinkReader(name));
+    const unread =
+      position === null ? null : await firstOf(notifications, { afterPosition: position });
+    const oldest = [own.oldestQueuedAtUs, unread?.receivedAtUs ?? null].filter((us) => us !== null);
+    const isSetUp = names === null ? null : names.includes(name);
+    return {
+      ...{ name, isSetUp, position, target: kinds?.get(name) ?? null },
+      behind: position === null ? null : Math.max(0, lastPosition - position),
+      ...{ waiting: own.waiting, failed: own.failed, dead: own.dead },
+      replays: replays.filter(({ sink }) => sink === name).length,
+      delivered: deliveries.find(({ sink }) => sink === name)?.delivered ?? 0,
+      lastDeliveredAtUs: own.lastDeliveredAtUs,
+      oldestUndeliveredAtUs: oldest.length === 0 ? null : Math.min(...oldest),
+      oldestWaitingAtUs: own.oldestQueuedAtUs,
+      oldestLiveWaitingAtUs: own.oldestLiveQueuedAtUs,
+      ...{ failingSinceUs: own.failingSinceUs, lastError: own.error },
+      fault: isSetUp === false ? null : (faults?.get(name) ?? fault),
+    };
+  });
+  return Promise.all(states);
+}
+
+/** Usual maximum time from queuing to delivery. */
+const deliveryUs = minuteUs;
+
+/** Time of a failure that raises the alert, and that makes it critical. */
+const failingUs = { raise: 15 * minuteUs, critical: 360 * minuteUs };
+
+/** An active alert is resolved when the oldest notification has waited for less. */
+const resolvedUs = 5 * minuteUs;
+
+const levelAfter = (us: number) => (us > failingUs.critical ? 'critical' : 'warning');
+
+const notifications = (waiting: number, verb: '' | 'wait') =>
+  `${countText(waiting)} ${waiting === 1 ? 'notification' : 'notifications'}${verb === '' ? '' : waiting === 1 ? ' waits' : ' wait'}`;
+
+/** Checks the delivery. Replayed notifications count only while nothing was ever delivered, or deliveries fail. */
+const delivery = checkOf<SinkState>('sink', (sink, { nowUs, alert }) => {
+  const { name, fault, waiting, lastError, failingSinceUs } = sink;
+  if (fault !== null) {
+    return problem(
+      levelAfter(nowUs - (alert?.raisedAtUs ?? nowUs)),
+      `Nothing is delivered to the sink ${name}.`,
+      'Fix the fault; a running receiver reloads earshot.config.ts automatically. `earshot doctor` checks the configuration.',
+      quoted(fault),
+    );
+  }
+  const drop = `drop the waiting notifications with \`earshot sinks drop ${name} --waiting\``;
+  if (sink.isSetUp === false) {
+    if (waiting + sink.replays === 0) return null;
+    return problem(
+      'warning',
+      `The sink ${name} is no longer configured, and ${notifications(waiting, 'wait')} for it.`,
+      `Add the sink to earshot.config.ts again, or ${drop}.`,
+    );
+  }
+  const queuedAtUs =
+    sink.lastDeliveredAtUs === null ? sink.oldestWaitingAtUs : sink.oldestLiveWaitingAtUs;
+  const sinceUs = Math.min(queuedAtUs ?? nowUs, failingSinceUs ?? nowUs);
+  const waitsUs = nowUs - sinceUs;
+  const limitUs =
+    sink.lastDeliveredAtUs === null
+      ? deliveryUs
+      : alert === undefined
+        ? failingUs.raise
+        : resolvedUs;
+  if (failingSinceUs === null && waitsUs <= limitUs) return null;
+  return {
+    ...problem(
+      levelAfter(waitsUs),
+      `The sink ${name} does not deliver: ${notifications(waiting, 'wait')}, the oldest for ${lengthText(waitsUs)}.`,
+      `Run \`earshot sinks\` to see the reason, then fix the target: delivery resumes automatically. Otherwise ${drop}.`,
+      failingSinceUs === null
+        ? sink.lastDeliveredAtUs === null && 'Nothing was delivered yet.'
+        : `Deliveries fail since ${momentText(failingSinceUs)}.`,
+      lastError !== null && `Last error: ${quoted(lastError)}`,
+    ),
+    ...{ sinceUs, raiseAfterUs: failingUs.raise },
+  };
+});
+
+/** Checks for dead letters. Further ones update the number of the active alert. */
+const deadLetters = checkOf<SinkState>('sink-refused', ({ name, dead, isSetUp, lastError }) => {
+  if (dead === 0) return null;
+  return problem(
+    'warning',
+    `The sink ${name} has refused ${notifications(dead, '')} permanently.`,
+    `Run \`earshot sinks dead ${name}\` to see why. Then retry the dead letters with \`earshot sinks retry ${name} --all\`, or drop them with \`earshot sinks drop ${name} --all\`.`,
+    isSetUp === false && 'The sink is no longer configured.',
+    lastError !== null && `Last error: ${quoted(lastError)}`,
+  );
+});
+
+export const sinkChecks: readonly Check<SinkState>[] = [delivery, deadLetters];
+
+/** Configuration of all sinks: its fault, or why the current `earshot.config.ts` is rejected. */
+export type SinkConfig = Pick<DeliveryState, 'fault' | 'rejected'>;
+
+/** Its subject is empty. */
+export const sinkConfigCheck = checkOf<SinkConfig>('sink', (config, { nowUs, alert }) => {
+  const { fault, rejected = null } = config;
+  const why = fault ?? rejected;
+  if (why === null) return null;
+  return problem(
+    fault === null ? 'warning' : levelAfter(nowUs - (alert?.raisedAtUs ?? nowUs)),
+    fault === null
+      ? 'The current earshot.config.ts is rejected, and the last valid version stays in effect.'
+      : 'Nothing is delivered to any sink.',
+    'Fix the fault; a running receiver reloads earshot.config.ts automatically. `earshot doctor` checks the configuration.',
+    quoted(why),
+  );
+});
+
+/** A sink, or the configuration of all, as the watchdog checks it. */
+export type WatchedSink = SinkConfig | SinkState;
+
+/** While nothing can be delivered to any sink, only that problem counts. */
+export function watchedSinks(
+  sinks: readonly SinkState[],
+  config: SinkConfig,
+): (readonly [subject: string, WatchedSink])[] {
+  return [['', config], ...sinks.map((one) => [one.name, one] as const)];
+}
+
+export function watchedSinkChecks({ fault }: SinkConfig): Check<WatchedSink>[] {
+  return [
+    checkOf<WatchedSink>('sink', (one, moment) => {
+      if (!('name' in one)) return sinkConfigCheck.check(one, moment);
+      return fault === null ? delivery.check(one, moment) : 'unchecked';
+    }),
+    checkOf<WatchedSink>('sink-refused', (one, moment) =>
+      'name' in one ? deadLetters.check(one, moment) : null,
+    ),
+  ];
+}
+
+export function evaluateSink(sink: SinkState, situation: Situation): Evaluation {
+  const { name, waiting, position, behind } = sink;
+  const open = waiting + (behind ?? 0);
+  const state = position === null ? 'not started' : open === 0 ? 'up to date' : 'delivering';
+  return evaluate(sinkChecks, sink, { subject: name, situation, fine: ok(state) });
+}
+
+export function evaluateSinkConfig(config: SinkConfig, situation: Situation): Evaluation {
+  return evaluate([sinkConfigCheck], config, { situation, fine: ok('valid') });
+}
+
+/** Lists all sinks, or explains why there are none. */
+export function sinkTable(
+  sinks: readonly EvaluatedSink[],
+  { config, nowUs }: { config: Evaluation; nowUs: number },
+): report.Block {
+  const columns = [
+    {
+      title: 'sink',
+      value: ({ name }: EvaluatedSink) => report.link(name, `#${name}`),
+    },
+    { title: 'state', value: ({ evaluation }: EvaluatedSink) => report.levelOf(evaluation) },
+    {
+      title: 'target',
+      value: ({ target, isSetUp }: EvaluatedSink) => target ?? (isSetUp === false ? 'gone' : null),
+      drop: 1,
+    },
+    { title: 'behind', value: ({ behind }: EvaluatedSink) => behind, isNumber: true, drop: 3 },
+    { title: 'waiting', value: ({ waiting }: EvaluatedSink) => waiting, isNumber: true },
+    { title: 'dead', value: ({ dead }: EvaluatedSink) => dead, isNumber: true },
+    { title: 'replays', value: ({ replays }: EvaluatedSink) => replays, isNumber: true, drop: 4 },
+    {
+      title: 'lag',
+      value: ({ oldestUndeliveredAtUs: us }: EvaluatedSink) => report.span(us && nowUs - us),
+      isNumber: true,
+    },
+    {
+      ...{ title: 'delivered', isNumber: true, drop: 2 },
+      value: ({ delivered }: EvaluatedSink) => delivered,
+    },
+    {
+      title: 'last (UTC)',
+      value: ({ lastDeliveredAtUs }: EvaluatedSink) => report.time(lastDeliveredAtUs),
+      drop: 2,
+    },
+  ];
+  if (sinks.length > 0 || isProblem(config)) return report.table('Sinks', columns, sinks);
+  return report.empty(
+    'No sinks. A sink is a program of yours that gets each matching notification.',
+    'See docs/sinks.md to add one to earshot.config.ts.',
+  );
+}
+
+/** Reports all sinks, and the problems of each. */
+export function sinksReport(
+  sinks: readonly EvaluatedSink[],
+  context: { config: Evaluation; nowUs: number },
+): report.Report {
+  const evaluated = sinks.map(({ name, evaluation }) => [name, evaluation] as const);
+  const problems = report.evaluations([['earshot.config.ts', context.config], ...evaluated]);
+  return { title: 'Sinks', blocks: [sinkTable(sinks, context), problems] };
+}
+
+/** Reports one sink in detail, with its newest failed deliveries and dead letters. */
+export function sinkSection(
+  sink: EvaluatedSink,
+  { failed, dead }: { failed: readonly QueuedItem[]; dead: readonly QueuedItem[] },
+): report.Block {
+  const { name, position, waiting, isSetUp } = sink;
+  const ids = dead.slice(0, 2).map(({ item }) => item.id);
+  return {
+    ...{ kind: 'section', title: name, id: name, evaluation: sink.evaluation },
+    blocks: [
+      report.facts(
+        ['target', sink.target],
+        ['position', position ?? 'not started yet'],
+        ['not read yet', sink.behind],
+        ['waiting', waiting],
+        ['delivered', sink.delivered],
+        ['last success', report.time(sink.lastDeliveredAtUs) ?? 'none yet'],
+        ['last error', sink.lastError],
+        ['replays not complete', sink.replays === 0 ? null : sink.replays],
+      ),
+      ...(failed.length === 0 ? [] : [itemTable('To be retried', failed, { state: 'waiting' })]),
+      ...(dead.length === 0 ? [] : [itemTable('Dead letters', dead, { state: 'dead' })]),
+      report.commands(
+        isSetUp !== false && ['Deliver a test notification', `earshot sinks test ${name}`],
+        isSetUp !== false && [
+          'Deliver a part of the log again',
+          `earshot sinks replay --sink ${name} --since 24h`,
+        ],
+        isSetUp === false &&
+          waiting > 0 && ['Drop the queue', `earshot sinks drop ${name} --waiting`],
+        ids.length > 0 &&
+          isSetUp !== false && [
+            'Retry some dead letters',
+            `earshot sinks retry ${name} ${ids.join(',')}`,
+          ],
+        ids.length > 0 && ['Drop some dead letters', `earshot sinks drop ${name} ${ids.join(',')}`],
+        sink.dead > dead.length && [
+          `List all ${countText(sink.dead)} dead letters`,
+          `earshot sinks dead ${name} --limit ${sink.dead}`,
+        ],
+      ),
+    ],
+  };
+}
+
+/** A table of queued notifications or dead letters, newest first. */
+export function itemTable(
+  caption: string,
+  items: readonly QueuedItem[],
+  { state, isOfOne = true }: { state: SinkItem['state']; isOfOne?: boolean },
+): report.Block {
+  const atUs = ({ item }: QueuedItem) => (state === 'dead' ? item.queuedAtUs : item.dueAtUs);
+  const sink = { title: 'sink', value: ({ item }: QueuedItem) => item.sink };
+  const columns = [
+    { title: 'id', isNumber: true, value: ({ item }: QueuedItem) => String(item.id) },
+    ...(isOfOne ? [] : [sink]),
+    {
+      ...{ title: 'product', isName: true },
+      value: ({ item, notification }: QueuedItem) =>
+        report.link(notification?.productName ?? item.productId, `/products/${item.productId}`),
+    },
+    { title: 'reason', grows: true, value: ({ item }: QueuedItem) => item.error },
+    {
+      ...{ title: state === 'dead' ? 'queued (UTC)' : 'next attempt (UTC)', drop: 1 },
+      value: (one: QueuedItem) => report.time(atUs(one)),
+    },
+    {
+      title: 'event',
+      drop: 2,
+      value: ({ notification }: QueuedItem) => notification?.event ?? null,
+    },
+    { title: 'attempts', isNumber: true, drop: 3, value: ({ item }: QueuedItem) => item.attempts },
+  ];
+  return report.table(caption, columns, items);
+}
+
+/** A notification in the queue of a sink, or a dead letter. */
+export interface QueuedItem {
+  item: SinkItem;
+  /** Null if it is no longer in the log. */
+  notification: NotificationRow | null;
+}
+
+/** Reads items with their notifications, newest first. */
+export async function readItems(
+  { sinks, notifications: log }: { sinks: SinkReader; notifications: NotificationLog },
+  query: Parameters<SinkReader['items']>[0],
+): Promise<QueuedItem[]> {
+  const items = await Array.fromAsync(sinks.items(query));
+  return Promise.all(
+    items.map(async (item) => ({ item, notification: await notificationAt(log, item.position) })),
+  );
+}

@@ -1,0 +1,162 @@
+/** Interface of a kind of sink, and its context. */
+import { once } from 'node:events';
+import { z } from 'zod';
+import type { RunProgram } from '../../core/host/run-program.ts';
+import { holdsCertificates } from '../../core/http/tls-settings.ts';
+import { type Evaluation, evaluation } from '../../core/terms/evaluation.ts';
+import type { Cursors, Logger, NotificationLog } from '../../core/terms/ports.ts';
+import type { SinkDocument } from './document.ts';
+import type { FormatName, MessageUrls } from './formats.ts';
+import type { SinkRules, Sinks } from './terms.ts';
+
+/**
+ * A kind of sink: a file that exports it, and a line in `registry.ts`. `Fields` are the kind's fields of a sink in
+ * `earshot.config.ts`, all optional; the field with the name of the kind defines its target.
+ */
+export type SinkKind<Fields extends z.ZodRawShape, Settings extends object> = SinkKindConfig<
+  Fields,
+  Settings
+> &
+  (
+    | ({ hasThread?: false } & TargetKind<Settings, OpenContext, CheckContext>)
+    /** Its client library runs in a thread of each sink. */
+    | ({ hasThread: true } & ThreadTargetKind<Settings>)
+  );
+
+interface TargetKind<Settings, Opening, Checking> {
+  /** Opens a target without connecting. Large libraries are imported with the first item. */
+  open(settings: Settings, context: Opening): Target;
+  /** Runs the doctor's check of the target. Delivers nothing; never rejects. */
+  check(settings: Settings, context: Checking): Promise<Evaluation>;
+}
+
+/** A kind whose targets run in a thread of their own. */
+export interface ThreadTargetKind<Settings>
+  extends TargetKind<
+    Settings,
+    Pick<OpenContext, 'name' | 'timeoutMs' | 'nowUs' | 'urls'>,
+    Omit<CheckContext, 'findProgram'>
+  > {
+  /** Imports the client library. */
+  load(): Promise<unknown>;
+}
+
+interface SinkKindConfig<Fields extends z.ZodRawShape, Settings> {
+  fields: Fields;
+  /** Returns faults in the combination of fields. Also called for sinks of other kinds. */
+  faults?(sink: SinkFields<Fields>): string[];
+  /** Fields of its target, for advice about misspelt names. */
+  targetFields?: readonly string[];
+  /** Formats that it supports, in addition to `document`. */
+  formats?: readonly FormatName[];
+  /** Default number of deliveries at a time. */
+  concurrency: number;
+  /** Returns the settings of a sink; reads secrets and certificates from their files. */
+  settings(sink: SinkFields<Fields>, readFile: ReadFile): Settings;
+}
+
+/** The kind's own fields of a sink, and the format that all kinds share. */
+type SinkFields<Fields extends z.ZodRawShape> = z.output<z.ZodObject<Fields>> & {
+  format?: FormatName | undefined;
+};
+
+/** Any kind. Callers must only pass fields and settings of that kind. */
+export type AnySinkKind = SinkKind<z.ZodRawShape, object>;
+
+/** Infers the types of a kind from its fields and settings. */
+export function defineSinkKind<Fields extends z.ZodRawShape, Settings extends object>(
+  kind: SinkKind<Fields, Settings>,
+): SinkKind<Fields, Settings> {
+  return kind;
+}
+
+/** Returns null if no file is configured, or if it is unusable. */
+export type ReadFile = (field: string, file: string | undefined, form: FileForm) => string | null;
+
+export interface FileForm {
+  /** A secret is read without its final line feed, and its file must not be readable by everyone. */
+  isSecret: boolean;
+  faultOf: (content: string) => string | null;
+}
+
+export const secretForm: FileForm = {
+  isSecret: true,
+  faultOf: (secret) => (secret === '' ? 'the file is empty.' : null),
+};
+
+export const certificatesForm: FileForm = {
+  isSecret: false,
+  faultOf: (pem) => (holdsCertificates(pem) ? null : 'the file does not contain PEM certificates.'),
+};
+
+/** Schema of the name of a file or a user. */
+export const nameField = (example: string) => {
+  const form = `must be a non-empty string, such as '${example}'`;
+  return z.string(form).min(1, form);
+};
+
+export type OpenContext = Pick<SinkRules, 'name' | 'timeoutMs'> &
+  Pick<SinkContext, 'run' | 'fetch' | 'nowUs' | 'urls'> & { logger: Pick<Logger, 'info'> };
+
+export interface CheckContext {
+  sink: SinkRules;
+  /** Returns null if the program can be started, otherwise the reason. */
+  findProgram: (program: string) => string | null;
+  /** Subscriptions that may occur in a subject; `default` if empty. */
+  subscriptions: readonly string[];
+  signal: AbortSignal;
+}
+
+export type TargetAnswer = { kind: 'acknowledged' } | TargetFailure;
+
+export type TargetFailure =
+  /** The target refused this item: retried a few times, then a dead letter. */
+  | { kind: 'refused'; reason: string }
+  /** Temporary failure, not the item's fault. `retryAfterMs` is the requested delay, if any. */
+  | { kind: 'unavailable'; reason: string; retryAfterMs: number | null }
+  /** Nothing can be delivered until the user fixes the configuration. */
+  | { kind: 'misconfigured'; reason: string };
+
+/** Returns the evaluation of a target that cannot be used, for the doctor. */
+export function unusable(target: string, reason: string): Evaluation {
+  const nextStep =
+    'Start the server, or correct the URL, the login or the certificate of the sink in earshot.config.ts. Until then, notifications are queued.';
+  return evaluation('critical', `${target} cannot be used: ${reason}.`, nextStep);
+}
+
+/** Returns a temporary failure without a requested delay. */
+export function unavailable(reason: string): TargetFailure {
+  return { kind: 'unavailable', reason, retryAfterMs: null };
+}
+
+/** Rejects with the reason of the signal when it is aborted; never resolves. */
+export async function aborted(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, 'abort');
+  throw signal.reason;
+}
+
+export interface Target {
+  /**
+   * Delivers one item. Resolves soon after the signal is aborted, then with any answer. Rejects only if the item
+   * cannot be sent, for example if its record cannot be serialized as JSON. Reasons are clauses about the target ("it
+   * answered 503") without secrets.
+   */
+  deliver(item: SinkDocument, signal: AbortSignal): Promise<TargetAnswer>;
+  close(): Promise<void>;
+}
+
+export interface SinkContext {
+  sinks: Sinks;
+  log: Pick<NotificationLog, 'find' | 'body' | 'lastPosition'> & Pick<Cursors, 'cursor'>;
+  /** Microseconds since 1970, UTC. */
+  nowUs: () => number;
+  /** A number in [0, 1), for jitter. */
+  random: () => number;
+  /** Resolves after the delay, or soon after the signal is aborted; never rejects. Used for all delays. */
+  pause: (ms: number, signal: AbortSignal) => Promise<void>;
+  logger: Logger;
+  fetch: typeof fetch;
+  run: RunProgram;
+  /** URLs in messages. */
+  urls: MessageUrls;
+}

@@ -1,0 +1,75 @@
+/** Delivers items to a program: starts it for each item, with the document on its standard input. */
+import { z } from 'zod';
+import type { ProgramEnd } from '../../../core/host/run-program.ts';
+import { foreignText, hintCharactersMax } from '../../../core/http/foreign-text.ts';
+import { errorCodeOf } from '../../../core/terms/app-error.ts';
+import { evaluation, ok } from '../../../core/terms/evaluation.ts';
+import { printable } from '../../../core/terms/text.ts';
+import { defineSinkKind, type TargetAnswer, unavailable } from '../target.ts';
+
+/** `EX_TEMPFAIL` of sysexits.h: the program requests a retry. */
+const temporaryFailure = 75;
+
+const commandForm = "must be a list, such as ['node', 'act.js']";
+
+/** The program reads one line, which is the document. Exit code 0 acknowledges it. */
+export const command = defineSinkKind({
+  fields: {
+    /** Program and arguments, started for each item, with the item as JSON on its standard input. */
+    command: z
+      .array(z.string("must be a string, such as 'act.js'"), commandForm)
+      .refine(([program = '']) => program !== '', 'must name a program')
+      .optional(),
+  },
+  concurrency: 2,
+  settings: ({ command = [] }) => ({ command: command as readonly string[] }),
+  open: ({ command }, { run, timeoutMs, name: sink, logger }) => ({
+    deliver: async (item, signal) => {
+      // Outside of the `try`: a document that cannot be serialized is not the program's fault.
+      const line = `${JSON.stringify(item)}\n`;
+      try {
+        const end = await run(command, line, { timeoutMs, signal });
+        const [stdout, stderr] = [end.stdout.trimEnd(), end.stderr.trimEnd()];
+        if (stdout !== '' || stderr !== '') {
+          logger.info({ sink, id: item.id, stdout, stderr }, 'output of a command sink');
+        }
+        return answerOf({ ...end, timedOut: end.timedOut || signal.aborted });
+      } catch (error) {
+        return cannotStart(command[0] ?? '', error);
+      }
+    },
+    close: async () => undefined,
+  }),
+  check: async ({ command: [program = ''] }, { findProgram }) => {
+    const fault = findProgram(program);
+    if (fault === null) return ok(`${program} exists and is executable.`);
+    const nextStep = 'Specify the full path of the program, and make it executable: chmod +x.';
+    return evaluation('critical', `${program} cannot be run: ${fault}.`, nextStep);
+  },
+});
+
+function answerOf({ exitCode, signal, timedOut, stderr }: ProgramEnd): TargetAnswer {
+  // The last line of an error output usually has the error.
+  const lastLine = stderr.trimEnd().split('\n').at(-1) ?? '';
+  const text = foreignText(lastLine, { secrets: [], charactersMax: hintCharactersMax });
+  const detail = text === '' ? '' : `: ${text}`;
+  if (timedOut) return unavailable(`it did not end in time${detail}`);
+  if (exitCode === 0) return { kind: 'acknowledged' };
+  if (exitCode === temporaryFailure)
+    return unavailable(`it requested a retry (exit code 75)${detail}`);
+  if (exitCode !== null)
+    return { kind: 'refused', reason: `it ended with exit code ${exitCode}${detail}` };
+  // Killed by another process or the system, for example when memory is short.
+  return unavailable(`it was killed by ${signal ?? 'a signal'}${detail}`);
+}
+
+function cannotStart(program: string, error: unknown): TargetAnswer {
+  const code = errorCodeOf(error);
+  const name = printable(program);
+  // Temporary: too many processes or open files, or too little memory.
+  if (!['ENOENT', 'EACCES', 'ENOEXEC', 'ENOTDIR', 'EPERM'].includes(code)) {
+    return unavailable(`${name} cannot be started (${code})`);
+  }
+  const reason = `${name} cannot be started (${code}): check that it exists and is executable`;
+  return { kind: 'misconfigured', reason };
+}

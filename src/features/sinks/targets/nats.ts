@@ -1,0 +1,354 @@
+/** Delivers items to a NATS JetStream stream, with the client library of the NATS project. */
+import type { ConnectionOptions, NatsConnection } from '@nats-io/transport-node';
+import { z } from 'zod';
+import { networkFault } from '../../../core/http/bounded-fetch.ts';
+import { foreignText, hintCharactersMax } from '../../../core/http/foreign-text.ts';
+import { errorText } from '../../../core/terms/app-error.ts';
+import { type Evaluation, evaluation, ok } from '../../../core/terms/evaluation.ts';
+import { subscriptionEvents } from '../../../core/terms/subscription.ts';
+import type { SinkDocument } from '../document.ts';
+import { cloudEventOf, cloudEventType, type FormatName } from '../formats.ts';
+import { createConnection } from '../on-demand.ts';
+import {
+  aborted,
+  type CheckContext,
+  certificatesForm,
+  defineSinkKind,
+  nameField,
+  type ReadFile,
+  secretForm,
+  type TargetFailure,
+  unavailable,
+  unusable,
+} from '../target.ts';
+import { type Library, loadLibrary, openNats } from './nats-connection.ts';
+
+/** Settings of a NATS sink. A stream that listens to the subject must exist. */
+export interface NatsSettings {
+  servers: readonly string[];
+  subject: string;
+  credentials:
+    | { kind: 'none' }
+    | { kind: 'user'; user: string; password: string }
+    | { kind: 'token'; token: string };
+  ca: string | null;
+  format?: FormatName;
+}
+
+const serverForm =
+  'must be nats:// or tls:// with a host and an optional port, such as nats://127.0.0.1:4222';
+/** URL of a server: `nats://` or `tls://`, a host, and an optional port. */
+const natsServer = z.string(serverForm).refine((server) => {
+  const url = URL.parse(server);
+  const isBare = /^(nats|tls):\/\/[^/?#@]+$/.test(server);
+  return isBare && url !== null && url.hostname !== '';
+}, serverForm);
+
+const subjectForm =
+  'must be tokens separated by dots, such as earshot.products; may contain {event} and {subscription}';
+/** Subject to publish to (docs.nats.io, Subjects); `{…}` is replaced for each item. */
+const natsSubject = z
+  .string(subjectForm)
+  .regex(
+    /^(?=.{1,200}$)([\w$-]|\{event\}|\{subscription\})+(\.([\w$-]|\{event\}|\{subscription\})+)*$/,
+    subjectForm,
+  );
+
+const natsForm =
+  "must be an object, such as { servers: ['nats://127.0.0.1:4222'], subject: 'earshot.products' }";
+
+const natsSchema = z
+  .strictObject(
+    {
+      /** Servers of the cluster; earshot connects to one of them. */
+      servers: z
+        .array(natsServer, "must be a list, such as ['nats://127.0.0.1:4222']")
+        .min(1, 'must name a server')
+        .refine(
+          (servers) => new Set(servers.map((server) => server.split(':')[0])).size < 2,
+          'must all be nats://, or all be tls://',
+        ),
+      /** A stream must listen to it. `{event}` and `{subscription}` are replaced for each item. */
+      subject: natsSubject,
+      user: nameField('earshot').optional(),
+      /** File with the password of `user`; must not be readable by everyone. */
+      passwordFile: nameField('nats-password').optional(),
+      /** File with a token, instead of user and password. */
+      tokenFile: nameField('nats-token').optional(),
+      /** PEM file with the certificate authorities of the servers, for `tls://`. */
+      ca: nameField('authority.pem').optional(),
+    },
+    natsForm,
+  )
+  .refine(
+    ({ user, passwordFile }) => (user === undefined) === (passwordFile === undefined),
+    'user and passwordFile must be set together',
+  )
+  .refine(
+    ({ user, tokenFile }) => user === undefined || tokenFile === undefined,
+    'user and tokenFile must not be set together',
+  )
+  .refine(
+    ({ servers, ca }) => ca === undefined || servers.every((server) => server.startsWith('tls:')),
+    'ca requires tls:// servers',
+  );
+
+function readCredentials(
+  { user, passwordFile, tokenFile }: z.output<typeof natsSchema>,
+  readFile: ReadFile,
+): NatsSettings['credentials'] {
+  const token = readFile('nats.tokenFile', tokenFile, secretForm);
+  const password = readFile('nats.passwordFile', passwordFile, secretForm);
+  if (token !== null) return { kind: 'token', token };
+  return user === undefined || password === null
+    ? { kind: 'none' }
+    : { kind: 'user', user, password };
+}
+
+const connectTimeoutMs = 10_000;
+
+/** After two unanswered pings, the connection counts as broken. */
+const pingIntervalMs = 15_000;
+
+const cannotLoad = (error: unknown) =>
+  `the NATS client library cannot be loaded: ${errorText(error)}`;
+
+/**
+ * Publishes each document to the subject, with its id as message id: the stream drops duplicates within its duplicate
+ * window. The stream acknowledges the message. Connects with the first item, and with the next one after a connection
+ * loss.
+ */
+export const nats = defineSinkKind({
+  hasThread: true,
+  load: loadLibrary,
+  fields: {
+    /** A stream of NATS JetStream. */
+    nats: natsSchema.optional(),
+  },
+  targetFields: Object.keys(natsSchema.shape),
+  formats: ['cloudevents'],
+  concurrency: 32,
+  settings: ({ nats, format }, readFile): NatsSettings => {
+    if (nats === undefined) throw new Error('The schema requires a target.');
+    const { servers, subject, ca } = nats;
+    const credentials = readCredentials(nats, readFile);
+    const pem = readFile('nats.ca', ca, certificatesForm);
+    return { servers, subject, credentials, ca: pem, ...(format && { format }) };
+  },
+  open: (target, { name, timeoutMs, urls }) => {
+    const isCloudEvent = target.format === 'cloudevents';
+    const connection = createConnection((signal) =>
+      openNats(connectionOptions(target, name), { signal }),
+    );
+    return {
+      deliver: async (item, signal) => {
+        const subject = subjectFor(target.subject, item);
+        // Outside of the `try`: a document that cannot be serialized is not the server's fault.
+        const message = JSON.stringify(isCloudEvent ? cloudEventOf(item, urls) : item);
+        let library: Library;
+        try {
+          library = await loadLibrary();
+        } catch (error) {
+          return { kind: 'misconfigured', reason: cannotLoad(error) };
+        }
+        const publish = async () => {
+          const stream = library.jetstream(await connection.current());
+          // Longer than the signal, whose reason says more than the library's error.
+          const timeout = timeoutMs + connectTimeoutMs;
+          const headers = library.headers();
+          if (isCloudEvent) headers.set('content-type', cloudEventType);
+          await stream.publish(subject, message, { msgID: item.id, timeout, headers });
+        };
+        try {
+          await Promise.race([publish(), aborted(signal)]);
+          return { kind: 'acknowledged' };
+        } catch (error) {
+          return natsFault(library, error, target, subject);
+        }
+      },
+      close: connection.close,
+    };
+  },
+  check: async (target, context) => {
+    const { sink, signal } = context;
+    const failed = (reason: string) => unusable(target.servers.join(', '), reason);
+    let library: Library;
+    try {
+      library = await loadLibrary();
+    } catch (error) {
+      return failed(cannotLoad(error));
+    }
+    let connection: NatsConnection;
+    try {
+      connection = await openNats(connectionOptions(target, sink.name), { signal });
+    } catch (error) {
+      return failed(natsFault(library, error, target).reason);
+    }
+    try {
+      const found = await checkStreams(library, connection, target, context);
+      if (found.level !== 'ok' || !isUnencrypted(target)) return found;
+      const text = `${found.text} The login and the notifications are sent unencrypted: nats:// has no TLS.`;
+      return evaluation('warning', text, 'Enable TLS on the server, and use tls:// for the sink.');
+    } finally {
+      await connection.close();
+    }
+  },
+});
+
+/** Returns the connection options; the server's tools show `name`. */
+function connectionOptions(
+  { servers, credentials, ca }: NatsSettings,
+  name: string,
+): ConnectionOptions {
+  const isTls = servers.some((server) => server.startsWith('tls:'));
+  return {
+    servers: [...servers],
+    name: `earshot ${name}`,
+    reconnect: false,
+    timeout: connectTimeoutMs,
+    pingInterval: pingIntervalMs,
+    noAsyncTraces: true,
+    ...(isTls ? { tls: ca === null ? {} : { ca } } : {}),
+    ...(credentials.kind === 'user' && { user: credentials.user, pass: credentials.password }),
+    ...(credentials.kind === 'token' && { token: credentials.token }),
+  };
+}
+
+/** `JSStreamMessageExceedsMaximumErr` of nats-server's errors.json. */
+const messageTooLarge = 10_054;
+
+/** Classifies an error. Removes credentials from the server's text. `subject` is the published subject. */
+function natsFault(
+  { errors, JetStreamApiError }: Library,
+  error: unknown,
+  { credentials, subject: template }: NatsSettings,
+  subject = template,
+): TargetFailure {
+  const causes = causesOf(error);
+  const has = (...kinds: (abstract new (...args: never) => Error)[]) =>
+    causes.some((cause) => kinds.some((kind) => cause instanceof kind));
+  if (has(errors.NoRespondersError)) {
+    const reason = `no stream listens to the subject ${subject}: create one for ${coveringSubject(template)} (nats stream add)`;
+    return { kind: 'misconfigured', reason };
+  }
+  if (has(errors.AuthorizationError, errors.UserAuthenticationExpiredError)) {
+    return { kind: 'misconfigured', reason: 'it rejected the credentials' };
+  }
+  if (has(errors.PermissionViolationError)) {
+    const reason =
+      'the NATS user has no permission to publish to the subject, or to read the response';
+    return { kind: 'misconfigured', reason };
+  }
+  if (has(errors.InvalidArgumentError)) {
+    return {
+      kind: 'refused',
+      reason: 'the item exceeds the maximum size of the server (max_payload)',
+    };
+  }
+  const answered = causes.find((cause) => cause instanceof JetStreamApiError);
+  if (answered !== undefined) {
+    const secrets = Object.values(credentials);
+    const detail = foreignText(answered.message, { secrets, charactersMax: hintCharactersMax });
+    const reason = `the stream answered ${answered.code}: ${detail}`;
+    if (answered.code === messageTooLarge) return { kind: 'refused', reason };
+    return unavailable(reason);
+  }
+  if (has(errors.TimeoutError)) return unavailable('it did not answer in time');
+  if (has(errors.RequestError)) return unavailable('the connection was lost');
+  return unavailable(networkFault(error));
+}
+
+function causesOf(error: unknown): Error[] {
+  const causes: Error[] = [];
+  for (let next = error; next instanceof Error && causes.length < 8; next = next.cause) {
+    causes.push(next);
+  }
+  return causes;
+}
+
+/** Fills the template. Values from outside must neither add a token nor be a wildcard. */
+function subjectFor(
+  template: string,
+  { event, subscription }: Pick<SinkDocument, 'event' | 'subscription'>,
+): string {
+  const token = (text: string) => text.replaceAll(/[^a-z0-9-]/gi, '_') || '_';
+  return template
+    .replaceAll('{event}', () => token(event))
+    .replaceAll('{subscription}', () => token(subscription ?? '_'));
+}
+
+/** Returns the subject with wildcards for all subjects of the sink, such as `earshot.*.*`. */
+function coveringSubject(template: string): string {
+  // A wildcard stands for a whole token (docs.nats.io, Subjects).
+  return template
+    .split('.')
+    .map((token) => (token.includes('{') ? '*' : token))
+    .join('.');
+}
+
+/** Returns true if a login may be sent to another machine without TLS, also after a downgrade attack. */
+function isUnencrypted({ servers, credentials }: NatsSettings): boolean {
+  const local = /^nats:\/\/(localhost|127\.[\d.]+|\[::1\])(:\d+)?$/i;
+  return (
+    credentials.kind !== 'none' &&
+    servers.some((server) => !server.startsWith('tls:') && !local.test(server))
+  );
+}
+
+async function checkStreams(
+  library: Library,
+  connection: NatsConnection,
+  { subject: template }: NatsSettings,
+  context: Pick<CheckContext, 'sink' | 'subscriptions'>,
+): Promise<Evaluation> {
+  const subjects = subjectsOf(template, context);
+  try {
+    const { streams } = await library.jetstreamManager(connection, { checkAPI: false });
+    for (const subject of subjects) {
+      if ((await streams.names(subject).next()).length > 0) continue;
+      const text = `No stream listens to the subject ${subject}.`;
+      return evaluation('critical', text, streamAdvice(template));
+    }
+    return ok(`A stream listens to ${subjects.join(', ')}.`);
+  } catch (error) {
+    if (isWithoutJetStream(library, error)) {
+      const nextStep = 'Enable JetStream: nats-server -js, or jetstream {} in its configuration.';
+      const text = 'The server has no JetStream for this NATS user.';
+      return evaluation('critical', text, nextStep);
+    }
+    // A user with permission to publish may lack permission to list streams.
+    const text = 'The server accepts the login, but this NATS user cannot list streams.';
+    const nextStep =
+      'Permission to publish is sufficient. To see whether items remain queued: `earshot sinks list`.';
+    return evaluation('warning', text, nextStep);
+  }
+}
+
+/** Advises to change a stream that covers some subjects, because subjects of NATS streams must not overlap. */
+function streamAdvice(template: string): string {
+  const covering = coveringSubject(template);
+  const create = `Create a stream: nats stream add PRODUCTS --subjects '${covering}' --defaults`;
+  if (covering === template) return create;
+  return `${create}. If a stream already listens to some of these subjects, change it: nats stream edit.`;
+}
+
+function isWithoutJetStream(library: Library, error: unknown): boolean {
+  if (error instanceof library.errors.NoRespondersError) return true;
+  if (error instanceof library.JetStreamApiError) return error.status === 503;
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause !== undefined && isWithoutJetStream(library, cause);
+}
+
+/** Returns all subjects to which the sink may publish. */
+function subjectsOf(
+  template: string,
+  { sink, subscriptions }: Pick<CheckContext, 'sink' | 'subscriptions'>,
+): string[] {
+  const usual = subscriptions.length > 0 ? subscriptions : ['default'];
+  const named = sink.subscriptions.length > 0 ? sink.subscriptions : usual;
+  const events = sink.events.length > 0 ? sink.events : subscriptionEvents;
+  const all = events.flatMap((event) =>
+    named.map((subscription) => subjectFor(template, { event, subscription })),
+  );
+  return [...new Set(all)];
+}

@@ -1,0 +1,61 @@
+/** STAC collections: one for each mission and product type, such as `SENTINEL-2.S2MSI2A`. */
+
+import { and, attributeOf, type Expression, not, textField } from '../../filter/builder.ts';
+import { attributeIs } from '../../filter/product-conditions.ts';
+import type { ProductView } from '../../filter/product-view.ts';
+
+/** Null: products without this value. */
+export interface StacCollectionKey {
+  /** Collection of the catalogue, such as `SENTINEL-2`. */
+  mission: string | null;
+  productType: string | null;
+}
+
+/** Words for an absent value. */
+const absent = { mission: 'unknown', productType: 'untyped' } as const;
+
+/** Returns the id; every product is in one collection. */
+export function collectionId({ mission, productType }: StacCollectionKey): string {
+  const missionPart = idPart(mission, absent.mission).replaceAll('.', '%2E');
+  return `${missionPart}.${idPart(productType, absent.productType)}`;
+}
+
+/** Returns null for a text that is no id of a collection. */
+export function readCollectionId(id: string): StacCollectionKey | null {
+  const [, mission = '', productType = ''] = /^([^.]+)\.(.+)$/s.exec(id) ?? [];
+  if (mission === '') return null;
+  try {
+    const key = {
+      mission: mission === absent.mission ? null : decodeURIComponent(mission),
+      productType: productType === absent.productType ? null : decodeURIComponent(productType),
+    };
+    return collectionId(key) === id ? key : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A value that equals the word for an absent one gets an escaped first letter. */
+function idPart(value: string | null, word: string): string {
+  if (value === null) return word;
+  const text = encodeURIComponent(value.toWellFormed());
+  return text === word ? `%${text.charCodeAt(0).toString(16)}${text.slice(1)}` : text;
+}
+
+export function collectionOfView(view: ProductView): StacCollectionKey {
+  const type = view.attribute('productType')?.value;
+  return {
+    mission: view.text('Collection/Name'),
+    productType: typeof type === 'string' ? type : null,
+  };
+}
+
+/** Matches the products of a collection. */
+export function inCollection({ mission, productType }: StacCollectionKey): Expression {
+  const name = textField('Collection/Name');
+  const typed = attributeOf('productType', 'String').ge('');
+  return and(
+    mission === null ? not(name.ge('')) : name.eq(mission),
+    productType === null ? not(typed) : attributeIs('productType', productType),
+  );
+}

@@ -1,0 +1,167 @@
+/** STAC items (STAC 1.0.0) of products. */
+
+import type { StacItem, StacLink } from 'stac-ts';
+import { formatDateUs } from '../../core/terms/dates.ts';
+import { toProductLinks } from '../../core/terms/read-models.ts';
+import type { AnyGeometry } from '../../filter/filter-tree.ts';
+import { toGeoJson } from '../../filter/geometry/geojson.ts';
+import { extentOf, joinParts, partsOf, positionsOf } from '../../filter/geometry/ring.ts';
+import { boxesOf, toShape } from '../../filter/geometry/shape.ts';
+import { partOf } from '../../filter/product-record.ts';
+import { type ProductView, productView } from '../../filter/product-view.ts';
+import type { FoundProduct } from '../../filter/products.ts';
+import { collectionId, collectionOfView } from './collections.ts';
+import { extensionsOf, isRadarProduct, stacProperties } from './properties.ts';
+
+export const stacVersion = '1.0.0';
+
+export interface ItemOptions {
+  /** Without a trailing slash. */
+  catalogueUrl: string;
+  /** URL of the private listener, without a trailing slash. */
+  base: string;
+}
+
+/**
+ * Returns the item of a product; requires its record. Times are ISO 8601 UTC. The geometry is split at the antimeridian
+ * (RFC 7946, 3.1.9), and null without a footprint. `datetime` is the start of sensing; for a product without one, the
+ * time of publication, else of receipt.
+ */
+export function toStacItem(product: FoundProduct, options: ItemOptions): StacItem {
+  const { row, record } = product;
+  const view = productView(record);
+  const properties = propertiesOf(product, view);
+  const geometry = view.geometry();
+  const split = geometry === null ? null : toGeoJson(geometry);
+  const bbox = split === null ? null : boxOf(split);
+  const collection = collectionId(collectionOfView(view));
+  return {
+    type: 'Feature',
+    stac_version: stacVersion,
+    stac_extensions: extensionsOf(properties),
+    id: row.productId,
+    collection,
+    geometry: bbox === null || split === null ? null : withoutCollection(split),
+    ...(bbox === null ? {} : { bbox }),
+    properties,
+    links: linksOf(row.productId, collection, options),
+    assets: assetsOf(product, options),
+  } as StacItem;
+}
+
+/**
+ * Returns west, south, east, north of a split geometry; null for an empty one. West is greater than east across the
+ * antimeridian (RFC 7946, 5.2).
+ */
+function boxOf(split: AnyGeometry): number[] | null {
+  const positions = positionsOf(split);
+  if (positions.length === 0) return null;
+  const { west, south, east, north } = extentOf(positions);
+  const [box, beyond] = west === -180 && east === 180 ? boxesOf(toShape(split)) : [];
+  if (box === undefined || beyond === undefined || beyond.east === -180) {
+    return [west, south, east, north];
+  }
+  const middle = (box.west + beyond.east) / 2;
+  const inWest = extentOf(positions.filter(([x]) => x > middle));
+  const inEast = extentOf(positions.filter(([x]) => x <= middle));
+  return [inWest.west, south, inEast.east, north];
+}
+
+/** Returns the areas of a collection, else its lines: the schema of items permits no collection. */
+function withoutCollection(geometry: AnyGeometry): AnyGeometry {
+  if (geometry.type !== 'GeometryCollection') return geometry;
+  const { lines, polygons } = partsOf(geometry);
+  return joinParts({ points: [], lines: polygons.length > 0 ? [] : lines, polygons });
+}
+
+function propertiesOf({ row }: FoundProduct, view: ProductView) {
+  const properties: Record<string, unknown> = { datetime: null };
+  for (const { name, valueIn } of stacProperties) {
+    // The same time: its format costs more than all other properties.
+    const value = name === 'start_datetime' ? (properties.datetime ?? undefined) : valueIn(view);
+    if (value !== undefined) properties[name] = value;
+  }
+  // The schema requires both or none.
+  if (!('start_datetime' in properties) || !('end_datetime' in properties)) {
+    delete properties.start_datetime;
+    delete properties.end_datetime;
+  }
+  properties.datetime ??= properties.created ?? formatDateUs(row.receivedAtUs);
+  return { ...properties, ...instrumentOf(view), ...radarOf(view), ...softwareOf(view) };
+}
+
+function textAttribute(view: ProductView, name: string): string | null {
+  const value = view.attribute(name)?.value;
+  return typeof value === 'string' && value !== '' ? value : null;
+}
+
+function instrumentOf(view: ProductView) {
+  const name = textAttribute(view, 'instrumentShortName');
+  return name === null ? {} : { instruments: [name.toLowerCase()] };
+}
+
+/** Sentinel-1 has a C-band radar (Sentinel-1 product definition). */
+function radarOf(view: ProductView) {
+  if (!isRadarProduct(view)) return {};
+  const channels = textAttribute(view, 'polarisationChannels')?.split('&');
+  return { 'sar:frequency_band': 'C', 'sar:polarizations': channels };
+}
+
+function softwareOf(view: ProductView) {
+  const name = textAttribute(view, 'processorName');
+  const version = textAttribute(view, 'processorVersion');
+  return name === null || version === null ? {} : { 'processing:software': { [name]: version } };
+}
+
+function linksOf(id: string, collection: string, { base, catalogueUrl }: ItemOptions): StacLink[] {
+  const record = `/odata/v1/Products(${encodeURIComponent(id)})`;
+  const json = { type: 'application/json' };
+  const root = `${base}/stac`;
+  const parent = `${root}/collections/${encodeURIComponent(collection)}`;
+  const query = `productId=${encodeURIComponent(id)}`;
+  const self = `${parent}/items/${encodeURIComponent(id)}`;
+  return [
+    { rel: 'self', href: self, type: 'application/geo+json' },
+    { rel: 'root', href: root, ...json },
+    { rel: 'parent', href: parent, ...json },
+    { rel: 'collection', href: parent, ...json },
+    { rel: 'via', href: `${catalogueUrl}${record}`, ...json, title: 'Catalogue record' },
+    { rel: 'alternate', href: `${base}${record}`, ...json, title: 'Received record' },
+    {
+      rel: 'version-history',
+      href: `${base}/api/notifications?${query}`,
+      ...json,
+      title: 'Notifications about the product',
+    },
+    {
+      rel: 'describedby',
+      href: `${base}/api/summaries?${query}`,
+      ...json,
+      title: 'Summaries of the product',
+    },
+  ];
+}
+
+/** Download and S3 object of the product, and its quicklook; each needs credentials of the catalogue. */
+function assetsOf(product: FoundProduct, { catalogueUrl }: ItemOptions): StacItem['assets'] {
+  const { record, row } = product;
+  const { downloadUrl, s3Path } = toProductLinks(row, catalogueUrl);
+  const quicklook = Array.isArray(record.Assets)
+    ? record.Assets.find((asset) => partOf(asset, 'Type') === 'QUICKLOOK')
+    : undefined;
+  const thumbnail = partOf(quicklook, 'DownloadLink');
+  const data = { type: 'application/octet-stream', roles: ['data'] };
+  // The format is not in the record. Clients show an image of any format, but only with a type.
+  const image = { type: 'image/jpeg', roles: ['thumbnail'] };
+  return {
+    ...(downloadUrl === null
+      ? {}
+      : { download: { href: downloadUrl, title: 'Product, by HTTPS', ...data } }),
+    ...(s3Path === null || s3Path === ''
+      ? {}
+      : { s3: { href: `s3://${s3Path.replace(/^\/+/, '')}`, title: 'Product, by S3', ...data } }),
+    ...(typeof thumbnail === 'string' && thumbnail !== ''
+      ? { quicklook: { href: thumbnail, title: 'Quicklook', ...image } }
+      : {}),
+  };
+}

@@ -1,0 +1,242 @@
+/** `earshot start`: runs the receiver. */
+
+import { registeredSubscriptions } from '../../admin/operations.ts';
+import { defineCommand } from '../../core/cli/command.ts';
+import { type Io, pause, untilAborted } from '../../core/cli/io.ts';
+import {
+  checkConfig,
+  dataSections,
+  loadServed,
+  type ServeConfig,
+  startSections,
+} from '../../core/config/config.ts';
+import { checkConsolePassword } from '../../core/config/console-password.ts';
+import type { Closers } from '../../core/host/closers.ts';
+import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
+import type { Logger } from '../../core/terms/ports.ts';
+import { needsEndpoint } from '../subscriptions/subscription-ways.ts';
+import type { RunningReceiver } from './serve.ts';
+import { startSystemdNotices } from './systemd.ts';
+
+export const startCommand = defineCommand('start', {
+  description: 'Run the receiver: accept pushes, read queues, and store notifications.',
+  help: `Settings are environment variables or lines of the file .env (see docs/reference/configuration.md).
+The receiver also runs these background jobs:
+  - deliver notifications to the sinks of earshot.config.ts
+  - compare the log with the catalogue and fetch missing notifications
+  - write summaries and check for alerts
+  - maintain the subscriptions and read the queues of pull subscriptions, if the EARSHOT_ACCOUNT_
+    variables are set (for push, also EARSHOT_PUBLIC_URL)
+With pull subscriptions only, no public listener is opened, and no certificate is needed.
+SIGTERM or Ctrl-C stops the receiver. Every acknowledged notification is on disk.
+
+Exit codes: 0 stopped, 1 failed, 2 wrong usage or configuration.
+
+Examples:
+  $ earshot start                                                      with the settings in .env
+  $ EARSHOT_TLS_CERT=fullchain.pem EARSHOT_TLS_KEY=privkey.pem earshot start   own certificate
+  $ EARSHOT_TLS=off EARSHOT_LISTEN=127.0.0.1:8081 earshot start        behind a proxy`,
+  run: (io) => start(io, io.version),
+});
+
+function withoutAccount(): AppError {
+  return new AppError('configuration', 'Pull subscriptions need your catalogue account.', {
+    advice: 'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.',
+  });
+}
+
+/** Timeout of a shutdown, after which the process exits. Shorter than the 30 s of systemd. */
+const stopTimeoutMs = 25_000;
+/** Time for a start in progress to finish before a shutdown, so that it closes cleanly. */
+const startGraceMs = 2_000;
+
+/** Runs until the signal is aborted. `beforeJobs` runs when the receiver answers; its failure stops the receiver. */
+export async function start(
+  io: Io,
+  version: string,
+  beforeJobs: (receiver: RunningReceiver) => Promise<void> = async () => {},
+): Promise<void> {
+  await copySharedFiles(io);
+  const hasEndpoint = await needsEndpoint(io);
+  const config = loadServed(io, startSections, { hasEndpoint });
+  if (!hasEndpoint && config.account === null) throw withoutAccount();
+  // Loaded on demand: other commands do not need the server.
+  const [
+    { captureConsole, createLogger },
+    { markServed },
+    { removeLeftovers },
+    { serve },
+    { startBackgroundJobs },
+    { createClosers },
+  ] = await Promise.all([
+    import('../../core/cli/logger.ts'),
+    import('../status/running-receiver.ts'),
+    import('../../store/leftovers.ts'),
+    import('./serve.ts'),
+    import('./background.ts'),
+    import('../../core/host/closers.ts'),
+  ]);
+  const log = createLogger(io, config.logLevel);
+  const closers = createClosers();
+  const release = captureConsole((text) => log.warn({ text }, 'message of a library'));
+  closers.add(release, 'capture of the console');
+  const limitStop = () => endInTime(closers, log, io);
+  io.signal.addEventListener('abort', limitStop, { once: true });
+  const mark = await markServed(config, io, log);
+  closers.add(mark.stop, 'mark of the data directory');
+  let jobs = Promise.resolve();
+  try {
+    await warnOfOpenFiles(io, log);
+    await removeLeftovers(config.dataDir);
+    const receiver = await serve(config, log, io);
+    closers.add(receiver.close, 'receiver');
+    announce(config, receiver, log);
+    const systemd = startSystemdNotices({ env: io.env, store: receiver.store, log });
+    closers.add(() => systemd.stop(), 'systemd notices');
+    await beforeJobs(receiver);
+    const starting = untilReadable(receiver, log, io).then((isReadable) =>
+      isReadable
+        ? startBackgroundJobs(receiver, { ...config, version }, { log, io, closers })
+        : undefined,
+    );
+    // If a shutdown begins during the start, the part that is being started is closed afterwards.
+    jobs = starting.catch(reportFailedJob(log, io)).then(() => {
+      return io.signal.aborted ? closers.closeAll() : undefined;
+    });
+    await untilStarted(jobs, io);
+    await untilAborted(io.signal);
+    log.info(
+      { reason: io.signal.reason },
+      'shutting down: background jobs, then new connections, then open requests',
+    );
+  } catch (error) {
+    limitStop();
+    await closers.closeAll().catch((err: unknown) => log.error({ err }, 'a part failed to close'));
+    throw error;
+  }
+  await closers.closeAll();
+  await untilStarted(jobs, io);
+  log.info({}, 'stopped');
+}
+
+/** With a shared log, copies its files before they are read. */
+async function copySharedFiles(io: Io): Promise<void> {
+  const { config, problems } = checkConfig(io, dataSections);
+  const { dataDir, sharedLog } = config;
+  // Problems are reported with those of all other settings.
+  if (problems.length > 0 || !sharedLog || dataDir === undefined) return;
+  const [{ openConfiguredLog }, { createFileSync }] = await Promise.all([
+    import('../../core/cli/open-store.ts'),
+    import('../shared-log/shared-files.ts'),
+  ]);
+  const log = await openConfiguredLog({ sharedLog }, io, io.newId());
+  try {
+    await createFileSync(dataDir, log.files)();
+  } finally {
+    await log.close();
+  }
+}
+
+/** Interval of the attempts to read the log before the background jobs start. */
+const readRetryMs = 1_000;
+
+/**
+ * Resolves with true when the log can be read, with false after an abort. Without free disk space, SQLite may be unable
+ * to create its shared memory file; the receiver answers 503 meanwhile.
+ */
+async function untilReadable(
+  { store }: RunningReceiver,
+  log: Logger,
+  { signal }: Pick<Io, 'signal'>,
+): Promise<boolean> {
+  let reason: string | null = null;
+  while (!signal.aborted) {
+    try {
+      await store.lastPosition();
+      return true;
+    } catch (error) {
+      if (!isAppError(error, 'unavailable')) throw error;
+      const newReason = errorText(error);
+      if (newReason !== reason) log.error({ reason: newReason }, 'the log cannot be read');
+      reason = newReason;
+    }
+    await pause(readRetryMs, signal);
+  }
+  return false;
+}
+
+/** Logs the failed start of a background job, and throws it with advice; not during a shutdown. */
+function reportFailedJob(log: Logger, { signal }: Pick<Io, 'signal'>): (error: unknown) => void {
+  return (error) => {
+    if (signal.aborted) return;
+    log.error({ err: error }, 'a background job failed to start; shutting down');
+    const reason = errorText(error);
+    throw new AppError(
+      'unavailable',
+      `A background job failed to start: ${reason}. The receiver was closed.`,
+      { advice: 'Fix the cause, then run `earshot start` again.', cause: error },
+    );
+  };
+}
+
+/** Resolves when everything has started, or soon after a shutdown was requested. */
+async function untilStarted(starting: Promise<void>, { signal }: Pick<Io, 'signal'>) {
+  // A running timer would delay the end of the process.
+  const enough = new AbortController();
+  const late = untilAborted(signal).then(() => pause(startGraceMs, enough.signal));
+  await Promise.race([starting, late]).finally(() => enough.abort());
+}
+
+/** Exits if the parts do not close in time. Does not prevent an earlier exit. */
+function endInTime(closers: Pick<Closers, 'open'>, log: Logger, { exit }: Pick<Io, 'exit'>): void {
+  const timer = setTimeout(() => {
+    const seconds = stopTimeoutMs / 1_000;
+    log.error({ open: closers.open(), seconds }, 'shutdown timed out; ending the process');
+    exit(1);
+  }, stopTimeoutMs);
+  timer.unref();
+}
+
+async function warnOfOpenFiles(io: Io, log: Logger): Promise<void> {
+  const { checkSecretFiles } = await import('../../core/config/secret-file-checks.ts');
+  for (const { level, text, nextStep } of await checkSecretFiles(io)) {
+    if (level !== 'ok') log.warn({ advice: nextStep }, text);
+  }
+}
+
+function announce(config: ServeConfig, receiver: RunningReceiver, log: Logger): void {
+  const { url, consoleUrl } = receiver;
+  const { dataDir, console } = config;
+  if (url === null) {
+    const reason =
+      registeredSubscriptions(dataDir).length === 0
+        ? 'no subscription is registered yet: `earshot setup`, or `earshot register --pull`'
+        : 'all subscriptions are pull, and EARSHOT_PUBLIC_URL is not set';
+    log.info({ dataDir, consoleUrl, reason }, 'ready to read queues, without a public listener');
+  } else announceEndpoint(config, receiver, log);
+  if (console?.password !== undefined && consoleUrl !== null) {
+    log.info({}, 'the private listener uses plain HTTP: use its password in trusted networks only');
+    for (const { nextStep, text } of checkConsolePassword(console.password))
+      log.warn({ advice: nextStep }, text);
+  }
+  if (consoleUrl !== null) log.info({ page: `${consoleUrl}/` }, 'serving the web page');
+}
+
+function announceEndpoint(config: ServeConfig, receiver: RunningReceiver, log: Logger): void {
+  const { url, consoleUrl, hasCertificate } = receiver;
+  const { dataDir, publicUrl, tls, trustedProxies } = config;
+  const warn = (message: string) => log.warn({}, message);
+  if (tls.kind === 'off') {
+    warn('EARSHOT_TLS=off: passwords are sent unencrypted unless a proxy in front uses HTTPS');
+  }
+  if (tls.kind === 'off' && trustedProxies.length === 0) {
+    warn(
+      'EARSHOT_TRUSTED_PROXIES is not set: behind a proxy, all clients share one limit of failed logins. Set the variable to the address of the proxy',
+    );
+  }
+  const endpoint = `${publicUrl ?? url}/notifications/<name>`;
+  const state = hasCertificate
+    ? 'ready to receive notifications'
+    : 'waiting for the certificate; notifications are received after it is issued';
+  log.info({ url, dataDir, endpoint, consoleUrl }, state);
+}

@@ -1,0 +1,177 @@
+/** Opens the private listener. Intake never depends on it. */
+
+import {
+  type ConsoleOptions,
+  createConsoleApp,
+  type Readiness,
+  type UnreadyReason,
+} from '../../core/api/app.ts';
+import { nameCalled } from '../../core/cli/called-as.ts';
+import { type Io, pause } from '../../core/cli/io.ts';
+import type { Config, ServeConfig } from '../../core/config/config.ts';
+import { createClosers } from '../../core/host/closers.ts';
+import { type Listener, startListener } from '../../core/http/listener.ts';
+import { localUrl } from '../../core/http/network-address.ts';
+import { problemResponse } from '../../core/http/problem.ts';
+import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
+import type { Products } from '../../filter/products.ts';
+import { createCredentialCheck, createGate } from '../../receiver/basic-auth.ts';
+import { createDeviceCookies } from '../../receiver/device-cookies.ts';
+import type { Store } from '../../store/store.ts';
+import type { ServedCertificate } from '../certificate/job.ts';
+import { startIndexing } from '../products/index-file/index-maintenance.ts';
+import { openProducts } from '../products/index-file/products.ts';
+
+/** The user name that belongs to EARSHOT_CONSOLE_PASSWORD. */
+const username = 'earshot';
+
+/** For the viewers of 16 live streams, each with a few connections, and some programs. */
+const connectionsMax = 200;
+
+/** Time to send an answer of a thousand records at shutdown. */
+const graceMs = 2_000;
+
+type ConsoleIo = Pick<Io, 'nowUs' | 'newId'> & Partial<Pick<Io, 'env'>>;
+
+type ConsoleParts = Omit<
+  ConsoleOptions,
+  | 'authorize'
+  | 'programName'
+  | 'listenHost'
+  | 'newRequestId'
+  | 'catalogueUrl'
+  | 'consoleUrl'
+  | 'origins'
+  | 'nowUs'
+  | 'limits'
+  | 'closing'
+>;
+
+/** Returns null if the port cannot be opened: that is logged, and the receiver continues. */
+async function openConsole(
+  config: NonNullable<Config['console']>,
+  { log, ...parts }: ConsoleParts,
+  { nowUs, newId, env = {} }: ConsoleIo,
+  closing: AbortSignal,
+): Promise<Listener | null> {
+  const { listen, password, catalogueUrl, url: consoleUrl, origins } = config;
+  const checkCredentials =
+    password === undefined ? null : createCredentialCheck([{ username, password }]);
+  const devices = createDeviceCookies({ nowUs, newId });
+  const gate = { log, nowUs, newRequestId: newId, devices };
+  const app = createConsoleApp({
+    ...parts,
+    catalogueUrl,
+    consoleUrl,
+    origins,
+    programName: nameCalled(env),
+    log,
+    nowUs,
+    closing,
+    newRequestId: newId,
+    listenHost: listen.host,
+    authorize: checkCredentials && createGate({ ...gate, checkCredentials }, () => undefined),
+  });
+  return startListener({
+    fetch: app.fetch,
+    listen,
+    listenVariable: 'EARSHOT_CONSOLE_LISTEN',
+    limits: { connectionsMax },
+    onBadRequest: () =>
+      problemResponse(new AppError('invalid', 'The request is malformed.'), newId()),
+  }).catch((error: unknown) => {
+    if (!isAppError(error, 'configuration')) throw error;
+    log.error(
+      { reason: errorText(error) },
+      'failed to open the private listener; notifications are still accepted',
+    );
+    return null;
+  });
+}
+
+interface ServedQueries {
+  products: Products;
+  /** For example `http://127.0.0.1:8080`; null without a private listener. */
+  consoleUrl: string | null;
+  close(): Promise<void>;
+}
+
+type QueryParts = Omit<ConsoleParts, keyof ReturnType<typeof portsOf> | 'products'> & {
+  store: Store;
+};
+
+/** Returns the ports of the store that the private listener reads. */
+function portsOf(store: Store) {
+  const { summaries, completeness, alerts, sinks, administration } = store;
+  const ports = { summaries, completeness, alerts, sinks, administration };
+  return { ...ports, notifications: store, quarantine: store };
+}
+
+/** Failures are logged; intake continues without queries. */
+export async function serveQueries(
+  { dataDir, diskReserveBytes, console, index }: ServeConfig,
+  { store, ...parts }: QueryParts,
+  io: ConsoleIo,
+): Promise<ServedQueries> {
+  const closers = createClosers();
+  if (index) {
+    const place = { dataDir, diskReserveBytes };
+    const indexing = startIndexing({ ...place, log: parts.log, store });
+    closers.add(() => indexing.stop());
+  }
+  const products = openProducts(dataDir);
+  closers.add(() => products.close());
+  const closing = new AbortController();
+  const opened =
+    console &&
+    (await openConsole(console, { ...parts, ...portsOf(store), products }, io, closing.signal));
+  if (opened === null) return { products, consoleUrl: null, close: closers.closeAll };
+  closers.add(() => {
+    closing.abort();
+    return opened.close(graceMs);
+  });
+  return { products, consoleUrl: localUrl(opened.address), close: closers.closeAll };
+}
+
+/** Maximum time for one small commit. A slower disk delays senders for too long. */
+const writeTimeoutMs = 3_000;
+
+export function createReadiness(parts: {
+  store: Pick<Store, 'checkWritable' | 'isWriterRunning'>;
+  certificate: Pick<ServedCertificate, 'served'>;
+  nowUs: () => number;
+  timeoutMs?: number;
+}): Readiness {
+  const { store, certificate, nowUs, timeoutMs = writeTimeoutMs } = parts;
+  return async () => {
+    const found = [await writeFault(store, timeoutMs), certificateFault(certificate, nowUs())];
+    return found.filter((reason) => reason !== null);
+  };
+}
+
+async function writeFault(
+  store: Pick<Store, 'checkWritable' | 'isWriterRunning'>,
+  timeoutMs: number,
+): Promise<UnreadyReason | null> {
+  const done = new AbortController();
+  const timeout = pause(timeoutMs, done.signal).then(() => 'writer' as const);
+  const fault = store.checkWritable().then(
+    () => null,
+    () => (store.isWriterRunning() ? 'store' : 'writer'),
+  );
+  const first = await Promise.race([fault, timeout]);
+  done.abort();
+  return first;
+}
+
+/** Returns null behind a proxy, which has the certificate. */
+function certificateFault(
+  { served }: Pick<ServedCertificate, 'served'>,
+  nowUs: number,
+): UnreadyReason | null {
+  const certificate = served();
+  if (certificate === undefined) return null;
+  if (certificate === null) return 'certificate';
+  const { notBeforeUs, notAfterUs } = certificate;
+  return notBeforeUs <= nowUs && nowUs < notAfterUs ? null : 'certificate';
+}

@@ -1,0 +1,117 @@
+/** Records the last deliveries, the uptime, and counts of requests, without slowing intake. */
+import type { Administration, DeliveryMark } from '../../admin/account.ts';
+import type { Job } from '../../core/host/job.ts';
+import { errorText } from '../../core/terms/app-error.ts';
+import type { Logger } from '../../core/terms/ports.ts';
+import type { Outcome } from '../../receiver/app.ts';
+import type { Store } from '../../store/store.ts';
+import type { Completeness } from '../coverage/completeness.ts';
+
+/** Maximum age of a mark in memory. After a crash, the next delivery sets a lost mark again. */
+const deliveryIntervalMs = 2_000;
+
+/** With a shared log, each change is stored on all receivers. */
+const sharedIntervalMs = 15_000;
+
+/** Maximum number of marks in one interval: anyone with the password can invent names. */
+const marksMax = 1_000;
+
+interface DeliveryMarks extends Job {
+  note(subscription: string | null, username: string): void;
+}
+
+/** Stores the marks at each interval, if there are any. */
+export function startDeliveryMarks(
+  {
+    administration,
+    node,
+  }: { administration: Pick<Administration, 'markDeliveries'>; node: Store['node'] },
+  { nowUs, log }: { nowUs: () => number; log: Logger },
+): DeliveryMarks {
+  let marks = new Map<string, DeliveryMark>();
+  const flush = async () => {
+    if (marks.size === 0) return;
+    const flushed = marks;
+    marks = new Map();
+    try {
+      await administration.markDeliveries([...flushed.values()]);
+    } catch (error) {
+      const reason = errorText(error);
+      log.debug({ reason }, 'failed to store the times of the last deliveries');
+      marks = new Map([...new Map([...flushed, ...marks])].slice(0, marksMax));
+    }
+  };
+  return {
+    ...repeat(flush, node === null ? deliveryIntervalMs : sharedIntervalMs),
+    note: (subscription, username) => {
+      const key = `${subscription ?? ''} ${username}`;
+      if (marks.size >= marksMax && !marks.has(key)) return;
+      marks.set(key, { subscription, username, lastAtUs: nowUs() });
+    },
+  };
+}
+
+const uptimeIntervalMs = 60_000;
+
+/** Records a heartbeat at the start, every minute, and at the stop. It fails when intake fails, as on a full disk. */
+export function startUptimeMarks(options: {
+  completeness: Pick<Completeness, 'recordUptime'>;
+  nowUs: () => number;
+  log: Logger;
+}): Job {
+  const { completeness, nowUs, log } = options;
+  let fromUs = nowUs();
+  let lastUs = fromUs;
+  let isBroken = false;
+  const mark = async () => {
+    const toUs = nowUs();
+    // After a failure, a sleep of the machine, or a clock set back, the uptime has a gap.
+    if (isBroken || toUs < lastUs || toUs - lastUs > 3 * uptimeIntervalMs * 1_000) fromUs = toUs;
+    lastUs = toUs;
+    try {
+      await completeness.recordUptime({ fromUs, toUs });
+      isBroken = false;
+    } catch (error) {
+      isBroken = true;
+      const reason = errorText(error);
+      log.debug({ reason }, 'failed to record heartbeat');
+    }
+  };
+  return repeat(mark, uptimeIntervalMs, mark());
+}
+
+const outcomeIntervalMs = 60_000;
+
+interface OutcomeSummary extends Job {
+  observe(outcome: Outcome): void;
+}
+
+/** Logs the counts once a minute, unless nothing happened. */
+export function startOutcomeSummary(log: Logger): OutcomeSummary {
+  let counts: Partial<Record<Outcome, number>> = {};
+  const report = async () => {
+    if (Object.keys(counts).length > 0) log.info(counts, 'requests since the previous report');
+    counts = {};
+  };
+  return {
+    ...repeat(report, outcomeIntervalMs),
+    observe: (outcome) => {
+      counts[outcome] = (counts[outcome] ?? 0) + 1;
+    },
+  };
+}
+
+/** Runs the work at each interval and at the stop, never twice at once. Does not keep the process alive. */
+function repeat(run: () => Promise<void>, intervalMs: number, first = Promise.resolve()): Job {
+  let running = first;
+  const timer = setInterval(() => {
+    running = running.then(run);
+  }, intervalMs);
+  timer.unref();
+  return {
+    stop: () => {
+      clearInterval(timer);
+      return running.then(run);
+    },
+  };
+}

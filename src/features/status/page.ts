@@ -1,0 +1,248 @@
+/** The overview: healthy or not, what arrived, what is missing, and the next step. */
+
+import { shellText } from '../../core/page/browser/texts.ts';
+import { type Bar, barChart } from '../../core/page/charts.ts';
+import { choice, periodChoice, stateForm } from '../../core/page/layout.ts';
+import {
+  age,
+  command,
+  emptyState,
+  type Html,
+  html,
+  panel,
+  type TableColumn,
+  table,
+} from '../../core/page/markup.ts';
+import {
+  indexLag,
+  lagNote,
+  type PageParts,
+  type PageRequest,
+  type PageRoute,
+  subscriptionNames,
+} from '../../core/page/page-route.ts';
+import { listOfSpan, type PageState, productLink } from '../../core/page/page-state.ts';
+import { renderBlocks, renderEvaluation } from '../../core/page/render-report.ts';
+import { isAppError } from '../../core/terms/app-error.ts';
+import { shortDateUs } from '../../core/terms/dates.ts';
+import { countText } from '../../core/terms/formats.ts';
+import * as report from '../../core/terms/report.ts';
+import { hourUs } from '../../core/terms/time-units.ts';
+import { productCells, productNameText } from '../../filter/product-cells.ts';
+import type { FoundProduct } from '../../filter/products.ts';
+import { alertTitle } from '../alerts/report.ts';
+import { readSubscriptionCoverage } from '../coverage/coverage.ts';
+import { dayStrip } from '../coverage/coverage-hours.ts';
+import { nameLink } from '../products/page/product-columns.ts';
+import { smallMap } from '../products/page/small-map.ts';
+import { headline, type Status, worstFirst } from './status.ts';
+
+const productsShown = 10;
+const alertsShown = 5;
+
+/** The store counts at most this period at once. */
+const countedUs = 24 * hourUs;
+
+const coverageDays = 7;
+
+export const overviewPage: PageRoute = {
+  path: '/',
+  back: '24h',
+  list: async (parts, request) => {
+    const { status, state } = request;
+    const [controls, arrivals, coverage, products] = await Promise.all([
+      controlsOf(parts, state),
+      arrivalsPanel(parts, request),
+      coveragePanel(parts, request),
+      productsPanel(parts, request),
+    ]);
+    return {
+      title: 'Overview',
+      refresh: true,
+      controls,
+      body: html`${health(status)}<div class="grid overview">
+<div class="span">${arrivals}</div>${coverage}${alertsPanel(request)}<div class="span">${products}</div></div>`,
+    };
+  },
+};
+
+/** The overview is about all subscriptions; another page may have limited it to one. */
+async function controlsOf(parts: PageParts, state: PageState): Promise<Html> {
+  const period = periodChoice(state, '24h');
+  if (state.subscription === undefined) return stateForm('/', period);
+  const names = (await subscriptionNames(parts)).map((name) => [name, name] as const);
+  const options = [['', 'all'], ...names] as const;
+  return stateForm(
+    '/',
+    html`${choice('subscription', 'subscription', options, state.subscription)}${period}`,
+  );
+}
+
+/** Renders the state in one sentence, the next step with its commands, and the other problems. */
+function health(status: Status): Html {
+  const [worst, ...others] = worstFirst(status);
+  if (worst === undefined) {
+    const receiver = status.parts.find(({ part }) => part === 'receiver')?.text ?? '';
+    return html`<section class="panel health" aria-label="State"><p><strong>${headline(status)}</strong> The receiver is ${receiver}.</p></section>`;
+  }
+  // The card of the alerts is on the same page.
+  const also = others.filter(({ part }) => part !== 'alerts');
+  const rows = also.map(({ part, ...one }) => [part, one] as const);
+  const list =
+    rows.length === 0
+      ? ''
+      : html`<p>Also not ok:</p>${renderBlocks([report.evaluations(rows)], status.atUs)}`;
+  return html`<section class="panel health ${worst.level}" aria-label="State"><div>${renderEvaluation(worst)}${list}</div></section>`;
+}
+
+async function arrivalsPanel(
+  { completeness }: PageParts,
+  { state, nowUs }: PageRequest,
+): Promise<Html> {
+  const bars = await arrivalBars({ completeness }, state);
+  const total = bars.reduce((sum, { value }) => sum + value, 0);
+  const last = bars.findLast(({ value }) => value > 0);
+  const remark = `${countText(total)} in this period${last === undefined ? '' : `; ${lastHour(last, nowUs)}`}`;
+  if (total === 0) {
+    const { subscription } = state;
+    const of = subscription === undefined ? '' : ` by the subscription ${subscription}`;
+    return panel(
+      'Notifications per hour',
+      emptyState(
+        `No notifications were received${of} in this period.`,
+        html`Choose a longer period, or check the subscriptions: <a href="/subscriptions">Subscriptions</a>.`,
+      ),
+    );
+  }
+  const label = `Notifications per hour: ${countText(total)} in total, at most ${countText(Math.max(...bars.map(({ value }) => value)))} in an hour`;
+  const period = { fromUs: state.sinceUs, toUs: state.untilUs };
+  return panel(
+    'Notifications per hour',
+    html`<div class="for-wide">${barChart(bars, { ...period, label, width: 900 })}</div>
+<div class="for-narrow">${barChart(bars, { ...period, label, width: 420 })}</div>`,
+    remark,
+  );
+}
+
+/** `10 so far since 13:00`, `12 from 11:00 to 12:00` */
+function lastHour({ value, fromUs, toUs }: Bar, nowUs: number): string {
+  const [from, to] = [fromUs, toUs].map((us) => shortDateUs(us).slice(11));
+  return toUs > nowUs
+    ? `${countText(value)} so far since ${from}`
+    : `${countText(value)} from ${from} to ${to}`;
+}
+
+/** Counts the notifications of each hour, day by day. */
+async function arrivalBars(
+  { completeness }: Pick<PageParts, 'completeness'>,
+  { sinceUs, untilUs, subscription }: PageState,
+): Promise<Bar[]> {
+  const counts = new Map<number, number>();
+  for (let fromUs = sinceUs; fromUs < untilUs; fromUs += countedUs) {
+    const toUs = Math.min(fromUs + countedUs, untilUs);
+    for (const one of await completeness.stored({ sinceUs: fromUs, untilUs: toUs })) {
+      if (subscription !== undefined && one.subscription !== subscription) continue;
+      counts.set(one.hourUs, (counts.get(one.hourUs) ?? 0) + one.notifications);
+    }
+  }
+  return [...counts].map(([hour, value]) => ({
+    fromUs: hour,
+    toUs: hour + hourUs,
+    value,
+    href: listOfSpan(hour, hour + hourUs, { subscription }),
+  }));
+}
+
+async function coveragePanel(
+  { completeness }: PageParts,
+  { nowUs, state: { subscription } }: PageRequest,
+): Promise<Html> {
+  const sinceUs = nowUs - coverageDays * countedUs;
+  const window = { sinceUs, untilUs: nowUs, nowUs };
+  const reports = await readSubscriptionCoverage(completeness, { ...window, subscription });
+  if (reports.length === 0) {
+    const reason =
+      subscription === undefined
+        ? 'No subscription is registered.'
+        : `The subscription ${subscription} is not registered.`;
+    return panel(
+      'Coverage',
+      html`${emptyState(reason, 'To register one:')}${command(registerCommand(subscription))}`,
+    );
+  }
+  const remark = html`last ${coverageDays} days · <a href="/coverage">details</a>`;
+  return panel('Coverage', dayStrip(reports, nowUs), remark);
+}
+
+function registerCommand(subscription: string | undefined): string {
+  return subscription === undefined
+    ? `earshot register`
+    : `earshot register --subscription ${shellText(subscription)}`;
+}
+
+function alertsPanel({ status, nowUs }: PageRequest): Html {
+  const { alerts } = status;
+  const rows = alerts.map((one) => [alertTitle(one), one] as const);
+  const more = alerts.length - alertsShown;
+  const blocks = [
+    alerts.length === 0
+      ? report.empty('No alert is active.')
+      : report.evaluations(rows.slice(0, alertsShown)),
+    ...(more > 0 ? [report.text(`And ${more} more.`)] : []),
+  ];
+  const remark = html`${alerts.length} active · <a href="/alerts">details</a>`;
+  return panel('Alerts', renderBlocks(blocks, nowUs), alerts.length === 0 ? '' : remark);
+}
+
+async function productsPanel(parts: PageParts, request: PageRequest): Promise<Html> {
+  const title = 'Latest products';
+  const found = await newestProducts(parts, request);
+  if (found === null) {
+    const body = emptyState('There is no product index yet.', 'To check the index:');
+    return panel(title, html`${body}${command(`earshot admin index`)}`);
+  }
+  const { lag, products } = found;
+  const behind = lagNote(lag);
+  if (products.length === 0) {
+    return panel(title, html`${behind}${emptyState('No product was received yet.')}`);
+  }
+  const { nowUs, assets } = request;
+  const items = products.map(({ row, footprint }) => ({
+    title: productNameText(row),
+    href: productLink(row.productId),
+    footprint,
+  }));
+  const remark = html`<a href="/products">all products</a> · <a href="/map">map</a>`;
+  const map = smallMap(items, { assets, label: 'Footprints of the latest products' });
+  return panel(
+    title,
+    html`${behind}<div class="columns latest">${table(columnsAt(nowUs), products, { caption: title, list: true })}${map}</div>`,
+    remark,
+  );
+}
+
+async function newestProducts(
+  parts: PageParts,
+  { signal, state: { subscription } }: PageRequest,
+): Promise<{ products: FoundProduct[]; lag: number } | null> {
+  const query = { entity: 'Products', filter: null, limit: productsShown, records: false } as const;
+  try {
+    const lag = await indexLag(parts);
+    const found = parts.products.find({ ...query, subscription, footprints: true }, signal);
+    return { products: await Array.fromAsync(found), lag };
+  } catch (error) {
+    if (isAppError(error, 'unavailable')) return null;
+    throw error;
+  }
+}
+
+function columnsAt(nowUs: number): TableColumn<FoundProduct>[] {
+  return [
+    { title: 'received', value: ({ row }) => age(row.receivedAtUs, nowUs) },
+    { title: 'product', class: 'product-name', value: ({ row }) => nameLink(row) },
+    {
+      ...{ title: 'cloud', isNumber: true, class: 'cloud' },
+      value: ({ row }) => productCells(row, null).cloud,
+    },
+  ];
+}

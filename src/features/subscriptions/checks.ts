@@ -1,0 +1,247 @@
+/** Checks of subscriptions: whether notifications arrive, whether events are missing, and how long it stays. */
+import { lifetimeOf } from '../../admin/lifetime.ts';
+import { checkOf, type Problem, problem } from '../../core/terms/check.ts';
+import {
+  counted,
+  countText,
+  lengthText,
+  momentText,
+  percentText,
+} from '../../core/terms/formats.ts';
+import { dayUs, hourUs, minuteUs } from '../../core/terms/time-units.ts';
+import { comparisonHorizonUs, type HourCoverage, settlingUs } from '../coverage/completeness.ts';
+import { queueOutlook } from '../pull/terms.ts';
+import { coveredUs } from './pushes.ts';
+import { lostPushes as lostPushesOf, usualSilence } from './silence.ts';
+import { isRunning, type SubscriptionState } from './state.ts';
+
+const reach = {
+  push: 'Run `earshot doctor` to check whether the catalogue can reach this endpoint',
+  pull: 'Run `earshot doctor` to check the account and the access to the queue',
+} as const;
+
+/**
+ * An active alert is resolved by the next push, or when the subscription should no longer run. Nothing else resolves
+ * it, such as a limit that has changed.
+ */
+const silenceCheck = checkOf<SubscriptionState>('silence', (view, { nowUs, alert }) => {
+  const { name, type, pausedOnPurpose, arrivals, watched, coverage } = view;
+  if (pausedOnPurpose) return null;
+  if (!isRunning(view)) return 'unchecked';
+  if (alert && arrivals.some(({ lastAtUs }) => lastAtUs > alert.raisedAtUs)) return null;
+  const lost = coverage.filter(({ recovered, missing }) => recovered + missing > 0);
+  const usual = usualSilence({ arrivals, watched, lostHours: lost.map((hour) => hour.hourUs) });
+  if (usual === null) return 'unchecked';
+  const { lastPushAtUs, longestUs, limitUs, watchedUs } = usual;
+  const silentUs = coveredUs(watched, { fromUs: lastPushAtUs, toUs: nowUs });
+  if (silentUs <= limitUs && alert === undefined) return null;
+  return problem(
+    'critical',
+    `No notification of the subscription ${name} has arrived for ${lengthText(nowUs - lastPushAtUs)}. This is unusually long.`,
+    `${reach[type]}, and \`earshot subscriptions show ${name}\` to check whether the subscription is still running.`,
+    `The last notification arrived at ${momentText(lastPushAtUs)}.`,
+    `The longest silence in ${lengthText(watchedUs)} of observation was ${lengthText(longestUs)}. The limit is ${lengthText(limitUs)}.`,
+  );
+});
+
+const lostPushes = checkOf<SubscriptionState>('lost-pushes', (view, { nowUs, alert }) => {
+  const { name, type, coverage, watched } = view;
+  const losses = lostPushesOf(coverage, { watched, nowUs, isActive: alert !== undefined });
+  if (losses === null) return 'unchecked';
+  const { startUs, expected, lost, areTooMany } = losses;
+  if (!areTooMany) return null;
+  return problem(
+    lost * 2 > expected ? 'critical' : 'warning',
+    `The catalogue did not deliver ${countText(lost)} of ${countText(expected)} events of the subscription ${name}.`,
+    `${reach[type]}, and \`earshot coverage --since 7d\` to see when the losses started.`,
+    `That is ${percentText(lost / expected)} since ${momentText(startUs)}. Hours in which earshot was interrupted are not counted.`,
+  );
+});
+
+/** Duration of a change by earshot (seconds), with margin. */
+const brieflyUs = 10 * minuteUs;
+
+/** Interval of maintenance (6 h), with margin. */
+const maintenanceUs = 7 * hourUs;
+
+/** After a start, the first maintenance round runs within two minutes and is retried soon after a failure. */
+const firstRoundsUs = 30 * minuteUs;
+
+/** Ignores subscriptions whose desired status is `paused`. */
+const notRunning = checkOf<SubscriptionState>('not-running', (view, { nowUs, upSinceUs }) => {
+  const { name, type, changedByPerson, pausedSeenAtUs, id } = view;
+  const { unfinished } = view.registration;
+  if (view.pausedOnPurpose || isRunning(view)) return null;
+  const needsPerson = changedByPerson || (unfinished && type === 'pull');
+  const resumesItself = view.maintenance && !needsPerson;
+  const found = problem(
+    'critical',
+    `The subscription ${name} is not running, although it should run: no notifications arrive.`,
+    'Run `earshot register` to make the subscription run. If that fails, `earshot doctor` shows why.',
+    pausedSeenAtUs !== null && `The pause was first seen at ${momentText(pausedSeenAtUs)}.`,
+    id === null && 'The catalogue has no subscription of this name.',
+    unfinished && 'A change of the subscription was interrupted.',
+    changedByPerson && 'A person changed the subscription in the catalogue.',
+  );
+  const raiseAfterUs = resumesItself ? maintenanceUs : brieflyUs;
+  const firstRoundUs = upSinceUs + firstRoundsUs - raiseAfterUs;
+  const seenUs = pausedSeenAtUs ?? nowUs;
+  return {
+    ...found,
+    raiseAfterUs,
+    sinceUs: resumesItself ? Math.max(seenUs, firstRoundUs) : seenUs,
+  };
+});
+
+/**
+ * Ends of a subscription (specification, Limits), and the time before them at which the alert is raised and becomes
+ * critical. The alert is resolved when `resolveMarginUs` more is left.
+ */
+const lifetimeLimits = {
+  pause: { warningUs: 14 * dayUs, criticalUs: 3 * dayUs, cause: '60 days without a delivery' },
+  delete: { warningUs: 30 * dayUs, criticalUs: 7 * dayUs, cause: 'a year without a notification' },
+} as const;
+
+const resolveMarginUs = dayUs;
+
+const lifetimeCheck = checkOf<SubscriptionState>('lifetime', (view, { nowUs, alert }) => {
+  const { name, lastDeliveryAtUs, registration } = view;
+  const known = lifetimeOf({ registration, listed: null, lastDeliveryAtUs, nowUs });
+  const marginUs = alert === undefined ? 0 : resolveMarginUs;
+  const pausesAtUs = isRunning(view) ? known.pausesAtUs : Number.POSITIVE_INFINITY;
+  const ends = [
+    { end: 'delete', leftUs: known.cancelsAtUs - nowUs, ...lifetimeLimits.delete },
+    { end: 'pause', leftUs: pausesAtUs - nowUs, ...lifetimeLimits.pause },
+  ].filter(({ leftUs, warningUs }) => leftUs <= warningUs + marginUs);
+  const first = ends.find(({ leftUs, criticalUs }) => leftUs < criticalUs) ?? ends[0];
+  if (first === undefined) return null;
+  const { end, leftUs, criticalUs, cause } = first;
+  return problem(
+    leftUs < criticalUs ? 'critical' : 'warning',
+    `The catalogue will ${end} the subscription ${name} ${leftUs > 0 ? `in ${lengthText(leftUs)}` : 'any time now'}.`,
+    `Check the filter with \`earshot subscriptions show ${name}\`. If it no longer matches products, change or remove the subscription. After a pause, maintenance (\`earshot maintain\`) resumes the subscription.`,
+    `The last delivery of this subscription was ${lastDeliveryAtUs === null ? 'never' : `at ${momentText(lastDeliveryAtUs)}`}. The catalogue will ${end} it after ${cause}.`,
+  );
+});
+
+/** Maximum age of hours with missing events: that of automatic comparison, minus a day. */
+const missingBackUs = comparisonHorizonUs - dayUs;
+
+/** Time since the end of the newest compared hour that raises the alert, and below which it is resolved. */
+const uncomparedUs = { raise: settlingUs + 6 * hourUs, resolve: settlingUs + 2 * hourUs };
+
+/** Checks for missing events, and for a comparison that has stopped. Both are fetched by one command. */
+const missingCheck = checkOf<SubscriptionState>('missing', (view, { nowUs, upSinceUs, alert }) => {
+  const { name, coverage, knownSinceUs, reconcile } = view;
+  const oldestUs = nowUs - missingBackUs;
+  const missing = coverage.filter((hour) => hour.missing > 0 && hour.hourUs >= oldestUs);
+  if (missing.length > 0) {
+    const sinceUs = Math.min(...missing.map((hour) => hour.comparedAtUs));
+    // No alert for a user who first checks and then fetches.
+    return { ...missingFinding(name, missing), raiseAfterUs: hourUs, sinceUs };
+  }
+  const comparedUs = Math.max(knownSinceUs, ...coverage.map((hour) => hour.hourUs + hourUs));
+  const limitUs = uncomparedUs[alert === undefined ? 'raise' : 'resolve'];
+  if (!reconcile || nowUs - comparedUs < limitUs) return null;
+  // After a start, earshot first catches up.
+  if (nowUs - upSinceUs < limitUs) return 'unchecked';
+  return problem(
+    'warning',
+    `Events of the subscription ${name} may be missing: no hour has been compared with the catalogue for ${lengthText(nowUs - comparedUs)}.`,
+    `${reconcileStep(name, comparedUs, nowUs - (nowUs % hourUs))} to compare the open hours. If that fails, the command prints the reason.`,
+    `The newest compared hour ended at ${momentText(comparedUs)}. An hour is normally compared ${lengthText(settlingUs)} after its end.`,
+  );
+});
+
+/** Describes hours with missing events, of which there is at least one. */
+export function missingFinding(
+  name: string,
+  hours: readonly Pick<HourCoverage, 'hourUs' | 'missing'>[],
+): Problem {
+  const count = hours.reduce((sum, hour) => sum + hour.missing, 0);
+  const starts = hours.map((hour) => hour.hourUs);
+  const [fromUs, toUs] = [Math.min(...starts), Math.max(...starts) + hourUs];
+  return problem(
+    'warning',
+    `${counted(count, 'event')} of the subscription ${name} ${count === 1 ? 'is' : 'are'} missing from the log.`,
+    `${reconcileStep(name, fromUs, toUs)} to fetch them.`,
+    `They occurred between ${momentText(fromUs)} and ${momentText(toUs)}.`,
+  );
+}
+
+/** Returns the command, with times in minutes. */
+function reconcileStep(name: string, fromUs: number, toUs: number): string {
+  const iso = (us: number) => `${momentText(us).slice(0, 16).replace(' ', 'T')}Z`;
+  return `Run \`earshot reconcile --since ${iso(fromUs)} --until ${iso(toUs)} --subscription ${name}\``;
+}
+
+/** Share of the maximum length, and age of the oldest entry, at which the alert is raised and becomes critical. */
+const queueLevels = {
+  warning: { share: 0.3, ageUs: dayUs, lossUs: 36 * hourUs },
+  critical: { share: 0.7, ageUs: 2.25 * dayUs, lossUs: 12 * hourUs },
+} as const;
+
+/** Shorter failures are retried without an alert. */
+const failingUs = hourUs;
+
+/** Checks the queue: unread entries, and failures. While it cannot be read, entries are lost after `lossUs`. */
+const queueCheck = checkOf<SubscriptionState>('queue', (view, { nowUs }) => {
+  const { name, type, pausedSeenAtUs, queue } = view;
+  if (queue === null) return type === 'pull' ? 'unchecked' : null;
+  const { failure, failingSinceUs, lengthMax } = queue;
+  // The catalogue may refuse to read the queue of a paused subscription, in which nothing arrives.
+  if (pausedSeenAtUs !== null && failure !== null) return null;
+  const { length, oldestAgeUs, leftUs } = queueOutlook(queue, nowUs);
+  const isAt = ({ share, ageUs, lossUs }: (typeof queueLevels)[keyof typeof queueLevels]) =>
+    (length ?? 0) >= share * lengthMax ||
+    (oldestAgeUs ?? 0) >= ageUs ||
+    (failure !== null && leftUs !== null && leftUs < lossUs);
+  const isWarning = isAt(queueLevels.warning);
+  if (!isWarning && failure === null) return null;
+  const found = problem(
+    isAt(queueLevels.critical) ? 'critical' : 'warning',
+    `The queue of the subscription ${name} ${failure === null ? 'has many or old unread notifications' : 'cannot be read'}.`,
+    failure === null
+      ? 'No action is needed while the number decreases. Otherwise raise EARSHOT_PULL_REQUESTS_PER_MINUTE, or make the filter more specific.'
+      : 'Run `earshot doctor` to check the account and the access to the queue.',
+    failure !== null && `Requests fail since ${momentText(failingSinceUs ?? nowUs)}: ${failure}`,
+    length !== null &&
+      `About ${countText(length)} of at most ${countText(lengthMax)} entries are unread.`,
+    Boolean(oldestAgeUs) &&
+      `The oldest is ${lengthText(oldestAgeUs ?? 0)} old. After three days, the catalogue removes its record.`,
+  );
+  return isWarning
+    ? found
+    : { ...found, raiseAfterUs: failingUs, sinceUs: failingSinceUs ?? nowUs };
+});
+
+/** Time after which another reader that was not noticed again counts as gone. */
+const otherReaderUs = dayUs;
+
+const queueReader = checkOf<SubscriptionState>('queue-reader', (view, { nowUs, alert }) => {
+  const { name, type, queue } = view;
+  if (queue === null) return type === 'pull' ? 'unchecked' : null;
+  const { otherReader } = queue;
+  // After a restart of the receiver, nothing is known of the time before.
+  if (nowUs - (otherReader?.atUs ?? alert?.raisedAtUs ?? 0) > otherReaderUs) return null;
+  if (otherReader === null) return 'unchecked';
+  const { atUs, entries } = otherReader;
+  return problem(
+    'critical',
+    `Entries leave the queue of the subscription ${name} without earshot, so earshot may miss notifications.`,
+    'Stop any other program that reads this queue, or give it a subscription of its own. The comparison with the catalogue fetches what is missing.',
+    `At ${momentText(atUs)}, ${countText(entries)} entries left the queue that earshot had not read or not yet acknowledged.`,
+  );
+});
+
+/** Checks of what is expected to arrive. */
+export const subscriptionChecks = [
+  silenceCheck,
+  lifetimeCheck,
+  notRunning,
+  queueCheck,
+  queueReader,
+];
+
+/** Checks of what did not arrive. */
+export const coverageChecks = [missingCheck, lostPushes];

@@ -1,0 +1,106 @@
+/** Maintenance of the subscriptions as a background job of the receiver. */
+import type { ProbeEndpoint } from '../../admin/endpoint-probe.ts';
+import { type MaintenanceResult, noteText } from '../../admin/maintain.ts';
+import { type Io, pause } from '../../core/cli/io.ts';
+import type { CompleteAccountConfig } from '../../core/config/config.ts';
+import { readCredentialsFile } from '../../core/config/endpoint-credentials.ts';
+import { loadSubscriptionsFile } from '../../core/config/subscriptions-file.ts';
+import { type Job, type RoundTimes, startJob } from '../../core/host/job.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import type { Logger } from '../../core/terms/ports.ts';
+import { hourMs } from '../../core/terms/time-units.ts';
+import type { Store } from '../../store/store.ts';
+import type { AccountIo } from './open-account.ts';
+
+/** The first round waits until the endpoint is likely to answer. */
+const usual: RoundTimes = { firstMs: 60_000, intervalMs: 6 * hourMs, retryMs: 300_000 };
+
+/** Short, as a round can be interrupted at any point. */
+const stopGraceMs = 3_000;
+
+/** Starts the job. A round fails if maintenance of one subscription fails. */
+export function startMaintenance(options: {
+  round: () => Promise<MaintenanceResult[]>;
+  log: Logger;
+  random: () => number;
+  timing?: Partial<RoundTimes>;
+}): Job {
+  const { round, log, random, timing } = options;
+  const run = async () => {
+    const results = await round();
+    for (const result of results) logResult(result, log);
+    return results.every(({ failure }) => failure === null);
+  };
+  return startJob(
+    {
+      every: { ...usual, ...timing },
+      run,
+      failed: 'maintenance failed; retrying later',
+      // A rotation may hold the lock for minutes.
+      busy: 'maintenance postponed: another command is changing the account',
+      stopGraceMs,
+    },
+    { pause, random, log },
+  );
+}
+
+/** Runs one round on an open store, with the current configuration, files and credentials. */
+export async function maintenanceRound(
+  config: CompleteAccountConfig,
+  store: Pick<Store, 'accept' | 'administration' | 'acquireLock'>,
+  io: AccountIo & Pick<Io, 'workingDir'>,
+): Promise<MaintenanceResult[]> {
+  const [{ createAccountContext }, { maintain }] = await Promise.all([
+    import('./open-account.ts'),
+    import('../../admin/maintain.ts'),
+  ]);
+  const { dataDir, endpoint } = config;
+  const inFile = await loadSubscriptionsFile(io.workingDir);
+  const release = await store.acquireLock('subscriptions', { waitMs: 0 });
+  try {
+    // Read while holding the lock: a rotation may have just ended.
+    const pairs = endpoint.source === 'file' ? readCredentialsFile(dataDir) : null;
+    const credentials = (pairs ?? endpoint.pairs).at(-1) ?? noCredentials;
+    const registrations = await store.administration.registrations();
+    if (credentials === noCredentials && registrations.some(({ type }) => type === 'push')) {
+      throw new AppError('configuration', 'There are no endpoint credentials.', {
+        advice: 'Run `earshot credentials create`, and restart the receiver.',
+      });
+    }
+    const context = createAccountContext(config, credentials, store, io);
+    return await maintain(
+      { inFile },
+      { ...context, probe: toleratingConnectionFault(context.probe) },
+    );
+  } finally {
+    release();
+  }
+}
+
+/** Pull subscriptions need none. */
+const noCredentials = { username: '', password: '' };
+
+const connectionFaults = ['connection-refused', 'no-route', 'no-answer'];
+
+/**
+ * Ignores failed connections: many routers do not let a host reach its own public address. Wrong
+ * answers and certificates are still reported.
+ */
+function toleratingConnectionFault(probe: ProbeEndpoint): ProbeEndpoint {
+  return async (endpoint, credentials) => {
+    const report = await probe(endpoint, credentials);
+    const isUnconnected =
+      report.tls === null && connectionFaults.includes(report.fault?.code ?? '');
+    return isUnconnected ? { ...report, fault: null } : report;
+  };
+}
+
+function logResult(result: MaintenanceResult, log: Logger): void {
+  const { name, status, did, notes, hasNewNotes, failure } = result;
+  const fields = { subscription: name, status };
+  if (did !== null) log.info({ ...fields, did }, 'maintenance made a change');
+  if (failure !== null) log.error({ ...fields, reason: failure }, 'maintenance failed');
+  if (!hasNewNotes) return;
+  for (const note of notes)
+    log.warn({ ...fields, note: noteText(note) }, 'maintenance found a problem');
+}

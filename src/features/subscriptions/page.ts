@@ -1,0 +1,103 @@
+/** The page `/subscriptions`: each subscription, the other paths, and the endpoint of all. */
+
+import { choice, stateForm } from '../../core/page/layout.ts';
+import { html } from '../../core/page/markup.ts';
+import type { PageRoute } from '../../core/page/page-route.ts';
+import { renderReport } from '../../core/page/render-report.ts';
+import * as report from '../../core/terms/report.ts';
+import { dayUs } from '../../core/terms/time-units.ts';
+import type { Status } from '../status/status.ts';
+import { historyTable, otherPathsReport, subscriptionSection } from './report.ts';
+import { readOtherPaths } from './state.ts';
+
+/** Changes read of each subscription, and shown of removed ones. */
+const historyShown = 20;
+
+/** Changes read to find those of removed subscriptions. */
+const removedRead = 500;
+
+export const subscriptionsPage: PageRoute = {
+  path: '/subscriptions',
+  back: '7d',
+  list: async ({ administration }, { status, state, nowUs }) => {
+    const names = status.subscriptions.map(({ name }) => name);
+    const shown = status.subscriptions.filter(
+      ({ name }) => state.subscription === undefined || name === state.subscription,
+    );
+    const sections = shown.map(async (one) => {
+      const history = await administration.history({ subscription: one.name, limit: historyShown });
+      return subscriptionSection({ ...one, history }, nowUs);
+    });
+    const [blocks, others, history] = await Promise.all([
+      Promise.all(sections),
+      readOtherPaths(administration),
+      administration.history({ limit: removedRead }),
+    ]);
+    // A removed subscription leaves the page after its last day.
+    const removed = history.filter(
+      ({ subscription, atUs }) =>
+        !names.includes(subscription) && Math.floor(atUs / dayUs) === Math.floor(nowUs / dayUs),
+    );
+    const reports = [
+      {
+        title: 'Registered subscriptions',
+        blocks: shown.length === 0 ? [noneShown(state.subscription)] : blocks,
+      },
+      ...(others.length === 0 ? [] : [otherPathsReport(others)]),
+      ...(removed.length === 0
+        ? []
+        : [
+            {
+              title: 'Removed subscriptions',
+              blocks: [historyTable(removed.slice(0, historyShown))],
+            },
+          ]),
+      ...(status.hasEndpoint ? [endpointReport(status)] : []),
+    ];
+    return {
+      title: 'Subscriptions',
+      refresh: true,
+      controls: stateForm(
+        '/subscriptions',
+        choice(
+          'subscription',
+          'subscription',
+          [['', 'all'], ...names.map((name) => [name, name] as const)],
+          state.subscription,
+        ),
+        { since: state.since, until: state.until },
+      ),
+      body: html`${reports.map((one) => renderReport(one, nowUs))}`,
+    };
+  },
+};
+
+function noneShown(name: string | undefined): report.Block {
+  if (name !== undefined) return report.empty(`No subscription "${name}" is registered.`);
+  return report.empty(
+    'No subscription is registered, so no notifications will arrive.',
+    'Describe subscriptions in earshot.config.ts, or with the flags of `earshot register`.',
+  );
+}
+
+/** Certificate and credentials apply to all subscriptions. */
+function endpointReport({ certificate, behindProxy, parts }: Status): report.Report {
+  const part = parts.find((one) => one.part === 'certificate');
+  return {
+    title: 'Endpoint of all subscriptions',
+    blocks: [
+      report.evaluations(part === undefined ? [] : [['certificate', part]], { all: true }),
+      report.facts(
+        ['certificate expires (UTC)', report.time(certificate?.notAfterUs)],
+        ['last renewal (UTC)', report.time(certificate?.lastSuccessAtUs)],
+        ['last attempt (UTC)', report.time(certificate?.lastAttemptAtUs)],
+        ['last failure', certificate?.lastFailure ?? null],
+      ),
+      report.commands(
+        ['Check the endpoint', `earshot doctor`],
+        ['Replace the credentials', `earshot credentials rotate`],
+        !behindProxy && ['Show the certificate', `earshot certificate show`],
+      ),
+    ],
+  };
+}

@@ -1,0 +1,285 @@
+/** `earshot register`: applies the desired subscriptions to the catalogue account. */
+import { Option } from 'commander';
+import type { Registration } from '../../admin/account.ts';
+import { type ApplyOptions, applyDesired, limitsExceeded, readPlan } from '../../admin/apply.ts';
+import type { Plan } from '../../admin/differences.ts';
+import { defineCommand, type Parts, withParts } from '../../core/cli/command.ts';
+import { confirm, dryRunOption, jsonOption, yesOption } from '../../core/cli/flags.ts';
+import type { Io } from '../../core/cli/io.ts';
+import { painter, printJson, writeOut } from '../../core/cli/output.ts';
+import { type CompleteAccountConfig, loadAccountConfig } from '../../core/config/config.ts';
+import {
+  loadSubscriptionsFile,
+  subscriptionsFileName,
+} from '../../core/config/subscriptions-file.ts';
+import { AppError } from '../../core/terms/app-error.ts';
+import {
+  type DesiredSubscription,
+  defaultSubscriptionName,
+  type RequestedStatus,
+  requestedStatuses,
+  requirePublicUrl,
+} from '../../core/terms/subscription.ts';
+import { printable } from '../../core/terms/text.ts';
+import type { OpenedAccount } from './open-account.ts';
+import { differenceJson, planText } from './plan-output.ts';
+import {
+  addSubscriptionFlags,
+  describedTwice,
+  filterOfFlags,
+  refuseFilters,
+  type SubscriptionFlags,
+  showFilter,
+} from './register-filter.ts';
+import { needsEndpoint } from './subscription-ways.ts';
+
+interface RegisterFlags extends SubscriptionFlags {
+  /**
+   * Asks despite `yes` before a registered subscription is replaced, a queue is read that another program may read, and if
+   * the filter matched no product of the last week.
+   */
+  asksAgain?: boolean;
+  /** True if the user knows the plan for a new subscription: it is not printed again. */
+  isShown?: boolean;
+  status?: RequestedStatus;
+  prune?: true;
+  dryRun?: true;
+  check?: true;
+  json?: true;
+  yes?: true;
+  skipProbe?: true;
+  skipFilterCheck?: true;
+}
+
+export const registerCommand = defineCommand('register', {
+  description: 'Create, change or delete subscriptions in the catalogue, as configured.',
+  flags: (command) =>
+    addSubscriptionFlags(command)
+      .addOption(
+        new Option('--status <status>', 'status of the subscription').choices(requestedStatuses),
+      )
+      .option('--prune', 'delete managed subscriptions that are no longer configured')
+      .addOption(dryRunOption())
+      .option(
+        '--check',
+        'exit with code 3 if there is a problem (the account differs from the configuration; --check changes nothing)',
+      )
+      .addOption(jsonOption())
+      .addOption(yesOption())
+      .option('--skip-probe', 'skip the check of the endpoint')
+      .option('--skip-filter-check', 'skip the check of the filters'),
+  help: `The command registers the subscriptions of ${subscriptionsFileName}, and the one that the flags
+describe. The defaults of a new subscription are created events, all products and the status
+running. For a registered subscription, missing flags keep the registered values. A subscription
+that was registered with flags stays configured until \`earshot subscriptions delete\`.
+
+Before the prompt, the command shows the plan, the filter, and the number of products that matched
+the filter in the last week. An invalid filter is refused. Unmanaged subscriptions are never
+changed. The command needs the EARSHOT_ACCOUNT_ variables. For push, the receiver must also be
+reachable over HTTPS at EARSHOT_PUBLIC_URL; --pull needs no public address.
+
+Fields of --json: changes, unchanged, obsolete, others, applied.
+  changes    list of changes with name, actions, id, desired, replaces, differs and way
+  desired    desired state of the subscription
+  replaces   ids of the old subscriptions
+  differs    reasons of the replacement: type, filter, events
+  way        method of the replacement: overlap has no gap, switch has a short gap, delete-first
+             has a gap until the new subscription runs
+  obsolete   names of managed subscriptions that are no longer configured
+  others     number of unmanaged subscriptions
+
+Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 the account differs (--check).
+
+Examples:
+  $ earshot register --collection S2 --type S2MSI2A --area alps.geojson --cloud-below 20  by flags
+  $ earshot register --dry-run          show the plan
+  $ earshot register --check --json     check from a monitoring program
+  $ earshot register --prune --yes      delete subscriptions that are not configured`,
+  run: register,
+});
+
+/** Opens the account after flags, file and configuration have been checked. */
+export async function register(io: Io, flags: RegisterFlags): Promise<void> {
+  const file = await loadSubscriptionsFile(io.workingDir);
+  const filter = filterOfFlags(flags, io);
+  const { event, status, subscription, pull, push } = flags;
+  const isStated = [event, filter, status, subscription, pull, push].some(
+    (flag) => flag !== undefined,
+  );
+  const { name = defaultSubscriptionName } = { name: subscription };
+  if (isStated && file?.some((one) => one.name === name)) throw describedTwice(name);
+  const readOnly = (flags.dryRun || flags.check) ?? false;
+  if (flags.json && !(flags.yes || readOnly)) {
+    throw new AppError(
+      'usage',
+      'With --json, there is no prompt. Add --dry-run, --check or --yes.',
+    );
+  }
+  const inFile = file?.some(({ type }) => type === 'push');
+  const publicUrl = !pull && (push === true || (inFile ?? (await needsEndpoint(io))));
+  const config = loadAccountConfig(io, { publicUrl });
+  const withAccount = async ({ account }: Pick<Parts, 'account'>) => {
+    const known = await account.administration.registrations();
+    const one = isStated ? describedByFlags(flags, filter, known) : null;
+    const desired = desiredOf(file, one, known);
+    if (desired.length === 0 && file === null) throw nothingDescribed();
+    if (desired.some(({ type }) => type === 'push')) requirePublicUrl(account.publicUrl);
+    warnOfMixedEvents(desired, io);
+    if (filter?.trim() === '') {
+      io.stderr.write(`${painter(io, io.stderr)('yellow', emptyFilter)}\n`);
+    }
+    const shown = filter === undefined || flags.json ? null : one;
+    const namesInFile = file === null ? undefined : new Set(file.map((entry) => entry.name));
+    const options = { desired, ...(namesInFile && { namesInFile }), prune: flags.prune === true };
+    await planAndApply({ options, shown, readOnly }, flags, account, config, io);
+  };
+  await withParts(io, ['account'], withAccount, { account: { readOnly, publicUrl } });
+}
+
+/**
+ * Returns the subscriptions to apply: the one of the flags; else those of the file and those that flags registered.
+ * Without a file, a registered one stays configured, wherever it came from.
+ */
+function desiredOf(
+  file: readonly DesiredSubscription[] | null,
+  one: DesiredSubscription | null,
+  known: readonly Registration[],
+): readonly DesiredSubscription[] {
+  if (one !== null) return [one];
+  const inFile = file ?? [];
+  const kept = known.filter(
+    ({ name, origin }) =>
+      (file === null || origin === 'flags') && !inFile.some((entry) => entry.name === name),
+  );
+  const stored = kept.map(({ name, type, events, filter, status }) => ({
+    ...{ name, type, events, filter, status },
+  }));
+  return [...inFile, ...stored];
+}
+
+const emptyFilter =
+  '--filter is empty: the subscription has all products, tens of thousands per day.';
+
+interface Desired {
+  options: ApplyOptions;
+  /** Subscription whose filter is printed with its number of matches. */
+  shown: DesiredSubscription | null;
+  readOnly: boolean;
+}
+
+async function planAndApply(
+  { options, shown, readOnly }: Desired,
+  flags: RegisterFlags,
+  account: OpenedAccount,
+  config: CompleteAccountConfig,
+  io: Io,
+): Promise<void> {
+  const { json = false } = flags;
+  const plan = await readPlan(options, account);
+  const isChange = plan.differences.length > 0;
+  if (!flags.skipFilterCheck) refuseFilters(options.desired, plan, io);
+  const { isShown = false } = flags;
+  const matched =
+    isChange && shown !== null ? await showFilter(shown, config.catalogueUrl, io, isShown) : null;
+  const isNew = plan.differences.every(({ current, old }) => current === null && old.length === 0);
+  const { limitErrors } = plan;
+  const fault =
+    flags.check && isChange
+      ? new AppError('differences', 'The account differs from the desired state.', {
+          advice: 'To apply the changes: `earshot register`.',
+          details: limitErrors,
+        })
+      : limitErrors.length > 0
+        ? limitsExceeded(plan, options)
+        : null;
+  const applies = !readOnly && fault === null;
+  if (!json && !(isShown && isNew)) await showPlan(plan, { json, applied: false }, account, io);
+  if (applies) await apply(plan, options, { ...flags, isEmpty: matched === 0 }, account, io);
+  if (json) await showPlan(plan, { json, applied: applies && isChange }, account, io);
+  if (fault !== null) throw fault;
+}
+
+/** Applies the plan after a prompt. Without differences, only the origins of the subscriptions are stored. */
+async function apply(
+  { differences }: Plan,
+  options: ApplyOptions,
+  { yes, skipProbe, asksAgain = false, isEmpty }: RegisterFlags & { isEmpty: boolean },
+  account: OpenedAccount,
+  io: Io,
+): Promise<void> {
+  const isDoubtful =
+    isEmpty ||
+    differences.some(
+      ({ adopted, desired, old }) => old.length > 0 || (adopted && desired?.type === 'pull'),
+    );
+  const isChange = differences.length > 0;
+  if (isChange) await confirm(io, 'Apply these changes?', asksAgain && isDoubtful ? {} : { yes });
+  const paint = painter(io, io.stderr);
+  if (isChange && skipProbe) io.stderr.write(`${paint('yellow', skippedProbe)}\n`);
+  const isPush = differences.some(({ desired }) => desired?.type === 'push');
+  await applyDesired(options, isPush ? await account.withCredentials() : account, {
+    actor: 'register',
+    skipProbe: skipProbe === true,
+    onRequest: ({ name }, { kind }) => {
+      if (kind !== 'record') io.stderr.write(`${paint('cyan', '…')} ${kind} ${printable(name)}\n`);
+    },
+  });
+  if (isChange) {
+    io.stderr.write(`${paint('green', 'Done.')} The account matches the desired state.\n`);
+  }
+}
+
+const skippedProbe =
+  'The endpoint was not checked. If the endpoint does not answer, the catalogue retries each notification three times and then drops it.';
+
+async function showPlan(
+  plan: Plan,
+  { json, applied }: { json: boolean; applied: boolean },
+  { limits, publicUrl }: OpenedAccount,
+  io: Io,
+): Promise<void> {
+  if (!json) return writeOut(io.stdout, planText(plan, limits, painter(io, io.stdout)));
+  const { differences, unchanged, obsolete, unmanaged } = plan;
+  const changes = differences.map((one) => differenceJson(one, publicUrl));
+  const shown = { changes, unchanged, obsolete, others: unmanaged.length, applied };
+  await printJson(io.stdout, shown);
+}
+
+/** Subscription of the flags; missing ones keep the last registered value. */
+function describedByFlags(
+  { event, status, pull, push, subscription: name = defaultSubscriptionName }: RegisterFlags,
+  filter: string | undefined,
+  before: readonly DesiredSubscription[],
+): DesiredSubscription {
+  const last = before.find((one) => one.name === name);
+  // A name alone must not subscribe to all products.
+  if (
+    last === undefined &&
+    [event, filter, status, pull, push].every((flag) => flag === undefined)
+  ) {
+    throw nothingDescribed();
+  }
+  return {
+    name,
+    type: pull ? 'pull' : push ? 'push' : (last?.type ?? 'push'),
+    events: event ?? last?.events ?? ['created'],
+    filter: filter ?? last?.filter ?? '',
+    status: status ?? last?.status ?? 'running',
+  };
+}
+
+function nothingDescribed(): AppError {
+  return new AppError('usage', 'No subscription is described.', {
+    advice: `Add flags, such as --collection S2 --bbox 5,45,11,48 or --filter "…", or create ${subscriptionsFileName}. For all products: --event created.`,
+  });
+}
+
+/** Facts, catalogue 1.3: the catalogue documents deleted only alone, with filter fields of its own. */
+function warnOfMixedEvents(desired: readonly DesiredSubscription[], io: Io): void {
+  for (const { name, events } of desired) {
+    if (!events.includes('deleted') || events.length === 1) continue;
+    io.stderr.write(
+      `${painter(io, io.stderr)('yellow', `"${name}" combines deleted with other events`)}: according to the documentation of the catalogue, a subscription with deletions has no other events, and its filter uses other fields. Use two subscriptions instead.\n`,
+    );
+  }
+}

@@ -1,0 +1,200 @@
+/** Creates summary jobs: by the rules, from new notifications of the log. */
+
+import type { AcquireLock } from '../../admin/account.ts';
+import type { Cursors, Logger, NotificationLog, NotificationRow } from '../../core/terms/ports.ts';
+import { dayUs } from '../../core/terms/time-units.ts';
+import { requireFilter } from '../../filter/check.ts';
+import type { FilterTree } from '../../filter/filter-tree.ts';
+import type { FoundProduct, Products } from '../../filter/products.ts';
+import type { Places } from '../products/places/places.ts';
+import type { ChatClient } from './chat-client.ts';
+import {
+  type DigestScope,
+  type DigestWindow,
+  type NewSummaryJob,
+  type Summaries,
+  type SummaryBudget,
+  type SummaryRule,
+  summaryReader,
+} from './terms.ts';
+
+export interface SummaryModel {
+  /** `<vendor>/<model_name>`. */
+  name: string;
+  client: ChatClient;
+}
+
+export interface SummaryContext {
+  notifications: Pick<NotificationLog, 'find' | 'lastPosition'> & Pick<Cursors, 'cursor'>;
+  products: Pick<Products, 'find' | 'indexedPosition'>;
+  summaries: Summaries;
+  places: () => Places;
+  /** Null if none is configured: the texts come from the template. */
+  model: SummaryModel | null;
+  budget: SummaryBudget;
+  acquireLock: AcquireLock;
+  nowUs: () => number;
+  random: () => number;
+  log: Logger;
+}
+
+/** Maximum number of rows in one round, a transaction of a few milliseconds. */
+const rowsMax = 50;
+
+/** Maximum number of waiting product jobs; the longest waiting ones are dropped. */
+export const waitingMax = 10_000;
+
+/** Maximum age of a notification for an automatic summary, and maximum wait of a summary for the model. */
+export const summaryWithinUs = 7 * dayUs;
+
+/** Returns the rule of a subscription, by the name in its path. */
+export type RuleOf = (subscription: string | null) => SummaryRule;
+
+/** Throws `invalid` for an invalid filter. */
+export function createRules(
+  bySubscription: ReadonlyMap<string, SummaryRule>,
+  fallback: SummaryRule,
+): RuleOf {
+  for (const { filter } of [...bySubscription.values(), fallback])
+    requireFilter(filter, 'Products');
+  return (subscription) => bySubscription.get(subscription ?? '') ?? fallback;
+}
+
+/** Result of a round: the log is read up to this time of receipt. */
+interface Collected {
+  hasMore: boolean;
+  readUntilUs: number;
+}
+
+/**
+ * Reads the next notifications. The first time it begins at the end of the log: earlier notifications are summarized by
+ * command. Jobs and cursor are saved in one transaction. The caller holds the lock.
+ */
+export async function collectJobs(context: SummaryContext, ruleOf: RuleOf): Promise<Collected> {
+  const { notifications, products, summaries, nowUs } = context;
+  const seen = await notifications.cursor(summaryReader);
+  const lastPosition = await notifications.lastPosition();
+  const atUs = nowUs();
+  if (seen === lastPosition) return { hasMore: false, readUntilUs: atUs };
+  const save = async (jobs: readonly NewSummaryJob[], position: number) => {
+    const cursor = { reader: summaryReader, position };
+    const { dropped } = await summaries.enqueue({ jobs, cursor, waitingMax, atUs });
+    if (dropped > 0)
+      context.log.warn({ dropped, waitingMax }, 'dropped oldest summaries: queue full');
+  };
+  // A cursor beyond the end belongs to another log.
+  if (seen === null || seen > lastPosition) {
+    await save([], lastPosition);
+    return { hasMore: false, readUntilUs: atUs };
+  }
+  const beforePosition = Math.min(lastPosition, await products.indexedPosition()) + 1;
+  const query = { afterPosition: seen, beforePosition, order: 'oldest', limit: rowsMax } as const;
+  const rows = await Array.fromAsync(notifications.find(query));
+  const isFull = rows.length === rowsMax;
+  const position = isFull ? (rows.at(-1)?.position ?? seen) : Math.max(seen, beforePosition - 1);
+  if (position === seen) return { hasMore: false, readUntilUs: 0 };
+  await save(await jobsOf(rows, ruleOf, { products, atUs }), position);
+  const isAtEnd = position >= lastPosition;
+  return { hasMore: isFull, readUntilUs: isAtEnd ? atUs : (rows.at(-1)?.receivedAtUs ?? 0) };
+}
+
+async function jobsOf(
+  rows: readonly NotificationRow[],
+  ruleOf: RuleOf,
+  { products, atUs }: { products: Pick<Products, 'find'>; atUs: number },
+): Promise<NewSummaryJob[]> {
+  const recent = rows.filter(({ receivedAtUs }) => receivedAtUs >= atUs - summaryWithinUs);
+  const jobs = new Map<string, NewSummaryJob>();
+  for (const row of recent) {
+    const { kind, filter, window } = ruleOf(row.subscription);
+    if (kind === 'off') continue;
+    const { subscription, receivedAtUs, position } = row;
+    const scope = { ...windowAt(window, receivedAtUs), subscription, filter: filter || null };
+    const job = kind === 'digest' ? digestJob(scope, position) : productJob(row, atUs);
+    if (kind === 'digest' || (await isMatch(row, filter, products))) jobs.set(job.subject, job);
+  }
+  return [...jobs.values()];
+}
+
+async function isMatch(
+  { productId }: NotificationRow,
+  text: string,
+  products: Pick<Products, 'find'>,
+): Promise<boolean> {
+  const tree = requireFilter(text, 'Products');
+  if (tree === null) return true;
+  const found = await productsById(products, [productId], tree);
+  return found.length > 0;
+}
+
+/** Returns the indexed products with these ids, deleted ones included, that match a filter. */
+export async function productsById(
+  products: Pick<Products, 'find'>,
+  productIds: readonly string[],
+  condition: FilterTree | null = null,
+): Promise<FoundProduct[]> {
+  const literals = productIds.map((value) => ({ type: 'text', value }) as const);
+  const byId = { node: 'in', field: 'Id', literals } as const;
+  const filter: FilterTree =
+    condition === null ? byId : { node: 'and', terms: [byId, ...termsOf(condition)] };
+  const found: FoundProduct[] = [];
+  for (const entity of ['Products', 'DeletedProducts'] as const) {
+    if (condition !== null && entity === 'DeletedProducts') break;
+    const query = { entity, filter, limit: productIds.length };
+    for await (const one of products.find(query)) found.push(one);
+  }
+  return found;
+}
+
+/** No term of a group is a group of the same kind. */
+function termsOf(tree: FilterTree): readonly FilterTree[] {
+  return tree.node === 'and' ? tree.terms : [tree];
+}
+
+export function productJob(
+  row: Pick<NotificationRow, 'productId' | 'productName' | 'subscription' | 'position'>,
+  dueAtUs: number,
+): NewSummaryJob {
+  const { productId, productName, subscription, position } = row;
+  const subject = productId.toLowerCase();
+  return {
+    kind: 'product',
+    subject,
+    productId,
+    productName,
+    subscription,
+    scope: null,
+    position,
+    dueAtUs,
+  };
+}
+
+/** Due at the end of its period. */
+export function digestJob(scope: DigestScope, position: number): NewSummaryJob {
+  const { fromUs, untilUs, subscription, filter } = scope;
+  const subject = JSON.stringify([subscription, filter, fromUs, untilUs]);
+  const product = { productId: null, productName: null };
+  return { kind: 'digest', subject, ...product, subscription, scope, position, dueAtUs: untilUs };
+}
+
+/** Microseconds since 1970, UTC: from (inclusive), until (exclusive). */
+export interface WindowSpan {
+  fromUs: number;
+  untilUs: number;
+}
+
+const lengthsUs: Readonly<Record<DigestWindow, number>> = {
+  hour: dayUs / 24,
+  day: dayUs,
+  week: 7 * dayUs,
+};
+
+/** A Monday: 1 January 1970 was a Thursday. */
+const firstWindowUs = -3 * dayUs;
+
+/** Returns the window that contains a time. */
+export function windowAt(window: DigestWindow, atUs: number): WindowSpan {
+  const lengthUs = lengthsUs[window];
+  const fromUs = Math.floor((atUs - firstWindowUs) / lengthUs) * lengthUs + firstWindowUs;
+  return { fromUs, untilUs: fromUs + lengthUs };
+}

@@ -1,0 +1,248 @@
+/** Summaries in the database: texts, jobs, and sent requests. */
+import { AppError } from '../../core/terms/app-error.ts';
+import { dayUs } from '../../core/terms/time-units.ts';
+import { type Database, prepared } from '../../store/engine/database.ts';
+import type {
+  DigestScope,
+  NewSummaryJob,
+  RefusedAnswer,
+  Summaries,
+  SummaryJob,
+  SummaryQuery,
+  SummaryRow,
+  SummarySpending,
+  SummaryText,
+} from './terms.ts';
+
+type Options<Name extends keyof Summaries> = Parameters<Summaries[Name]>[0];
+
+type Stored<Row> = Omit<Row, 'scope'> & { scope: string | null };
+
+type StoredRow = Stored<Omit<SummaryRow, 'state' | 'text'>> & StoredText;
+
+interface StoredText {
+  text: string | null;
+  facts: string | null;
+  model: string | null;
+  createdAtUs: number | null;
+}
+
+const textColumns = 'text, facts, model, created_at_us AS createdAtUs';
+
+const subjectColumns = `id, kind, subject, product_id AS productId, product_name AS productName, subscription,
+  scope, requested_at_us AS requestedAtUs, due_at_us AS dueAtUs`;
+
+/** No job waits longer: a job due later was dated by a clock that ran ahead, and is due now. */
+const waitUsMax = 8 * dayUs;
+
+const productIdsMax = 1_000;
+
+/** Number of refused answers, one after the other, from which the model counts as unable to follow the form. */
+const refusalsMin = 3;
+
+/** Requests are kept longer than a budget needs, so that people can check the spending. */
+const requestRetentionUs = 31 * dayUs;
+
+export const summaryReads = {
+  /** Returns a page of rows, newest first; fewer than `rowsMax` mean the end. */
+  page(database: Database, query: SummaryQuery, rowsMax: number): SummaryRow[] {
+    const conditions: [string, unknown][] = [
+      // `+` disables the index: with it, SQLite would sort all matches for each page.
+      ['+kind = ?', query.kind],
+      ["iif(due_at_us IS NULL, 'done', 'waiting') = ?", query.state],
+      ['id IN (SELECT value FROM json_each(?))', query.ids && JSON.stringify(query.ids)],
+      ["kind = 'product' AND subject = ?", query.productId?.toLowerCase()],
+      ['subscription = ?', query.subscription],
+      ['requested_at_us >= ?', query.sinceUs],
+      ['requested_at_us < ?', query.untilUs],
+      ['id < ?', query.beforeId],
+    ];
+    const used = conditions.filter(([, value]) => value !== undefined);
+    const where = ['true', ...used.map(([text]) => text)].join(' AND ');
+    return prepared<unknown[], StoredRow>(
+      database,
+      `SELECT ${subjectColumns}, reason, ${textColumns} FROM summary
+       WHERE ${where} ORDER BY id DESC LIMIT ?`,
+    )
+      .all(...used.map(([, value]) => value), rowsMax)
+      .map(({ text, facts, model, createdAtUs, scope, ...row }) => ({
+        ...row,
+        state: row.dueAtUs === null ? 'done' : 'waiting',
+        scope: scopeIn(scope),
+        text: textIn({ text, facts, model, createdAtUs }),
+      }));
+  },
+
+  textsOf(database: Database, productIds: readonly string[]): Map<string, SummaryText> {
+    if (productIds.length > productIdsMax) {
+      throw new AppError('invalid', `At most ${productIdsMax} products can be requested at once.`);
+    }
+    const rows = prepared<[string], StoredText & { productId: string }>(
+      database,
+      `SELECT id.value AS productId, ${textColumns} FROM json_each(?) AS id
+       JOIN summary ON kind = 'product' AND subject = lower(id.value)`,
+    ).all(JSON.stringify(productIds));
+    const texts = rows.map((row) => [row.productId, textIn(row)] as const);
+    return new Map(texts.filter((one): one is [string, SummaryText] => one[1] !== null));
+  },
+
+  due(database: Database, { nowUs, digestsUntilUs, limit, ids }: Options<'due'>): SummaryJob[] {
+    const named = ids === undefined ? '' : 'AND id IN (SELECT value FROM json_each(@ids))';
+    const jobs = (kind: string, rowsMax: number) =>
+      prepared<[object], Stored<SummaryJob>>(
+        database,
+        `SELECT ${subjectColumns}, revision, position, request FROM summary
+         WHERE due_at_us IS NOT NULL AND ${kind} ${named}
+           AND (due_at_us <= @nowUs OR due_at_us > @nowUs + ${waitUsMax})
+         ORDER BY due_at_us, id LIMIT @rowsMax`,
+      ).all({ nowUs, digestsUntilUs, ids: JSON.stringify(ids ?? null), rowsMax });
+    // Digests come first: there are few, and products may wait for hours.
+    const hasEnded = "json_extract(scope, '$.untilUs') <= @digestsUntilUs";
+    const digests = jobs(`kind = 'digest' AND ${hasEnded}`, limit);
+    return [...digests, ...jobs("kind = 'product'", limit - digests.length)].map(
+      ({ scope, ...job }) => ({ ...job, scope: scopeIn(scope) }),
+    );
+  },
+
+  waiting(database: Database): { waiting: number; dueAtUs: number | null } {
+    const row = prepared<[], { waiting: number; dueAtUs: number | null }>(
+      database,
+      `SELECT count(*) AS waiting, min(due_at_us) AS dueAtUs FROM summary WHERE due_at_us IS NOT NULL`,
+    ).get();
+    return row ?? { waiting: 0, dueAtUs: null };
+  },
+
+  spending(database: Database, nowUs: number): SummarySpending {
+    const row = prepared<[number, number], SummarySpending>(
+      database,
+      `SELECT count(*) AS requests, coalesce(sum(tokens), 0) AS tokens, min(at_us) AS sinceUs
+       FROM summary_request WHERE at_us > ? AND at_us <= ?`,
+    ).get(nowUs - dayUs, nowUs);
+    return row ?? { requests: 0, tokens: 0, sinceUs: null };
+  },
+
+  refusedAnswer(database: Database): RefusedAnswer | null {
+    const refusals = prepared<[], string | null>(
+      database,
+      `SELECT refusal FROM summary WHERE model IS NOT NULL OR refusal IS NOT NULL
+       ORDER BY created_at_us DESC LIMIT ${refusalsMin}`,
+    )
+      .pluck()
+      .all();
+    const [last] = refusals;
+    const areAll = refusals.length === refusalsMin && refusals.every((one) => one !== null);
+    return areAll && last ? (JSON.parse(last) as RefusedAnswer) : null;
+  },
+};
+
+function textIn({ text, facts, model, createdAtUs }: StoredText): SummaryText | null {
+  if (text === null || createdAtUs === null) return null;
+  return { text, facts: JSON.parse(facts ?? '{}') as SummaryText['facts'], model, createdAtUs };
+}
+
+function scopeIn(text: string | null): DigestScope | null {
+  return text === null ? null : (JSON.parse(text) as DigestScope);
+}
+
+export const summaryWrites = {
+  enqueue(
+    database: Database,
+    { jobs, cursor, waitingMax, atUs }: Options<'enqueue'>,
+  ): { ids: number[]; dropped: number } {
+    const ids = jobs.map((job) => upsertJob(database, job, atUs));
+    if (cursor !== undefined) {
+      prepared(database, 'INSERT OR REPLACE INTO reader_cursor VALUES (?, ?, ?)').run(
+        cursor.reader,
+        cursor.position,
+        atUs,
+      );
+    }
+    const reason = `More than ${waitingMax} summaries were waiting.`;
+    const { changes: dropped } = prepared(
+      database,
+      `UPDATE summary SET due_at_us = NULL, reason = ? WHERE id IN
+         (SELECT id FROM summary WHERE due_at_us IS NOT NULL AND kind = 'product'
+          ORDER BY due_at_us DESC, id DESC LIMIT -1 OFFSET ?)`,
+    ).run(reason, waitingMax);
+    return { ids, dropped };
+  },
+
+  beginRequest(database: Database, { atUs, tokens }: Options<'beginRequest'>): number {
+    prepared(database, 'DELETE FROM summary_request WHERE at_us < ?').run(
+      atUs - requestRetentionUs,
+    );
+    return Number(
+      prepared(database, 'INSERT INTO summary_request (at_us, tokens) VALUES (?, ?)').run(
+        atUs,
+        tokens,
+      ).lastInsertRowid,
+    );
+  },
+
+  settle(database: Database, { job, result, requests = [] }: Options<'settle'>): void {
+    for (const { id, tokensAbove } of requests) {
+      prepared(database, 'UPDATE summary_request SET tokens = tokens + ? WHERE id = ?').run(
+        tokensAbove,
+        id,
+      );
+    }
+    const isSame = 'id = @id AND revision = @revision';
+    if (result.outcome === 'withdrawn') {
+      prepared(database, `DELETE FROM summary WHERE ${isSame}`).run(job);
+    } else if (result.outcome === 'same') {
+      prepared(database, `UPDATE summary SET due_at_us = NULL, reason = NULL WHERE ${isSame}`).run(
+        job,
+      );
+    } else if (result.outcome === 'postponed') {
+      const { dueAtUs, reason, text } = result;
+      // A template with newer facts replaces an older text.
+      if (text !== null) saveText(database, job, { text, request: null, refusal: null });
+      prepared(
+        database,
+        `UPDATE summary SET due_at_us = @dueAtUs, reason = @reason WHERE ${isSame}`,
+      ).run({ ...job, dueAtUs, reason });
+    } else {
+      saveText(database, job, result);
+      prepared(
+        database,
+        `UPDATE summary SET due_at_us = NULL, reason = @reason WHERE ${isSame}`,
+      ).run({ ...job, reason: result.reason });
+    }
+  },
+};
+
+function upsertJob(database: Database, job: NewSummaryJob, atUs: number): number {
+  const upsert = prepared(
+    database,
+    `INSERT INTO summary (kind, subject, revision, product_id, product_name, subscription, scope,
+       position, requested_at_us, due_at_us)
+     VALUES (@kind, @subject, 1, @productId, @productName, @subscription, @scope,
+       @position, @atUs, @dueAtUs)
+     ON CONFLICT (kind, subject) DO UPDATE SET revision = revision + 1,
+       product_id = excluded.product_id, product_name = excluded.product_name,
+       subscription = excluded.subscription, scope = excluded.scope, position = excluded.position,
+       requested_at_us = excluded.requested_at_us, due_at_us = excluded.due_at_us, reason = NULL
+     RETURNING id`,
+  ).pluck();
+  const scope = job.scope === null ? null : JSON.stringify(job.scope);
+  return Number(upsert.get({ ...job, scope, atUs }));
+}
+
+function saveText(
+  database: Database,
+  job: Pick<SummaryJob, 'id' | 'revision'>,
+  result: { text: SummaryText; request: Uint8Array | null; refusal: RefusedAnswer | null },
+): void {
+  const { text, request, refusal } = result;
+  prepared(
+    database,
+    `UPDATE summary SET text = @text, facts = @facts, model = @model, request = @request,
+       refusal = @refusal, created_at_us = @createdAtUs WHERE id = @id AND revision = @revision`,
+  ).run({
+    ...job,
+    ...text,
+    facts: JSON.stringify(text.facts),
+    request,
+    refusal: refusal === null ? null : JSON.stringify(refusal),
+  });
+}

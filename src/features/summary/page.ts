@@ -1,0 +1,113 @@
+/** The page `/summaries`: texts about products and periods, with their facts, and the state of the queue. */
+
+import { periodChoice, stateForm } from '../../core/page/layout.ts';
+import {
+  age,
+  badge,
+  emptyState,
+  type Html,
+  html,
+  panel,
+  time,
+  withCommands,
+} from '../../core/page/markup.ts';
+import type { PageRequest, PageRoute } from '../../core/page/page-route.ts';
+import { productLink } from '../../core/page/page-state.ts';
+import { beforeId, commandList, olderLink, partState } from '../../core/page/render-report.ts';
+import { countText } from '../../core/terms/formats.ts';
+import { collect } from '../notifications/route.ts';
+import { type SummaryRow, subjectName } from './terms.ts';
+
+const rowsMax = 50;
+
+export const summariesPage: PageRoute = {
+  path: '/summaries',
+  back: '7d',
+  list: async ({ summaries }, request) => {
+    const { url, signal, status, state } = request;
+    const { sinceUs, untilUs, subscription } = state;
+    const page = { beforeId: beforeId(url), limit: rowsMax + 1 };
+    const rows = await collect(summaries.find({ subscription, sinceUs, untilUs, ...page }), signal);
+    const { summaries: queue } = status;
+    const isOff = queue?.mode === 'off' && queue.waiting + rows.length === 0;
+    return {
+      title: 'Summaries',
+      refresh: true,
+      controls: stateForm('/summaries', periodChoice(state, '7d'), { subscription }),
+      body: html`${partState(status, 'summaries')}
+${isOff ? offPanel() : listPanel(rows, request)}`,
+    };
+  },
+};
+
+function offPanel(): Html {
+  return panel(
+    'Summaries are off',
+    html`<p>A summary describes a product, or the products of a period (a digest), in one or two sentences. A language
+model writes the sentences, and earshot inserts the facts.</p>
+<p>To write summaries automatically, set these variables, and restart the receiver. Without a model, the text comes from
+a template.</p>
+<ul><li><code>EARSHOT_SUMMARY</code>: <code>each</code> or <code>digest</code></li>
+<li><code>EARSHOT_INFERENCE_API_KEY_FILE</code> and <code>EARSHOT_INFERENCE_MODEL</code>: the language model (optional)</li></ul>
+${commandList([
+  ['Show the requests, send nothing', `earshot summarize --each --since 24h --limit 5 --dry-run`],
+  ['Write some now', `earshot summarize --each --since 24h --limit 20`],
+])}`,
+  );
+}
+
+function listPanel(read: readonly SummaryRow[], { url, nowUs }: PageRequest): Html {
+  const rows = read.slice(0, rowsMax);
+  const title = 'Summaries and digests';
+  if (rows.length === 0) {
+    return panel(
+      title,
+      emptyState(
+        'No summary of this period matches.',
+        html`Choose a longer period. To write summaries of the last day: ${withCommands('`earshot summarize --each --since 24h`')}`,
+      ),
+    );
+  }
+  const last = read.length > rows.length ? (rows.at(-1)?.id ?? null) : null;
+  return panel(
+    title,
+    html`<ol class="summaries">${rows.map((row) => item(row, nowUs))}</ol>${olderLink(url, last)}`,
+    `${countText(rows.length)} shown, newest first`,
+  );
+}
+
+function item(row: SummaryRow, nowUs: number): Html {
+  const { id, productId, text, kind, subscription, requestedAtUs } = row;
+  const name = subjectName(row);
+  const title =
+    productId === null
+      ? html`<strong>${name}</strong>`
+      : html`<a class="name" href="${productLink(productId)}">${name}</a>`;
+  const when =
+    text === null
+      ? html`requested ${time(requestedAtUs, nowUs, 'minute')}`
+      : html`written ${time(text.createdAtUs, nowUs, 'minute')}`;
+  return html`<li id="summary-${id}" data-row>
+<p class="summary-title">${title} ${kind === 'digest' ? badge('plain', 'digest') : ''} ${summaryBadge(row, nowUs)}</p>
+${summaryBody(row)}
+<p class="note">${when}${subscription ? ` · ${subscription}` : ''} · id ${id}</p></li>`;
+}
+
+/** Returns the text with its facts, and the reason why it waits or is not from the model. */
+export function summaryBody({ text, reason }: SummaryRow): Html {
+  const facts = Object.entries(text?.facts ?? {});
+  return html`${text === null ? '' : html`<p class="summary-text">${text.text}</p>`}
+${facts.length === 0 ? '' : html`<details><summary>Facts</summary><dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl></details>`}
+${reason === null ? '' : html`<p class="note">${reason}</p>`}`;
+}
+
+export function summaryBadge({ state, text, dueAtUs }: SummaryRow, nowUs: number): Html {
+  if (state === 'waiting') {
+    const isDue = dueAtUs === null || dueAtUs <= nowUs;
+    return isDue
+      ? badge('note', 'queued')
+      : html`${badge('note', 'waiting')} <span class="dim">next attempt ${age(dueAtUs, nowUs)}</span>`;
+  }
+  if (text === null) return badge('plain', 'no text');
+  return text.model === null ? badge('plain', 'from the template') : badge('good', text.model);
+}

@@ -1,0 +1,154 @@
+/** Facts of a product. Text of a record is only used in a narrow, known form. */
+
+import { dayUs } from '../../core/terms/time-units.ts';
+import { findMission, missionOfName } from '../../filter/missions.ts';
+import { parseProductName } from '../../filter/naming/conventions.ts';
+import { productView } from '../../filter/product-view.ts';
+import type { FoundProduct, ProductRow } from '../../filter/products.ts';
+import type { Places } from '../products/places/places.ts';
+import { type Facts, insertValues } from './answer.ts';
+import { datePhrase, delayPhrase, durationPhrase, percentPhrase, sizePhrase } from './phrases.ts';
+import type { SummaryText } from './terms.ts';
+
+/** Returns only the known values, in the order of their importance. */
+export function knownFacts(values: Readonly<Record<string, string | null | undefined>>): Facts {
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => (value ? [[name, value]] : [])),
+  );
+}
+
+/** Returns the facts of a product, deleted or not. */
+export function productFacts(found: FoundProduct, places: Places): Facts {
+  const { row } = found;
+  const named = parseProductName(row.productName ?? '');
+  const startUs = row.sensingStartUs ?? named?.startUs ?? null;
+  const endUs = row.sensingEndUs ?? named?.endUs ?? null;
+  const isAuxiliary = named?.auxiliary === true;
+  const sensed = datePhrase(startUs);
+  return knownFacts({
+    mission: missionText(row),
+    type: named?.content ?? codeOf(row.productType),
+    level: named?.level,
+    place: placeOf(found, places),
+    ...(isAuxiliary
+      ? { valid: sensed && `from ${sensed}` }
+      : {
+          sensed,
+          duration: lengthOf(startUs, endUs),
+          cloud: percentPhrase(row.cloudCoverPercent),
+        }),
+    deletion: deletionText(row),
+    tile: named?.tile ?? codeOf(row.tile),
+    orbit: orbitText(row),
+    instrument: isAuxiliary ? null : named?.instrument?.code,
+    mode: named?.mode,
+    polarisation: named?.polarisation,
+    published: datePhrase(row.publicationDateUs),
+    delay: isAuxiliary ? null : after(delayPhrase(startUs, row.publicationDateUs), 'sensing'),
+    received: receiptText(row),
+    size: sizePhrase(row.sizeBytes),
+  });
+}
+
+/** Returns `Sentinel-2A`; null for an unknown mission. Also for the rows of digests. */
+export function missionText({ platform, productName, collection }: ProductRow): string | null {
+  const satellite = platform ?? missionOfName(productName ?? '')?.satellite ?? collection;
+  const [, mission = '', serial = ''] = /^(.*?\d?)([A-Z])?$/.exec(satellite ?? '') ?? [];
+  const known = findMission(satellite) ?? findMission(mission);
+  if (known === null || known.title === null) return null;
+  return known.satellite === 'letter' && known.collection === mission
+    ? `${known.title}${serial}`
+    : known.title;
+}
+
+/** Returns a code such as `33TUM`; null for any other text. */
+export function codeOf(text: string | null): string | null {
+  return /^[A-Z0-9][A-Z0-9_-]{1,23}$/.test(text ?? '') ? text : null;
+}
+
+/** Returns `relative orbit 22, ascending`. */
+function orbitText({ relativeOrbitNumber: orbit, orbitDirection }: ProductRow): string | null {
+  if (orbit === null) return null;
+  const [direction] = /^(?:a|de)scending$/i.exec(orbitDirection ?? '') ?? [];
+  return `relative orbit ${orbit}${direction === undefined ? '' : `, ${direction.toLowerCase()}`}`;
+}
+
+function lengthOf(startUs: number | null, endUs: number | null): string | null {
+  return startUs === null || endUs === null ? null : durationPhrase(endUs - startUs);
+}
+
+function after(delay: string | null, event: string): string | null {
+  return delay === null ? null : `${delay} after ${event}`;
+}
+
+/** A later notification was not caused by the publication. */
+const receiptDelayUsMax = 30 * dayUs;
+
+function receiptText({ publicationDateUs, receivedAtUs }: ProductRow): string | null {
+  const delayUs = receivedAtUs - (publicationDateUs ?? Number.NEGATIVE_INFINITY);
+  return delayUs < receiptDelayUsMax
+    ? after(delayPhrase(publicationDateUs, receivedAtUs), 'publication')
+    : null;
+}
+
+/** Causes of the specification (Subscriptions), and one seen in live responses (facts, filters). */
+const causes: Readonly<Record<string, string>> = {
+  'duplicated product': 'because it was a duplicate',
+  'missing checksum': 'because its checksum was missing',
+  'corrupted product': 'because it was corrupted',
+  'obsolete product': 'because it was obsolete',
+  'obsolete product or other': 'because it was obsolete or for another reason',
+  'reprocessed product': 'because it was reprocessed',
+};
+
+function deletionText({ deletionDateUs, deletionCause }: ProductRow): string | null {
+  if (deletionDateUs === null) return null;
+  const cause = deletionCause?.trim().toLowerCase() ?? '';
+  const date = datePhrase(deletionDateUs);
+  return ['deleted', date && `on ${date}`, Object.hasOwn(causes, cause) ? causes[cause] : null]
+    .filter(Boolean)
+    .join(' ');
+}
+
+/** Maximum length of a footprint; reading the largest possible one takes 50 ms. */
+const footprintCharactersMax = 100_000;
+
+/** Null without a readable footprint. */
+function placeOf({ record, footprint }: FoundProduct, places: Places): string | null {
+  const text = record.Footprint;
+  if (typeof text === 'string' && text.length > footprintCharactersMax) return null;
+  const geometry = footprint ?? productView(record).geometry();
+  return geometry === null ? null : places.placeOf(geometry);
+}
+
+/** Returns a sentence in the language of summaries, from the clauses whose names are all known. */
+export function sentenceOf(clauses: readonly string[], facts: Facts): string {
+  const isKnown = (clause: string) =>
+    [...clause.matchAll(/\{([a-z_]+)\}/g)].every(([, name = '']) => Object.hasOwn(facts, name));
+  return clauses.filter(isKnown).join('');
+}
+
+/** Returns the text without a model. */
+export function productTemplate(facts: Facts): string {
+  const subject = facts.mission === undefined ? 'A product' : '{mission}';
+  const clauses = [
+    subject,
+    ': {type}',
+    ' ({level})',
+    ' over {place}',
+    ', valid {valid}',
+    ', sensed {sensed}',
+    ', cloud cover {cloud}',
+    ', tile {tile}',
+    ', {deletion}',
+    facts.delay === undefined ? ', published {published}' : ', published {delay}',
+    ', received {received}',
+  ];
+  return insertValues(sentenceOf(clauses, facts), facts);
+}
+
+/** Returns the text about a product that has no summary yet. */
+export function textFromFacts(found: FoundProduct, places: Places, nowUs: number): SummaryText {
+  const facts = productFacts(found, places);
+  return { text: productTemplate(facts), facts, model: null, createdAtUs: nowUs };
+}

@@ -1,0 +1,296 @@
+/** Writes summaries: from the facts of a subject to a text, one request at a time. */
+import { hash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { jittered } from '../../core/host/job.ts';
+import { errorText, isAppError } from '../../core/terms/app-error.ts';
+import { formatDateUs } from '../../core/terms/dates.ts';
+import { dayUs } from '../../core/terms/time-units.ts';
+import {
+  type CheckedAnswer,
+  chatRequest,
+  checkAnswer,
+  estimateTokens,
+  type Facts,
+  repeatedRequest,
+} from './answer.ts';
+import { type ChatRequest, type InferenceFacts, inferenceFacts } from './chat-client.ts';
+import { digestFacts, digestTemplate } from './digest.ts';
+import {
+  collectJobs,
+  productsById,
+  type RuleOf,
+  type SummaryContext,
+  type SummaryModel,
+  summaryWithinUs,
+} from './jobs.ts';
+import { productFacts, productTemplate } from './product-facts.ts';
+import {
+  type EndedRequest,
+  type NewSummaryJob,
+  type RefusedAnswer,
+  type SummaryJob,
+  type SummaryOutcome,
+  summaryReader,
+} from './terms.ts';
+
+/** Result of a job. `reason`: why the text is not from the model. */
+export type JobEnd =
+  | { end: 'written' | 'same' | 'withdrawn' }
+  | { end: 'template'; reason: string | null }
+  | Blocked;
+
+/** The job and all later ones wait for the budget or the service until this time. */
+export interface Blocked {
+  end: 'blocked';
+  by: 'budget' | 'service';
+  reason: string;
+  untilUs: number;
+  /** `Retry-After` of the service; null if it set none. */
+  retryAfterMs: number | null;
+}
+
+/** Returns the facts of a subject; null if there is nothing to summarize. */
+export async function factsOf(
+  job: Pick<NewSummaryJob, 'productId' | 'scope'>,
+  context: Pick<SummaryContext, 'notifications' | 'products' | 'places'>,
+  signal: AbortSignal,
+): Promise<Facts | null> {
+  if (job.scope !== null) return digestFacts(job.scope, context, signal);
+  const [found] =
+    job.productId === null ? [] : await productsById(context.products, [job.productId]);
+  return found === undefined ? null : productFacts(found, context.places());
+}
+
+const templates = { product: productTemplate, digest: digestTemplate };
+
+/** Pause after a failed request: doubled by each further failure. */
+const pauseMs = { first: 30_000, max: 600_000, settings: 900_000, retryAfterMax: 3_600_000 };
+
+/** A wrong report would use up the budget of the day. */
+const tokensFactorMax = 10;
+
+/** Result of a job for the store, and for the caller. */
+interface Written {
+  result: SummaryOutcome;
+  end: JobEnd;
+}
+
+/** Writes the texts of jobs. The caller holds the lock `summaries` during each job. */
+export class SummaryWriter {
+  readonly #context: SummaryContext;
+  readonly #signal: AbortSignal;
+  #failures = 0;
+  /** Requests of the present job. Their tokens are saved with its result, in one commit. */
+  #ended: EndedRequest[] = [];
+
+  constructor(context: SummaryContext, signal: AbortSignal) {
+    this.#context = context;
+    this.#signal = signal;
+  }
+
+  /**
+   * Completes a job or postpones it. Faults of the service do not reject; it rejects when the store or the index cannot
+   * be used, and when the signal is aborted before a request was sent.
+   */
+  async write(job: SummaryJob): Promise<JobEnd> {
+    const { summaries, log, nowUs } = this.#context;
+    this.#ended = [];
+    const { result, end } = await this.#resultOf(job).catch((error: unknown): Written => {
+      if (this.#signal.aborted || isAppError(error)) throw error;
+      // A bug that one record triggers: other jobs continue.
+      log.error({ err: error, subject: job.subject }, 'failed to write summary');
+      const reason = 'Internal error: see the log of earshot, and please report it.';
+      const postponed = { dueAtUs: nowUs() + dayUs, reason, text: null };
+      return { result: { outcome: 'postponed', ...postponed }, end: { end: 'template', reason } };
+    });
+    await summaries.settle({ job, result, requests: this.#ended });
+    return end;
+  }
+
+  async #resultOf(job: SummaryJob): Promise<Written> {
+    const { model, nowUs } = this.#context;
+    const facts = await factsOf(job, this.#context, this.#signal);
+    if (facts === null) return { result: { outcome: 'withdrawn' }, end: { end: 'withdrawn' } };
+    const template = { text: templates[job.kind](facts), facts, model: null, createdAtUs: nowUs() };
+    const done = { outcome: 'done', text: template, request: null, refusal: null } as const;
+    const waitedUs = nowUs() - Math.max(job.requestedAtUs, job.scope?.untilUs ?? 0);
+    if (model === null || waitedUs > summaryWithinUs) {
+      const reason = model === null ? null : 'The summary waited 7 days for the model.';
+      return { result: { ...done, reason }, end: { end: 'template', reason } };
+    }
+    const asked = chatRequest(job.kind, facts, model.name);
+    const request = hash('sha256', JSON.stringify(asked), 'buffer');
+    if (job.request !== null && request.equals(job.request)) {
+      return { result: { outcome: 'same' }, end: { end: 'same' } };
+    }
+    const answer = await this.#ask(model, asked, facts);
+    if ('end' in answer) {
+      const postponed = { dueAtUs: answer.untilUs, reason: answer.reason, text: template };
+      return { result: { outcome: 'postponed', ...postponed }, end: answer };
+    }
+    if ('refused' in answer) {
+      const reason = `The answer of the model was refused: ${answer.refused}.`;
+      return { result: { ...done, reason, refusal: answer }, end: { end: 'template', reason } };
+    }
+    const text = { ...template, text: answer.text, model: model.name };
+    return { result: { ...done, text, request, reason: null }, end: { end: 'written' } };
+  }
+
+  /** Returns the text, or the last refused answer. The second request has the reason of the first refusal. */
+  async #ask(
+    model: SummaryModel,
+    first: ChatRequest,
+    facts: Facts,
+  ): Promise<{ text: string } | RefusedAnswer | Blocked> {
+    let request = first;
+    for (let attempt = 1; ; attempt += 1) {
+      const blocked = await this.#budgetBlock(estimateTokens(request));
+      if (blocked !== null) return blocked;
+      let answer = '';
+      let checked: CheckedAnswer;
+      try {
+        answer = await this.#send(model, request);
+        checked = checkAnswer(answer, facts, this.#context.places().names);
+      } catch (error) {
+        const known = inferenceFacts(error);
+        if (known === null) throw error;
+        if (known.scope !== 'answer') return this.#pause(errorText(error), known);
+        checked = { refused: errorText(error) };
+      }
+      if ('text' in checked) return checked;
+      if (attempt === 2) return { model: model.name, refused: checked.refused, answer };
+      request = repeatedRequest(first, checked.refused);
+    }
+  }
+
+  /** Sends a request, which counts against the budget from before it is sent. */
+  async #send({ client }: SummaryModel, request: ChatRequest): Promise<string> {
+    const { summaries, nowUs } = this.#context;
+    const estimate = estimateTokens(request);
+    const id = await summaries.beginRequest({ atUs: nowUs(), tokens: estimate });
+    let spent: number | null = null;
+    try {
+      const { text, tokens } = await client.complete(request, this.#signal);
+      spent = tokens;
+      this.#failures = 0;
+      return text;
+    } catch (error) {
+      spent = inferenceFacts(error)?.tokens ?? null;
+      throw error;
+    } finally {
+      const tokens = Math.min(spent ?? estimate, tokensFactorMax * estimate);
+      this.#ended.push({ id, tokensAbove: tokens - estimate });
+    }
+  }
+
+  /** Returns why no request may be sent now; null if one may. */
+  async #budgetBlock(tokens: number): Promise<Blocked | null> {
+    const { summaries, budget, nowUs } = this.#context;
+    const spent = await summaries.spending(nowUs());
+    const isOut = spent.requests >= budget.requestsPerDay;
+    const above = this.#ended.reduce((sum, { tokensAbove }) => sum + tokensAbove, 0);
+    if (!isOut && spent.tokens + above + tokens <= budget.tokensPerDay) return null;
+    const limit = `EARSHOT_SUMMARY_${isOut ? 'REQUESTS' : 'TOKENS'}_PER_DAY`;
+    const untilUs = (spent.sinceUs ?? nowUs()) + dayUs;
+    const reason = `The budget is used up (${limit}).`;
+    return { end: 'blocked', by: 'budget', reason, untilUs, retryAfterMs: null };
+  }
+
+  #pause(reason: string, { scope, retryAfterMs }: InferenceFacts): Blocked {
+    const doubledMs = Math.min(pauseMs.max, pauseMs.first * 2 ** this.#failures);
+    const ownMs = scope === 'settings' ? pauseMs.settings : doubledMs;
+    this.#failures = Math.min(this.#failures + 1, 10);
+    const askedMs = Math.min(retryAfterMs ?? 0, pauseMs.retryAfterMax);
+    const waitMs = Math.max(askedMs, jittered(ownMs, this.#context.random));
+    const untilUs = this.#context.nowUs() + (scope === 'caller' ? 0 : Math.round(waitMs * 1000));
+    return { end: 'blocked', by: 'service', reason, untilUs, retryAfterMs };
+  }
+}
+
+/** Checks without the lock whether a job is due. */
+async function isDue({ summaries, nowUs }: SummaryContext): Promise<boolean> {
+  const due = await summaries.due({ nowUs: nowUs(), digestsUntilUs: nowUs(), limit: 1 });
+  return due.length > 0;
+}
+
+/** Interval at which the log and the jobs are checked. */
+const pollMs = 1_000;
+
+/** Number of jobs, and time, after which another program may take its turn. */
+const jobsMax = 16;
+const turnMs = 1_000;
+
+/** Delay after a failure: the disk may be full, or the index may be rebuilding. */
+const retryMs = 10_000;
+
+/** Maximum wait for the lock: another program is in a request. */
+export const lockWaitMs = 200_000;
+
+export interface SummaryWorker {
+  /** Cancels a request in flight; its job is retried later. */
+  stop(): Promise<void>;
+}
+
+/** Starts the background job of a receiver. A failure is logged once and retried; the intake is not affected. */
+export function startSummaryWorker(
+  context: SummaryContext,
+  ruleOf: RuleOf,
+  timing: { pollMs?: number } = {},
+): SummaryWorker {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const writer = new SummaryWriter(context, signal);
+  const { log, nowUs } = context;
+  let pausedUntilUs = 0;
+  /** Does one round: the next notifications, and some jobs. Resolves with true if another one should follow at once. */
+  const round = async (): Promise<boolean> => {
+    const seen = await context.notifications.cursor(summaryReader);
+    const isRead = seen === (await context.notifications.lastPosition());
+    // A pause that is too long was set by a clock that ran ahead.
+    const isPaused = pausedUntilUs > nowUs() && pausedUntilUs < nowUs() + 2 * dayUs;
+    if (isRead && (isPaused || !(await isDue(context)))) return false;
+    const release = await context.acquireLock('summaries', { waitMs: lockWaitMs, signal });
+    try {
+      const { hasMore, readUntilUs } = await collectJobs(context, ruleOf);
+      if (isPaused) return hasMore;
+      const due = { nowUs: nowUs(), digestsUntilUs: readUntilUs, limit: jobsMax };
+      const jobs = await context.summaries.due(due);
+      const endMs = performance.now() + turnMs;
+      for (const job of jobs) {
+        if (signal.aborted || performance.now() > endMs) break;
+        const end = await writer.write(job);
+        if (end.end !== 'blocked') continue;
+        pausedUntilUs = end.untilUs;
+        log.warn({ reason: end.reason, until: formatDateUs(end.untilUs) }, 'paused summaries');
+        break;
+      }
+      return hasMore || jobs.length > 0;
+    } finally {
+      release();
+    }
+  };
+  const running = (async () => {
+    let failed: string | null = null;
+    while (!signal.aborted) {
+      let waitMs = timing.pollMs ?? pollMs;
+      try {
+        if (await round()) waitMs = 0;
+        if (failed !== null) log.info({}, 'resumed summaries');
+        failed = null;
+      } catch (error) {
+        if (signal.aborted) return;
+        const reason = isAppError(error) ? errorText(error) : String(error);
+        if (reason !== failed) log.error({ reason, err: error }, 'failed to write summaries');
+        failed = reason;
+        waitMs = retryMs;
+      }
+      await delay(waitMs, undefined, { signal }).catch(() => undefined);
+    }
+  })();
+  return {
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,328 @@
+/**
+ * The product index: one row per product of the log, with its newest state.
+ *
+ * Terms: a product is *alive* until its newest known event is a deletion; then it is a *tombstone*. Its *record* is
+ * its JSON in the form of the catalogue, from the newest notification that contains one. Times are microseconds since
+ * 1970, UTC.
+ */
+import { z } from 'zod';
+import type { productSchema } from '../core/terms/read-models.ts';
+import type { AnyGeometry, Box, Entity, FilterTree } from './filter-tree.ts';
+import type { OrderTerm, ProductKey } from './product-order.ts';
+
+/** A product in its newest state, existing or deleted. */
+export interface ProductRow extends z.infer<typeof productSchema> {
+  s3Path: string | null;
+}
+
+/** A row with its record: an object that always has an Id; Name and everything else may be absent. */
+export interface FoundProduct {
+  row: ProductRow;
+  record: Readonly<Record<string, unknown>>;
+  /**
+   * Only if the query asks for footprints; null without one. An outline is GeoJSON, simplified for maps. An exact
+   * footprint is as in the record.
+   */
+  footprint?: AnyGeometry | null;
+}
+
+export interface ProductQuery {
+  /** `Products` for those alive, `DeletedProducts` for tombstones. */
+  entity: Entity;
+  /** Already checked for the entity; null for all. */
+  filter: FilterTree | null;
+  /** Limits products to those first received in [fromUs, untilUs). An absent bound is open. */
+  received?: { fromUs?: number | undefined; untilUs?: number | undefined } | undefined;
+  /** Limits products to those with a notification for this subscription. */
+  subscription?: string | undefined;
+  /** `defaultOrderOf` the entity by default. */
+  order?: OrderTerm | readonly OrderTerm[] | undefined;
+  /** Only products after this key, in the order. */
+  after?: ProductKey | undefined;
+  /** Number of products to skip. */
+  skip?: number | undefined;
+  limit?: number | undefined;
+  /** False: records are not read and are empty. */
+  records?: boolean | undefined;
+  /** Products have their footprint from the index: its outline (true), or exact. */
+  footprints?: boolean | 'exact' | undefined;
+}
+
+/** Conditions of a query, without order and page. */
+export type ProductSelection = Pick<
+  ProductQuery,
+  'entity' | 'filter' | 'received' | 'subscription'
+>;
+
+/** Explanation of how a query is executed. */
+export interface QueryExplanation {
+  /** Index that narrows the search, and the part of the filter it answers; null for a full scan. */
+  narrowedBy: string | null;
+  /** Conditions answered by columns, and those that need the records, as filter expressions. */
+  byColumns: string[];
+  byRecords: string[];
+  /** Steps of the SQLite query plan. */
+  plan: string[];
+}
+
+/** Progress of the index. */
+export interface IndexState {
+  /** Last indexed position of the log; 0 if the index was built from another log. */
+  indexedPosition: number;
+  /** Last position of the log. */
+  lastPosition: number;
+  products: number;
+  tombstones: number;
+  /** Notifications that could not be indexed. They are still in the log. */
+  skipped: number;
+}
+
+/**
+ * Queries of the product index. No call delays the intake or the indexing. All reject with `unavailable` when the
+ * index cannot be read, and with `cancelled` soon after the signal is aborted.
+ */
+export interface Products {
+  /** Streams matching products, page by page. Rejects with `invalid` for an order that the entity lacks. */
+  find(query: ProductQuery, signal?: AbortSignal): AsyncIterable<FoundProduct>;
+  count(query: ProductSelection, signal?: AbortSignal): Promise<number>;
+  /** Counts for at most two seconds. */
+  quickCount(query: ProductSelection, signal?: AbortSignal): Promise<ProductCount>;
+  /** Returns the key of a row from `find`, to continue after it. */
+  keyOf(row: ProductRow, query: Pick<ProductQuery, 'entity' | 'order'>): ProductKey;
+  explain(query: ProductQuery): Promise<QueryExplanation>;
+  indexState(): Promise<IndexState>;
+  /** Returns the positions of `indexState` without counting rows, which takes long for millions of products. */
+  indexProgress(): Promise<Pick<IndexState, 'indexedPosition' | 'lastPosition'>>;
+  indexedPosition(): Promise<number>;
+  /** Returns the indexed pushes of products, in any order; at most 1,000 ids. */
+  pushedEvents(options: {
+    subscription: string;
+    productIds: readonly string[];
+  }): Promise<PushedEvent[]>;
+  /** Returns indexed notifications with their products, newest first. */
+  events(query: EventQuery, signal?: AbortSignal): Promise<EventPage>;
+  /** Counts the values of the newest matching products, at most 10,000. */
+  facets(query: ProductSelection, signal?: AbortSignal): Promise<Facets>;
+  /** Summarizes all existing products, sorted by mission and product type. Takes some seconds for a million products. */
+  collections(signal?: AbortSignal): Promise<CollectionSummary[]>;
+  /** Returns the delays of the notifications received in [sinceUs, untilUs), by hour and by collection. */
+  timeliness(
+    options: {
+      sinceUs: number;
+      untilUs: number;
+      subscription?: string | undefined;
+      /** Limits `total` and `hours`; `collections` contains all. */
+      collection?: string | undefined;
+    },
+    signal?: AbortSignal,
+  ): Promise<Timeliness>;
+  /**
+   * Returns the delays of notifications received in [sinceUs, untilUs), by subscription; null for paths without a
+   * name.
+   */
+  delays(
+    options: { sinceUs: number; untilUs: number; subscription?: string | undefined },
+    signal?: AbortSignal,
+  ): Promise<SubscriptionDelays[]>;
+}
+
+/** The existing products of a mission and a product type. Null: products without this value. */
+export interface CollectionSummary {
+  /** Collection of the catalogue, such as `SENTINEL-2`. */
+  mission: string | null;
+  productType: string | null;
+  products: number;
+  /** Extremes; null if no product has a value. */
+  sensingStartUs: number | null;
+  sensingEndUs: number | null;
+  cloudCoverMin: number | null;
+  cloudCoverMax: number | null;
+  /** Box around all footprints, in degrees. */
+  box: Box | null;
+  /** Different values, sorted. Platforms are names with serial letter. */
+  constellations: string[];
+  platforms: string[];
+  orbitDirections: string[];
+  levels: string[];
+}
+
+/** Selects indexed notifications. An absent field sets no condition. */
+export interface EventQuery {
+  afterPosition?: number | undefined;
+  beforePosition?: number | undefined;
+  /** Position of the first notification about a product: only notifications about it. */
+  product?: number | undefined;
+  subscription?: string | undefined;
+  /** In lower case. */
+  events?: readonly string[] | undefined;
+  /** Compared with the newest state of the product, existing or deleted. Already checked; null for all. */
+  filter: FilterTree | null;
+  limit: number;
+}
+
+/** A notification with the newest state of its product. */
+export interface IndexedEvent {
+  position: number;
+  event: string;
+  /** Subscription name in the URL path. */
+  subscription: string | null;
+  notificationUs: number | null;
+  receivedAtUs: number;
+  source: string;
+  product: ProductRow;
+  /** GeoJSON, simplified for maps; null without one. */
+  footprint: AnyGeometry | null;
+}
+
+export interface EventPage {
+  events: IndexedEvent[];
+  /** Position to continue below; null when all were examined. */
+  next: number | null;
+}
+
+export interface ProductCount {
+  count: number;
+  /** True if the time ended before all matches were counted. */
+  isMinimum: boolean;
+}
+
+/** Properties of products that are counted. */
+export const facetFields = [
+  'collection',
+  'platform',
+  'productType',
+  'processingLevel',
+  'orbitDirection',
+  'tile',
+] as const;
+
+export interface Facets {
+  /** Number of products counted. */
+  counted: number;
+  /** False if there are more matching products than were counted. */
+  complete: boolean;
+  /** The most frequent values of each property, at most 20. */
+  values: Record<(typeof facetFields)[number], { value: string; count: number }[]>;
+}
+
+/** An event as reported by one push. */
+export interface PushedEvent {
+  position: number;
+  /** As in the query; case does not matter. */
+  productId: string;
+  /** In lower case. */
+  event: string;
+  /** PublicationDate, ModificationDate or DeletionDate of the record, according to the event; null without one. */
+  eventUs: number | null;
+  /** ModificationDate of the record, or null. */
+  stateUs: number | null;
+  notificationUs: number | null;
+  receivedUs: number;
+}
+
+/** Percentiles of a delay within 1 %, in milliseconds; negative where the clocks disagree. */
+export interface DelayPercentiles {
+  count: number;
+  /** Number of negative delays. */
+  negative: number;
+  p50Ms: number;
+  p90Ms: number;
+  p99Ms: number;
+  maxMs: number;
+}
+
+/**
+ * Stages of a delay: from the end of sensing to PublicationDate, for created products, including recovered ones; from
+ * PublicationDate to NotificationDate, for pushes of created products; from NotificationDate to receipt, for all pushes.
+ */
+export const delayStages = [
+  'sensingToPublication',
+  'publicationToNotification',
+  'notificationToReceipt',
+] as const;
+export type DelayStage = (typeof delayStages)[number];
+
+/** Delays by stage; null when not known. */
+export type StageDelays = Record<DelayStage, DelayPercentiles | null>;
+
+/**
+ * Delays over several stages, for pushes of created products: from the end of sensing, and from PublicationDate, to
+ * receipt. Percentiles of stages cannot be added.
+ */
+export const totalDelays = ['sensingToReceipt', 'publicationToReceipt'] as const;
+
+/** Delays by stage, and over all stages. */
+export type PeriodDelays = StageDelays &
+  Record<(typeof totalDelays)[number], DelayPercentiles | null>;
+
+const percentiles = z
+  .object({
+    count: z.int().min(0).describe('Number of delays.'),
+    negative: z.int().min(0).describe('Number of negative delays: the clocks disagree.'),
+    p50: z.number().describe('Median.'),
+    p90: z.number().describe('90 % of the delays are not longer.'),
+    p99: z.number().describe('99 % of the delays are not longer.'),
+    max: z.number().describe('Longest delay.'),
+  })
+  .nullable();
+
+/** Delays by stage in JSON, in seconds. */
+export const delayFields = {
+  sensingToPublication: percentiles.describe(
+    'From the end of sensing to PublicationDate: created products, including recovered ones.',
+  ),
+  publicationToNotification: percentiles.describe(
+    'From PublicationDate to NotificationDate: pushes of created products.',
+  ),
+  notificationToReceipt: percentiles.describe('From NotificationDate to receipt: all pushes.'),
+};
+
+/** Delays of a period in JSON, in seconds. */
+export const periodDelayFields = {
+  ...delayFields,
+  sensingToReceipt: percentiles.describe(
+    'From the end of sensing to receipt: pushes of created products.',
+  ),
+  publicationToReceipt: percentiles.describe(
+    'From PublicationDate to receipt: pushes of created products.',
+  ),
+};
+
+/** Converts delays to the values of `periodDelayFields`. */
+export function periodDelaysInSeconds(delays: PeriodDelays) {
+  return {
+    ...delaysInSeconds(delays),
+    sensingToReceipt: inSeconds(delays.sensingToReceipt),
+    publicationToReceipt: inSeconds(delays.publicationToReceipt),
+  };
+}
+
+/** Converts delays to the values of `delayFields`. */
+export function delaysInSeconds(delays: StageDelays) {
+  return {
+    sensingToPublication: inSeconds(delays.sensingToPublication),
+    publicationToNotification: inSeconds(delays.publicationToNotification),
+    notificationToReceipt: inSeconds(delays.notificationToReceipt),
+  };
+}
+
+function inSeconds(percentiles: DelayPercentiles | null) {
+  if (percentiles === null) return null;
+  const { count, negative, p50Ms, p90Ms, p99Ms, maxMs } = percentiles;
+  const [p50 = 0, p90 = 0, p99 = 0, max = 0] = [p50Ms, p90Ms, p99Ms, maxMs].map((ms) => ms / 1_000);
+  return { count, negative, p50, p90, p99, max };
+}
+
+/** Delays of a subscription. */
+export interface SubscriptionDelays extends StageDelays {
+  subscription: string | null;
+}
+
+/** Delays by hour of receipt, and by collection. */
+export interface Timeliness {
+  total: PeriodDelays;
+  /** Hours with notifications, oldest first. */
+  hours: (StageDelays & { hourUs: number })[];
+  /** By name; null for products without a collection. */
+  collections: (StageDelays & { collection: string | null })[];
+}

@@ -1,0 +1,180 @@
+/** Links of the private listener behind a reverse proxy. */
+import { request } from 'node:http';
+import { json } from 'node:stream/consumers';
+import fc from 'fast-check';
+import type { HonoRequest } from 'hono';
+import { describe, expect, it } from 'vitest';
+import { createAddresses } from '../../../src/core/api/address.ts';
+import { navigation } from '../../../src/core/page/layout.ts';
+import { isPagePath } from '../../../src/core/page/pages.ts';
+import {
+  type Answer,
+  createMemoryLog,
+  generatedProducts,
+  notificationRow,
+  openConsole,
+  type Sent,
+} from './console-context.ts';
+
+async function open(consoleUrl?: string) {
+  const rows = [1, 2, 3].map((position) => notificationRow(position));
+  const context = await openConsole({ notifications: createMemoryLog(rows), consoleUrl });
+  context.products.add('Products', ...generatedProducts(3).products);
+  return context;
+}
+
+/** Requests whose answers have links. */
+const linked: [path: string, sent?: Sent][] = [
+  ['/stac'],
+  ['/stac/collections'],
+  ['/stac/search?limit=1'],
+  ['/stac/search', { method: 'POST', body: '{"limit":1}' }],
+  ['/stac/queryables'],
+  ['/stac/api'],
+  ['/odata/v1'],
+  ['/odata/v1/Products?$top=1'],
+  ['/api/products?limit=1'],
+  ['/api/notifications?limit=1'],
+  ['/api/openapi.json'],
+];
+
+/** Returns all links to this listener in a JSON answer. */
+function linksOf({ text }: Answer, host: string): string[] {
+  return [...text.matchAll(/"(https?:[^"]*)"/g)].flatMap(([, link = '']) =>
+    new URL(link).host === host ? [link] : [],
+  );
+}
+
+describe('every link has', () => {
+  it.each([
+    ['https', 'https'],
+    ['https, http', 'https'],
+    ['HTTPS ,http,http', 'https'],
+    ['https,', 'https'],
+    ['http, https', 'http'],
+    [', https', 'http'],
+    ['httpss', 'http'],
+    ['', 'http'],
+  ])('the first scheme of X-Forwarded-Proto: %s', async (value, scheme) => {
+    const context = await open();
+    for (const [path, sent] of linked) {
+      const headers = { host: 'localhost:9', 'x-forwarded-proto': value };
+      const links = linksOf(await context.get(path, { ...sent, headers }), 'localhost:9');
+      expect([path, links.length > 0]).toEqual([path, true]);
+      expect(links.filter((link) => !link.startsWith(`${scheme}://localhost:9`))).toEqual([]);
+    }
+  });
+
+  it('the first values of repeated headers', async () => {
+    const { port } = await open();
+    const headers = ['Host', 'localhost', 'Connection', 'close'];
+    for (const [first, second] of [
+      ['X-Forwarded-Proto: https', 'X-Forwarded-Proto: http'],
+      ['X-Forwarded-Prefix: /a', 'X-Forwarded-Prefix: /b'],
+    ] as const) {
+      headers.push(...first.split(': '), ...second.split(': '));
+    }
+    const answer = await new Promise((resolve, reject) => {
+      request({ port, path: '/api/products?limit=1', headers }, (incoming) =>
+        resolve(json(incoming)),
+      )
+        .on('error', reject)
+        .end();
+    });
+    expect(answer).toMatchObject({
+      next: expect.stringMatching(/^https:\/\/localhost\/a\/api\/products/),
+    });
+  });
+
+  it.each<[string, string | undefined, Record<string, string>, string]>([
+    [
+      'the prefix of a header',
+      undefined,
+      { 'x-forwarded-prefix': '/ear' },
+      'http://localhost:9/ear',
+    ],
+    [
+      'the first of two',
+      undefined,
+      { 'x-forwarded-prefix': '/a/b.c/, /d' },
+      'http://localhost:9/a/b.c',
+    ],
+    ['the configured address', 'https://example.org/ear', {}, 'https://example.org/ear'],
+    [
+      'the configured address, whatever headers say',
+      'https://example.org',
+      { 'x-forwarded-prefix': '/x', 'x-forwarded-proto': 'http' },
+      'https://example.org',
+    ],
+  ])('%s, and each can be followed', async (_title, consoleUrl, proxy, base) => {
+    const context = await open(consoleUrl);
+    const headers = { host: 'localhost:9', ...proxy };
+    for (const [path, sent] of linked) {
+      const links = linksOf(await context.get(path, { ...sent, headers }), new URL(base).host);
+      expect([path, links.length > 0]).toEqual([path, true]);
+      for (const link of new Set(links)) {
+        expect(link.startsWith(`${base}/`) || link === base).toBe(true);
+        // The description of the API names the base alone.
+        const inside = link.slice(base.length) || '/api';
+        expect([inside, (await context.get(inside)).status]).toEqual([inside, 200]);
+      }
+    }
+  });
+});
+
+describe('a prefix', () => {
+  const unsafe = [
+    ...['//evil.example', '/a/../b', '/..', '/a"onload=x', 'ear', '/a b', 'http://evil.example'],
+    ...['/%2e%2e', '/<b>', '/a//b', '/a?b', '/a#b', '/\\evil.example', `/${'a'.repeat(300)}`],
+  ];
+  it.each(unsafe)('that is no simple path is ignored: %s', async (prefix) => {
+    const context = await open();
+    const { json } = await context.get('/api/products?limit=1', {
+      headers: { 'x-forwarded-prefix': prefix },
+    });
+    expect(json.next).toMatch(`${context.origin}/api/products?`);
+  });
+
+  it('never changes the host, or the markup of a page', () => {
+    const { addressOf } = createAddresses(undefined, isPagePath);
+    const value = fc.oneof(
+      fc.string(),
+      fc.string({ unit: fc.constantFrom('/', '.', 'a', '\\', '"', '%', '@', ':', ' ') }),
+    );
+    fc.assert(
+      fc.property(value, (prefix) => {
+        const header = (name: string) =>
+          ({ host: 'localhost:9', 'x-forwarded-prefix': prefix })[name];
+        const { base, url } = addressOf({ url: 'http://x/live?a=1', header } as HonoRequest);
+        expect(url.href).toBe(`${base}/live?a=1`);
+        expect(base).toMatch(/^http:\/\/localhost:9(\/[\w.~-]+)*$/);
+      }),
+    );
+  });
+});
+
+describe('pages behind a prefix', () => {
+  const attributes = /\b(?:href|src|action)="([^"]*)"/g;
+  it.each([
+    ['of a header', undefined, { 'x-forwarded-prefix': '/ear' }, ''],
+    ['that a proxy removes', 'https://example.org/ear', {}, ''],
+    ['that a proxy sends', 'https://example.org/ear', {}, '/ear'],
+  ] as const)('%s link to it only', async (_title, consoleUrl, headers, sent) => {
+    const context = await open(consoleUrl);
+    for (const { path } of [...navigation, { path: '/no-such-page' }]) {
+      const accept = { accept: 'text/html' };
+      const { text } = await context.get(sent + path, { headers: { ...headers, ...accept } });
+      const links = [...text.matchAll(attributes)].map(([, link = '']) => link);
+      expect(links.length).toBeGreaterThan(10);
+      expect(links.filter((link) => !/^(?:\/ear\/|#)/.test(link))).toEqual([]);
+    }
+    const redirect = await context.get(`${sent}/map?bbox=5,45,11,48`, { headers });
+    expect(redirect.headers.location).toMatch(/^\/ear\/map\?/);
+  });
+
+  it('with the name of an own path are found without it only', async () => {
+    const context = await open('https://example.org/stac');
+    const { json } = await context.get('/stac/search?limit=1');
+    expect(json.links[0].href).toBe('https://example.org/stac/stac/search?limit=1');
+  });
+});

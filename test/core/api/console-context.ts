@@ -1,0 +1,484 @@
+/** The private listener on a real socket, over products and notifications in memory. */
+import { randomUUID } from 'node:crypto';
+import { Agent, request } from 'node:http';
+import { onTestFinished } from 'vitest';
+import { type ConsoleOptions, createConsoleApp } from '../../../src/core/api/app.ts';
+import { startListener } from '../../../src/core/http/listener.ts';
+import { AppError } from '../../../src/core/terms/app-error.ts';
+import { parseDate } from '../../../src/core/terms/dates.ts';
+import type { NotificationLog, NotificationRow } from '../../../src/core/terms/ports.ts';
+import type {
+  CompletenessReader,
+  Definition,
+  HourCoverage,
+} from '../../../src/features/coverage/completeness.ts';
+import { createMetrics } from '../../../src/features/metrics/metrics.ts';
+import { keyOf } from '../../../src/features/products/index-file/search/order.ts';
+import { collectionId, collectionOfView } from '../../../src/features/stac/collections.ts';
+import type { SummaryReader, SummaryRow } from '../../../src/features/summary/terms.ts';
+import { compileFilter } from '../../../src/filter/evaluate.ts';
+import type { Entity } from '../../../src/filter/filter-tree.ts';
+import { factsOfRecord } from '../../../src/filter/product-facts.ts';
+import { type ProductView, productView } from '../../../src/filter/product-view.ts';
+import type {
+  CollectionSummary,
+  Facets,
+  FoundProduct,
+  IndexState,
+  ProductQuery,
+  ProductRow,
+  Products,
+  PushedEvent,
+  SubscriptionDelays,
+  Timeliness,
+} from '../../../src/filter/products.ts';
+import { createCredentialCheck, createGate } from '../../../src/receiver/basic-auth.ts';
+import { createDeviceCookies } from '../../../src/receiver/device-cookies.ts';
+import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
+import { sampleStatus } from '../../features/status/status-sample.ts';
+import { keyComparison } from '../../helpers/product-order.ts';
+
+export interface Answer {
+  status: number;
+  headers: NodeJS.Dict<string | string[]>;
+  text: string;
+  /** Null for a body that is not JSON. */
+  json: ReturnType<typeof JSON.parse>;
+}
+
+export interface Sent {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
+}
+
+const silent = () => undefined;
+export const log = { debug: silent, info: silent, warn: silent, error: silent };
+
+/** Starts the listener; closed when the test has finished. */
+export async function openConsole(options: Partial<ConsoleOptions> & { host?: string } = {}) {
+  const products = createMemoryProducts();
+  const summaries = createMemorySummaries();
+  const host = options.host ?? '127.0.0.1';
+  const closing = new AbortController();
+  const app = createConsoleApp({
+    products,
+    notifications: createMemoryLog([]),
+    summaries,
+    completeness: createMemoryCompleteness(),
+    ...createMemoryOperations(),
+    catalogueUrl: 'https://catalogue.test',
+    status: async () => sampleStatus(),
+    comparisonOff: () => null,
+    hasAlertChannel: () => false,
+    metrics: createMetrics(log),
+    readiness: async () => [],
+    nowUs: () => Date.UTC(2026, 4, 2, 12) * 1000,
+    log,
+    authorize: null,
+    listenHost: host,
+    newRequestId: randomUUID,
+    closing: closing.signal,
+    ...options,
+  });
+  const listener = await startListener({
+    fetch: app.fetch,
+    listen: { host, port: 0 },
+    listenVariable: 'EARSHOT_CONSOLE_LISTEN',
+  });
+  const agent = new Agent({ keepAlive: true });
+  onTestFinished(async () => {
+    agent.destroy();
+    closing.abort();
+    await listener.close(0);
+  });
+  const { port } = listener.address;
+  const origin = `http://127.0.0.1:${port}`;
+  /** Requests a path, or a whole URL from a response. */
+  const get = (target: string, sent: Sent = {}) => exchange(new URL(target, origin), agent, sent);
+  return { products, summaries, origin, port, get, routes: app.routes };
+}
+
+/** Some products, published and deleted, in the listener's index. */
+export async function openFilled(count = 45, deletedCount = count) {
+  const context = await openConsole();
+  const { products: published, deleted } = generatedProducts(count);
+  context.products.add('Products', ...published);
+  context.products.add('DeletedProducts', ...deleted.slice(0, deletedCount));
+  return { ...context, published };
+}
+
+/** Accepts the user `earshot` with the password `a: word`. */
+export function openWithPassword({ nowUs = () => 0, ...options }: Partial<ConsoleOptions> = {}) {
+  const checkCredentials = createCredentialCheck([{ username: 'earshot', password: 'a: word' }]);
+  const devices = createDeviceCookies({ nowUs, newId: randomUUID });
+  const gate = { checkCredentials, log, nowUs, newRequestId: () => 'an-id', devices };
+  return openConsole({ ...options, authorize: createGate(gate, silent) });
+}
+
+/** A notification of `alps` without dates or names. */
+export function notificationRow(
+  position: number,
+  changes: Partial<NotificationRow> = {},
+): NotificationRow {
+  return {
+    position,
+    ackId: null,
+    productId: `product-${position - 1}`,
+    productName: null,
+    event: 'created',
+    subscription: 'alps',
+    subscriptionId: null,
+    notificationDateUs: 1_777_777_777_777_777,
+    receivedAtUs: 1_777_777_777_000_001,
+    source: 'push',
+    timesSeen: 1,
+    lastSeenAtUs: 1_777_777_777_000_001,
+    bodyIndex: 0,
+    ...changes,
+  };
+}
+
+export type Console = Awaited<ReturnType<typeof openConsole>>;
+
+function exchange(
+  url: URL,
+  agent: Agent,
+  { method = 'GET', headers = {}, body }: Sent,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, { agent, method, headers }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk;
+      });
+      response.on('end', () => {
+        const { statusCode: status = 0, headers } = response;
+        resolve({ status, headers, text, json: jsonOf(text) });
+      });
+      response.on('error', reject);
+    });
+    outgoing.on('error', reject);
+    outgoing.end(body);
+  });
+}
+
+function jsonOf(text: string): ReturnType<typeof JSON.parse> {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** A log that applies positions, limits and order, and passes each query to `noted`. */
+export function createMemoryLog(
+  rows: readonly NotificationRow[],
+  noted: Parameters<NotificationLog['find']>[0][] = [],
+): NotificationLog {
+  const unused = () => Promise.reject(new Error('not called'));
+  return {
+    async *find(query) {
+      noted.push(query);
+      const { afterPosition = -1, beforePosition = Number.POSITIVE_INFINITY, limit } = query;
+      const within = rows.filter(
+        ({ position }) => position > afterPosition && position < beforePosition,
+      );
+      if (query.order !== 'oldest') within.reverse();
+      yield* within.slice(0, limit);
+    },
+    body: async () => new TextEncoder().encode('{}'),
+    original: unused,
+    nodeId: async () => null,
+    lastPosition: async () => rows.at(-1)?.position ?? 0,
+    drift: unused,
+    counts: unused,
+  };
+}
+
+const publishedMs = Date.UTC(2026, 4, 1);
+
+/** Products as the sandbox generates them, one published each second. */
+export function generatedProducts(count: number) {
+  const generator = createProductGenerator({ seed: 5 });
+  const products = Array.from({ length: count }, (_, i) => generator.next(publishedMs + i * 1000));
+  return { products, deleted: products.map((one) => generator.deleted(one, publishedMs * 1.01)) };
+}
+
+/** Follows the links of a list; returns its pages. */
+export async function follow(
+  { get }: Pick<Console, 'get'>,
+  first: string,
+  linkOf = (json: Answer['json']) => json['@odata.nextLink'] ?? null,
+): Promise<Answer[]> {
+  const answers: Answer[] = [];
+  for (let next: string | null = first; next !== null; ) {
+    const answer: Answer = await get(next);
+    answers.push(answer);
+    if (answer.status !== 200 || answers.length > 100) throw new Error(answer.text.slice(0, 500));
+    next = linkOf(answer.json);
+  }
+  return answers;
+}
+
+export function createMemoryCompleteness(
+  known: { definitions?: Definition[]; hours?: HourCoverage[]; unprunedSinceUs?: number } = {},
+): CompletenessReader {
+  const { definitions = [], hours = [], unprunedSinceUs = 0 } = known;
+  return {
+    recoveredEvents: async () => [],
+    definitions: async () => definitions,
+    uptimes: async () => [],
+    coverage: async ({ sinceUs, untilUs, subscription }) =>
+      hours.filter(
+        (one) =>
+          one.hourUs >= sinceUs &&
+          one.hourUs < untilUs &&
+          (subscription === undefined || one.subscription === subscription),
+      ),
+    arrivals: async () => [],
+    stored: async () => [],
+    unprunedSinceUs: async () => unprunedSinceUs,
+  };
+}
+
+/** Readers of a receiver without alerts, sinks, registrations and quarantined bodies. */
+export function createMemoryOperations(): Pick<
+  ConsoleOptions,
+  'quarantine' | 'alerts' | 'sinks' | 'administration'
+> {
+  const none = async () => [];
+  return {
+    quarantine: {
+      async *quarantined() {},
+      quarantinedCount: async () => 0,
+      quarantineEntry: () => Promise.reject(new AppError('not_found', 'There is no such body.')),
+    },
+    alerts: { alerts: none, dueDeliveries: none, unsentDeliveries: none },
+    sinks: {
+      ...{ due: none, deliveries: none, counts: none, replays: none },
+      ...{ nextDueAtUs: async () => null, sameReplay: async () => null },
+      async *items() {},
+    },
+    administration: {
+      ...{ registrations: none, history: none, gaps: none, deliveryMarks: none, queues: none },
+    },
+  };
+}
+
+type ProductRecord = FoundProduct['record'];
+
+export interface MemoryProducts extends Products {
+  add(entity: Entity, ...records: ProductRecord[]): void;
+  state: IndexState;
+  /** Subscriptions and delays of pushed notifications. */
+  pushed: Map<string, PushedEvent[]>;
+  late: SubscriptionDelays[];
+  timelinessOf(query: Parameters<Products['timeliness']>[0]): Timeliness;
+  /** When set, every call fails with it. */
+  failure: Error | null;
+  /** True if quick counts are estimates. */
+  countsPartly: boolean;
+}
+
+const noDelays = {
+  sensingToPublication: null,
+  publicationToNotification: null,
+  notificationToReceipt: null,
+};
+
+export function createMemoryProducts(): MemoryProducts {
+  const found: Record<Entity, FoundProduct[]> = { Products: [], DeletedProducts: [] };
+  let position = 0;
+  const memory: MemoryProducts = {
+    state: { indexedPosition: 0, lastPosition: 0, products: 0, tombstones: 0, skipped: 0 },
+    pushed: new Map(),
+    late: [],
+    timelinessOf: () => ({
+      total: { ...noDelays, sensingToReceipt: null, publicationToReceipt: null },
+      hours: [],
+      collections: [],
+    }),
+    failure: null,
+    countsPartly: false,
+    add: (entity, ...records) => {
+      for (const record of records) {
+        position += 1;
+        found[entity].push({ row: rowOf(record, position), record });
+      }
+      memory.state.indexedPosition = position;
+      memory.state.lastPosition = position;
+    },
+    async *find(query) {
+      if (memory.failure) throw memory.failure;
+      const { skip = 0, limit = Number.POSITIVE_INFINITY } = query;
+      const rest = matching(found[query.entity], query.filter).filter(isAfter(query));
+      for (const one of rest.sort(comparison(query)).slice(skip, skip + limit)) {
+        const geometry = () => productView(one.record).geometry();
+        yield query.footprints ? { ...one, footprint: geometry() } : one;
+      }
+    },
+    count: async ({ entity, filter }) => {
+      if (memory.failure) throw memory.failure;
+      return matching(found[entity], filter).length;
+    },
+    quickCount: async (query) => ({
+      count: await memory.count(query),
+      isMinimum: memory.countsPartly,
+    }),
+    keyOf,
+    explain: async () => ({ narrowedBy: null, byColumns: [], byRecords: [], plan: ['SCAN p'] }),
+    indexState: async () => {
+      if (memory.failure) throw memory.failure;
+      return { ...memory.state };
+    },
+    indexProgress: () => memory.indexState(),
+    indexedPosition: async () => memory.state.indexedPosition,
+    pushedEvents: async ({ subscription, productIds }) => {
+      if (memory.failure) throw memory.failure;
+      const idsByKey = new Map(productIds.map((id) => [id.toLowerCase(), id]));
+      return (memory.pushed.get(subscription) ?? []).flatMap((event) => {
+        const productId = idsByKey.get(event.productId.toLowerCase());
+        return productId === undefined ? [] : [{ ...event, productId }];
+      });
+    },
+    events: async () => ({ events: [], next: null }),
+    collections: async () => {
+      if (memory.failure) throw memory.failure;
+      return summariesOf(found.Products.map(({ record }) => productView(record)));
+    },
+    facets: async () => ({ counted: 0, complete: true, values: {} as Facets['values'] }),
+    timeliness: async (query) => {
+      if (memory.failure) throw memory.failure;
+      return memory.timelinessOf(query);
+    },
+    delays: async ({ subscription }) => {
+      if (memory.failure) throw memory.failure;
+      return memory.late.filter(
+        (one) => subscription === undefined || one.subscription === subscription,
+      );
+    },
+  };
+  return memory;
+}
+
+/** Summaries without extents. */
+function summariesOf(views: readonly ProductView[]): CollectionSummary[] {
+  const keys = views.map((view) => collectionOfView(view));
+  const ids = [...new Set(keys.map(collectionId))].toSorted();
+  return ids.map((id) => {
+    const products = keys.filter((one) => collectionId(one) === id);
+    return {
+      ...(products[0] ?? { mission: null, productType: null }),
+      products: products.length,
+      ...{ sensingStartUs: null, sensingEndUs: null, cloudCoverMin: null, cloudCoverMax: null },
+      ...{ box: null, constellations: [], platforms: [], orbitDirections: [], levels: [] },
+    };
+  });
+}
+
+function matching(all: readonly FoundProduct[], filter: ProductQuery['filter']): FoundProduct[] {
+  const matches = filter === null ? () => true : compileFilter(filter);
+  return all.filter(({ record }) => matches(productView(record)));
+}
+
+function comparison(query: ProductQuery) {
+  const compareKeys = keyComparison(query);
+  return (a: FoundProduct, b: FoundProduct) =>
+    compareKeys(keyOf(a.row, query), keyOf(b.row, query));
+}
+
+function isAfter(query: ProductQuery) {
+  const compareKeys = keyComparison(query);
+  const { after } = query;
+  return ({ row }: FoundProduct) =>
+    after === undefined || compareKeys(keyOf(row, query), after) > 0;
+}
+
+function rowOf(record: ProductRecord, position: number): ProductRow {
+  const text = (value: unknown) => (typeof value === 'string' ? value : null);
+  const dateUs = (value: unknown) => parseDate(text(value) ?? '')?.us ?? null;
+  const { Start, End } = Object(record.ContentDate);
+  return {
+    position,
+    productId: String(record.Id),
+    productName: text(record.Name),
+    collection: null,
+    platform: null,
+    productType: null,
+    processingLevel: null,
+    sensingStartUs: dateUs(Start),
+    sensingEndUs: dateUs(End),
+    publicationDateUs: dateUs(record.PublicationDate),
+    modificationDateUs: dateUs(record.ModificationDate),
+    sizeBytes: Number(record.ContentLength ?? 0),
+    online: record.Online === true,
+    cloudCoverPercent: factsOfRecord(record, null).cloudCoverPercent,
+    orbitNumber: null,
+    relativeOrbitNumber: null,
+    orbitDirection: null,
+    tile: null,
+    processingBaseline: null,
+    receivedAtUs: 1_700_000_000_000_000 + position,
+    deletionDateUs: dateUs(record.DeletionDate),
+    deletionCause: text(record.DeletionCause),
+    s3Path: text(record.S3Path),
+  };
+}
+
+export interface MemorySummaries extends SummaryReader {
+  rows: SummaryRow[];
+}
+
+/** Returns a product with a text of a model, requested on 1 May 2026. */
+export function summaryRow(id: number, changes: Partial<SummaryRow> = {}): SummaryRow {
+  const atUs = Date.UTC(2026, 4, 1) * 1000;
+  return {
+    id,
+    kind: 'product',
+    subject: `product-${id}`,
+    productId: `product-${id}`,
+    productName: null,
+    subscription: 'alps',
+    scope: null,
+    state: 'done',
+    text: { text: 'A text.', model: 'a/b', facts: {}, createdAtUs: atUs },
+    requestedAtUs: atUs,
+    dueAtUs: null,
+    reason: null,
+    ...changes,
+  };
+}
+
+export function createMemorySummaries(): MemorySummaries {
+  const neverCalled = () => Promise.reject(new Error('not called'));
+  const memory: MemorySummaries = {
+    rows: [],
+    async *find(query) {
+      const { kind, state, productId, subscription, beforeId, limit } = query;
+      const { sinceUs = 0, untilUs = Number.POSITIVE_INFINITY } = query;
+      const matches = memory.rows.filter(
+        (row) =>
+          (kind === undefined || row.kind === kind) &&
+          (state === undefined || row.state === state) &&
+          (productId === undefined || row.productId === productId) &&
+          (subscription === undefined || row.subscription === subscription) &&
+          (beforeId === undefined || row.id < beforeId) &&
+          row.requestedAtUs >= sinceUs &&
+          row.requestedAtUs < untilUs,
+      );
+      yield* matches.toSorted((a, b) => b.id - a.id).slice(0, limit);
+    },
+    textsOf: async (ids) =>
+      new Map(
+        memory.rows.flatMap(({ productId, text }) =>
+          productId !== null && text !== null && ids.includes(productId) ? [[productId, text]] : [],
+        ),
+      ),
+    due: neverCalled,
+    waiting: neverCalled,
+    spending: neverCalled,
+    refusedAnswer: neverCalled,
+  };
+  return memory;
+}

@@ -1,0 +1,332 @@
+/** The OpenAPI document, compared with the behaviour of the routes. */
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { hourUs } from '../../../src/core/terms/time-units.ts';
+import { writeKey } from '../../../src/filter/product-order.ts';
+import { emptyStatus, sampleStatus } from '../../features/status/status-sample.ts';
+import {
+  type Console,
+  createMemoryCompleteness,
+  createMemoryLog,
+  generatedProducts,
+  notificationRow,
+  openConsole,
+  summaryRow,
+} from './console-context.ts';
+import { filledOperations, registration } from './operation-sample.ts';
+
+async function openWithAll() {
+  const notifications = createMemoryLog([notificationRow(7), notificationRow(8)]);
+  const fromUs = Date.UTC(2026, 4, 2) * 1000;
+  const definition = { subscription: 'alps', fromUs, events: ['created' as const], filter: '' };
+  const counts = { expected: 1, pushed: 1, late: 0, recovered: 0, missing: 0 };
+  const compared = { event: 'created' as const, comparedAtUs: fromUs + 2 * hourUs };
+  const completeness = createMemoryCompleteness({
+    definitions: [definition],
+    hours: [{ subscription: 'alps', hourUs: fromUs, ...counts, ...compared }],
+  });
+  const status = async () => sampleStatus(true);
+  const operations = filledOperations();
+  const pulled = { ...registration, name: 'andes', type: 'pull' as const };
+  const administration = {
+    ...operations.administration,
+    registrations: async () => [registration, pulled],
+  };
+  const context = await openConsole({
+    ...operations,
+    ...{ notifications, completeness, status, administration },
+  });
+  const delay = { count: 1, negative: 0, p50Ms: 1, p90Ms: 2, p99Ms: 3, maxMs: 4 };
+  const all = {
+    sensingToPublication: delay,
+    publicationToNotification: delay,
+    notificationToReceipt: delay,
+  };
+  context.products.late = [{ subscription: 'alps', ...all }];
+  context.products.timelinessOf = () => ({
+    total: { ...all, sensingToReceipt: delay, publicationToReceipt: delay },
+    hours: [{ hourUs: fromUs, ...all }],
+    collections: [{ collection: 'c', ...all }],
+  });
+  const { products, deleted } = generatedProducts(5);
+  // The geometry of a mixed footprint has another member.
+  const geometries = [
+    { type: 'Point', coordinates: [1, 2] },
+    {
+      type: 'LineString',
+      coordinates: [
+        [3, 4],
+        [5, 6],
+      ],
+    },
+  ];
+  const mixed = { GeoFootprint: { type: 'GeometryCollection', geometries } };
+  context.products.add('Products', { ...products[0], ...mixed }, ...products.slice(1));
+  context.products.add('DeletedProducts', ...deleted);
+  context.products.state.lastPosition += 1;
+  const scope = { fromUs: 1, untilUs: 2, subscription: null, filter: 'true' };
+  context.summaries.rows = [
+    summaryRow(1, { productId: products[4]?.Id ?? null, productName: 'n' }),
+    summaryRow(2, { state: 'waiting', text: null, reason: 'Why.', dueAtUs: 3 }),
+    summaryRow(3, { kind: 'digest', productId: null, scope }),
+  ];
+  return context;
+}
+
+/** A valid and an invalid value for each parameter; null when all values are valid. */
+const samples: Record<string, [good: string, bad: string | null]> = {
+  ackId: ['a', null],
+  productId: ['p', null],
+  name: ['S2*', null],
+  event: ['created', null],
+  subscription: ['alps', null],
+  collection: ['SENTINEL-2', null],
+  source: ['push', 'fax'],
+  time: ['notification', 'any'],
+  since: ['2026-04-01T00:00:00Z', 'now'],
+  until: ['2026-01-01', 'now'],
+  after: ['1', '-1'],
+  before: ['9', 'x'],
+  order: ['oldest', 'any'],
+  limit: ['1', '0'],
+  filter: ["startswith(Name,'S')", 'Name'],
+  bbox: ['5.5,45,11,48', '5.5,48,11,45'],
+  format: ['geojson', 'xml'],
+  entity: ['DeletedProducts', 'Bursts'],
+  position: ['7', '-1'],
+  deleted: ['true', '1'],
+  orderby: ['PublicationDate', 'Name'],
+  direction: ['asc', 'up'],
+  cursor: [writeKey({ values: [], position: 1 }, { entity: 'Products' }), '1'],
+  record: ['true', 'yes'],
+  count: ['true', 'yes'],
+  summary: ['true', 'yes'],
+  kind: ['digest', 'area'],
+  state: ['waiting', 'lost'],
+  all: ['true', '1'],
+  released: ['true', '1'],
+  id: ['1', 'x'],
+};
+
+type Schema = Record<string, unknown> & {
+  properties?: Record<string, Schema>;
+  items?: Schema;
+  anyOf?: Schema[];
+};
+type Operation = {
+  parameters: { name: string; in: string; schema: Schema }[];
+  responses: Record<string, { headers?: object; content: Record<string, { schema: Schema }> }>;
+};
+
+async function readDocument({ get }: Console) {
+  const { json } = await get('/api/openapi.json');
+  const operations = Object.entries<{ get: Operation }>(json.paths);
+  return { json, operations: operations.map(([path, item]) => ({ path, operation: item.get })) };
+}
+
+describe('the OpenAPI document', () => {
+  it('has version 3.1 and each route, each with its own name', async () => {
+    const { json, operations } = await readDocument(await openWithAll());
+    expect(json.openapi).toBe('3.1.0');
+    expect(json.info).toMatchObject({ title: 'earshot', version: expect.any(String) });
+    expect(json).not.toHaveProperty('security');
+    expect(operations.map(({ path }) => path)).toEqual([
+      '/api/notifications',
+      '/api/notification',
+      '/api/products',
+      '/api/footprints',
+      '/api/summaries',
+      '/api/coverage',
+      '/api/subscriptions',
+      '/api/alerts',
+      '/api/quarantine',
+      '/api/timeliness',
+      '/api/status',
+      '/api/live',
+    ]);
+    const ids = operations.map(({ operation }) => Reflect.get(operation, 'operationId'));
+    expect(ids).toEqual([
+      'listNotifications',
+      'showNotification',
+      'listProducts',
+      'listFootprints',
+      'listSummaries',
+      'showCoverage',
+      'listSubscriptions',
+      'listAlerts',
+      'listQuarantine',
+      'showTimeliness',
+      'showStatus',
+      'followNotifications',
+    ]);
+    // Every reference resolves.
+    for (const [, pointer] of JSON.stringify(json).matchAll(/"\$ref":"#\/([^"]+)"/g)) {
+      const target = pointer?.split('/').reduce((value, key) => Object(value)[key], json);
+      expect(target).toMatchObject({ type: 'object' });
+    }
+  });
+
+  it('lists accepted parameters and refused values, and others behave accordingly', async () => {
+    const context = await openWithAll();
+    const { operations } = await readDocument(context);
+    for (const { path, operation } of operations) {
+      if (path === '/api/live') continue;
+      for (const parameter of operation.parameters) {
+        const [good, bad] = samples[parameter.name] ?? [];
+        const ask = (value = '') =>
+          context.get(`${path}?${parameter.name}=${encodeURIComponent(value)}`);
+        expect(parameter.in).toBe('query');
+        expect({ [parameter.name]: (await ask(good)).status }).toEqual({ [parameter.name]: 200 });
+        if (bad !== null) {
+          expect({ [parameter.name]: (await ask(bad)).status }).toEqual({ [parameter.name]: 400 });
+        }
+      }
+      expect(await context.get(`${path}?other=1`)).toMatchObject({ status: 400 });
+    }
+  });
+
+  it('states types, limits and defaults of parameters', async () => {
+    const { operations } = await readDocument(await openWithAll());
+    const schemas = Object.fromEntries(
+      operations.flatMap(({ operation }) =>
+        operation.parameters.map(({ name, schema }) => [name, schema]),
+      ),
+    );
+    expect(schemas).toMatchObject({
+      limit: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
+      event: { type: 'array', items: { type: 'string' } },
+      order: { enum: ['newest', 'oldest'], default: 'newest' },
+      since: { type: 'string' },
+      count: { enum: ['true', 'false'], default: 'false' },
+    });
+  });
+
+  it('states for each order the products that have it', async () => {
+    const context = await openWithAll();
+    const { operations } = await readDocument(context);
+    const parameters = operations.flatMap(({ operation }) => operation.parameters);
+    const orderby = parameters.find(({ name }) => name === 'orderby');
+    const orders = Object(orderby?.schema.enum) as string[];
+    expect(orders).toHaveLength(6);
+    for (const order of orders) {
+      const requests = ['false', 'true'].map((deleted) =>
+        context.get(`/api/products?orderby=${order}&deleted=${deleted}`),
+      );
+      const statuses = (await Promise.all(requests)).map(({ status }) => status);
+      expect(statuses).toContain(200);
+      if (statuses.includes(400))
+        expect(Reflect.get(orderby ?? {}, 'description')).toContain(order);
+    }
+  });
+
+  it('describes responses completely: every field, its type, and no others', async () => {
+    const context = await openWithAll();
+    context.products.countsPartly = true;
+    const { operations } = await readDocument(context);
+    const searches = [
+      ...['', '?limit=1', '?limit=1&record=true&count=true', '?deleted=true&limit=1'],
+      '?summary=true',
+    ];
+    for (const { path, operation } of operations) {
+      const answer = operation.responses[200];
+      // A stream never ends: live-feed.test.ts compares its frames.
+      if (answer?.content['application/json'] === undefined) continue;
+      const { schema } = answer.content['application/json'];
+      const seen = new Set<string>();
+      const hasLimit = operation.parameters.some(({ name }) => name === 'limit');
+      const own: Record<string, string[]> = {
+        '/api/products': searches,
+        '/api/quarantine': ['?limit=1', '?id=1'],
+      };
+      for (const search of own[path] ?? (hasLimit ? ['', '?limit=1'] : [''])) {
+        const { json, status } = await context.get(path + search);
+        expect(status).toBe(200);
+        expect(z.fromJSONSchema(schema).safeParse(json).error).toBeUndefined();
+        noteFields(json, schema, seen);
+      }
+      expect([...seen].toSorted()).toEqual(fieldsOf(schema).toSorted());
+    }
+  });
+
+  it('describes the status of a receiver without any state', async () => {
+    const context = await openConsole({ status: async () => emptyStatus() });
+    const { json } = await readDocument(context);
+    const answer = json.paths['/api/status'].get.responses[200].content['application/json'];
+    const schema = z.fromJSONSchema(answer.schema);
+    const status = (await context.get('/api/status')).json;
+    expect(schema.safeParse(status).error).toBeUndefined();
+    expect(schema.safeParse({ ...status, at: 'now' }).success).toBe(false);
+  });
+
+  it('describes GeoJSON responses', async () => {
+    const context = await openWithAll();
+    context.products.countsPartly = true;
+    const { operations } = await readDocument(context);
+    const products = operations.find(({ path }) => path === '/api/products');
+    const answer = products?.operation.responses[200]?.content['application/geo+json'];
+    const schema = answer?.schema ?? {};
+    const seen = new Set<string>();
+    for (const search of ['record=true&summary=true', 'limit=1&count=true', 'deleted=true']) {
+      const { json, headers } = await context.get(`/api/products?format=geojson&${search}`);
+      expect(headers['content-type']).toBe('application/geo+json');
+      expect(z.fromJSONSchema(schema).safeParse(json).error).toBeUndefined();
+      noteFields(json, schema, seen);
+    }
+    const isOfTheGeometry = (field: string) => field.includes('/geometry/');
+    expect([...seen].filter((field) => !isOfTheGeometry(field)).toSorted()).toEqual(
+      fieldsOf(schema)
+        .filter((field) => !isOfTheGeometry(field))
+        .toSorted(),
+    );
+  });
+
+  it('describes problem responses', async () => {
+    const context = await openWithAll();
+    const { json } = await readDocument(context);
+    const schema = json.components.schemas.Problem;
+    for (const [path, status] of [
+      ['/api/products?filter=Name', 400],
+      ['/api/notifications?limit=0', 400],
+      ['/api/summaries?state=lost', 400],
+    ] as const) {
+      const answer = await context.get(path);
+      expect(answer.status).toBe(status);
+      expect(z.fromJSONSchema(schema).safeParse(answer.json).error).toBeUndefined();
+      expect(Object.keys(answer.json).filter((name) => !(name in schema.properties))).toEqual([]);
+      expect(schema.required.filter((name: string) => !(name in answer.json))).toEqual([]);
+    }
+  });
+
+  it('names the headers of responses', async () => {
+    const context = await openWithAll();
+    const { operations } = await readDocument(context);
+    const products = operations.find(({ path }) => path === '/api/products');
+    const names = Object.keys(products?.operation.responses[200]?.headers ?? {});
+    expect(names).toEqual(['Link', 'earshot-warning', 'earshot-index-lag']);
+    const { headers } = await context.get('/api/products?bbox=30,-90,29,90&format=csv&limit=1');
+    expect(names.filter((name) => headers[name.toLowerCase()] === undefined)).toEqual([]);
+  });
+});
+
+/** Every field of a schema as a path; the contents of a record belong to the catalogue. */
+function fieldsOf(schema: Schema, at = ''): string[] {
+  const own = Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => [
+    `${at}/${name}`,
+    ...(name === 'record' ? [] : fieldsOf(inner, `${at}/${name}`)),
+  ]);
+  const inner = [...(schema.anyOf ?? []), ...(schema.items === undefined ? [] : [schema.items])];
+  return [...own, ...inner.flatMap((one) => fieldsOf(one, at))];
+}
+
+function noteFields(value: unknown, schema: Schema, seen: Set<string>, at = ''): void {
+  if (Array.isArray(value)) {
+    for (const item of value) noteFields(item, schema.items ?? {}, seen, at);
+    return;
+  }
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, inner] of Object.entries(value)) {
+    seen.add(`${at}/${name}`);
+    if (name !== 'record')
+      noteFields(inner, schema.properties?.[name] ?? {}, seen, `${at}/${name}`);
+  }
+}

@@ -1,0 +1,198 @@
+/** Bodies of queries: limits of size, depth, parts and memory, before anything is parsed. */
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import fc from 'fast-check';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { bodyPartsMax, requireSmall } from '../../../src/core/api/query-body.ts';
+import { inTurn } from '../../../src/core/api/query-line.ts';
+import { listSchema } from '../../../src/core/terms/list-schema.ts';
+import { filterDepthMax } from '../../../src/filter/cursor.ts';
+import { useRealThreads } from '../../helpers/threads-in-process.ts';
+import { openConsole, openFilled } from './console-context.ts';
+
+useRealThreads();
+
+const search = '/stac/search';
+const list = '/odata/v1/Products/OData.CSC.FilterList';
+
+/** Fills a list with copies of an item up to about 60,000 characters. */
+const filled = (before: string, item: string, after: string) =>
+  `${before}${Array(Math.floor(60_000 / (item.length + 1))).fill(item)}${after}`;
+
+const nested = (open: string, close: string, levels = 5_000) =>
+  `{"filter":${open.repeat(levels)}1${close.repeat(levels)}}`;
+
+describe('a hostile body', () => {
+  it.each([
+    ['wrong types in bbox', search, filled('{"bbox":[', '""', ']}'), 400],
+    ['numbers for ids', search, filled('{"ids":[', '1', ']}'), 400],
+    ['numbers for fields', search, filled('{"fields":{"include":[', '1', ']}}'), 400],
+    ['objects for sortby', search, filled('{"sortby":[', '{}', ']}'), 400],
+    ['nothing in a filter', search, filled('{"filter":{"op":"or","args":[', 'null', ']}}'), 400],
+    ['deep lists', search, nested('[', ']'), 400],
+    ['deep objects', search, nested('{"a":', '}'), 400],
+    ['deep negations', search, nested('{"op":"not","args":[', ']}', 2_000), 400],
+    ['unknown members', search, filled('{', '"a":1', '}'), 400],
+    ['480 kB of wrong types', search, filled('{"ids":[', '1', ']}').padEnd(480_000), 413],
+    ['numbers for names', list, filled('{"FilterProducts":[', '1', ']}'), 422],
+    ['names without text', list, filled('{"FilterProducts":[', '{"Name":1}', ']}'), 400],
+    ['deep names', list, nested('[', ']'), 400],
+  ])('of %s is refused briefly', async (_title, path, body, status) => {
+    const { get } = await openConsole();
+    const answer = await get(path, { method: 'POST', body });
+    expect(answer.status).toBe(status);
+    expect(answer.text.length).toBeLessThan(1_500);
+    const faults = status === 422 ? answer.json.detail : (answer.json.errors ?? []);
+    expect(faults.length).toBeLessThan(2);
+  });
+
+  it.each([search, list])('in an encoding is refused by %s with 415', async (path) => {
+    const { get } = await openConsole();
+    const headers = { 'Content-Encoding': 'gzip' };
+    expect((await get(path, { method: 'POST', headers, body: '{}' })).status).toBe(415);
+  });
+});
+
+describe('a usual body', () => {
+  it('may have an area of 3,500 positions, a thousand ids, and ninety nested conditions', async () => {
+    const { get, published } = await openFilled(2);
+    const ring = Array.from({ length: 3_500 }, (_, i) => {
+      const angle = (2 * Math.PI * i) / 3_499;
+      return [Math.cos(angle), Math.sin(angle)].map((value) => Number((40 * value).toFixed(4)));
+    });
+    ring[ring.length - 1] = ring[0] ?? [];
+    const condition = { op: '<', args: [{ property: 'eo:cloud_cover' }, 101] };
+    let filter: object = condition;
+    for (let i = 0; i < 45; i += 1) filter = { op: 'and', args: [filter, condition] };
+    for (const body of [
+      { intersects: { type: 'Polygon', coordinates: [ring] } },
+      { ids: Array.from({ length: 1_000 }, (_, i) => `${published[0]?.Id}${i}`) },
+      { filter },
+    ]) {
+      const answer = await get(search, { method: 'POST', body: JSON.stringify(body) });
+      expect(answer.json).toMatchObject({ type: 'FeatureCollection' });
+    }
+  });
+});
+
+describe('an area', () => {
+  /** A polygon whose corners alternate between two distances from the origin, in degrees. */
+  const star = (corners: number, inner: number) => {
+    const ring = Array.from({ length: corners }, (_, i) => {
+      const angle = (2 * Math.PI * i) / corners;
+      const radius = i % 2 === 0 ? 40 : inner;
+      return [Math.cos(angle), Math.sin(angle)].map((value) => Number((radius * value).toFixed(4)));
+    });
+    return { type: 'Polygon', coordinates: [[...ring, ring[0]]] };
+  };
+
+  it.each([
+    ['a star of 600 corners', star(600, 1), 200],
+    ['a rough outline of 3,400 corners', star(3_400, 39.9), 200],
+    ['a star of 1,000 corners', star(1_000, 1), 400],
+    ['a star of 3,400 corners', star(3_400, 1), 400],
+  ])('of limited effort is checked: %s', async (_, intersects, status) => {
+    const { get } = await openConsole();
+    const answer = await get(search, { method: 'POST', body: JSON.stringify({ intersects }) });
+    expect(answer.status).toBe(status);
+    if (status === 400) expect(JSON.stringify(answer.json)).toContain('too complex to check');
+  });
+});
+
+describe('bodies together', () => {
+  it('have at most 1 MiB: beyond it, 503 with Retry-After; afterwards they are accepted', async () => {
+    const { get, port } = await openConsole();
+    const agent = new Agent();
+    onTestFinished(() => agent.destroy());
+    // The last byte of each is missing.
+    const open = Array.from({ length: 20 }, () => {
+      const headers = { 'Content-Length': 65_000 };
+      const sent = request({ port, path: search, method: 'POST', agent, headers });
+      sent.write(' '.repeat(64_999));
+      return { sent, answer: once(sent, 'response').then(([answer]) => answer) };
+    });
+    const refused = await Promise.race(open.map(({ answer }) => answer));
+    expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '5']);
+    for (const { sent } of open) sent.end(' ');
+    const answers = await Promise.all(open.map(({ answer }) => answer));
+    const statuses = new Set(answers.map(({ statusCode }) => statusCode));
+    expect(statuses).toEqual(new Set([400, 503]));
+    const later = await get(search, { method: 'POST', body: ' '.repeat(65_000) });
+    expect([later.status, later.json.detail]).toEqual([400, 'The body is not JSON.']);
+  });
+
+  it('are parsed in turns: after a long one, the main thread is free for twice its time', async () => {
+    let others = 0;
+    const stopped = new AbortController();
+    const count = async () => {
+      for (; !stopped.signal.aborted; others += 1) await nextIteration();
+    };
+    const long = inTurn(() => {
+      const startMs = performance.now();
+      while (performance.now() - startMs < 20);
+      return performance.now();
+    });
+    const next = inTurn(() => performance.now());
+    const endMs = await long;
+    void count();
+    // Timers may be a millisecond early.
+    expect((await next) - endMs).toBeGreaterThan(2 * 20 - 2);
+    stopped.abort();
+    expect(others).toBeGreaterThan(1);
+  });
+});
+
+/** Returns depth and number of lists, objects and texts of a value, as its JSON has them. */
+function sizeOf(value: unknown): { depth: number; parts: number } {
+  if (typeof value === 'string') return { depth: 0, parts: 1 };
+  if (typeof value !== 'object' || value === null) return { depth: 0, parts: 0 };
+  const names = Array.isArray(value) ? 0 : Object.keys(value).length;
+  const inner = Object.values(value).map(sizeOf);
+  return {
+    depth: 1 + Math.max(0, ...inner.map(({ depth }) => depth)),
+    parts: 1 + names + inner.reduce((sum, { parts }) => sum + parts, 0),
+  };
+}
+
+const isSmall = (text: string) => {
+  try {
+    requireSmall(new TextEncoder().encode(text));
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+it('depth and parts of any JSON are counted without parsing it', () => {
+  const anyJson = fc.oneof(fc.jsonValue(), fc.array(fc.string()), fc.string());
+  fc.assert(
+    fc.property(anyJson, fc.nat(filterDepthMax + 2), fc.nat(4), (inner, levels, missing) => {
+      // Near both limits.
+      const deep = `${'['.repeat(levels)}${JSON.stringify(inner)}${']'.repeat(levels)}`;
+      const { depth, parts } = sizeOf(JSON.parse(deep));
+      expect(isSmall(deep)).toBe(depth <= filterDepthMax && parts <= bodyPartsMax);
+      const padding = Math.max(0, bodyPartsMax - 2 - sizeOf(inner).parts - missing + 2);
+      const wide = JSON.stringify([inner, Array(padding).fill('"\\')]);
+      const size = sizeOf(JSON.parse(wide));
+      expect(isSmall(wide)).toBe(size.depth <= filterDepthMax && size.parts <= bodyPartsMax);
+    }),
+  );
+});
+
+it('a list schema accepts what z.array accepts, and reports its first fault', () => {
+  const item = z.object({ name: z.string().max(3) });
+  const [one, other] = [listSchema(item, { min: 1, max: 4 }), z.array(item).min(1).max(4)];
+  const anyItem = fc.oneof(fc.record({ name: fc.string({ maxLength: 5 }) }), fc.jsonValue());
+  fc.assert(
+    fc.property(fc.oneof(fc.array(anyItem, { maxLength: 6 }), fc.jsonValue()), (value) => {
+      const [read, expected] = [one.safeParse(value), other.safeParse(value)];
+      expect(read.data).toEqual(expected.data);
+      if (read.success) return;
+      const all = expected.error?.issues ?? [];
+      const ofList = all.filter(({ path }) => path.length === 0);
+      expect(read.error.issues).toEqual(ofList.length > 0 ? ofList : all.slice(0, 1));
+    }),
+  );
+});

@@ -1,0 +1,412 @@
+/** Sections of the configuration: their contents, and variables that must be set together. */
+import { writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import {
+  accountSections,
+  completeAccountConfig,
+  loadAccountConfig,
+  loadConfig,
+  serveSections,
+  startSections,
+} from '../../../src/core/config/config.ts';
+import { credentialsFileName } from '../../../src/core/config/endpoint-credentials.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import {
+  configWith,
+  type Env,
+  environment,
+  minimalEnv,
+  problemsWith,
+  refusalOf,
+  wholeTextOf,
+} from './environment.ts';
+
+const EARSHOT_ACCOUNT_USERNAME = 'me@example.org';
+const EARSHOT_ACCOUNT_PASSWORD = 'the-password-of-the-account';
+const EARSHOT_ACCESS_TOKEN = 'eyJ.not-to-be.shown';
+const EARSHOT_PUBLIC_URL = 'https://earshot.example.org:8443';
+const both = { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWORD };
+const belongTogether =
+  'EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD belong together: set both.';
+
+const EARSHOT_INFERENCE_API_KEY = 'sk-hunter2-not-to-be-shown';
+const EARSHOT_INFERENCE_MODEL = 'openai/gpt-oss-120b';
+const model = { EARSHOT_INFERENCE_API_KEY, EARSHOT_INFERENCE_MODEL };
+
+const secretWord = 'a word of mine';
+/** A push subscription is involved. */
+const needs = { publicUrl: true };
+
+describe('the configuration of start', () => {
+  it('has defaults wherever a default is possible', () => {
+    expect(configWith({})).toEqual({
+      listen: { host: '0.0.0.0', port: 8443 },
+      publicUrl: undefined,
+      dataDir: resolve('data'),
+      diskReserveBytes: undefined,
+      sharedLog: null,
+      credentials: {
+        source: 'variables',
+        pairs: [{ username: 'catalogue', password: 'a long password' }],
+      },
+      tls: { kind: 'files', cert: 'cert.pem', key: 'key.pem' },
+      trustedProxies: [],
+      console: {
+        listen: { host: '127.0.0.1', port: 8080 },
+        password: undefined,
+        catalogueUrl: 'https://catalogue.dataspace.copernicus.eu',
+      },
+      index: true,
+      logLevel: 'info',
+    });
+  });
+
+  it('is frozen in all its parts', () => {
+    const env = { ...minimalEnv, ...both, ...model, EARSHOT_PUBLIC_URL };
+    const config = loadConfig(environment(env), startSections);
+    const partsOf = (value: unknown): unknown[] =>
+      typeof value === 'object' && value !== null
+        ? [value, ...Object.values(value).flatMap(partsOf)]
+        : [];
+    const parts = [...partsOf(config), loadAccountConfig(environment(env), needs)];
+    expect(parts.length).toBeGreaterThan(12);
+    expect(parts.filter((part) => !Object.isFrozen(part))).toEqual([]);
+  });
+});
+
+describe('the configuration of the receiver probe', () => {
+  const readHealth = (env: Env) => {
+    const EARSHOT_DATA_DIR = temporaryDirectory();
+    return loadConfig(environment({ EARSHOT_DATA_DIR, ...env }), ['health']).health;
+  };
+
+  it('uses the listener, its scheme and the pair that the catalogue receives', () => {
+    expect(readHealth({ ...minimalEnv, EARSHOT_TLS: 'off' })).toEqual({
+      listen: { host: '0.0.0.0', port: 8443 },
+      secure: false,
+      credentials: { username: 'catalogue', password: 'a long password' },
+    });
+  });
+
+  it('is refused without credentials, and with an unknown port', () => {
+    expect(refusalOf(() => readHealth({ EARSHOT_LISTEN: '127.0.0.1:0' })).details).toEqual([
+      expect.stringContaining('has port 0'),
+      expect.stringContaining('No endpoint credentials are configured'),
+    ]);
+  });
+});
+
+describe('the private listener', () => {
+  it('is on loopback by default, and can be turned off', () => {
+    expect(configWith({}).console?.listen).toEqual({ host: '127.0.0.1', port: 8080 });
+    expect(configWith({ EARSHOT_CONSOLE_LISTEN: 'off' }).console).toBeNull();
+  });
+
+  it.each(['127.0.0.1:1', '127.8.9.1:1', '[::1]:1', 'localhost:1'])(
+    'needs no password on %s',
+    (listen) => {
+      const config = configWith({ EARSHOT_CONSOLE_LISTEN: listen });
+      expect(config.console?.password).toBeUndefined();
+    },
+  );
+
+  it.each([
+    ...['0.0.0.0:8080', '[::]:8080', '192.168.1.2:8080', 'earshot.example.org:8080', '1.2:1'],
+    // All addresses of the machine, and loopback names that other systems resolve differently.
+    ...['0:8080', '00.0.0.0:1', '[::ffff:0:0]:1', '[0:0:0:0:0:0:0:0]:1', '[::2]:1', '[fe80::1]:1'],
+    ...['127.1:1', '0x7f000001:1', '2130706433:1', '0177.0.0.1:1', 'localhost.example.org:1'],
+  ])('needs a password on %s', (listen) => {
+    const env = { EARSHOT_CONSOLE_LISTEN: listen };
+    expect(problemsWith(env)).toEqual([
+      `EARSHOT_CONSOLE_LISTEN: ${listen} can be reached from other machines. Set EARSHOT_CONSOLE_PASSWORD too, or use 127.0.0.1:${listen.split(':').at(-1)}.`,
+    ]);
+    const config = configWith({ ...env, EARSHOT_CONSOLE_PASSWORD: secretWord });
+    expect(config.console?.password).toBe(secretWord);
+  });
+
+  it('takes its password from a file, and reports a missing file once', () => {
+    const env = { EARSHOT_CONSOLE_LISTEN: '0.0.0.0:8080', EARSHOT_CONSOLE_PASSWORD_FILE: 'word' };
+    expect(configWith(env, { word: `${secretWord}\n` }).console?.password).toBe(secretWord);
+    expect(problemsWith(env)).toEqual([
+      'The file of EARSHOT_CONSOLE_PASSWORD_FILE cannot be read (ENOENT).',
+    ]);
+  });
+
+  it('reports its problems together with all others', () => {
+    const problems = problemsWith({ EARSHOT_CONSOLE_LISTEN: '0.0.0.0:8080', EARSHOT_LISTEN: 'x' });
+    expect(problems.map((problem) => problem.split(':')[0])).toEqual([
+      'EARSHOT_LISTEN',
+      'EARSHOT_CONSOLE_LISTEN',
+    ]);
+  });
+});
+
+/** Uses its own data directory, so that no file of this machine is read. */
+function readAccount(env: Env, files: Record<string, string> = {}) {
+  const EARSHOT_DATA_DIR = temporaryDirectory();
+  return loadConfig(environment({ EARSHOT_DATA_DIR, ...env }, files), accountSections);
+}
+
+describe('the configuration of the account', () => {
+  const password = {
+    kind: 'password',
+    tokenUrl:
+      'https://identity.dataspace.copernicus.eu/auth/realms/CDSE/protocol/openid-connect/token',
+    clientId: 'cdse-public',
+    username: EARSHOT_ACCOUNT_USERNAME,
+    password: EARSHOT_ACCOUNT_PASSWORD,
+    totp: undefined,
+  };
+  const token = { kind: 'token', accessToken: EARSHOT_ACCESS_TOKEN };
+
+  it.each<[Env, unknown]>([
+    [both, password],
+    [
+      { ...both, EARSHOT_ACCOUNT_TOTP: '123 456' },
+      { ...password, totp: '123456' },
+    ],
+    [
+      { ...both, EARSHOT_TOKEN_URL: 'http://127.0.0.1:1/token', EARSHOT_CLIENT_ID: 'me' },
+      { ...password, tokenUrl: 'http://127.0.0.1:1/token', clientId: 'me' },
+    ],
+    [{ EARSHOT_ACCESS_TOKEN }, token],
+    [{ ...both, EARSHOT_ACCESS_TOKEN }, token],
+    [{ EARSHOT_ACCESS_TOKEN, EARSHOT_ACCOUNT_USERNAME }, token],
+    [{ EARSHOT_ACCESS_TOKEN, EARSHOT_ACCOUNT_PASSWORD }, token],
+    [{}, null],
+    [{ EARSHOT_ACCOUNT_USERNAME: '', EARSHOT_ACCESS_TOKEN: '' }, null],
+    [{ EARSHOT_ACCOUNT_TOTP: 'JBSWY3DPEHPK3PXP' }, null],
+    [
+      { ...both, EARSHOT_ACCOUNT_PASSWORD: '', EARSHOT_ACCOUNT_PASSWORD_FILE: 'password' },
+      password,
+    ],
+    [
+      { ...both, EARSHOT_ACCOUNT_TOTP_FILE: 'totp' },
+      { ...password, totp: 'jbswy3dpehpk3pxp' },
+    ],
+    [{ EARSHOT_ACCESS_TOKEN_FILE: 'token' }, token],
+  ])('is read from %j', (env, account) => {
+    const files = {
+      password: `${EARSHOT_ACCOUNT_PASSWORD}\n`,
+      totp: 'jbsw y3dp ehpk 3pxp\n',
+      token: EARSHOT_ACCESS_TOKEN,
+    };
+    expect(readAccount(env, files).account).toEqual(account);
+  });
+});
+
+const key = { EARSHOT_INFERENCE_API_KEY };
+
+it.each<[env: Env, ...problems: string[]]>([
+  [{ EARSHOT_ACCOUNT_USERNAME }, belongTogether],
+  [{ EARSHOT_ACCOUNT_PASSWORD }, belongTogether],
+  [
+    { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_TOTP: '12' },
+    'EARSHOT_ACCOUNT_TOTP: must be six digits',
+    belongTogether,
+  ],
+  [
+    { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWRD: 'x' },
+    'EARSHOT_ACCOUNT_PASSWRD is not a known variable',
+  ],
+  [
+    { EARSHOT_ACCOUNT_USERNAME, EARSHOT_ACCOUNT_PASSWORD_FILE: 'gone' },
+    'The file of EARSHOT_ACCOUNT_PASSWORD_FILE cannot be read (ENOENT)',
+  ],
+  [key, 'EARSHOT_INFERENCE_MODEL is not. Set EARSHOT_INFERENCE_MODEL to a'],
+  [{ EARSHOT_INFERENCE_MODEL }, 'EARSHOT_INFERENCE_API_KEY is not. Set EARSHOT_INFERENCE_API_KEY'],
+  [{ ...key, EARSHOT_INFERENCE_MODEL: 'gpt' }, 'EARSHOT_INFERENCE_MODEL: must have the form'],
+  [
+    { EARSHOT_INFERENCE_MODEL, EARSHOT_INFERENCE_API_KEY_FILE: 'gone' },
+    'The file of EARSHOT_INFERENCE_API_KEY_FILE cannot be read (ENOENT)',
+  ],
+  [
+    { ...key, EARSHOT_INFERENCE_MODLE: EARSHOT_INFERENCE_MODEL },
+    'Did you mean EARSHOT_INFERENCE_MODEL?',
+  ],
+  [
+    { ...key, EARSHOT_INFERENCE_URL: 'http://inference.example.org' },
+    'EARSHOT_INFERENCE_URL: must be an https URL',
+    'EARSHOT_INFERENCE_MODEL is not',
+  ],
+  [
+    { EARSHOT_SUMMARY: 'each', EARSHOT_INDEX: 'off' },
+    'EARSHOT_SUMMARY=each needs the product index',
+  ],
+])('%j is refused, with each problem once', (env, ...problems) => {
+  const sections = [...accountSections, 'summary'] as const;
+  const all = environment({ EARSHOT_DATA_DIR: temporaryDirectory(), ...env });
+  expect(refusalOf(() => loadConfig(all, sections)).details).toEqual(
+    problems.map((problem) => expect.stringContaining(problem)),
+  );
+});
+
+describe('the password of the account', () => {
+  const reused = /is the password of your account.*Use another password/;
+
+  it("is refused when it is the endpoint's password", () => {
+    const endpoint = {
+      EARSHOT_ENDPOINT_USERNAME: 'catalogue',
+      EARSHOT_ENDPOINT_PASSWORD: EARSHOT_ACCOUNT_PASSWORD,
+    };
+    for (const env of [{ ...both }, { ...both, EARSHOT_ACCESS_TOKEN }]) {
+      const error = refusalOf(() => readAccount({ ...env, ...endpoint }));
+      expect(error.details).toEqual([expect.stringMatching(reused)]);
+      expect(error.details[0]).toMatch(/^EARSHOT_ENDPOINT_PASSWORD /);
+      expect(wholeTextOf(error)).not.toContain(EARSHOT_ACCOUNT_PASSWORD);
+    }
+    expect(readAccount(endpoint).endpoint.source).toBe('variables');
+  });
+
+  it('is refused in any pair of the credentials file, and the file is named', () => {
+    const EARSHOT_DATA_DIR = temporaryDirectory();
+    const passwords = [EARSHOT_ACCOUNT_PASSWORD, 'another password'];
+    const pairs = passwords.map((password) => ({ username: 'u', password }));
+    const path = join(EARSHOT_DATA_DIR, credentialsFileName);
+    writeFileSync(path, JSON.stringify({ pairs }), { mode: 0o600 });
+    const error = refusalOf(() => readAccount({ EARSHOT_DATA_DIR, ...both }));
+    expect(error.details).toEqual([expect.stringMatching(reused)]);
+    expect(error.details[0]).toContain(credentialsFileName);
+    expect(error.details[0]).not.toContain('EARSHOT_ENDPOINT_PASSWORD');
+    expect(readAccount({ EARSHOT_DATA_DIR }).endpoint).toEqual({ source: 'file', pairs });
+  });
+});
+
+describe('the configuration of an account command', () => {
+  it('has defaults wherever possible, and requires nothing', () => {
+    expect(readAccount({ EARSHOT_DATA_DIR: '/nonexistent/earshot' })).toEqual({
+      dataDir: '/nonexistent/earshot',
+      publicUrl: undefined,
+      sharedLog: null,
+      catalogueUrl: 'https://catalogue.dataspace.copernicus.eu',
+      account: null,
+      limits: { runningMax: 2, totalMax: 10 },
+      probeCa: undefined,
+      endpoint: { source: 'none', pairs: [] },
+      pullRequestsPerMinute: 120,
+    });
+  });
+
+  it('accepts other limits', () => {
+    const env = { EARSHOT_SUBSCRIPTIONS_RUNNING_MAX: '3', EARSHOT_SUBSCRIPTIONS_MAX: '7' };
+    expect(readAccount(env).limits).toEqual({ runningMax: 3, totalMax: 7 });
+  });
+
+  it('reports all problems at once, without secrets', () => {
+    const secret = 'hunter2 not to be shown';
+    const error = refusalOf(() =>
+      readAccount({
+        EARSHOT_ACCESS_TOKEN: secret,
+        EARSHOT_ACCOUNT_PASSWORD: secret,
+        EARSHOT_ACCOUNT_TOTP: `${secret}!`,
+        EARSHOT_ENDPOINT_USERNAME: `catalogue:${secret}`,
+        EARSHOT_ENDPOINT_PASSWORD: secret,
+        EARSHOT_PUBLIC_URL: `https://me:${secret}@earshot.example.org`,
+        EARSHOT_CATALOGUE_URL: `https://me:${secret}@catalogue.example.org`,
+        EARSHOT_TOKEN_URL: 'http://identity.example.org',
+        EARSHOT_SUBSCRIPTIONS_MAX: secret,
+        EARSHOT_ACCES_TOKEN: secret,
+      }),
+    );
+    const named = ['ACCES_TOKEN', 'PUBLIC_URL', 'CATALOGUE_URL', 'ACCESS_TOKEN', 'TOKEN_URL'];
+    named.push('ACCOUNT_TOTP', 'ACCOUNT_USERNAME', 'SUBSCRIPTIONS_MAX', 'ENDPOINT_USERNAME');
+    expect(error.details.map((problem) => /^EARSHOT_(\w+)/.exec(problem)?.[1])).toEqual(named);
+    expect(wholeTextOf(error)).not.toMatch(/hunter2|aHVudGVyMg/);
+  });
+});
+
+describe('a command that uses the account', () => {
+  const account = expect.stringMatching(
+    /^Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD/,
+  );
+  const publicUrl = expect.stringMatching(/^Set EARSHOT_PUBLIC_URL/);
+
+  it.each<[string, Env, unknown[]]>([
+    ['account and public URL', {}, [account, publicUrl]],
+    ['the account', { EARSHOT_PUBLIC_URL }, [account]],
+    ['the public URL', both, [publicUrl]],
+    ['the public URL with a token', { EARSHOT_ACCESS_TOKEN }, [publicUrl]],
+  ])('gets one report that it lacks %s', (_title, env, missing) => {
+    const all = environment({ EARSHOT_DATA_DIR: temporaryDirectory(), ...env });
+    const error = refusalOf(() => loadAccountConfig(all, needs));
+    expect(error.code).toBe('configuration');
+    expect(error.details).toEqual(missing);
+    expect(completeAccountConfig(loadConfig(all, accountSections), needs)).toEqual({ missing });
+  });
+
+  it('gets a report of problems before one of missing settings', () => {
+    const env = environment({ EARSHOT_ACCOUNT_USERNAME, EARSHOT_DATA_DIR: temporaryDirectory() });
+    expect(refusalOf(() => loadAccountConfig(env, needs)).details).toEqual([belongTogether]);
+  });
+
+  it('receives account and public URL when both are set', () => {
+    const EARSHOT_DATA_DIR = temporaryDirectory();
+    const env = environment({ ...both, EARSHOT_PUBLIC_URL, EARSHOT_DATA_DIR });
+    const config = loadAccountConfig(env, needs);
+    expect(config).toEqual(loadConfig(env, accountSections));
+    expect(config).toMatchObject({ publicUrl: EARSHOT_PUBLIC_URL, account: { kind: 'password' } });
+  });
+});
+
+const readSummary = (env: Env, files = {}) =>
+  loadConfig(environment(env, files), ['summary']).summary;
+
+describe('the configuration of summaries', () => {
+  it('is off by default, without a model, and with a budget', () => {
+    expect(readSummary({})).toEqual({
+      rule: 'off',
+      inference: null,
+      budget: { requestsPerDay: 500, tokensPerDay: 500_000 },
+    });
+  });
+
+  const inference = {
+    url: 'https://api-sherlock.cloudferro.com',
+    apiKey: EARSHOT_INFERENCE_API_KEY,
+    model: EARSHOT_INFERENCE_MODEL,
+  };
+  it.each<[Env, object]>([
+    [model, { rule: 'off', inference }],
+    [
+      { ...model, EARSHOT_SUMMARY: 'each' },
+      { rule: 'each', inference },
+    ],
+    [{ EARSHOT_INFERENCE_MODEL, EARSHOT_INFERENCE_API_KEY_FILE: 'key' }, { inference }],
+    [{ EARSHOT_SUMMARY: 'digest' }, { rule: 'digest', inference: null }],
+    [{ ...model, EARSHOT_INDEX: 'off' }, { rule: 'off' }],
+  ])('is read from %j', (env, expected) => {
+    expect(readSummary(env, { key: `${EARSHOT_INFERENCE_API_KEY}\n` })).toMatchObject(expected);
+  });
+
+  it('accepts another budget, and none', () => {
+    const env = {
+      EARSHOT_SUMMARY_REQUESTS_PER_DAY: '0',
+      EARSHOT_SUMMARY_TOKENS_PER_DAY: '1000000',
+    };
+    const budget = { requestsPerDay: 0, tokensPerDay: 1_000_000 };
+    expect(readSummary(env).budget).toEqual(budget);
+  });
+
+  it('reports its problems with all others, without secrets', () => {
+    const secret = 'hunter2 with blanks';
+    const env = {
+      ...minimalEnv,
+      EARSHOT_LISTEN: 'x',
+      EARSHOT_SUMMARY: 'x',
+      EARSHOT_INFERENCE_API_KEY: secret,
+      EARSHOT_INFERENCE_URL: `https://me:${secret}@inference.example.org`,
+      EARSHOT_TYPO: '1',
+    };
+    const sections = [...serveSections, 'summary'] as const;
+    const error = refusalOf(() => loadConfig(environment(env), sections));
+    expect(error.details.map((problem) => /^\w+/.exec(problem)?.[0])).toEqual([
+      'EARSHOT_TYPO',
+      'EARSHOT_LISTEN',
+      'EARSHOT_SUMMARY',
+      'EARSHOT_INFERENCE_URL',
+      'EARSHOT_INFERENCE_API_KEY',
+    ]);
+    expect(wholeTextOf(error)).not.toContain('hunter2');
+  });
+});

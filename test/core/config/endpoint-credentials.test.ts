@@ -1,0 +1,337 @@
+/**
+ * The credentials file in the data directory: permissions, contents, and reloading by a receiver.
+ */
+import { randomUUID } from 'node:crypto';
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { loadConfig, serveSections } from '../../../src/core/config/config.ts';
+import {
+  type CredentialPairs,
+  credentialsFileName,
+  readCredentialsFile,
+  writeCredentialsFile,
+} from '../../../src/core/config/endpoint-credentials.ts';
+import { serve } from '../../../src/features/start/serve.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { minimalEnv, refusalOf, wholeTextOf } from './environment.ts';
+
+const secret = 'hunter2-not-to-be-shown';
+const pair = { username: 'catalogue', password: secret };
+const anotherPair = { username: 'catalogue', password: 'the next one' };
+
+function createDataDir(text?: string, mode = 0o600) {
+  const dataDir = temporaryDirectory();
+  const path = join(dataDir, credentialsFileName);
+  if (text !== undefined) {
+    writeFileSync(path, text);
+    chmodSync(path, mode);
+  }
+  return { dataDir, path };
+}
+
+function modeOf(path: string): number {
+  return statSync(path).mode & 0o777;
+}
+
+function configOf(dataDir: string, env: Record<string, string> = {}) {
+  const { EARSHOT_TLS_CERT, EARSHOT_TLS_KEY } = minimalEnv;
+  const all = { EARSHOT_TLS_CERT, EARSHOT_TLS_KEY, EARSHOT_DATA_DIR: dataDir, ...env };
+  return loadConfig({ env: all, readFile: (path) => readFileSync(path, 'utf8') }, serveSections);
+}
+
+describe('the credentials file', () => {
+  it.each([1, 2])('with %i pair(s) is read when only its owner can read it', (count) => {
+    const pairs = [pair, anotherPair].slice(0, count);
+    const { dataDir } = createDataDir(JSON.stringify({ pairs }));
+    expect(configOf(dataDir).credentials).toEqual({ source: 'file', pairs });
+  });
+
+  it.each([0o644, 0o640, 0o604, 0o620])('is refused with the mode %o', (mode) => {
+    const { dataDir, path } = createDataDir(JSON.stringify({ pairs: [pair] }), mode);
+    const error = refusalOf(() => configOf(dataDir));
+    expect(error.details).toEqual([
+      `${path} contains a secret, and other users can read or change the file. Run: chmod 600 ${path}`,
+    ]);
+    expect(wholeTextOf(error)).not.toContain(secret);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['half a file', JSON.stringify({ pairs: [pair] }).slice(0, -3)],
+    ['no pair', '{"pairs":[]}'],
+    ['a pair that is not in a list', JSON.stringify(pair)],
+    ['an empty password', JSON.stringify({ pairs: [{ ...pair, password: '' }, pair] })],
+    [
+      'a password of 11 characters',
+      JSON.stringify({ pairs: [{ ...pair, password: '11character' }] }),
+    ],
+    ['an empty name', JSON.stringify({ pairs: [{ ...pair, username: '' }] })],
+    ['a pair without password', JSON.stringify({ pairs: [{ username: secret }] })],
+    ['an extra field', JSON.stringify({ pairs: [{ ...pair, role: 'admin' }] })],
+    ['a number as password', '{"pairs":[{"username":"u","password":1}]}'],
+  ])('is refused when it contains %s', (_title, text) => {
+    const { dataDir, path } = createDataDir(text);
+    const error = refusalOf(() => configOf(dataDir));
+    expect(error.details).toEqual([expect.stringContaining(`${path} is invalid`)]);
+    expect(wholeTextOf(error)).not.toContain(secret);
+  });
+
+  it('is refused with the reason when it cannot be read', () => {
+    const { dataDir, path } = createDataDir();
+    mkdirSync(path, { mode: 0o700 });
+    expect(refusalOf(() => configOf(dataDir)).details).toEqual([
+      expect.stringContaining(
+        `${path} cannot be read: a file is in the place of a directory, or the reverse (EISDIR).`,
+      ),
+    ]);
+  });
+
+  it('is not read when the variables are set', () => {
+    const { dataDir } = createDataDir('nonsense', 0o644);
+    const { EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD } = minimalEnv;
+    const env = { EARSHOT_ENDPOINT_USERNAME, EARSHOT_ENDPOINT_PASSWORD };
+    expect(configOf(dataDir, env).credentials).toEqual({
+      source: 'variables',
+      pairs: [{ username: 'catalogue', password: 'a long password' }],
+    });
+  });
+
+  it('does not complete half a pair of variables', () => {
+    const { dataDir } = createDataDir(JSON.stringify({ pairs: [pair] }));
+    const error = refusalOf(() => configOf(dataDir, { EARSHOT_ENDPOINT_USERNAME: 'catalogue' }));
+    expect(error.details).toEqual([expect.stringContaining('belong together')]);
+  });
+});
+
+describe('writing the credentials file', () => {
+  it('creates it and its folder for the owner alone, in a readable form', async () => {
+    const dataDir = join(createDataDir().dataDir, 'not', 'there');
+    const pairs = [{ username: 'имя', password: ' with: "blanks"\n and ü ' }, anotherPair];
+    await writeCredentialsFile(dataDir, pairs);
+    expect(readCredentialsFile(dataDir)).toEqual(pairs);
+    expect(modeOf(join(dataDir, credentialsFileName))).toBe(0o600);
+    expect(modeOf(dataDir)).toBe(0o700);
+  });
+
+  it('replaces the file in one step, and makes it readable for its owner alone', async () => {
+    const { dataDir, path } = createDataDir('nonsense', 0o644);
+    const { ino } = statSync(path);
+    await writeCredentialsFile(dataDir, [pair]);
+    expect(readCredentialsFile(dataDir)).toEqual([pair]);
+    expect(modeOf(path)).toBe(0o600);
+    expect(statSync(path).ino).not.toBe(ino);
+    expect(readdirSync(dataDir)).toEqual([credentialsFileName]);
+  });
+
+  it('reports a failure with its reason, keeps the old file, and leaks no secret', async () => {
+    const { dataDir, path } = createDataDir();
+    mkdirSync(path);
+    const error = await writeCredentialsFile(dataDir, [pair]).catch((cause) => cause);
+    expect(error).toMatchObject({ code: 'configuration', facts: { fault: 'wrong-file-type' } });
+    expect(error.message).toContain(`${path} cannot be written`);
+    expect(wholeTextOf(error)).not.toContain(secret);
+    expect(readdirSync(dataDir)).toEqual([credentialsFileName]);
+  });
+});
+
+describe('without any credentials', () => {
+  it('the receiver does not start: no push could be accepted', () => {
+    const { dataDir } = createDataDir();
+    expect(refusalOf(() => configOf(dataDir)).details).toEqual([
+      expect.stringMatching(/No endpoint credentials.*EARSHOT_ENDPOINT_USERNAME and/),
+    ]);
+  });
+
+  it('the receiver does not start on a missing data directory either', () => {
+    const { dataDir } = createDataDir();
+    expect(refusalOf(() => configOf(join(dataDir, 'not', 'there'))).details).toHaveLength(1);
+  });
+});
+
+const first = { username: 'catalogue', password: 'the-first-and-secret' };
+const second = { username: 'catalogue-2', password: 'the-second-and-secret' };
+const secrets = /and-secret/;
+/** Documented are one or two seconds; a busy machine may take longer. */
+const noticed = { timeout: 10_000, interval: 200 };
+
+/** Lets the test trigger each check. */
+function fakeIntervals(): void {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+}
+
+/**
+ * Starts with the first pair in the file; `meanwhile` runs between reading the configuration and
+ * serving.
+ */
+async function startReceiver(
+  options: { meanwhile?: (path: string) => void; env?: Record<string, string> } = {},
+) {
+  const dataDir = temporaryDirectory();
+  const path = join(dataDir, credentialsFileName);
+  await writeCredentialsFile(dataDir, [first]);
+  const env = {
+    EARSHOT_TLS: 'off',
+    EARSHOT_LISTEN: '127.0.0.1:0',
+    EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
+    EARSHOT_DATA_DIR: dataDir,
+    ...options.env,
+  };
+  const config = loadConfig({ env, readFile: () => '' }, serveSections);
+  options.meanwhile?.(path);
+  const log: { level: string; message: string; fields: object }[] = [];
+  const at = (level: string) => (fields: object, message: string) =>
+    void log.push({ level, message, fields });
+  const logger = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
+  const receiver = await serve(config, logger, {
+    nowUs: () => Date.now() * 1000,
+    newId: randomUUID,
+    random: Math.random,
+  });
+  onTestFinished(() => receiver.close());
+  const statusOf = async ({ username, password }: CredentialPairs[number]) => {
+    const login = Buffer.from(`${username}:${password}`).toString('base64');
+    const headers = { Authorization: `Basic ${login}` };
+    return (await fetch(`${receiver.url}/notifications/alps`, { headers })).status;
+  };
+  const accepts = async () => [await statusOf(first), await statusOf(second)];
+  const problems = () => log.filter(({ level }) => level === 'error');
+  const changes = () => log.filter(({ message }) => message === 'reloaded endpoint credentials');
+  return { dataDir, path, log, accepts, problems, changes, close: receiver.close };
+}
+
+function text(pairs: CredentialPairs): string {
+  return JSON.stringify({ pairs });
+}
+
+describe('a receiver with the credentials file', () => {
+  it('accepts an added pair and refuses a removed one, without a restart', async () => {
+    const { dataDir, log, accepts, problems, changes } = await startReceiver();
+    expect(await accepts()).toEqual([200, 401]);
+    await writeCredentialsFile(dataDir, [first, second]);
+    await vi.waitFor(async () => expect(await accepts()).toEqual([200, 200]), noticed);
+    expect(changes()).toMatchObject([{ level: 'info', fields: { accepted: 2 } }]);
+    await writeCredentialsFile(dataDir, [second]);
+    await vi.waitFor(async () => expect(await accepts()).toEqual([401, 200]), noticed);
+    expect(changes()).toMatchObject([{}, { fields: { accepted: 1 } }]);
+    expect(problems()).toEqual([]);
+    expect(JSON.stringify(log)).not.toMatch(secrets);
+  });
+
+  it('detects a replaced file with the same size and time', async () => {
+    const other = { username: first.username, password: first.password.replace('first', 'other') };
+    const { path, accepts, changes } = await startReceiver();
+    const replace = (pairs: CredentialPairs) => {
+      const next = `${path}.next`;
+      writeFileSync(next, text(pairs), { mode: 0o600 });
+      utimesSync(next, 1_700_000_000, 1_700_000_000);
+      renameSync(next, path);
+    };
+    replace([first, second]);
+    await vi.waitFor(async () => expect(await accepts()).toEqual([200, 200]), noticed);
+    replace([other, second]);
+    await vi.waitFor(async () => expect(await accepts()).toEqual([401, 200]), noticed);
+    expect(changes()).toHaveLength(2);
+  });
+
+  it('keeps the old pair when all others are new: the catalogue still uses it', async () => {
+    const { path, accepts } = await startReceiver();
+    writeFileSync(path, text([second]));
+    await vi.waitFor(async () => expect(await accepts()).toEqual([200, 200]), noticed);
+  });
+
+  it('applies changes made while it was starting', async () => {
+    const { accepts, changes } = await startReceiver({
+      meanwhile: (path) => writeFileSync(path, text([first, second])),
+    });
+    await vi.waitFor(async () => expect(await accepts()).toEqual([200, 200]), noticed);
+    expect(changes()).toHaveLength(1);
+  });
+
+  it.each<[string, (path: string) => void, RegExp]>([
+    ['broken', (path) => writeFileSync(path, text([second]).slice(0, -2)), /is invalid/],
+    ['empty', (path) => writeFileSync(path, ''), /is invalid/],
+    ['without a pair', (path) => writeFileSync(path, text([])), /is invalid/],
+    [
+      'readable for others',
+      (path) => {
+        writeFileSync(path, text([second]));
+        chmodSync(path, 0o644);
+      },
+      /other users can read or change the file\. Run: chmod 600 /,
+    ],
+    ['deleted', (path) => rmSync(path), /the file is missing/],
+  ])(
+    'keeps its pairs while the file is %s, logs it once, and applies the repaired file',
+    async (_title, harm, reason) => {
+      fakeIntervals();
+      const { dataDir, path, log, accepts, problems, changes } = await startReceiver();
+      harm(path);
+      vi.advanceTimersByTime(60_000);
+      expect(problems()).toMatchObject([
+        {
+          message: 'failed to reload endpoint credentials; the previous credentials stay valid',
+          fields: { reason: expect.stringMatching(reason) },
+        },
+      ]);
+      expect(await accepts()).toEqual([200, 401]);
+      await writeCredentialsFile(dataDir, [first, second]);
+      vi.advanceTimersByTime(2_000);
+      expect(await accepts()).toEqual([200, 200]);
+      expect(problems()).toHaveLength(1);
+      expect(changes()).toHaveLength(1);
+      expect(JSON.stringify(log)).not.toMatch(secrets);
+    },
+  );
+
+  it('logs nothing when the file is written or restored with the same pairs', async () => {
+    fakeIntervals();
+    const { dataDir, path, accepts, problems, changes } = await startReceiver();
+    await writeCredentialsFile(dataDir, [first]);
+    vi.advanceTimersByTime(2_000);
+    expect(problems()).toEqual([]);
+    rmSync(path);
+    vi.advanceTimersByTime(2_000);
+    await writeCredentialsFile(dataDir, [first]);
+    vi.advanceTimersByTime(2_000);
+    expect(problems()).toHaveLength(1);
+    expect(changes()).toEqual([]);
+    expect(await accepts()).toEqual([200, 401]);
+  });
+
+  it('stops checking when it has stopped', async () => {
+    fakeIntervals();
+    const { path, problems, close } = await startReceiver();
+    await close();
+    rmSync(path);
+    vi.advanceTimersByTime(60_000);
+    expect(problems()).toEqual([]);
+  });
+});
+
+describe('a receiver with credentials in variables', () => {
+  it('ignores the file', async () => {
+    fakeIntervals();
+    const { dataDir, accepts, log } = await startReceiver({
+      env: {
+        EARSHOT_ENDPOINT_USERNAME: first.username,
+        EARSHOT_ENDPOINT_PASSWORD: first.password,
+      },
+    });
+    await writeCredentialsFile(dataDir, [second]);
+    vi.advanceTimersByTime(60_000);
+    expect(await accepts()).toEqual([200, 401]);
+    expect(log.map(({ message }) => message)).toEqual(['login failed']);
+  });
+});

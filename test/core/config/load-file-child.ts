@@ -1,0 +1,48 @@
+/**
+ * Loads `earshot.config.ts` of each folder it receives, as the program does: without a test runner
+ * in between.
+ */
+
+import { loadSubscriptionsFile } from '../../../src/core/config/subscriptions-file.ts';
+import type { AppError } from '../../../src/core/terms/app-error.ts';
+import type { DesiredSubscription } from '../../../src/core/terms/subscription.ts';
+import {
+  faultySinks,
+  type LoadedSinks,
+  loadEachSink,
+} from '../../../src/features/sinks/definitions.ts';
+import type { SinkDefinition } from '../../../src/features/sinks/registry.ts';
+import { loadSummaryRules } from '../../../src/features/summary/rules.ts';
+import type { SummaryRule } from '../../../src/features/summary/terms.ts';
+
+export type Refusal = Pick<AppError, 'name' | 'code' | 'message' | 'details'>;
+
+/** The message sent back for each folder. */
+export interface LoadedFile {
+  subscriptions: DesiredSubscription[] | null | Refusal;
+  rules: Record<string, SummaryRule> | Refusal;
+  /** The error about faulty sinks, if any. */
+  sinks: readonly SinkDefinition[] | Refusal;
+  /** The valid and the faulty sinks. */
+  each: LoadedSinks | Refusal;
+}
+
+process.on('message', async (folder: string) => {
+  const each = await loadEachSink(folder).catch(refusalOf);
+  const loaded: LoadedFile = {
+    subscriptions: await loadSubscriptionsFile(folder).catch(refusalOf),
+    rules: await loadSummaryRules(folder).then(Object.fromEntries, refusalOf),
+    sinks: allOf(folder, each),
+    each,
+  };
+  process.send?.(loaded);
+});
+
+function allOf(folder: string, each: LoadedSinks | Refusal): LoadedFile['sinks'] {
+  if (!('faulty' in each)) return each;
+  return each.faulty.length === 0 ? each.definitions : refusalOf(faultySinks(folder, each.faulty));
+}
+
+function refusalOf({ name, code, message, details }: AppError): Refusal {
+  return { name, code, message, details };
+}

@@ -1,0 +1,281 @@
+/** `earshot.config.ts`: contents, refusals, and reloading of a changed file. */
+import { mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { subscriptionsFileName } from '../../../src/core/config/subscriptions-file.ts';
+import { cloudCover, defineConfig, type EarshotConfig } from '../../../src/index.ts';
+import { runCommand } from '../../helpers/fake-io.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { exporting, loadFolder, loadText, refusalAt, writeConfig } from './load-file.ts';
+
+const load = async (folder: string) => (await loadFolder(folder)).subscriptions;
+const loadSubscriptions = async (text: string) => (await loadText(text)).subscriptions;
+const write = writeConfig;
+
+const bare = { type: 'push', events: ['created'], filter: '', status: 'running' };
+
+describe('earshot.config.ts', () => {
+  it('gives its subscriptions by name, with defaults, and events in the order of the specification', async () => {
+    const subscriptions = {
+      zebra: {},
+      alps: { events: ['deleted', 'created', 'deleted', 'modified'], status: 'paused' },
+      '0': { events: ['modified', 'created'] },
+      ['a'.repeat(63)]: { status: 'running' },
+    };
+    expect(await loadSubscriptions(exporting({ subscriptions }))).toEqual([
+      { ...bare, name: '0', events: ['created', 'modified'] },
+      { ...bare, name: 'a'.repeat(63) },
+      { ...bare, name: 'alps', events: ['created', 'modified', 'deleted'], status: 'paused' },
+      { ...bare, name: 'zebra' },
+    ]);
+  });
+
+  it('may have no subscriptions', async () => {
+    expect(await loadSubscriptions(exporting({ subscriptions: {} }))).toEqual([]);
+  });
+
+  it('keeps each filter byte by byte', async () => {
+    const filter =
+      "  contains(Name,'Ka\u0308rnten\u00a0€ ''x''')\r\n\tand\u0000 1 eq 1 \ud83d\ude00 ";
+    const loaded = await loadSubscriptions(exporting({ subscriptions: { a: { filter } } }));
+    expect(loaded).toEqual([{ ...bare, name: 'a', filter }]);
+  });
+
+  it('may be written in TypeScript and import files next to it', async () => {
+    const folder = temporaryDirectory();
+    writeFileSync(join(folder, 'areas.ts'), "export const alps: string = 'POLYGON((6 45))';\n");
+    write(
+      folder,
+      `import { alps } from './areas.ts';
+       interface Alpine { filter: string }
+       const alpine = { filter: \`area \${alps}\` } satisfies Alpine;
+       export default { subscriptions: { alps: alpine as Alpine } };\n`,
+    );
+    const filter = 'area POLYGON((6 45))';
+    expect(await load(folder)).toEqual([{ ...bare, name: 'alps', filter }]);
+  });
+
+  it('works as docs/subscriptions.md shows it, in a folder without packages', async () => {
+    const project = join(import.meta.dirname, '../../..');
+    const page = readFileSync(join(project, 'docs/subscriptions.md'), 'utf8');
+    const example = /```ts\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
+    expect(example).toMatch(/import \{.*defineConfig.*\} from 'earshot'/);
+    expect(await loadSubscriptions(example)).toMatchObject([
+      {
+        name: 'alps-s2',
+        events: ['created', 'modified'],
+        filter: expect.stringMatching(/^Collection\/Name eq 'SENTINEL-2' and .*6 45/),
+      },
+      { name: 'deletions', events: ['deleted'] },
+      { name: 'later', status: 'paused' },
+    ]);
+  });
+
+  it('is empty when there is no such file', async () => {
+    const folder = temporaryDirectory();
+    expect(await load(folder)).toBeNull();
+    expect(await load(join(folder, 'not', 'there'))).toBeNull();
+  });
+});
+
+describe('a filter in code', () => {
+  const areaOf = (...corners: number[][]) =>
+    JSON.stringify({ type: 'Polygon', coordinates: [corners] });
+
+  it('becomes the text that the catalogue reads, with the area of a file', async () => {
+    const folder = temporaryDirectory();
+    writeFileSync(join(folder, 'area.geojson'), areaOf([4, 50], [5, 50], [5, 51], [4, 50]));
+    write(
+      folder,
+      `import { and, cloudCover, collection, defineConfig, geojsonFile, intersects } from 'earshot';
+       const area = geojsonFile(new URL('./area.geojson', import.meta.url));
+       export default defineConfig({
+         subscriptions: {
+           a: { filter: and(collection('SENTINEL-2'), cloudCover.lt(20), intersects(area)) },
+           b: { filter: collection('SENTINEL-1') },
+         },
+       });\n`,
+    );
+    const loaded = await load(folder);
+    const [a, b] = Array.isArray(loaded) ? loaded : [];
+    expect(b).toEqual({ ...bare, name: 'b', filter: "Collection/Name eq 'SENTINEL-1'" });
+    expect(a?.filter).toMatch(
+      /^Collection\/Name eq 'SENTINEL-2' and Attributes.*cloudCover.* lt 20\) and OData\.CSC\.Intersects\(area=geography'SRID=4326;POLYGON ?\(\(4 50, ?5 50, ?5 51, ?4 50\)\)'\)$/,
+    );
+  });
+
+  it.each<[string, string, RegExp]>([
+    [
+      'a missing file',
+      'gone.geojson',
+      /gone\.geojson cannot be read as GeoJSON: there is no such file/,
+    ],
+    ['invalid JSON', 'text.geojson', /text\.geojson cannot be read as GeoJSON: .*JSON/],
+    ['another geometry', 'line.geojson', /line\.geojson cannot be read as GeoJSON: .*LineString/],
+    ['an open ring', 'open.geojson', /The catalogue would refuse this geometry/],
+  ])('with %s is refused with the reason', async (_title, file, reason) => {
+    const folder = temporaryDirectory();
+    writeFileSync(join(folder, 'text.geojson'), 'POLYGON((4 50))');
+    const line = {
+      type: 'LineString',
+      coordinates: [
+        [4, 50],
+        [5, 50],
+      ],
+    };
+    writeFileSync(join(folder, 'line.geojson'), JSON.stringify(line));
+    writeFileSync(join(folder, 'open.geojson'), areaOf([4, 50], [5, 50], [5, 51], [4, 51]));
+    write(
+      folder,
+      `import { geojsonFile, intersects } from 'earshot';
+       const area = geojsonFile(new URL('./${file}', import.meta.url));
+       export default { subscriptions: { a: { filter: intersects(area) } } };\n`,
+    );
+    expect(await load(folder)).toMatchObject({
+      code: 'configuration',
+      message: expect.stringMatching(reason),
+    });
+  });
+});
+
+describe('defineConfig', () => {
+  it('returns its argument, and its types contain every field', () => {
+    const config: EarshotConfig = {
+      subscriptions: { a: { events: ['created'], filter: '', status: 'paused' }, b: {} },
+    };
+    expect(defineConfig(config)).toBe(config);
+    defineConfig({ subscriptions: { a: { filter: cloudCover.lt(20) } } });
+    // @ts-expect-error: a filter that is none
+    defineConfig({ subscriptions: { a: { filter: { collection: 'SENTINEL-2' } } } });
+    // @ts-expect-error: a field that is none
+    defineConfig({ subscriptions: { a: { filtr: '' } } });
+    // @ts-expect-error: an event that is none
+    defineConfig({ subscriptions: { a: { events: ['updated'] } } });
+    // @ts-expect-error: a status that nobody can ask for
+    defineConfig({ subscriptions: { a: { status: 'cancelled' } } });
+  });
+});
+
+describe('a file with faults', () => {
+  const form = 'the default export is not valid. Write: export default defineConfig…';
+  const nameRule = 'use lower-case letters, digits and dashes; at most 63 characters';
+  const faulty = (a: unknown) => exporting({ subscriptions: { a } });
+  it.each<[text: string, ...problems: string[]]>([
+    ['export const subscriptions = {};', form],
+    ['export default null;', form],
+    ['export default () => ({ subscriptions: {} });', form],
+    [exporting({}), 'subscriptions: …'],
+    [exporting({ subscriptions: [] }), 'subscriptions: missing…'],
+    [
+      exporting({ subscriptions: { a: { filtr: '' } }, limits: {} }),
+      'subscriptions.a: "filtr" is not a known field…',
+      'the default export: "limits" is not a known field…',
+    ],
+    ...['Alps', '-alps', 'al_ps', 'al ps', '', 'a'.repeat(64), 'alps\n', 'älps'].map(
+      (name): [string, string] => [
+        exporting({ subscriptions: { [name]: {} } }),
+        `subscriptions.${name}: ${nameRule}`,
+      ],
+    ),
+    [
+      faulty({ events: ['created', 'Deleted'] }),
+      'subscriptions.a.events.1: use one of created, modified, deleted',
+    ],
+    [
+      faulty({ events: 'created' }),
+      "subscriptions.a.events: must be a list, such as ['created', 'deleted']",
+    ],
+    [faulty({ events: [] }), 'subscriptions.a.events: add an event…'],
+    [faulty({ filter: ['x'] }), 'subscriptions.a.filter: must be a string…'],
+    [faulty({ status: 'cancelled' }), 'subscriptions.a.status: use one of running, paused'],
+    [
+      exporting({ subscriptions: { a: { status: 'on', filter: 1 }, b: {}, B: {}, c: null } }),
+      'subscriptions.a.filter: …',
+      'subscriptions.a.status: …',
+      `subscriptions.B: ${nameRule}`,
+      'subscriptions.c: must be an object, such as { filter: …',
+    ],
+  ])('(%s) is refused with place and reason', async (text, ...problems) => {
+    const { subscriptions, path } = await loadText(text);
+    expect(subscriptions).toEqual(refusalAt(path, '', problems));
+  });
+
+  it('stops a command before its first request, with exit code 2', async () => {
+    const workingDir = temporaryDirectory();
+    write(workingDir, exporting({ subscriptions: { Alps: {} } }));
+    const ended = await runCommand(['register', '--yes'], { workingDir });
+    expect(ended).toMatchObject({ code: 2, out: '' });
+    expect(ended.err).toMatch(/is invalid\.\n {2}- subscriptions\.Alps: use lower-case letters/);
+  });
+});
+
+describe('a file that cannot be loaded', () => {
+  const good = exporting({ subscriptions: {} });
+  it.each<[string, string, RegExp]>([
+    ['has a syntax error', 'export default {\n  subscriptions: {\n    a: {\n};\n', /line 4: ./],
+    [
+      'calls a value that is not a function',
+      'export default {\n  a: nothing,\n};\n',
+      /line 2: nothing is not defined/,
+    ],
+    ['lacks a comma', "export default {\n  a: 'x'\n  b: 1 };\n", /line 3: .*','/],
+    ['needs more than the removal of its types', `enum A { B }\n${good}`, /enum is not supported/],
+    [
+      'throws',
+      `throw new Error('no filter today.');\n${good}`,
+      /: no filter today\. Fix or remove/,
+    ],
+    ['throws a value that is not an error', `throw 'a text';\n${good}`, /: a text\. Fix or remove/],
+    ['awaits a rejected promise', 'export default await Promise.reject(new Error("x"));', /: x\./],
+    ['imports a missing file', `import './gone.ts';\n${good}`, /Cannot find module .*gone\.ts/],
+  ])('because it %s is refused with the reason and advice', async (_title, text, reason) => {
+    const folder = temporaryDirectory();
+    const path = write(folder, text);
+    const loaded = await load(folder);
+    expect(loaded).toEqual({
+      name: 'AppError',
+      code: 'configuration',
+      message: expect.stringMatching(reason),
+      details: [],
+    });
+    expect(loaded).toMatchObject({
+      message: expect.stringMatching(/ cannot be loaded: .*\. Fix or remove the file\.$/),
+    });
+    expect(loaded).toMatchObject({ message: expect.stringContaining(path) });
+  });
+
+  it('because it is a folder is refused as well', async () => {
+    const folder = temporaryDirectory();
+    mkdirSync(join(folder, subscriptionsFileName));
+    expect(await load(folder)).toMatchObject({ code: 'configuration' });
+  });
+});
+
+describe('a changed file', () => {
+  it('is loaded again, even with the same size and time, and when an earlier one is restored', async () => {
+    const folder = temporaryDirectory();
+    for (const filter of ['a', 'b', 'c', 'a']) {
+      const path = write(folder, exporting({ subscriptions: { x: { filter } } }));
+      utimesSync(path, 1_700_000_000, 1_700_000_000);
+      const subscriptions = [{ ...bare, name: 'x', filter }];
+      expect(await load(folder)).toEqual(subscriptions);
+    }
+  });
+
+  it('is loaded again after it could not be loaded, had faults, or was missing', async () => {
+    const folder = temporaryDirectory();
+    const good = exporting({ subscriptions: { x: {} } });
+    const subscriptions = [{ ...bare, name: 'x' }];
+    const broken = ['export default {', "throw new Error('not now');\nexport default 1;", '', good];
+    for (const text of broken) {
+      write(folder, text);
+      if (text !== good) expect(await load(folder)).toMatchObject({ code: 'configuration' });
+      write(folder, good);
+      expect(await load(folder)).toEqual(subscriptions);
+    }
+    rmSync(join(folder, subscriptionsFileName));
+    expect(await load(folder)).toBeNull();
+    write(folder, good);
+    expect(await load(folder)).toEqual(subscriptions);
+  });
+});

@@ -1,0 +1,157 @@
+/** Folders and files with secrets: permissions, and atomic creation. */
+
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import {
+  createOwnerOnly,
+  makeDirectory,
+  readOwnerOnly,
+  writeOwnerOnly,
+} from '../../../src/core/host/files.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+
+describe('creating a folder', () => {
+  it('creates its parents too, for the owner alone, and leaves an existing one unchanged', () => {
+    const folder = temporaryDirectory();
+    mkdirSync(join(folder, 'shared'), { mode: 0o755 });
+    makeDirectory(join(folder, 'shared', 'a', 'b'));
+    makeDirectory(join(folder, 'shared', 'a', 'b'));
+    const modes = ['shared', 'shared/a', 'shared/a/b'].map(
+      (path) => statSync(join(folder, path)).mode & 0o777,
+    );
+    expect(modes).toEqual([0o755, 0o700, 0o700]);
+  });
+
+  it('reports the obstacle', () => {
+    const folder = temporaryDirectory();
+    writeFileSync(join(folder, 'file'), '');
+    symlinkSync(join(folder, 'nowhere'), join(folder, 'link'));
+    const codeOf = (path: string) => {
+      try {
+        makeDirectory(join(folder, path));
+      } catch (error) {
+        return error instanceof Error && 'code' in error ? error.code : error;
+      }
+      return 'none';
+    };
+    expect(codeOf('file')).toBe('EEXIST');
+    expect(codeOf('link')).toBe('EEXIST');
+    expect(['EEXIST', 'ENOTDIR']).toContain(codeOf('file/below'));
+  });
+
+  // Node's own function does not return from there.
+  it.runIf(process.platform === 'linux')('gives up where none can be created', () => {
+    expect(() => makeDirectory('/proc/earshot/data')).toThrow('ENOENT');
+  });
+});
+
+const modeOf = (path: string) => statSync(path).mode & 0o777;
+
+describe('a file with a secret', () => {
+  it('is created for its owner alone, as are its new parent folders', async () => {
+    const folder = temporaryDirectory();
+    const path = join(folder, 'made', 'for-it', 'secret');
+    await writeOwnerOnly(path, 'first');
+    expect(readOwnerOnly(path)).toBe('first');
+    expect(modeOf(path)).toBe(0o600);
+    expect(modeOf(join(folder, 'made'))).toBe(0o700);
+    expect(modeOf(join(folder, 'made', 'for-it'))).toBe(0o700);
+  });
+
+  it('is so too with an open umask, and when it replaces an open file', () => {
+    const folder = temporaryDirectory();
+    writeFileSync(join(folder, 'open'), 'old');
+    chmodSync(join(folder, 'open'), 0o666);
+    const module = join(import.meta.dirname, '../../../src/core/host/files.ts');
+    const script = `import { createOwnerOnly, writeOwnerOnly } from ${JSON.stringify(module)};
+      process.umask(0);
+      createOwnerOnly('database');
+      await writeOwnerOnly('new/secret', 'x');
+      await writeOwnerOnly('open', new Uint8Array([121]));`;
+    const args = ['--input-type=module', '--eval', script];
+    const ran = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' });
+    expect(ran).toMatchObject({ status: 0, stderr: '' });
+    const modes = ['database', 'new', 'new/secret', 'open'].map((name) =>
+      modeOf(join(folder, name)),
+    );
+    expect(modes).toEqual([0o600, 0o700, 0o600, 0o600]);
+    expect(readOwnerOnly(join(folder, 'open'))).toBe('y');
+  });
+
+  it.each([0o640, 0o604, 0o620, 0o602, 0o610])('is refused with the mode %o', async (mode) => {
+    const path = join(temporaryDirectory(), 'secret');
+    await writeOwnerOnly(path, 'shown to nobody');
+    chmodSync(path, mode);
+    expect(() => readOwnerOnly(path)).toThrow(
+      expect.objectContaining({
+        code: 'configuration',
+        text: `${path} contains a secret, and other users can read or change the file. Run: chmod 600 ${path}`,
+      }),
+    );
+  });
+
+  it('behind a link is checked at the end of the link', async () => {
+    const folder = temporaryDirectory();
+    await writeOwnerOnly(join(folder, 'secret'), 'x');
+    symlinkSync('secret', join(folder, 'link'));
+    expect(readOwnerOnly(join(folder, 'link'))).toBe('x');
+    chmodSync(join(folder, 'secret'), 0o644);
+    expect(() => readOwnerOnly(join(folder, 'link'))).toThrow('other users can read');
+  });
+
+  it('is null when there is none, and a pipe blocks nobody', () => {
+    const folder = temporaryDirectory();
+    expect(readOwnerOnly(join(folder, 'none'))).toBeNull();
+    spawnSync('mkfifo', ['-m', '600', join(folder, 'pipe')]);
+    expect(statSync(join(folder, 'pipe')).isFIFO()).toBe(true);
+    expect(readOwnerOnly(join(folder, 'pipe'))).toBe('');
+  });
+
+  it('keeps its content when a new one cannot be written, and leaves no temporary file', async () => {
+    const folder = temporaryDirectory();
+    const path = join(folder, 'secret');
+    mkdirSync(path);
+    await expect(writeOwnerOnly(path, 'x')).rejects.toThrow('EISDIR');
+    expect(readdirSync(folder)).toEqual(['secret']);
+  });
+
+  it('is one of the written ones, complete, when many writers run at once', async () => {
+    const path = join(temporaryDirectory(), 'secret');
+    const texts = Array.from({ length: 30 }, (_, i) => String(i % 10).repeat(20_000));
+    const seen = new Set<string | null>();
+    const written = Promise.all(texts.map((text) => writeOwnerOnly(path, text)));
+    let isDone = false;
+    void written.then(() => {
+      isDone = true;
+    });
+    while (!isDone) {
+      seen.add(readOwnerOnly(path));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await written;
+    seen.add(readOwnerOnly(path));
+    expect([...seen].filter((text) => text !== null && !texts.includes(text))).toEqual([]);
+  });
+
+  it('is created only where there is none', async () => {
+    const path = join(temporaryDirectory(), 'database');
+    await writeOwnerOnly(path, 'content');
+    createOwnerOnly(path);
+    expect(readOwnerOnly(path)).toBe('content');
+  });
+});
+
+describe.skipIf(process.getuid?.() !== 0)('written by root (needs root)', () => {
+  it('belongs to the owner of its folder when it is new, otherwise keeps its owner', async () => {
+    const folder = temporaryDirectory();
+    spawnSync('chown', ['1234:1234', folder]);
+    const path = join(folder, 'secret');
+    await writeOwnerOnly(path, 'x');
+    expect(statSync(path)).toMatchObject({ uid: 1234, gid: 1234 });
+    spawnSync('chown', ['4321:4321', path]);
+    await writeOwnerOnly(path, 'y');
+    expect(statSync(path)).toMatchObject({ uid: 4321, gid: 4321 });
+  });
+});

@@ -1,0 +1,41 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { startIdleCollection } from '../../../src/core/host/memory.ts';
+
+function openTimers() {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const closers: (() => void)[] = [];
+  return { closers, idle: startIdleCollection({ add: (close) => closers.push(close) }) };
+}
+
+it('garbage is collected after an interval without work, and not before', async () => {
+  const { closers, idle } = openTimers();
+  vi.advanceTimersByTime(5_000);
+  const garbage = new WeakRef({ some: 'garbage' });
+  const kept = Array.from({ length: 200_000 }, (_, i) => ({ i }));
+  idle.note();
+  // A weak reference keeps its object until the current turn ends.
+  await nextTurn();
+  vi.advanceTimersByTime(5_000);
+  expect(garbage.deref()).toBeDefined();
+  await nextTurn();
+  vi.advanceTimersByTime(5_000);
+  expect(garbage.deref()).toBeUndefined();
+  expect(kept).toHaveLength(200_000);
+  for (const close of closers) close();
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+it('garbage is collected once a minute, even if there is little', async () => {
+  const { closers } = openTimers();
+  vi.advanceTimersByTime(5_000);
+  const garbage = new WeakRef({ some: 'garbage' });
+  await nextTurn();
+  vi.advanceTimersByTime(50_000);
+  expect(garbage.deref()).toBeDefined();
+  await nextTurn();
+  vi.advanceTimersByTime(5_000);
+  expect(garbage.deref()).toBeUndefined();
+  for (const close of closers) close();
+});

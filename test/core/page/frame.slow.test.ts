@@ -1,0 +1,256 @@
+/** The frame of every page in Chromium: keyboard, theme, ages, refresh and connection. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { navigation } from '../../../src/core/page/layout.ts';
+import { hasChromium, openBrowser, openPage } from './browser.ts';
+import { openSeeded, type SeededReceiver } from './seeded-receiver.ts';
+
+describe.skipIf(!hasChromium)(
+  'the frame of the page (needs Chromium)',
+  { timeout: 120_000 },
+  () => {
+    let browser: Browser;
+    let seeded: SeededReceiver;
+    beforeAll(async () => {
+      [browser, seeded] = await Promise.all([openBrowser(), openSeeded({ products: 30 })]);
+    }, 60_000);
+    afterAll(async () => {
+      await browser?.close();
+      await seeded?.close();
+    });
+    afterEach(async () => {
+      for (const context of browser.contexts()) await context.close();
+    });
+    const open = async (path: string, options = {}) => {
+      const opened = await openPage(browser, seeded.url + path, options);
+      opened.page.setDefaultTimeout(40_000);
+      return opened;
+    };
+    const push = () => seeded.push(seeded.generator.next(Date.now()));
+    const focused = (page: Page) => page.evaluate<string>('document.activeElement.outerHTML');
+    /** Opens a page with a live stream, and notes the requests of the page for data. */
+    const openLive = async (path: string, options = {}) => {
+      const opened = await open('/api', options);
+      const requests: string[] = [];
+      opened.page.on('request', (request) => {
+        if (['eventsource', 'xhr'].includes(request.resourceType())) requests.push(request.url());
+      });
+      const stream = opened.page.waitForResponse((answer) => answer.url().includes('/api/live'));
+      await opened.page.goto(seeded.url + path);
+      expect((await stream).status()).toBe(200);
+      return { ...opened, requests };
+    };
+
+    it('opens every page by keyboard, and keeps the period', async () => {
+      const { page, problems } = await open('/?since=7d');
+      for (const { path, key, label } of [...navigation].reverse()) {
+        await page.keyboard.press('g');
+        await page.keyboard.press(key);
+        await page.waitForURL(`${seeded.url}${path}?since=7d`);
+        expect(await page.textContent('[aria-current="page"]')).toContain(label);
+      }
+      expect(problems).toEqual([]);
+    });
+
+    it('lists the shortcuts, and disables them permanently', async () => {
+      const { page } = await open('/live');
+      await page.keyboard.press('?');
+      const dialog = page.locator('dialog');
+      expect(await dialog.innerText()).toMatch(/g l\s*open Live/);
+      await dialog.getByLabel('Shortcuts are on').uncheck();
+      await page.keyboard.press('Escape');
+      await page.keyboard.press('/');
+      await page.reload();
+      await page.keyboard.press('?');
+      await page.keyboard.press('/');
+      expect(await dialog.isVisible()).toBe(false);
+      expect(await focused(page)).toMatch(/^<body/);
+      await page.getByRole('button', { name: 'Shortcuts' }).click();
+      await dialog.getByLabel('Shortcuts are on').check();
+      await page.getByRole('button', { name: 'Close' }).click();
+      await page.keyboard.press('/');
+      expect(await focused(page)).toContain('name="filter"');
+      // Keys typed in a field are text.
+      await page.keyboard.type('g?jk/');
+      expect(await page.inputValue('[name=filter]')).toBe('g?jk/');
+      expect(await dialog.isVisible()).toBe(false);
+    });
+
+    it.each(['/live', '/map', '/alerts'])(
+      'shows the title of %s first on a phone, and folds pages and filters into one button each',
+      async (path) => {
+        const { page, problems } = await open(path, { viewport: { width: 390, height: 844 } });
+        const title = await page.locator('h1').boundingBox();
+        expect(title?.y).toBeLessThan(100);
+        const field = page.locator('select[name=since]');
+        expect(await field.isVisible()).toBe(false);
+        await page.locator('summary', { hasText: 'Filters' }).click();
+        expect(await field.isVisible()).toBe(true);
+        expect((await field.boundingBox())?.y).toBeGreaterThan(title?.y ?? 999);
+        const links = page.locator('nav a');
+        expect(await links.first().isVisible()).toBe(false);
+        await page.locator('summary', { hasText: 'Menu' }).click();
+        for (const link of await links.all()) {
+          const { x = -1, width = 999 } = (await link.boundingBox()) ?? {};
+          expect(x).toBeGreaterThanOrEqual(0);
+          expect(x + width).toBeLessThanOrEqual(390);
+        }
+        await page.setViewportSize({ width: 1280, height: 844 });
+        expect(await page.locator('summary:visible', { hasText: /Menu|Filters/ }).count()).toBe(0);
+        expect([await links.first().isVisible(), await field.isVisible()]).toEqual([true, true]);
+        expect(problems).toEqual([]);
+      },
+    );
+
+    it('moves through alerts by keyboard, and shows the first missing hour on a phone', async () => {
+      const { page, problems } = await open('/alerts', { viewport: { width: 375, height: 800 } });
+      await page.keyboard.press('j');
+      expect(await page.locator('[data-row].selected').count()).toBe(1);
+      await page.goto(`${seeded.url}/coverage`);
+      const missing = await page.locator('.hours .cell.bad').first().boundingBox();
+      expect((missing?.x ?? 0) + (missing?.width ?? 999)).toBeLessThanOrEqual(375);
+      expect(problems).toEqual([]);
+    });
+
+    it('keeps the theme', async () => {
+      const { page, problems } = await open('/', { colorScheme: 'light' });
+      const ground = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+      const light = await ground();
+      const button = page.locator('[data-theme-button]');
+      expect(await button.textContent()).toBe('Theme: system');
+      await button.click();
+      await button.click();
+      expect(await button.textContent()).toBe('Theme: dark');
+      const dark = await ground();
+      expect(dark).not.toBe(light);
+      await page.goto(`${seeded.url}/live`);
+      expect([await button.textContent(), await ground()]).toEqual(['Theme: dark', dark]);
+      await button.click();
+      await page.reload();
+      expect([await button.textContent(), await ground()]).toEqual(['Theme: system', light]);
+      expect(problems).toEqual([]);
+    });
+
+    it('skips the navigation by the first link', async () => {
+      const { page } = await open('/');
+      await page.keyboard.press('Tab');
+      expect(await focused(page)).toContain('Skip to content');
+      await page.keyboard.press('Enter');
+      await page.keyboard.press('Tab');
+      expect(await page.evaluate('document.activeElement.closest("main") !== null')).toBe(true);
+    });
+
+    it('updates ages', async () => {
+      const { page } = await open('/');
+      await page.clock.install();
+      await page.reload();
+      const shown = page.locator('td [data-age]').first();
+      const before = await shown.textContent();
+      await page.clock.fastForward(600_000);
+      await expect.poll(() => shown.textContent()).not.toBe(before);
+      expect(await shown.textContent()).toMatch(/^1\d min ago$/);
+    });
+
+    it('refreshes when a notification arrives, and keeps focus and scroll position', async () => {
+      const size = { viewport: { width: 700, height: 400 } };
+      const { page, problems, requests } = await openLive('/', size);
+      const rows = page.locator('[data-list] tbody tr a');
+      const names = () => rows.allTextContents();
+      await page.keyboard.press('j');
+      await page.keyboard.press('j');
+      const link = await rows.nth(1).getAttribute('href');
+      const top = await page.evaluate<number>('scrollY');
+      expect(top).toBeGreaterThan(0);
+      // The content is current: it is not loaded again before something arrives.
+      expect(requests).toHaveLength(1);
+      const before = await names();
+      await push();
+      await expect.poll(async () => (await names())[2]).toBe(before[1]);
+      expect(await focused(page)).toContain(`href="${link}"`);
+      expect(await page.getAttribute('tr[aria-selected="true"] a', 'href')).toBe(link);
+      expect(await page.evaluate<number>('scrollY')).toBe(top);
+      await page.keyboard.press('k');
+      expect(await focused(page)).toContain(`href="${await rows.nth(1).getAttribute('href')}"`);
+      expect(problems).toEqual([]);
+    });
+
+    it('waits for the index before it refreshes, but not for long', async () => {
+      const { page } = await open('/api');
+      const refreshedAfterMs = async (indexedPosition: number) => {
+        const data = JSON.stringify({ lastPosition: 9, indexedPosition });
+        const body = `event: update\nid: 9.${indexedPosition}\ndata: ${data}\n\n`;
+        const contentType = 'text/event-stream';
+        await page.route('**/api/live*', (route) => route.fulfill({ contentType, body }));
+        const isRefresh = page.waitForRequest((one) => one.resourceType() === 'xhr');
+        const beganMs = performance.now();
+        await page.goto(seeded.url);
+        await isRefresh;
+        return performance.now() - beganMs;
+      };
+      // The first page takes longer.
+      await refreshedAfterMs(9);
+      const indexedMs = await refreshedAfterMs(9);
+      expect((await refreshedAfterMs(8)) - indexedMs).toBeGreaterThan(600);
+    });
+
+    it('keeps focus and selection when a refresh adds a note above the list', async () => {
+      const { page } = await open('/');
+      await page.keyboard.press('j');
+      const before = await focused(page);
+      expect(before).toMatch(/^<a /);
+      await page.route(`${seeded.url}/`, async (route) => {
+        const answer = await route.fetch();
+        const note = '<p class="added">A note.</p>';
+        const body = (await answer.text()).replace('<div class="columns latest">', `${note}$&`);
+        await route.fulfill({ response: answer, body });
+      });
+      await push();
+      await page.locator('.added').waitFor();
+      expect(await focused(page)).toBe(before);
+      expect(await page.locator('tr[aria-selected="true"]').innerHTML()).toContain(before);
+    });
+
+    it('reports that the receiver stopped, and is current after a restart', async () => {
+      const [overview, live] = [await openLive('/'), await openLive('/live')];
+      const pages = [overview.page, live.page];
+      const newest = seeded.generator.next(Date.now());
+      await seeded.restart(async () => {
+        for (const page of pages) {
+          const banner = page.locator('.banner');
+          await banner.waitFor({ timeout: 5_000 });
+          expect(await banner.innerText()).toMatch(
+            /^The receiver has not answered since \d\d:\d\d:\d\d UTC\. .*: earshot status$/,
+          );
+          expect(await banner.locator('code').innerText()).toBe('earshot status');
+          expect(await page.locator('main table').first().isVisible()).toBe(true);
+        }
+      });
+      await seeded.push(newest);
+      for (const page of pages)
+        await page.locator('.banner').waitFor({ state: 'hidden', timeout: 15_000 });
+      await live.page.getByText(newest.Name).waitFor();
+      await overview.page.locator(`td a[href="/products/${newest.Id}"]`).waitFor();
+    });
+
+    it('closes the stream while the tab is hidden, and then resumes', async () => {
+      const { page, requests } = await openLive('/live');
+      const ended = page.waitForEvent('requestfailed');
+      // Headless Chromium has no hidden tabs.
+      const hide = (hidden: boolean) =>
+        page.evaluate(
+          `Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true });
+         document.dispatchEvent(new Event('visibilitychange'));`,
+        );
+      await hide(true);
+      expect((await ended).url()).toBe(requests[0]);
+      const product = seeded.generator.next(Date.now());
+      await seeded.push(product);
+      expect(requests).toHaveLength(1);
+      expect(await page.getByText(product.Name).count()).toBe(0);
+      await hide(false);
+      await page.getByText(product.Name).waitFor({ timeout: 2_000 });
+      expect(requests).toHaveLength(2);
+      expect(requests[1]).toMatch(/after=\d+\.\d+$/);
+    });
+  },
+);

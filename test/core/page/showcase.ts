@@ -1,0 +1,328 @@
+/**
+ * History for the pictures of the documentation: nine days of two subscriptions, with a daily rhythm, bursts, an hour of
+ * late pushes, a recovered hour and a missing hour. The clock stands still, so that pictures change only with the page.
+ */
+
+import { hourUs } from '../../../src/core/terms/time-units.ts';
+import { sinkReader } from '../../../src/features/sinks/terms.ts';
+import type { BackgroundJobs } from '../../../src/features/status/read-status.ts';
+import { missingFinding } from '../../../src/features/subscriptions/checks.ts';
+import type { NewSummaryJob } from '../../../src/features/summary/terms.ts';
+import { createRandom, type Random } from '../../../src/sandbox/clock.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { doneWith } from '../../features/summary/summary-jobs.ts';
+import {
+  type Generator,
+  type History,
+  notificationBody,
+  type Plan,
+  type PublishedProduct,
+} from './seeded-receiver.ts';
+
+const minuteUs = 60_000_000;
+const dayUs = 24 * hourUs;
+const days = 9;
+export const showcaseNowUs = Date.UTC(2026, 5, 18, 15, 41, 20) * 1_000;
+const todayUs = Math.floor(showcaseNowUs / dayUs) * dayUs;
+const currentHourUs = Math.floor(showcaseNowUs / hourUs) * hourUs;
+
+/** Hours with a fault, of the subscription `land`. */
+const missingHourUs = todayUs - 20 * hourUs;
+const lateHourUs = todayUs - 61 * hourUs;
+const recoveredHourUs = todayUs - 107 * hourUs;
+
+const sinkNames = ['archive', 'quicklooks', 'team-hook'];
+
+const jobs: BackgroundJobs = {
+  version: '1.0.0',
+  deliveryState: () => ({
+    names: sinkNames,
+    kinds: new Map([
+      ['archive', 'command'],
+      ['quicklooks', 'nats'],
+      ['team-hook', 'webhook'],
+    ]),
+    fault: null,
+  }),
+  summaryMode: async () => 'each',
+  backupEveryHours: 24,
+  comparisonOff: null,
+};
+
+export const showcase: Plan = { nowUs: () => showcaseNowUs, jobs, fill };
+
+interface Event {
+  subscription: Subscription;
+  event: 'created' | 'modified' | 'deleted';
+  product: Parameters<typeof notificationBody>[0];
+  atUs: number;
+}
+
+type Subscription = (typeof subscriptions)[number]['name'];
+
+const subscriptions = [
+  {
+    name: 'land',
+    subscriptionId: '0b6c9d52-1d0e-4c57-9a51-5f8f2f0f3f11',
+    filter: "Collection/Name eq 'SENTINEL-1' or Collection/Name eq 'SENTINEL-2'",
+    events: ['created', 'modified', 'deleted'],
+  },
+  {
+    name: 'ocean',
+    subscriptionId: '7a8e3c14-93d5-4e0b-8c1f-6f5a1f2f7c22',
+    filter: "Collection/Name eq 'SENTINEL-3' or Collection/Name eq 'SENTINEL-5P'",
+    events: ['created', 'deleted'],
+  },
+] as const;
+
+/** Collections of `land`, by the start of a product's name. */
+const isLand = ({ Name }: { Name: string }) => /^S[12][A-D]/.test(Name);
+
+async function fill(store: Store, generator: Generator): Promise<History> {
+  const random = createRandom(21);
+  const events = draw(generator, random);
+  await deliver(store, events, random);
+  await quarantine(store);
+  await register(store);
+  const coverage = coverageOf(events);
+  for (const { name } of subscriptions) {
+    await store.completeness.saveCoverage(coverage.filter((one) => one.subscription === name));
+  }
+  await raise(store, coverage);
+  await fillSinks(store);
+  await summarize(store);
+  const products = events.flatMap(({ event, product }) =>
+    event === 'created' ? [product as PublishedProduct] : [],
+  );
+  return { nowUs: showcaseNowUs, products, missingHourUs };
+}
+
+/** Draws the events, oldest first: most are publications; some products change or are deleted hours later. */
+function draw(generator: Generator, random: Random): Event[] {
+  const events: Event[] = [];
+  const later: Event[] = [];
+  for (let hour = currentHourUs - days * dayUs; hour <= currentHourUs; hour += hourUs) {
+    const times = Array.from({ length: rateOf(hour, random) }, () => hour + random.next() * hourUs);
+    for (const publishedUs of times.toSorted((a, b) => a - b)) {
+      const product = generator.next(publishedUs / 1_000);
+      const subscription = isLand(product) ? 'land' : 'ocean';
+      events.push({ subscription, event: 'created', product, atUs: publishedUs });
+      const atUs = publishedUs + random.between(0.5, 9) * hourUs;
+      if (random.chance(0.03) && subscription === 'land') {
+        const modified = generator.modified(product, atUs / 1_000);
+        later.push({ subscription, event: 'modified', product: modified, atUs });
+      } else if (random.chance(0.015)) {
+        const deleted = generator.deleted(product, atUs / 1_000);
+        later.push({ subscription, event: 'deleted', product: deleted, atUs });
+      }
+    }
+  }
+  return [...events, ...later]
+    .filter(({ atUs }) => atUs < showcaseNowUs - minuteUs)
+    .toSorted((a, b) => a.atUs - b.atUs);
+}
+
+/** Products of an hour: more by day, in some hours a burst. */
+function rateOf(hour: number, random: Random): number {
+  const ofDay = (hour % dayUs) / dayUs;
+  const rhythm = 1 - 0.6 * Math.cos(2 * Math.PI * (ofDay - 0.1));
+  const burst = random.chance(0.05) ? random.between(1.8, 2.6) : random.between(0.8, 1.2);
+  return Math.round(52 * rhythm * burst);
+}
+
+const hourOf = (us: number) => us - (us % hourUs);
+const isIn = (hour: number, { subscription, atUs }: Event) =>
+  subscription === 'land' && hourOf(atUs) === hour;
+
+/** True for an event that never arrived. */
+const isMissing = (one: Event) => isIn(missingHourUs, one) && one.atUs % hourUs > hourUs * 0.45;
+const isRecovered = (one: Event) => isIn(recoveredHourUs, one) && one.atUs % hourUs > hourUs * 0.6;
+
+/** Draws a factor from a log-normal distribution with the median 1. */
+function spread(random: Random, sigma: number): number {
+  const normal = Array.from({ length: 12 }, () => random.next()).reduce((a, b) => a + b) - 6;
+  return Math.exp(sigma * normal);
+}
+
+async function deliver(store: Store, events: readonly Event[], random: Random): Promise<void> {
+  const deliveries = events
+    .filter((one) => !isMissing(one))
+    .map((one) => {
+      const { subscription, event, product, atUs } = one;
+      const source = isRecovered(one) ? ('reconcile' as const) : ('push' as const);
+      const waitUs = isIn(lateHourUs, one) ? random.between(70, 110) * minuteUs : 0;
+      // The catalogue is slower by day; a few pushes take much longer than the median.
+      const load = 1 + 0.8 * Math.sin(((atUs % dayUs) / dayUs) * 2 * Math.PI - 2);
+      const notifiedUs = atUs + 14_000_000 * load * spread(random, 0.55);
+      const storedUs = notifiedUs + waitUs + 130_000 * spread(random, 0.45);
+      const receivedAtUs = Math.floor(
+        source === 'push' ? storedUs : recoveredHourUs + 2.1 * hourUs,
+      );
+      const body = notificationBody(product, event, Math.floor(notifiedUs), random.uuid());
+      return { body, subscription, receivedAtUs, source };
+    })
+    .toSorted((a, b) => a.receivedAtUs - b.receivedAtUs);
+  const headers = ['Content-Type', 'application/json'];
+  let accepted: Promise<unknown>[] = [];
+  for (const { body, ...one } of deliveries) {
+    accepted.push(store.accept({ ...one, body: new TextEncoder().encode(body), headers }));
+    if (accepted.length < 200) continue;
+    await Promise.all(accepted);
+    accepted = [];
+  }
+  await Promise.all(accepted);
+}
+
+async function quarantine(store: Store): Promise<void> {
+  const bodies = [
+    ['{"SubscriptionEvent":"created","ProductName":"S2B_MSIL1C_20260616T101559"}', 53 * hourUs],
+    ['<html><body><h1>502 Bad Gateway</h1></body></html>', 5 * hourUs],
+  ] as const;
+  for (const [body, agoUs] of bodies) {
+    await store.accept({
+      body: new TextEncoder().encode(body),
+      subscription: 'land',
+      receivedAtUs: showcaseNowUs - agoUs,
+      source: 'push',
+      headers: ['Content-Type', body.startsWith('<') ? 'text/html' : 'application/json'],
+    });
+  }
+}
+
+async function register({ administration }: Store): Promise<void> {
+  const latest = showcaseNowUs - minuteUs;
+  for (const { name, subscriptionId, filter, events } of subscriptions) {
+    await administration.commit({
+      save: {
+        ...{ name, type: 'push', events, filter, status: 'running', subscriptionId },
+        ...{ unfinished: false, earlierIds: [], origin: 'flags', credentialsDigest: null },
+        ...{ activityAtUs: latest, notifiedAtUs: latest },
+        ...{
+          runningSeenAtUs: showcaseNowUs,
+          pausedSeenAtUs: null,
+          changedByPerson: false,
+          reported: [],
+        },
+      },
+      history: [
+        {
+          ...{ atUs: todayUs - days * dayUs, subscription: name, subscriptionId },
+          ...{ action: 'created', actor: 'register', reason: 'It is in earshot.config.ts.' },
+        },
+      ],
+    });
+  }
+  await administration.markDeliveries(
+    subscriptions.map(({ name }) => ({
+      ...{ subscription: name, username: 'catalogue', lastAtUs: latest },
+    })),
+  );
+}
+
+/** Counts the events of each hour until two hours ago, as a comparison with the catalogue does. */
+function coverageOf(events: readonly Event[]) {
+  const compared = events.filter(({ atUs }) => hourOf(atUs) < currentHourUs - 2 * hourUs);
+  const groups = Map.groupBy(compared, (one) => {
+    return [one.subscription, one.event, hourOf(one.atUs)].join(' ');
+  });
+  const hours = Array.from({ length: days * 24 - 2 }, (_, i) => currentHourUs - (i + 3) * hourUs);
+  return subscriptions.flatMap(({ name, events: kinds }) =>
+    hours.flatMap((hour) =>
+      kinds.map((event) => {
+        const all = groups.get([name, event, hour].join(' ')) ?? [];
+        const missing = all.filter(isMissing).length;
+        const recovered = all.filter(isRecovered).length;
+        const late = name === 'land' && hour === lateHourUs ? all.length : 0;
+        const pushed = all.length - missing - recovered - late;
+        const own = { subscription: name, event, hourUs: hour, expected: all.length };
+        return { ...own, pushed, late, recovered, missing, comparedAtUs: hour + 2.1 * hourUs };
+      }),
+    ),
+  );
+}
+
+async function raise({ alerts }: Store, hours: ReturnType<typeof coverageOf>): Promise<void> {
+  const missing = {
+    ...({ kind: 'missing', subject: 'land' } as const),
+    ...missingFinding(
+      'land',
+      hours.filter((hour) => hour.missing > 0),
+    ),
+  };
+  const disk = {
+    kind: 'disk',
+    subject: '',
+    level: 'warning',
+    text: 'The disk is nearly full.',
+    evidence: ['3.9 GiB of 80 GiB are free.'],
+    nextStep: 'Free space with `earshot prune`.',
+  } as const;
+  const settle = (findings: readonly (typeof missing | typeof disk)[], agoUs: number) =>
+    alerts.settleFindings({
+      ...{ checked: [missing, disk], findings, channels: ['url'], atUs: showcaseNowUs - agoUs },
+    });
+  await settle([disk], 4 * dayUs);
+  await settle([], 3 * dayUs);
+  await settle([missing], 17 * hourUs);
+}
+
+/** `archive` and `quicklooks` have delivered everything; `team-hook` refused a notification and retries another. */
+async function fillSinks(store: Store): Promise<void> {
+  const { sinks } = store;
+  const upTo = await store.lastPosition();
+  const rows = await Array.fromAsync(store.find({ limit: 12 }));
+  const items = rows.toReversed().map(({ position, productId }) => ({ position, productId }));
+  const atUs = showcaseNowUs - 2 * minuteUs;
+  for (const sink of sinkNames) {
+    await sinks.enqueue({ sink, replayId: null, after: 0, atUs, upTo, items });
+    const due = await sinks.due({ sink, nowUs: showcaseNowUs, limit: items.length });
+    await sinks.settle(
+      due.map(({ id }, i) => {
+        if (sink === 'team-hook' && i === 0) {
+          return { id, outcome: 'dead', error: 'The webhook answered 422: unknown tile.' };
+        }
+        if (sink === 'team-hook' && i > 9) {
+          const nextAttemptAtUs = showcaseNowUs + 4 * minuteUs;
+          const error = 'The webhook answered 503.';
+          return { id, outcome: 'postponed', error, nextAttemptAtUs, counts: true };
+        }
+        return { id, outcome: 'acknowledged', deliveredAtUs: showcaseNowUs - minuteUs };
+      }),
+    );
+    await store.moveCursor(sinkReader(sink), upTo, showcaseNowUs - minuteUs);
+  }
+}
+
+async function summarize(store: Store): Promise<void> {
+  const { summaries } = store;
+  const found = await Array.fromAsync(store.find({ limit: 80, subscription: 'land' }));
+  const rows = found.filter(({ event, productName }) => {
+    return event === 'created' && productName?.includes('MSIL2A');
+  });
+  const dueAtUs = showcaseNowUs - hourUs;
+  const digest: NewSummaryJob = {
+    ...{ kind: 'digest', subject: 'digest', productId: null, productName: null },
+    ...{ subscription: 'land', position: 1, dueAtUs },
+    scope: { fromUs: todayUs - dayUs, untilUs: todayUs, subscription: 'land', filter: null },
+  };
+  const products = rows.slice(0, 4).map(
+    ({ productId, productName, subscription, position }): NewSummaryJob => ({
+      ...{ kind: 'product', subject: productId.toLowerCase(), productId, productName },
+      ...{ subscription, scope: null, position, dueAtUs },
+    }),
+  );
+  const jobs = [...products, digest];
+  const { ids } = await summaries.enqueue({ jobs, waitingMax: 100, atUs: dueAtUs });
+  const by = { model: 'openai/gpt-oss-120b', createdAtUs: showcaseNowUs - 20 * minuteUs };
+  for (const [i, { kind }] of jobs.entries()) {
+    const job = { id: ids[i] ?? 0, revision: 1 };
+    await summaries.settle({ job, result: doneWith(showcaseTexts[kind], by) });
+  }
+}
+
+const showcaseTexts = {
+  digest:
+    '53 products received for land, 17 June 2026: Sentinel-2 (53). The clearest scene is Sentinel-2A over northern Italy, 17 June 2026 10:20 UTC, 3 % cloud.',
+  product:
+    'A level-2A scene of Sentinel-2A over northern Italy, sensed 18 June 2026 10:20 UTC, and published 3 h after sensing.',
+};

@@ -1,0 +1,470 @@
+/** The tolerant reader: accepted forms, faults, drift, dates, and real records. */
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { formatDateUs, millisecondOf, parseDate } from '../../../src/core/terms/dates.ts';
+import { driftShapes, type FaultCode } from '../../../src/core/terms/notification.ts';
+import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
+import { read, readOne, sample, sampleRead, varied } from './sample-notification.ts';
+
+/** Every combination of the known forms of a notification. */
+const ackIds = [
+  { title: 'an AckId', changes: {}, ackId: sample.AckId, drift: [] },
+  { title: 'no AckId', changes: { AckId: undefined }, ackId: null, drift: ['ack-id-absent'] },
+  { title: 'AckId null', changes: { AckId: null }, ackId: null, drift: ['ack-id-absent'] },
+  { title: 'an empty AckId', changes: { AckId: '' }, ackId: null, drift: ['ack-id-odd'] },
+  { title: 'a number as AckId', changes: { AckId: 17 }, ackId: '17', drift: ['ack-id-odd'] },
+  { title: 'an object as AckId', changes: { AckId: {} }, ackId: null, drift: ['ack-id-odd'] },
+  { title: 'a GUID as AckId', changes: { AckId: sample.ProductId }, ackId: sample.ProductId },
+];
+const values = [
+  { title: 'value', changes: {}, drift: [] },
+  {
+    title: 'Value',
+    changes: { value: undefined, Value: sample.value },
+    drift: ['value-capitalised'],
+  },
+];
+const wraps = [
+  { title: 'one object', wrap: (item: object): unknown => item, drift: [] },
+  { title: 'an array of one', wrap: (item: object): unknown => [item], drift: ['body-array'] },
+];
+const combinations = ackIds.flatMap((ack) =>
+  values.flatMap((value) => wraps.map((wrap) => ({ ack, value, wrap }))),
+);
+
+describe('a body', () => {
+  it.each(combinations)(
+    'of $wrap.title with $value.title and $ack.title is read, and its drift recorded',
+    ({ ack, value, wrap }) => {
+      const { drift, ...notification } = readOne(
+        wrap.wrap(varied({ ...ack.changes, ...value.changes })),
+      );
+      expect(notification).toEqual({ ...sampleRead, ackId: ack.ackId });
+      const expected = [...wrap.drift, ...(ack.drift ?? []), ...value.drift];
+      expect(drift.toSorted()).toEqual(expected.toSorted());
+    },
+  );
+
+  it('in the documented form shows no drift at all', () => {
+    expect(readOne(sample)).toEqual({ ...sampleRead, drift: [] });
+  });
+
+  it('keeps the position of each notification in its array, after invalid elements', () => {
+    const { notifications, faults } = read([sample, 7, varied({ AckId: 'second' }), {}]);
+    expect(notifications.map(({ index, ackId }) => [index, ackId])).toEqual([
+      [0, sample.AckId],
+      [2, 'second'],
+    ]);
+    expect(faults.map(({ code, index }) => [code, index])).toEqual([
+      ['not-an-object', 1],
+      ['event-missing', 3],
+    ]);
+  });
+
+  it('with a byte order mark is read without drift', () => {
+    expect(readOne(`\ufeff${JSON.stringify(sample)}`)).toEqual({ ...sampleRead, drift: [] });
+  });
+
+  it('with broken UTF-8 is read', () => {
+    const bytes = Buffer.from(JSON.stringify(varied({ ProductName: 'A~B' })));
+    bytes[bytes.indexOf('~')] = 0xff;
+    expect(readOne(new Uint8Array(bytes))).toMatchObject({
+      productName: 'A\ufffdB',
+      drift: ['utf8-invalid'],
+    });
+  });
+
+  it('with a deletion in the documented form is read', () => {
+    const value = {
+      '@odata.context': '$metadata#DeletedProducts(Attributes())/$entity',
+      Id: sample.ProductId,
+      Name: sample.ProductName,
+      DeletionDate: '2026-05-02T00:00:00.000000Z',
+      DeletionCause: 'Reprocessed product',
+      Attributes: [],
+    };
+    const deleted = varied({ SubscriptionEvent: 'deleted', value });
+    expect(readOne(deleted)).toEqual({ ...sampleRead, event: 'deleted', drift: [] });
+  });
+
+  it.each([
+    ['Created', 'created'],
+    ['MODIFIED', 'modified'],
+    [' deleted ', 'deleted'],
+  ])('with the event %j has the event %s', (written, event) => {
+    expect(readOne(varied({ SubscriptionEvent: written })).event).toBe(event);
+  });
+
+  it('uses the product for missing fields', () => {
+    const bare = { ProductId: undefined, ProductName: undefined };
+    for (const product of [{}, { value: undefined, Value: sample.value }]) {
+      expect(readOne(varied({ ...bare, ...product }))).toMatchObject({
+        productId: sample.ProductId,
+        productName: sample.ProductName,
+      });
+    }
+  });
+
+  it('takes precedence over the product', () => {
+    const other = varied({ ProductId: 'other', ProductName: 'other name' });
+    expect(readOne(other)).toMatchObject({ productId: 'other', productName: 'other name' });
+  });
+
+  it('with only product and event is a notification', () => {
+    const { drift: _, ...rest } = readOne({ SubscriptionEvent: 'created', ProductId: 'p' });
+    expect(rest).toEqual({
+      index: 0,
+      ackId: null,
+      productId: 'p',
+      productName: null,
+      event: 'created',
+      subscriptionId: null,
+      notificationDateUs: null,
+    });
+  });
+
+  it('reads nothing from a prototype that it defines', () => {
+    const text = '{"SubscriptionEvent":"created","__proto__":{"ProductId":"p"}}';
+    expect(read(text).faults.map(({ code }) => code)).toEqual(['product-id-missing']);
+  });
+});
+
+type GivenElsewhere =
+  | 'unsupported-encoding'
+  | 'undecodable-body'
+  | 'ack-id-reused'
+  | 'not-storable';
+
+/** Every code of the reader. */
+const faultExamples = {
+  'empty-body': ['', ' \r\n\t ', '\ufeff'],
+  'too-large': [`"${'x'.repeat(2 ** 20)}"`],
+  'not-json': ['nonsense', '{"SubscriptionEvent":', '{} {}', "{'a':1}", 'NaN', '\u0000'],
+  'not-an-object': ['7', '"created"', 'null', 'true', '[7]', '[null]', '[[]]'],
+  'empty-array': ['[]', ' [ ] '],
+  'too-deep': [`${'['.repeat(101)}${']'.repeat(101)}`],
+  'event-missing': ['{}', '{"ProductId":"p"}', '{"ProductId":"p","SubscriptionEvent":null}'],
+  'product-id-missing': [
+    '{"SubscriptionEvent":"created"}',
+    '{"SubscriptionEvent":"created","ProductId":" "}',
+    '{"SubscriptionEvent":"created","ProductId":{},"value":[]}',
+  ],
+} satisfies Record<Exclude<FaultCode, GivenElsewhere>, string[]>;
+
+describe('the reader refuses', () => {
+  const cases = Object.entries(faultExamples).flatMap(([code, bodies]) =>
+    bodies.map((body) => ({ code, body })),
+  );
+
+  it.each(cases)('$body as $code', ({ code, body }) => {
+    const { notifications, faults } = read(body);
+    expect(notifications).toEqual([]);
+    expect(faults.map((fault) => fault.code)).toEqual([code]);
+    expect(faults[0]?.message).toMatch(/^[\x20-\x7e]{10,}$/);
+  });
+
+  it.each([[''], [' '], [17.5], [true], [{}], [[]], [['created', 'modified']], [[['created']]]])(
+    'the event %j',
+    (event) => {
+      const { faults } = read(varied({ SubscriptionEvent: event }));
+      expect(faults.map(({ code }) => code)).toEqual(['event-missing']);
+    },
+  );
+
+  it('with a message that contains only plain characters of the body', () => {
+    const [fault] = read('\u001b[31mé').faults;
+    expect(fault?.code).toBe('not-json');
+    expect(fault?.message).toMatch(/^[\x20-\x7e]+$/);
+    expect(fault?.message.length).toBeLessThan(300);
+  });
+});
+
+const brokenUtf8 = Buffer.from(JSON.stringify(varied({ ProductName: 'A~B' })));
+brokenUtf8[brokenUtf8.indexOf('~')] = 0xff;
+const { value } = sample;
+
+/** For each shape, a body with only this drift. */
+const examples: Record<string, { body: unknown }> = {
+  'utf8-invalid': { body: new Uint8Array(brokenUtf8) },
+  'body-array': { body: [sample] },
+  'ack-id-absent': { body: varied({ AckId: undefined }) },
+  'ack-id-odd': { body: varied({ AckId: 17 }) },
+  'event-case': { body: varied({ SubscriptionEvent: 'Created' }) },
+  'event-in-array': { body: varied({ SubscriptionEvent: ['created'] }) },
+  'event-unknown': { body: varied({ SubscriptionEvent: 'restored' }) },
+  'product-id-from-value': { body: varied({ ProductId: undefined }) },
+  'product-id-differs-from-value': { body: varied({ ProductId: 'another' }) },
+  'product-name-absent': {
+    body: varied({ ProductName: undefined, value: { ...value, Name: undefined } }),
+  },
+  'subscription-id-absent': { body: varied({ SubscriptionId: undefined }) },
+  'notification-date-absent': { body: varied({ NotificationDate: undefined }) },
+  'notification-date-odd': { body: varied({ NotificationDate: 'yesterday' }) },
+  'notification-date-without-zone': { body: varied({ NotificationDate: '2026-05-01T14:20:00' }) },
+  'value-absent': { body: varied({ value: undefined }) },
+  'value-capitalised': { body: varied({ value: undefined, Value: value }) },
+  'value-odd': { body: varied({ value: [value] }) },
+};
+/** Reported by the store, which alone knows earlier notifications. */
+const foundByStore = 'ack-id-reused';
+
+describe('the drift shape', () => {
+  it.each(driftShapes.filter((shape) => shape !== foundByStore))('%s has an example', (shape) => {
+    const example = examples[shape];
+    expect(example, `an example of ${shape} is missing in this file`).toBeDefined();
+    expect(read(example?.body).drift).toEqual([shape]);
+    expect(read(example?.body).faults).toEqual([]);
+  });
+
+  it.each([17, {}, [], true, ''])('notification-date-odd reports the date %j', (date) => {
+    expect(readOne(varied({ NotificationDate: date }))).toMatchObject({
+      notificationDateUs: null,
+      drift: ['notification-date-odd'],
+    });
+  });
+
+  it.each([17, 'text', [], true])('value-odd reports the value %j', (odd) => {
+    expect(readOne(varied({ value: odd })).drift).toEqual(['value-odd']);
+  });
+
+  it.each(['SubscriptionId', 'NotificationDate', 'AckId', 'value'])(
+    'of an absent field is also reported for %s null',
+    (name) => {
+      expect(readOne(varied({ [name]: null })).drift).toEqual(
+        readOne(varied({ [name]: undefined })).drift,
+      );
+    },
+  );
+});
+
+describe('an unknown field', () => {
+  it('is named', () => {
+    expect(readOne(varied({ Priority: 1, 'x-y.z@1': 2 })).drift).toEqual([
+      'unknown-field:Priority',
+      'unknown-field:x-y.z@1',
+    ]);
+  });
+
+  it.each([
+    ['with blanks', 'my field'],
+    ['with control characters', '\u001b[31m'],
+    ['that is empty', ''],
+    ['that is too long', 'x'.repeat(65)],
+    ['in another script', 'имя'],
+  ])('with a name %s shares a shape with similar names', (_title, name) => {
+    expect(readOne(varied({ [name]: 1 })).drift).toEqual(['unknown-field:(odd name)']);
+  });
+
+  it('inside the product is not drift: the catalogue adds some every year', () => {
+    expect(readOne(varied({ value: { ...value, Novelty: 1 } })).drift).toEqual([]);
+  });
+});
+
+const secondUs = Date.UTC(2026, 4, 1, 14, 20, 5) * 1000;
+/** Digits of a fraction; cut to n digits, the fraction has a known value in microseconds. */
+const digits = '123456789';
+const fractionUs = [
+  0, 100_000, 120_000, 123_000, 123_400, 123_450, 123_456, 123_456, 123_456, 123_456,
+];
+
+describe('a date', () => {
+  const cases = fractionUs.flatMap((us, count) =>
+    ['Z', ''].map((zone) => {
+      const fraction = count === 0 ? '' : `.${digits.slice(0, count)}`;
+      return { text: `2026-05-01T14:20:05${fraction}${zone}`, us: secondUs + us, zone };
+    }),
+  );
+
+  it.each(cases)('$text is read, digits below a microsecond are cut', ({ text, us, zone }) => {
+    expect(parseDate(text)).toEqual({ us, zoned: zone === 'Z' });
+    expect(readOne(varied({ NotificationDate: text }))).toMatchObject({
+      notificationDateUs: us,
+      drift: zone === 'Z' ? [] : ['notification-date-without-zone'],
+    });
+  });
+
+  it.each([
+    ['2026-05-01T16:20:05+02:00', secondUs],
+    ['2026-05-01T16:20:05+0200', secondUs],
+    ['2026-05-01T08:50:05-05:30', secondUs],
+    ['2026-05-01 14:20:05Z', secondUs],
+    ['2026-05-01t14:20:05z', secondUs],
+    [' 2026-05-01T14:20:05Z\n', secondUs],
+    ['2026-05-01T14:20:05,5Z', secondUs + 500_000],
+    ['2026-05-01T14:20:05.1234567890Z', secondUs + 123_456],
+    ['2026-05-01T14:20Z', secondUs - 5_000_000],
+    ['2024-02-29T00:00:00Z', Date.UTC(2024, 1, 29) * 1000],
+    ['1969-12-31T23:59:59.999999Z', -1],
+    // Leap seconds are the start of the next second.
+    ['1990-12-31T23:59:60Z', Date.UTC(1991, 0, 1) * 1000],
+    ['1990-12-31T15:59:60.75-08:00', Date.UTC(1991, 0, 1) * 1000],
+    ['2026-05-01T14:20:60Z', secondUs + 55_000_000],
+  ])('%j is read', (text, us) => {
+    expect(parseDate(text)).toEqual({ us, zoned: true });
+  });
+
+  it('without a time is midnight, UTC', () => {
+    expect(parseDate('2026-05-01')).toEqual({ us: Date.UTC(2026, 4, 1) * 1000, zoned: false });
+  });
+
+  it.each([
+    '',
+    'yesterday',
+    '2026',
+    '2026-05',
+    '20260501',
+    '2026-00-01',
+    '2026-13-01',
+    '2026-02-29',
+    '2026-04-31T00:00:00Z',
+    '2026-05-00T00:00:00Z',
+    '2026-05-01T24:00:00Z',
+    '2026-05-01T14:60:00Z',
+    '2026-05-01T14:20:61Z',
+    '9999-12-31T23:59:60Z',
+    '9999-12-31T23:59:59-00:01',
+    '0000-01-01T00:00:00+00:01',
+    '2026-05-01T14Z',
+    '2026-05-01T14:20:05.Z',
+    '2026-05-01T14:20:05 Europe/Rome',
+    '2026-05-01T14:20:05+99:99',
+    '2026-05-01T14:20:05Zulu',
+    'x2026-05-01T14:20:05Z',
+    '+02026-05-01T14:20:05Z',
+    '1777645205',
+  ])('%j is not a date', (text) => {
+    expect(parseDate(text)).toBeNull();
+  });
+});
+
+/** Texts of the years 0000 to 9999, UTC, with six digits. */
+const anyDate = fc
+  .tuple(
+    fc.date({
+      min: new Date('0000-01-01T00:00:00Z'),
+      max: new Date('9999-12-31T23:59:59.999Z'),
+      noInvalidDate: true,
+    }),
+    fc.nat(999),
+  )
+  .map(([date, us]) => date.toISOString().replace('Z', `${String(us).padStart(3, '0')}Z`));
+
+const usOf = (text: string) => parseDate(text)?.us ?? Number.NaN;
+
+/** A time is exact to the microsecond from 1684 to 2255, and to the millisecond in other years. */
+const represented = (text: string) =>
+  text > '1684-07-28T00:12:25.260' && text < '2255-06-05T23:47:34.740'
+    ? text
+    : `${text.slice(0, 23)}Z`;
+
+describe('writing a date', () => {
+  it('gives six digits and UTC', () => {
+    expect(formatDateUs(0)).toBe('1970-01-01T00:00:00.000000Z');
+    expect(formatDateUs(secondUs + 7)).toBe('2026-05-01T14:20:05.000007Z');
+    expect(formatDateUs(-1)).toBe('1969-12-31T23:59:59.999999Z');
+  });
+
+  it.each([
+    ['9999-12-31T23:59:59.999999Z', '9999-12-31T23:59:59.999Z'],
+    ['9999-12-31', '9999-12-31T00:00:00.000Z'],
+    ['0000-01-01T00:00:00Z', '0000-01-01T00:00:00.000Z'],
+    ['0001-01-01T00:00:00.0005Z', '0001-01-01T00:00:00.000Z'],
+    ['3500-01-01', '3500-01-01T00:00:00.000Z'],
+    ['9996-02-29T12:00:00.5+01:00', '9996-02-29T11:00:00.500Z'],
+    ['2255-06-05T23:47:34.739999Z', '2255-06-05T23:47:34.739999Z'],
+    ['2255-06-05T23:47:34.740001Z', '2255-06-05T23:47:34.740Z'],
+    ['1684-07-28T00:12:25.259999Z', '1684-07-28T00:12:25.259Z'],
+    ['1684-07-28T00:12:25.260001Z', '1684-07-28T00:12:25.260001Z'],
+  ])('gives the date that was parsed, also in far years: %s', (text, written) => {
+    expect(formatDateUs(usOf(text))).toBe(written);
+  });
+
+  it('survives a round trip', () => {
+    fc.assert(
+      fc.property(anyDate, (text) => {
+        const us = usOf(text);
+        expect(formatDateUs(us)).toBe(represented(text));
+        expect(parseDate(formatDateUs(us))).toEqual({ us, zoned: true });
+        expect(millisecondOf(us)).toBe(Date.parse(text));
+      }),
+    );
+  });
+
+  it('keeps the order of moments', () => {
+    fc.assert(
+      fc.property(anyDate, anyDate, (a, b) => {
+        expect(Math.sign(usOf(a) - usOf(b))).toBe(
+          Number(represented(a) > represented(b)) - Number(represented(a) < represented(b)),
+        );
+      }),
+    );
+  });
+});
+
+const fixtures = new URL('../../../../shared/fixtures/', import.meta.url);
+const missing = existsSync(fixtures) ? false : 'the folder ../shared/fixtures is not there';
+
+/** The notification of a product, as the catalogue sends it. */
+function notificationOf(product: { Id: string; Name: string }) {
+  return varied({ ProductId: product.Id, ProductName: product.Name, value: product });
+}
+
+describe('the reader accepts', () => {
+  it('every recorded product record, without drift', (context) => {
+    if (missing) context.skip(missing);
+    const lines = readFileSync(new URL('products.jsonl', fixtures), 'utf8').trim().split('\n');
+    expect(lines.length).toBeGreaterThan(100);
+    for (const line of lines) {
+      const product = JSON.parse(line);
+      const read = readOne(notificationOf(product));
+      expect(read).toMatchObject({ productId: product.Id, productName: product.Name, drift: [] });
+    }
+  });
+
+  it('every documented example of a notification', (context) => {
+    if (missing) context.skip(missing);
+    const folder = new URL('notifications/', fixtures);
+    const names = readdirSync(folder).filter((name) => name.endsWith('.json'));
+    expect(names.length).toBeGreaterThan(0);
+    for (const name of names) {
+      const body = readFileSync(new URL(name, folder));
+      const { notifications, faults, drift } = read(new Uint8Array(body));
+      expect(faults, name).toEqual([]);
+      expect(notifications.length, name).toBeGreaterThan(0);
+      expect(notifications.every(({ notificationDateUs }) => notificationDateUs !== null)).toBe(
+        true,
+      );
+      expect(drift.filter((shape) => shape.startsWith('unknown-field:'))).toEqual([]);
+    }
+  });
+
+  it('the known drift of the documented examples', (context) => {
+    if (missing) context.skip(missing);
+    const driftOf = (name: string) =>
+      new Set(read(new Uint8Array(readFileSync(new URL(`notifications/${name}`, fixtures)))).drift);
+    expect(driftOf('push-created-s1-cog-vendor-sample.capital-Value.json')).toEqual(
+      new Set(['value-capitalised', 'ack-id-absent']),
+    );
+    expect(driftOf('pull-read-after-3-days.json')).toEqual(
+      new Set(['body-array', 'product-name-absent', 'value-absent']),
+    );
+    expect(driftOf('doc-push-deleted-s1-slc.elided.json')).toEqual(
+      new Set(['body-array', 'ack-id-absent']),
+    );
+  });
+
+  it('our own products: new, modified and deleted', () => {
+    const generator = createProductGenerator({ seed: 11 });
+    const firstMs = Date.UTC(2026, 4, 1);
+    for (let i = 0; i < 300; i += 1) {
+      const product = generator.next(firstMs + i * 1000);
+      const later = generator.modified(product, firstMs + i * 1000 + 500);
+      const gone = generator.deleted(product, firstMs + i * 1000 + 900);
+      for (const each of [product, later, gone]) {
+        expect(readOne(notificationOf(each))).toMatchObject({ productId: product.Id, drift: [] });
+      }
+    }
+  });
+});

@@ -1,0 +1,19 @@
+/** A program to be killed: raises an alert and sends it. */
+
+import { createUrlSender, deliverDue } from '../../../src/features/alerts/notify.ts';
+import { openStore } from '../../../src/store/store.ts';
+
+const [dataDir = '', url = ''] = process.argv.slice(2);
+const nothing = () => undefined;
+const nowUs = () => Date.now() * 1000;
+const random = Math.random;
+const { alerts } = await openStore({ dataDir, nowUs });
+const text = { text: 'The disk is full.', evidence: [], nextStep: 'Free some space.' };
+const finding = { kind: 'disk', subject: '', level: 'critical', ...text } as const;
+// It must not outlive the test.
+process.once('disconnect', () => process.exit());
+const about = { checked: [], findings: [finding], channels: ['url'], atUs: nowUs() } as const;
+await alerts.settleFindings(about);
+const log = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+const senders = { url: createUrlSender(url, { fetch, random }) };
+await deliverDue({ alerts, senders, nowUs, random, log }, 'url', new AbortController().signal);

@@ -1,0 +1,217 @@
+/** `earshot alerts`: active alerts, resolved alerts, and a test of the notification channels. */
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { AlertFinding } from '../../../src/features/alerts/terms.ts';
+import { expectEnd, nowUs, printed, printedJson, runCommand } from '../../helpers/fake-io.ts';
+import { createContext, hourUs, withStore } from '../../helpers/filled-store.ts';
+import { freePort } from '../../helpers/free-ports.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+
+const silence: AlertFinding = {
+  kind: 'silence',
+  subject: 'alps',
+  level: 'critical',
+  text: 'No push of the subscription alps has arrived for 9 h. This is unlikely to be chance.',
+  evidence: [
+    'The last notification arrived at 2026-05-02 02:00 UTC.',
+    'About 40 pushes were expected.',
+  ],
+  nextStep: 'Run `earshot doctor` to see whether the catalogue can reach this endpoint.',
+};
+const disk: AlertFinding = { ...silence, kind: 'disk', subject: '', level: 'warning' };
+
+/** An active alert for a silent subscription and an older, resolved one for a full disk (one hour). */
+async function openContext() {
+  const context = createContext();
+  await withStore(context.dataDir, async ({ alerts, completeness }) => {
+    const settle = (hours: number, ...findings: AlertFinding[]) =>
+      alerts.settleFindings({
+        checked: [silence, disk],
+        findings,
+        channels: ['url'],
+        atUs: nowUs - hours * hourUs,
+      });
+    await settle(5, disk);
+    await settle(4);
+    await settle(1, silence);
+    await completeness.recordUptime({ fromUs: nowUs - 5 * hourUs, toUs: nowUs - hourUs / 60 });
+  });
+  return context;
+}
+
+describe('earshot alerts', () => {
+  it('shows active alerts with text, evidence and next step, wrapped to the terminal width', async () => {
+    const { earshot } = await openContext();
+    const out = await printed(earshot('alerts'));
+    expect(out).toBe(
+      [
+        'critical: silence: alps',
+        `  ${silence.text}`,
+        ...silence.evidence.map((line) => `  - ${line}`),
+        `  Next: ${silence.nextStep}`,
+        '  id           2',
+        '  since (UTC)  2026-05-02 11:00',
+        '  sent to      EARSHOT_ALERT_URL (not sent yet)',
+        '',
+      ].join('\n'),
+    );
+    const narrow = await earshot('alerts', {
+      isTTY: true,
+      columns: 60,
+      env: { NO_COLOR: '1' },
+    });
+    const widths = narrow.out.split('\n').map(({ length }) => length);
+    expect(Math.max(...widths)).toBeLessThanOrEqual(60);
+  });
+
+  it('--all includes resolved alerts, separated by a blank line', async () => {
+    const { earshot } = await openContext();
+    const { out } = await earshot('alerts --all');
+    const [newer, older] = out.split('\n\n');
+    expect(newer).toContain('silence: alps');
+    expect(older).toMatch(
+      /^warning: disk\n[\s\S]* {2}since \(UTC\) +2026-05-02 07:00\n {2}resolved \(UTC\) +2026-05-02 08:00\n/,
+    );
+    const one = await earshot('alerts --all --limit 1');
+    expect(one.out).not.toContain('disk');
+  });
+
+  it.each([
+    ['--since 3h', [2]],
+    ['--since 3h30m', undefined],
+    ['--since 5h --until 2h', [1]],
+    ['', [2, 1]],
+  ])('--all %s lists the alerts that were active in the period', async (period, ids) => {
+    const { earshot } = await openContext();
+    const found = await earshot(`alerts --json --all ${period}`.trim());
+    expect(found.code).toBe(ids === undefined ? 2 : 0);
+    if (ids !== undefined)
+      expect(JSON.parse(found.out).map(({ id }: { id: number }) => id)).toEqual(ids);
+  });
+
+  it('--json prints every field, newest first', async () => {
+    const { earshot } = await openContext();
+    expect(await printedJson(earshot('alerts --all --json'))).toEqual([
+      {
+        ...silence,
+        id: 2,
+        raisedAt: '2026-05-02T11:00:00.000000Z',
+        resolvedAt: null,
+        channels: ['url'],
+      },
+      {
+        ...disk,
+        id: 1,
+        raisedAt: '2026-05-02T07:00:00.000000Z',
+        resolvedAt: '2026-05-02T08:00:00.000000Z',
+        channels: ['url'],
+      },
+    ]);
+  });
+
+  it('reports that no alert is active, and which ones could not be sent', async () => {
+    const { dataDir, earshot } = createContext();
+    const up = { fromUs: nowUs, toUs: nowUs };
+    await withStore(dataDir, ({ completeness }) => completeness.recordUptime(up));
+    expect(await earshot('alerts')).toMatchObject({
+      out: '',
+      err: 'No active alerts. `earshot alerts --all` also lists resolved ones.\n',
+    });
+    expect((await earshot('alerts --all')).err).toBe('No alerts.\n');
+    expect((await earshot('alerts --json')).out).toBe('[]\n');
+    await withStore(dataDir, async ({ alerts }) => {
+      const channels = ['url', 'command'] as const;
+      await alerts.settleFindings({ checked: [], findings: [silence], channels, atUs: nowUs });
+      const [url] = await alerts.dueDeliveries({ nowUs, limit: 9 });
+      const failed = { outcome: 'failed', error: 'no answer', nextAttemptAtUs: nowUs + 1 } as const;
+      await alerts.settleDelivery({ id: url?.id ?? 0, atUs: nowUs, ...failed });
+    });
+    const { out } = await earshot('alerts');
+    expect(out).toContain(
+      'EARSHOT_ALERT_COMMAND (not sent yet), EARSHOT_ALERT_URL (failed, will be retried: no answer)',
+    );
+  });
+});
+
+describe('earshot alerts without a running receiver', () => {
+  it('reports that nothing is monitored, and since when', async () => {
+    const { dataDir, earshot } = createContext();
+    await withStore(dataDir, async () => undefined);
+    const { code, out, err } = await earshot('alerts');
+    expect({ code, out }).toEqual({ code: 0, out: '' });
+    expect(err).toBe(
+      'No active alerts. `earshot alerts --all` also lists resolved ones.\nNo receiver has ever run on this data directory, so nothing is checked. Start the receiver with `earshot start`.\n',
+    );
+    const ended = { fromUs: nowUs - 9 * hourUs, toUs: nowUs - 3 * hourUs };
+    await withStore(dataDir, ({ completeness }) => completeness.recordUptime(ended));
+    expect((await earshot('alerts')).err).toContain(
+      '\nNo receiver has run since 2026-05-02 09:00 (UTC), so nothing is checked',
+    );
+    // An empty list alone would suggest that there are no problems.
+    const json = await earshot('alerts -o json');
+    expect(json.out).toBe('[]\n');
+    expect(json.err).toMatch(/^No receiver has run since /);
+  });
+});
+
+describe('earshot alerts --test', () => {
+  it('fails when no notification channel is configured', async () => {
+    const { err } = await expectEnd(runCommand('alerts --test'), 2);
+    expect(err).toMatch(/Set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND/);
+  });
+
+  it('posts the alert document to the URL and passes it to the command', async () => {
+    const posted = await startChat();
+    const folder = temporaryDirectory();
+    const program = join(folder, 'notify');
+    writeFileSync(program, `#!/bin/sh\ncat > ${folder}/received\n`);
+    chmodSync(program, 0o700);
+    const { code, out, err } = await runCommand('alerts --test', {
+      env: { PATH: '/usr/bin:/bin', EARSHOT_ALERT_URL: posted.url, EARSHOT_ALERT_COMMAND: program },
+    });
+    expect({ code, out, err }).toEqual({
+      code: 0,
+      out: '',
+      err: 'EARSHOT_ALERT_URL accepted the test alert.\nEARSHOT_ALERT_COMMAND accepted the test alert.\n',
+    });
+    const [body] = posted.bodies;
+    expect(body).toMatchObject({ version: 1, alert: 0, change: 'raised', kind: 'test' });
+    expect(body).toMatchObject({
+      text: expect.stringMatching(/^earshot: test message\n/),
+    });
+    expect(JSON.parse(readFileSync(join(folder, 'received'), 'utf8'))).toEqual(body);
+  });
+
+  it('tries both channels, reports the error of each, and does not print the URL', async () => {
+    const { code, err } = await runCommand('alerts --test', {
+      env: {
+        EARSHOT_ALERT_URL: `http://127.0.0.1:${await freePort()}/hooks/a-secret-part`,
+        EARSHOT_ALERT_COMMAND: '/nonexistent/notify',
+      },
+    });
+    expect(code).toBe(1);
+    expect(err).toMatch(/^earshot: .*ECONNREFUSED/);
+    expect(err).toContain('cannot be started (ENOENT). Check EARSHOT_ALERT_COMMAND');
+    expect(err).not.toContain('a-secret-part');
+    expect(err).not.toContain('fault of the program');
+  });
+});
+
+/** Starts a chat server that accepts every post. */
+async function startChat() {
+  const bodies: unknown[] = [];
+  const server = createServer(async (request, response) => {
+    let text = '';
+    for await (const chunk of request.setEncoding('utf8')) text += chunk;
+    bodies.push(JSON.parse(text));
+    response.end('ok');
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  onTestFinished(() => void server.close());
+  return { bodies, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks/x` };
+}

@@ -1,0 +1,338 @@
+/** Alert notifications: the input of a URL and a command, and that nothing is lost when they fail or hang. */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import fc from 'fast-check';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { RunProgram } from '../../../src/core/host/run-program.ts';
+import { answerBytesMax } from '../../../src/core/http/bounded-fetch.ts';
+import { AppError, errorText } from '../../../src/core/terms/app-error.ts';
+import { quoted } from '../../../src/core/terms/formats.ts';
+import { alertMessage } from '../../../src/features/alerts/message.ts';
+import {
+  createCommandSender,
+  createUrlSender,
+  deliverDue,
+} from '../../../src/features/alerts/notify.ts';
+import type { AlertFinding } from '../../../src/features/alerts/terms.ts';
+import type { AlertSender } from '../../../src/features/alerts/watch-deps.ts';
+import { startWatchdog } from '../../../src/features/alerts/watchdog.ts';
+import { checkAlerts } from '../../../src/features/doctor/delivery-steps.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { type Answer, startServer } from '../../core/http/answering-server.ts';
+import { freePort } from '../../helpers/free-ports.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { startHook } from '../sinks/hook-server.ts';
+import {
+  beginUs,
+  dayUs,
+  hourUs,
+  minuteUs,
+  openContext,
+  quiet,
+  type TestContext,
+} from './watch-context.ts';
+
+const { signal } = new AbortController();
+const hanging: AlertSender = () => new Promise(() => undefined);
+const refusing: AlertSender = () => Promise.reject(new AppError('unavailable', 'It answered 500.'));
+
+const finding = (fields: Partial<AlertFinding> = {}): AlertFinding => ({
+  kind: 'sink',
+  subject: 'bus',
+  level: 'warning',
+  text: 'The sink bus has a backlog.',
+  evidence: ['It waits for 20 min.', 'The last failure: <!channel> @all https://x.example'],
+  nextStep: 'See to it.',
+  ...fields,
+});
+const alert = { ...finding(), id: 3, raisedAtUs: beginUs, resolvedAtUs: null };
+const message = alertMessage({ id: 7, alert, change: 'raised' });
+
+const urlSender = (url: string, timeoutMs = 10_000) =>
+  createUrlSender(url, { fetch, random: () => 0.5, timeoutMs });
+
+/** Raises these findings; all findings count as checked. */
+function raise({ store }: TestContext, findings: readonly AlertFinding[], atUs = beginUs) {
+  const checked = [finding(), finding({ subject: 'lake' }), ...findings];
+  return store.alerts.settleFindings({ checked, findings, channels: ['url', 'command'], atUs });
+}
+
+describe('a message', () => {
+  it('has a text for chat systems, without mentions and markup', () => {
+    expect(message).toMatchObject({ version: 1, id: 'alert_3_7', alert: 3, resolvedAt: null });
+    expect(message.text.split('\n')).toEqual([
+      'earshot: warning: sink (bus)',
+      'The sink bus has a backlog.',
+      'It waits for 20 min.',
+      'The last failure: ‹!channel› (at)all https://x.example',
+      'Next: See to it.',
+    ]);
+    const resolved = { ...alert, resolvedAtUs: beginUs + dayUs };
+    expect(alertMessage({ id: 8, alert: resolved, change: 'resolved' })).toMatchObject({
+      text: 'earshot: resolved: sink (bus)\nProblem: The sink bus has a backlog.',
+      resolvedAt: expect.any(String),
+    });
+  });
+
+  it('quotes foreign text without markup and without an address that a chat would link', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...'[](a)`*_~| :/é_-') }), (words) => {
+        expect(quoted(words)).not.toMatch(/[[\]`*~|]|:\/\/|(^|[^a-zé])_|_($|[^a-zé])/);
+      }),
+    );
+    expect(quoted('500: [reset](https://evil.example/p) **now** `x` _y_ ~| S2A_MSI > 2.')).toBe(
+      "500: (reset)(https : //evil.example/p) ∗∗now∗∗ 'x' ‗y‗ ∼∣ S2A_MSI > 2.",
+    );
+  });
+});
+
+describe('a URL', () => {
+  it.each([302, 404, 500])(
+    'that answers %i has not accepted the message, and is not shown in full',
+    async (status) => {
+      const body = 'no team at /hooks/T0/secret-token (secret-token)';
+      const server = await startServer([{ status, body }]);
+      const sending = urlSender(`${server.url}/hooks/T0/secret-token`)(message, signal);
+      const error = await sending.catch((reason: unknown) => reason);
+      if (!(error instanceof AppError)) throw error;
+      expect(errorText(error)).toContain(`answered ${status}: no team at …`);
+      expect(errorText(error)).toContain('EARSHOT_ALERT_URL');
+      expect(errorText(error)).not.toContain('secret-token');
+      expect(server.requests).toHaveLength(1);
+    },
+  );
+
+  it.each<[string, Answer]>([
+    ['empty', { status: 204 }],
+    ['large', { body: 'a'.repeat(answerBytesMax + 1) }],
+    ['not complete', (response) => void response.writeHead(200).write('a')],
+  ])('that answers 2xx has accepted the JSON, even if its answer is %s', async (_, answer) => {
+    const server = await startServer([answer]);
+    await urlSender(`${server.url}/x`)(message, signal);
+    expect(server.requests).toMatchObject([{ method: 'POST', path: '/x' }]);
+    expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual(message);
+  });
+
+  it('that hangs is aborted at the timeout, and when the program stops', async () => {
+    const server = await startServer(['hang']);
+    const late = urlSender(`${server.url}/secret-token`, 50)(message, signal);
+    const error = await late.catch((reason: unknown) => String(reason));
+    expect(error).toContain('did not answer in time');
+    expect(error).not.toContain('secret-token');
+    const ending = new AbortController();
+    const ended = urlSender(`${server.url}/secret-token`)(message, ending.signal);
+    const outcome = expect(ended).rejects.toThrow();
+    await vi.waitFor(() => expect(server.requests).toHaveLength(2));
+    ending.abort();
+    await outcome;
+  });
+});
+
+describe('a command', () => {
+  it.each([
+    ['has accepted the message with exit code 0', 0, '', null],
+    [
+      'has not accepted it with another one',
+      3,
+      'no \u001b[31mmail',
+      'exited with 3: no \\u001b[31mmail. Check EARSHOT_ALERT_COMMAND.',
+    ],
+    ['has not accepted it after the timeout', null, '', 'timed out. Check'],
+  ])('%s', async (_title, exitCode, stderr, error) => {
+    const runs: unknown[] = [];
+    const run: RunProgram = async (...[command, stdin]) => {
+      runs.push([command, stdin]);
+      return { exitCode, signal: null, timedOut: exitCode === null, stdout: '', stderr };
+    };
+    const sending = createCommandSender(['notify-me', '--urgent'], run)(message, signal);
+    const text = await sending.then(() => null, errorText);
+    if (error === null) expect(text).toBeNull();
+    else expect(text).toContain(error);
+    expect(runs).toEqual([[['notify-me', '--urgent'], `${JSON.stringify(message)}\n`]]);
+  });
+});
+
+describe('a due delivery', () => {
+  it('is sent once, an alert before its end', async () => {
+    const opened = await openContext();
+    await raise(opened, [finding()]);
+    await raise(opened, [finding(), finding({ subject: 'lake' })]);
+    await raise(opened, [finding({ subject: 'lake' })]);
+    for (let round = 0; round < 3; round += 1) await deliverDue(opened.context, 'url', signal);
+    const sent = opened.sent.map(({ change, subject }) => `${change} ${subject}`);
+    expect(sent.toSorted()).toEqual(['raised bus', 'raised lake', 'resolved bus']);
+    expect(sent.indexOf('raised bus')).toBeLessThan(sent.indexOf('resolved bus'));
+  });
+
+  it('that is refused is retried at growing intervals for about a day, then given up', async () => {
+    const opened = await openContext({ senders: { url: refusing } });
+    const { context, setNow, store } = opened;
+    await raise(opened, [finding()]);
+    const tries: number[] = [];
+    const unsent = async () =>
+      (await store.alerts.unsentDeliveries(context.nowUs())).find(
+        ({ channel }) => channel === 'url',
+      );
+    for (let minute = 0; !(await unsent())?.isGivenUp; ) {
+      tries.push(minute);
+      await deliverDue(context, 'url', signal);
+      minute = ((await unsent())?.dueAtUs ?? 0) / minuteUs - beginUs / minuteUs;
+      setNow(beginUs + minute * minuteUs);
+    }
+    expect(tries.slice(0, 7)).toEqual([0, 1, 3, 7, 15, 31, 63]);
+    expect(tries).toHaveLength(30);
+    expect((tries.at(-1) ?? 0) / 60).toBeCloseTo(24, 0);
+    expect(await unsent()).toMatchObject({ error: 'It answered 500.' });
+  });
+
+  it('stays unchanged when the program stops meanwhile', async () => {
+    const ending = new AbortController();
+    const url: AlertSender = async () => {
+      ending.abort();
+      throw new Error('aborted');
+    };
+    const opened = await openContext({ senders: { url } });
+    await raise(opened, [finding()]);
+    await deliverDue(opened.context, 'url', ending.signal);
+    const due = await opened.store.alerts.dueDeliveries({ nowUs: beginUs, limit: 9 });
+    expect(due).toMatchObject([{ attempts: 0, error: null }, { attempts: 0 }]);
+  });
+});
+
+describe('the watchdog', () => {
+  it('sends through one channel while the other hangs, and stops', async () => {
+    const probes = { ...quiet, disk: low };
+    const opened = await openContext({ probes });
+    const { context, sent } = opened;
+    const { url = hanging } = context.senders;
+    context.senders = { url: hanging, command: url };
+    const watchdog = startWatchdog(context, { firstMs: 1, intervalMs: 20, deliveryIntervalMs: 5 });
+    onTestFinished(() => watchdog.stop());
+    await vi.waitFor(() => expect(sent).toMatchObject([{ kind: 'disk' }]));
+    probes.disk = async () => ({ ...(await low()), freeBytes: 50 * gib });
+    await vi.waitFor(() => expect(sent[1]).toMatchObject({ change: 'resolved' }));
+    // Time passes at once, so that the hanging channel is not waited for.
+    context.pause = async () => undefined;
+    await watchdog.stop();
+  });
+
+  it('gives up the deliveries of a channel that is no longer configured', async () => {
+    const opened = await openContext({ senders: {} });
+    await raise(opened, [finding()]);
+    await deliverDue(opened.context, 'url', signal);
+    expect(await opened.store.alerts.unsentDeliveries(beginUs)).toContainEqual(
+      expect.objectContaining({
+        isGivenUp: true,
+        error: 'The channel url is no longer configured for alerts.',
+      }),
+    );
+  });
+});
+
+const gib = 2 ** 30;
+const low = async () => ({ freeBytes: gib / 2, totalBytes: 100 * gib, reserveBytes: 0 });
+const full = () => Promise.reject(new AppError('unavailable', 'The disk is full.'));
+
+/** A full disk, and a store that refuses alerts. */
+async function openFull(parts: Parameters<typeof openContext>[0] = {}) {
+  const opened = await openContext({ probes: { ...quiet, disk: low }, ...parts });
+  opened.context.alerts = { ...opened.context.alerts, settleFindings: full };
+  return opened;
+}
+
+describe('an alert that cannot be stored', () => {
+  it('is sent once an hour when it is critical, also when the clock was set back', async () => {
+    const { context, sent, checkAt } = await openFull();
+    const sentAt = async (hour: number) => {
+      await checkAt(beginUs + hour * hourUs);
+      return sent.length;
+    };
+    expect([await sentAt(0), await sentAt(0.9), await sentAt(1)]).toEqual([1, 1, 2]);
+    expect(sent).toMatchObject(Array(2).fill({ kind: 'disk', level: 'critical', alert: 0 }));
+    expect(new Set(sent.map(({ id }) => id)).size).toBe(2);
+    expect(await sentAt(-1)).toBe(3);
+    // The store cannot be read, either.
+    context.alerts = { ...context.alerts, alerts: full };
+    expect(await sentAt(3)).toBe(4);
+  });
+
+  it('is sent again in the next round, only through channels that did not accept it', async () => {
+    const tried: string[] = [];
+    const accepting: AlertSender = async () => void tried.push('accepted');
+    const { context, checkAt } = await openFull({
+      senders: { url: refusing, command: accepting },
+    });
+    await checkAt(beginUs);
+    expect(tried).toEqual(['accepted']);
+    context.senders = { url: accepting, command: accepting };
+    await checkAt(beginUs + minuteUs);
+    await checkAt(beginUs + 2 * minuteUs);
+    expect(tried).toEqual(['accepted', 'accepted']);
+  });
+
+  it('is aborted when the program stops', async () => {
+    const begun: AbortSignal[] = [];
+    const url: AlertSender = (_message, signal) => {
+      begun.push(signal);
+      return delay(600_000, undefined, { signal });
+    };
+    const { context, logged } = await openFull({ senders: { url } });
+    const watchdog = startWatchdog(context, { firstMs: 1 });
+    onTestFinished(() => watchdog.stop());
+    await vi.waitFor(() => expect(begun).toHaveLength(1));
+    await watchdog.stop();
+    expect(begun.map(({ aborted }) => aborted)).toEqual([true]);
+    expect(logged.map(({ message }) => message)).not.toContain('failed to send an alert');
+  });
+});
+
+it('the doctor checks each channel, posts nothing, and does not reveal the URL', async () => {
+  const findProgram = (program: string) => (program === 'notify' ? null : 'it is not a file');
+  const none = { alertUrl: null, alertCommand: null };
+  const deps = { findProgram, signal };
+  const nextStep = expect.stringMatching(/EARSHOT_ALERT_URL.*EARSHOT_ALERT_COMMAND/);
+  expect(await checkAlerts(none, deps)).toMatchObject([{ level: 'warning', nextStep }]);
+  const hook = await startHook();
+  const alertUrl = `${hook.url}/secret-part`;
+  const good = await checkAlerts({ alertUrl, alertCommand: ['notify', '--urgent'] }, deps);
+  expect(good).toMatchObject([{ level: 'ok' }, { level: 'ok' }]);
+  expect(hook.received).toEqual([]);
+  const closed = `http://127.0.0.1:${await freePort()}/secret-part`;
+  const bad = await checkAlerts({ alertUrl: closed, alertCommand: ['./gone'] }, deps);
+  expect(bad).toMatchObject([
+    { level: 'critical', text: expect.stringContaining('ECONNREFUSED') },
+    { level: 'critical', text: './gone cannot be used: it is not a file.' },
+  ]);
+  expect(JSON.stringify([good, bad])).not.toContain('secret-part');
+  const stopped = { ...deps, signal: AbortSignal.abort() };
+  const text = expect.stringContaining('was cancelled');
+  expect(await checkAlerts({ ...none, alertUrl }, stopped)).toMatchObject([
+    { level: 'critical', text },
+  ]);
+});
+
+it('an alert is sent by the next program when the first was killed while it sent it', async () => {
+  const dataDir = temporaryDirectory();
+  // The first message arrives, but is not acknowledged before the kill.
+  const chat = await startServer(['hang', { status: 204 }]);
+  const program = join(import.meta.dirname, 'alert-kill-child.ts');
+  const child = fork(program, [dataDir, chat.url], { execArgv: [] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await vi.waitFor(() => expect(chat.requests).toHaveLength(1), { timeout: 20_000 });
+  const ended = once(child, 'exit');
+  child.kill('SIGKILL');
+  expect(await ended).toEqual([null, 'SIGKILL']);
+
+  const { context } = await openContext({ senders: { url: urlSender(chat.url) } });
+  const nowUs = () => Date.now() * 1_000;
+  const store = await openStore({ dataDir, nowUs });
+  onTestFinished(() => store.close());
+  await deliverDue({ ...context, alerts: store.alerts, nowUs }, 'url', signal);
+  expect(await store.alerts.unsentDeliveries(nowUs())).toEqual([]);
+  const [one, other, ...more] = chat.requests.map(({ body }) => JSON.parse(body));
+  expect(one).toMatchObject({ kind: 'disk', change: 'raised', alert: 1 });
+  expect(other).toEqual(one);
+  expect(more).toEqual([]);
+});

@@ -1,0 +1,259 @@
+import { describe, expect, it } from 'vitest';
+import { type AlertChannel, alertKinds, alertLevels } from '../../../src/core/terms/kinds.ts';
+import {
+  type AlertQuery,
+  type Alerts,
+  alertWaitMaxUs,
+} from '../../../src/features/alerts/terms.ts';
+import { openLocalStore } from '../../store/local-store.ts';
+import { openFile } from '../../store/sqlite-store.ts';
+import { finding, settle } from './alert-findings.ts';
+
+const atUs = 1_795_000_000_000_001;
+const weekUs = 7 * 86_400_000_000;
+
+/** Short descriptions of the notifications that are due. */
+async function dueNow(alerts: Alerts, nowUs = atUs, limit = 99): Promise<string[]> {
+  const due = await alerts.dueDeliveries({ nowUs, limit });
+  return due.map(({ alert, change, channel }) => `${change} ${alert.subject} ${channel}`);
+}
+
+async function sendAll(alerts: Alerts): Promise<void> {
+  for (const { id } of await alerts.dueDeliveries({ nowUs: atUs, limit: 99 })) {
+    await alerts.settleDelivery({ id, atUs, outcome: 'sent' });
+  }
+}
+
+describe('stored alerts', () => {
+  it('keep every kind and field over a restart, newest first', async () => {
+    const { store, reopen } = await openLocalStore();
+    const findings = alertKinds.flatMap((kind) =>
+      alertLevels.map((level) => finding({ kind, subject: level, level })),
+    );
+    const { raised } = await settle(store.alerts, findings);
+    const began = { id: expect.any(Number), raisedAtUs: atUs, resolvedAtUs: null };
+    expect(raised).toEqual(findings.map((one) => ({ ...one, ...began })));
+    const { alerts } = await reopen();
+    const listed = raised.toReversed().map((one) => ({ ...one, channels: ['command', 'url'] }));
+    expect(await alerts.alerts({ all: false, limit: 99 })).toEqual(listed);
+    expect(await alerts.alerts({ all: true, limit: 2 })).toEqual(listed.slice(0, 2));
+  });
+
+  it('are raised once, resolved once, and raised again as new alerts', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    const [first] = (await settle(alerts, [finding()])).raised;
+    for (const _ of [1, 2]) {
+      expect(await settle(alerts, [finding()])).toEqual({ raised: [], resolved: [] });
+    }
+    const resolved = [{ ...first, resolvedAtUs: atUs + 5 }];
+    expect(await settle(alerts, [], { atUs: atUs + 5 })).toEqual({ raised: [], resolved });
+    expect(await settle(alerts, [])).toEqual({ raised: [], resolved: [] });
+    const [second] = (await settle(alerts, [finding()], { atUs: atUs + 9 })).raised;
+    expect(await alerts.alerts({ all: true, limit: 9 })).toMatchObject([second, ...resolved]);
+    expect(await alerts.alerts({ all: false, limit: 9 })).toMatchObject([{ ...second }]);
+  });
+
+  it('take the newest text of an active alert and keep its first time', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    const [{ id } = { id: 0 }] = (await settle(alerts, [finding()])).raised;
+    const newer = finding({ text: 'Still nothing.', evidence: [], nextStep: 'Wait.' });
+    await settle(alerts, [finding({ text: 'Lost.' }), newer], { atUs: atUs + 5 });
+    const lasting = [{ ...newer, id, raisedAtUs: atUs, resolvedAtUs: null }];
+    expect(await alerts.alerts({ all: true, limit: 9 })).toMatchObject(lasting);
+    expect((await alerts.dueDeliveries({ nowUs: atUs, limit: 9 }))[0]?.alert).toEqual(lasting[0]);
+  });
+
+  it('are listed by the time in which they were active, and page by page', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    await settle(alerts, [finding()]);
+    await settle(alerts, [], { atUs: atUs + 10 });
+    await settle(alerts, [finding()], { atUs: atUs + 20 });
+    const ids = async (query: Partial<AlertQuery>) =>
+      (await alerts.alerts({ all: true, limit: 9, ...query })).map(({ id }) => id);
+    expect(await ids({})).toEqual([2, 1]);
+    expect(await ids({ sinceUs: atUs + 10, untilUs: atUs + 20 })).toEqual([1]);
+    expect(await ids({ sinceUs: atUs + 11, untilUs: atUs + 20 })).toEqual([]);
+    expect(await ids({ sinceUs: atUs + 30 })).toEqual([2]);
+    expect(await ids({ beforeId: 2 })).toEqual([1]);
+    expect(await ids({ resolved: true })).toEqual([1]);
+    expect(await ids({ all: false, untilUs: atUs + 20 })).toEqual([]);
+  });
+
+  it('notify again when an alert becomes critical, and not otherwise', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    const critical = finding({ level: 'critical' });
+    await settle(alerts, [finding()]);
+    await sendAll(alerts);
+    expect((await settle(alerts, [critical])).raised).toMatchObject([critical]);
+    expect(await dueNow(alerts)).toEqual(['raised alps url', 'raised alps command']);
+    await sendAll(alerts);
+    for (const again of [critical, finding()]) {
+      expect(await settle(alerts, [again])).toEqual({ raised: [], resolved: [] });
+    }
+    expect(await dueNow(alerts)).toEqual([]);
+    expect(await alerts.alerts({ all: true, limit: 9 })).toMatchObject([finding()]);
+  });
+
+  it('stay unchanged when their check did not run', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    const others = [finding({ subject: 'andes' }), finding({ kind: 'disk', subject: '' })];
+    await settle(alerts, [finding(), ...others]);
+    const { resolved } = await settle(alerts, []);
+    expect(resolved.map(({ subject }) => subject)).toEqual(['alps']);
+    const lasting = await alerts.alerts({ all: false, limit: 9 });
+    expect(lasting).toMatchObject(others.toReversed());
+  });
+
+  it('are never resolved before they were raised, even if the clock is set back', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    await settle(alerts, [finding()]);
+    const { resolved } = await settle(alerts, [], { atUs: atUs - 50 });
+    expect(resolved).toMatchObject([{ raisedAtUs: atUs, resolvedAtUs: atUs }]);
+  });
+
+  it('stay unchanged when one of the findings cannot be stored', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    await settle(alerts, [finding({ subject: 'lasting' })], { channels: [] });
+    const refused = settle(alerts, [finding(), finding({ subject: 'andes' })], {
+      checked: [finding({ subject: 'lasting' })],
+      channels: ['url', null as unknown as AlertChannel],
+    });
+    await expect(refused).rejects.toMatchObject({ code: 'internal' });
+    const kept = await alerts.alerts({ all: true, limit: 9 });
+    expect(kept).toMatchObject([{ subject: 'lasting', resolvedAtUs: null }]);
+    expect(await alerts.unsentDeliveries(atUs)).toEqual([]);
+  });
+});
+
+describe('due alert notifications', () => {
+  it('are returned oldest first, once per channel, with all fields', async () => {
+    const { store, reopen } = await openLocalStore();
+    const channels = ['url', 'command', 'url'] as const;
+    const { raised } = await settle(store.alerts, [finding()], { channels });
+    const checked = [finding({ subject: 'andes' })];
+    await settle(store.alerts, checked, { checked, channels: ['url'] });
+    const { alerts } = await reopen();
+    const due = await alerts.dueDeliveries({ nowUs: atUs, limit: 99 });
+    const fresh = { change: 'raised', attempts: 0, dueAtUs: atUs, error: null };
+    const id = expect.any(Number);
+    expect(due.slice(0, 2)).toEqual([
+      { ...fresh, id, alert: raised[0], channel: 'url' },
+      { ...fresh, id, alert: raised[0], channel: 'command' },
+    ]);
+    const expected = ['raised alps url', 'raised alps command', 'raised andes url'];
+    expect(await dueNow(alerts)).toEqual(expected);
+    expect(await dueNow(alerts, atUs, 2)).toEqual(expected.slice(0, 2));
+    expect(await dueNow(alerts, atUs - 1)).toEqual([]);
+  });
+
+  it('report the end of an alert after its start, separately for each channel', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    await settle(alerts, [finding()]);
+    await settle(alerts, []);
+    expect(await dueNow(alerts)).toEqual(['raised alps url', 'raised alps command']);
+    const [url, command] = await alerts.dueDeliveries({ nowUs: atUs, limit: 9 });
+    if (url === undefined || command === undefined) throw new Error('nothing is due');
+    const later = {
+      outcome: 'failed',
+      error: 'It answered 500.',
+      nextAttemptAtUs: atUs + 9,
+    } as const;
+    await alerts.settleDelivery({ id: url.id, atUs, ...later });
+    await alerts.settleDelivery({ id: command.id, atUs, outcome: 'sent' });
+    expect(await dueNow(alerts)).toEqual(['resolved alps command']);
+    expect(await dueNow(alerts, atUs + 9)).toEqual(['raised alps url', 'resolved alps command']);
+    const [again] = await alerts.dueDeliveries({ nowUs: atUs + 9, limit: 1 });
+    const tried = { attempts: 1, error: later.error, dueAtUs: atUs + 9 };
+    expect(again).toMatchObject({ id: url.id, ...tried, alert: { resolvedAtUs: atUs } });
+    await alerts.settleDelivery({ id: url.id, atUs, outcome: 'given-up', error: 'No.' });
+    expect(await dueNow(alerts)).toEqual(['resolved alps url', 'resolved alps command']);
+  });
+
+  it('report the end of an alert before its next start', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    const channels = ['url'] as const;
+    for (const findings of [[finding()], [], [finding()]]) {
+      await settle(alerts, findings, { channels });
+    }
+    for (const change of ['raised', 'resolved', 'raised']) {
+      expect(await dueNow(alerts)).toEqual([`${change} alps url`]);
+      await sendAll(alerts);
+    }
+  });
+
+  it('of one alert do not block those of another', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    const channels = ['url'] as const;
+    await settle(alerts, [finding(), finding({ subject: 'andes' })], { channels });
+    const [first] = await alerts.dueDeliveries({ nowUs: atUs, limit: 1 });
+    const error = 'It timed out.';
+    const later = { outcome: 'failed', error, nextAttemptAtUs: atUs + 9 } as const;
+    await alerts.settleDelivery({ id: first?.id ?? 0, atUs, ...later });
+    expect(await dueNow(alerts)).toEqual(['raised andes url']);
+  });
+
+  it('are selected by channel, so that one channel cannot fill the limit of another', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    const subjects = ['alps', 'andes', 'altai'];
+    await settle(
+      alerts,
+      subjects.map((subject) => finding({ subject })),
+      { channels: ['url'] },
+    );
+    await settle(alerts, [finding({ subject: 'lake' })], { checked: [], channels: ['command'] });
+    const due = (channel: AlertChannel | undefined) =>
+      alerts.dueDeliveries({ nowUs: atUs, limit: 2, channel });
+    const listed = async (channel?: AlertChannel) =>
+      (await due(channel)).map(({ alert }) => alert.subject);
+    expect(await listed('command')).toEqual(['lake']);
+    expect(await listed('url')).toEqual(['alps', 'andes']);
+    expect(await listed()).toEqual(['alps', 'andes']);
+  });
+
+  it('list pending deliveries, and abandoned ones for a week', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    await settle(alerts, [finding()]);
+    const [url, command] = await alerts.unsentDeliveries(atUs);
+    expect([url, command]).toMatchObject([{ isGivenUp: false }, { isGivenUp: false }]);
+    const refused = { outcome: 'given-up', error: 'It answered 404.' } as const;
+    await alerts.settleDelivery({ id: url?.id ?? 0, atUs, ...refused });
+    const givenUp = { ...url, attempts: 1, error: refused.error, isGivenUp: true };
+    expect(await alerts.unsentDeliveries(atUs + weekUs)).toEqual([givenUp, command]);
+    expect(await alerts.unsentDeliveries(atUs + weekUs + 1)).toEqual([command]);
+    await alerts.settleDelivery({ id: command?.id ?? 0, atUs, outcome: 'sent' });
+    expect(await alerts.unsentDeliveries(atUs)).toEqual([givenUp]);
+    // Resolved alerts stay unchanged.
+    for (const id of [url?.id ?? 0, command?.id ?? 0, 999]) {
+      const late = { id, atUs, outcome: 'failed', error: 'Late.', nextAttemptAtUs: atUs } as const;
+      await alerts.settleDelivery(late);
+      await alerts.settleDelivery({ id, atUs, outcome: 'sent' });
+    }
+    expect(await alerts.unsentDeliveries(atUs)).toEqual([givenUp]);
+    expect(await dueNow(alerts)).toEqual([]);
+  });
+
+  it('do not wait for a time that a fast clock has set', async () => {
+    const { alerts } = (await openLocalStore()).store;
+    await settle(alerts, [finding()], { channels: ['url'], atUs: atUs + alertWaitMaxUs });
+    expect(await dueNow(alerts)).toEqual([]);
+    expect(await dueNow(alerts, atUs - 1)).toEqual(['raised alps url']);
+  });
+
+  it('are removed after delivery, and soon after they are abandoned', async () => {
+    const { store, dataDir } = await openLocalStore();
+    const { alerts } = store;
+    const rows = () =>
+      openFile(dataDir).prepare('SELECT count(*) FROM alert_delivery').pluck().get();
+    const subjects = ['alps', 'andes', 'altai'];
+    const findings = subjects.map((subject) => finding({ subject }));
+    await settle(alerts, findings, { channels: ['url'] });
+    const [first, second, third] = await alerts.dueDeliveries({ nowUs: atUs, limit: 9 });
+    await alerts.settleDelivery({ id: first?.id ?? 0, atUs, outcome: 'sent' });
+    expect(rows()).toBe(2);
+    const givenUp = { outcome: 'given-up', error: 'It answered 404.' } as const;
+    await alerts.settleDelivery({ id: second?.id ?? 0, atUs, ...givenUp });
+    expect(rows()).toBe(2);
+    await alerts.settleDelivery({ id: third?.id ?? 0, atUs: atUs + weekUs + 1, ...givenUp });
+    expect(rows()).toBe(1);
+  });
+});

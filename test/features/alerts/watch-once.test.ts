@@ -1,0 +1,146 @@
+/** Other checks of the watchdog: each alert, its end, and that no check blocks the others. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/core/terms/app-error.ts';
+import { watchProbes } from '../../../src/features/alerts/watch-probes.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import {
+  beginUs,
+  dayUs,
+  hourUs,
+  minuteUs,
+  openContext,
+  quiet,
+  registration,
+} from './watch-context.ts';
+
+const gib = 2 ** 30;
+
+it('a disk is not checked when its file system reports no size', async () => {
+  const ports = { checkWritable: async () => undefined };
+  const tls = { kind: 'off' } as const;
+  const probe = (dataDir: string) => watchProbes({ tls, dataDir }, ports).disk();
+  expect(await probe('/proc')).toBeNull();
+  const found = await probe(temporaryDirectory());
+  expect(found?.totalBytes).toBeGreaterThan(found?.freeBytes ?? Number.POSITIVE_INFINITY);
+});
+
+describe('intake that refuses', () => {
+  it('is an alert from the second check on, resolved after five minutes without a refusal', async () => {
+    const { context, checkAt } = await openContext();
+    const refusals = async (minutes: number, result: string | null) => {
+      context.probes = { ...quiet, intake: async () => result };
+      return (await checkAt(beginUs + minutes * minuteUs)).map(({ kind, evidence }) => [
+        kind,
+        ...evidence,
+      ]);
+    };
+    expect(await refusals(0, 'The queue is full.')).toEqual([]);
+    expect(await refusals(1, null)).toEqual([]);
+    expect(await refusals(2, 'The disk is full.')).toEqual([]);
+    const alert = [['intake', 'The disk is full.']];
+    expect(await refusals(3, 'The disk is full.')).toEqual(alert);
+    expect(await refusals(4, null)).toEqual(alert);
+    expect(await refusals(8, null)).toEqual(alert);
+    expect(await refusals(9, null)).toEqual([]);
+  });
+});
+
+describe('a subscription', () => {
+  const pause = { pausedSeenAtUs: beginUs };
+
+  it.each([
+    ['that is paused is an alert after ten minutes', false, pause, 10],
+    ['that maintenance will resume is an alert only after its next round', true, pause, 7 * 60],
+    ['that is to be paused is no alert', false, { ...pause, status: 'paused' }, null],
+    [
+      'that a command of the user paused is no alert',
+      false,
+      { ...pause, status: 'paused' as const },
+      null,
+    ],
+  ] as const)('%s', async (_title, maintenance, fields, minutes) => {
+    const { check, live, store } = await openContext({ maintenance }, [registration(fields)]);
+    const kindsAt = async (minute: number) => {
+      await live(beginUs + minute * minuteUs);
+      return (await check()).map(({ kind, level }) => `${level} ${kind}`);
+    };
+    expect(await kindsAt((minutes ?? 24 * 60) - 1)).toEqual([]);
+    if (minutes === null) return;
+    expect(await kindsAt(minutes)).toEqual(['critical not-running']);
+    await store.administration.commit({ save: registration() });
+    expect(await kindsAt(minutes)).toEqual([]);
+  });
+
+  it('that was paused during our downtime is an alert only after the first rounds', async () => {
+    const { store, checkAt } = await openContext({ maintenance: true }, [registration(pause)]);
+    const upUs = beginUs + 3 * dayUs;
+    const at = async (minutes: number) => {
+      await store.completeness.recordUptime({ fromUs: upUs, toUs: upUs + minutes * minuteUs });
+      return (await checkAt(upUs + minutes * minuteUs)).length;
+    };
+    expect([await at(0.5), await at(29), await at(30)]).toEqual([0, 0, 1]);
+  });
+});
+
+describe('a check', () => {
+  const low = async () => ({ freeBytes: gib / 2, totalBytes: 100 * gib, reserveBytes: 0 });
+
+  it('leaves an alert unchanged when its probe fails, and continues with the others', async () => {
+    const { context, check, logged } = await openContext({ probes: { ...quiet, disk: low } });
+    await check();
+    context.probes = {
+      ...quiet,
+      disk: () => Promise.reject(new AppError('unavailable', 'It cannot be asked.')),
+      certificate: async () => ({ notAfterUs: beginUs, lifetimeUs: dayUs, lastFailure: null }),
+    };
+    expect((await check()).map(({ kind }) => kind).sort()).toEqual(['certificate', 'disk']);
+    expect(logged).toContainEqual(
+      expect.objectContaining({
+        level: 'warn',
+        fields: { kinds: ['disk'], reason: 'It cannot be asked.' },
+      }),
+    );
+    context.probes = { ...quiet, disk: async () => null };
+    expect((await check()).map(({ kind }) => kind)).toEqual(['disk']);
+  });
+
+  it('does not wait for a probe that hangs', async () => {
+    const pauses: number[] = [];
+    const { check } = await openContext({
+      probes: { ...quiet, certificate: () => new Promise(() => undefined), disk: low },
+      pause: async (ms, signal) => {
+        pauses.push(ms);
+        // Time passes at once, after any answer.
+        for (let turn = 0; turn < 50 && !signal.aborted; turn += 1) await nextTurn();
+      },
+    });
+    expect(await check()).toMatchObject([{ kind: 'disk', level: 'critical' }]);
+    expect(pauses).toContain(20_000);
+  });
+});
+
+it('a backup alert is raised when no backup was made in two intervals, an hour after a start at the earliest', async () => {
+  const { context, live, check, store } = await openContext({ backupEveryHours: 24 }, []);
+  const run = (hour: number, error: string | null) => ({
+    ...{ file: '/mnt/backups/b.db', bytes: 4_096, lastPosition: 7, error },
+    ...{ startedAtUs: beginUs + hour * hourUs, endedAtUs: beginUs + hour * hourUs + minuteUs },
+  });
+  const at = async (hour: number) => {
+    await live(beginUs + hour * hourUs);
+    return check();
+  };
+  expect(await at(0.9)).toEqual([]);
+  expect(await at(1.1)).toMatchObject([{ kind: 'backup', level: 'warning', evidence: [] }]);
+  await store.backups.recordBackup(run(1, null));
+  expect(await at(49)).toEqual([]);
+  await store.backups.recordBackup(run(40, 'The disk is full (ENOSPC).'));
+  expect(await at(50)).toMatchObject([
+    {
+      text: 'The last backup is 2 days old, although a backup should be made every 24 h.',
+      evidence: [expect.stringContaining('The disk is full (ENOSPC).')],
+    },
+  ]);
+  context.backupEveryHours = null;
+  expect(await at(51)).toEqual([]);
+});

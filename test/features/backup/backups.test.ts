@@ -1,0 +1,290 @@
+import { createHash } from 'node:crypto';
+import {
+  cpSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import { credentialsFileName } from '../../../src/core/config/endpoint-credentials.ts';
+import {
+  backupsIn,
+  checkBackup,
+  type FileSum,
+  readBackup,
+  removeOldBackups,
+  secretPaths,
+} from '../../../src/features/backup/backup-folder.ts';
+import { acmeKeptFiles } from '../../../src/features/certificate/acme-state.ts';
+import { databaseFileName, schemaVersion } from '../../../src/store/engine/database.ts';
+import { createAcquireLock } from '../../../src/store/engine/locks.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { delivery } from '../../helpers/deliveries.ts';
+import { openLocalStore } from '../../store/local-store.ts';
+import { openFile } from '../../store/sqlite-store.ts';
+import { contentsIn, filesIn, fill, openFilled, restore, secrets } from './backup-context.ts';
+
+const kept = ['acme', 'acme/certificate.json', 'earshot.db', 'endpoint-credentials.json'];
+
+describe('a backup', () => {
+  it('contains the log and the secrets, and nothing else, for its owner only', async () => {
+    const { store, dataDir, backUp } = await openFilled(7);
+    await store.accept(delivery('no notification at all'));
+    writeFileSync(join(dataDir, 'acme', 'Notes.txt'), 'mine');
+    writeFileSync(join(dataDir, 'products-4.db'), 'an index');
+    const { path, bytes, ...made } = await backUp();
+    expect(made).toMatchObject({ notifications: 7, lastPosition: 7, schemaVersion });
+    expect(filesIn(path)).toEqual([...kept, 'manifest.json']);
+    expect(JSON.parse(readFileSync(join(path, 'manifest.json'), 'utf8'))).toEqual(made);
+    for (const name of ['.', ...filesIn(path)]) {
+      expect(statSync(join(path, name)).mode & 0o077, name).toBe(0);
+    }
+    const before = filesIn(path);
+    await checkBackup(readBackup(path));
+    expect(filesIn(path)).toEqual(before);
+    expect(bytes).toBe(made.files.reduce((sum, file) => sum + file.bytes, 0));
+  });
+
+  it('has no state of a copy into a shared log, which the restored log could not continue', async () => {
+    const { dataDir, folder, backUp } = await openFilled(3);
+    const log = openFile(dataDir);
+    log.exec(`INSERT INTO shared_copy VALUES (1, 'other');
+      CREATE TRIGGER copied_change_noted AFTER UPDATE ON notification BEGIN SELECT 1; END`);
+    const fresh = join(folder, 'fresh');
+    await restore((await backUp()).path, fresh);
+    expect(openFile(fresh).prepare('SELECT count(*) FROM shared_copy').pluck().get()).toBe(0);
+    expect(log.prepare('SELECT count(*) FROM shared_copy').pluck().get()).toBe(1);
+  });
+
+  it('contains the files that the certificate and the credentials name', () => {
+    expect(secretPaths).toEqual([credentialsFileName, ...acmeKeptFiles]);
+  });
+
+  it('of a damaged log is refused', async () => {
+    const { store, dataDir, out, backUp } = await openFilled(100, 8_192);
+    await store.close();
+    const database = join(dataDir, databaseFileName);
+    // Whole pages in the middle of the file.
+    const bytes = readFileSync(database).fill(0x5a, 16_384 * 20, 16_384 * 24);
+    writeFileSync(database, bytes);
+    await expect(backUp()).rejects.toMatchObject({ code: 'unavailable' });
+    expect(filesIn(out)).toEqual([]);
+  });
+
+  it('is refused in the data directory, and while another one is made', async () => {
+    const { folder, dataDir, out, backUp } = await openFilled(1);
+    symlinkSync(dataDir, join(folder, 'link'));
+    for (const target of [dataDir, join(dataDir, 'new'), join(folder, 'link', 'new')]) {
+      await expect(backUp({ folder: target }), target).rejects.toMatchObject({ code: 'usage' });
+    }
+    const release = await createAcquireLock(dataDir)('backup', { waitMs: 0 });
+    await expect(backUp()).rejects.toMatchObject({ code: 'conflict' });
+    release();
+    expect(filesIn(out)).toEqual([]);
+  });
+
+  it('that was interrupted is listed as incomplete, and removed by the next one', async () => {
+    const { out, backUp } = await openFilled(1);
+    const { path } = await backUp();
+    renameSync(path, `${path}.part`);
+    writeFileSync(join(out, 'mine.part'), 'x');
+    expect(backupsIn(out)).toMatchObject([{ fault: expect.stringContaining('is incomplete') }]);
+    expect(() => readBackup(`${path}.part`)).toThrow(/is incomplete/);
+    const made = await backUp();
+    expect(backupsIn(out)).toEqual([made]);
+    expect(readFileSync(join(out, 'mine.part'), 'utf8')).toBe('x');
+  });
+
+  it('is removed when it is old, complete, and made by earshot', async () => {
+    const { out, backUp } = await openFilled(1);
+    const { path: first } = await backUp();
+    const [damaged = '', third = '', last = ''] = [1, 2, 3].map((hour) => {
+      const path = first.replace(/(?<=-\d{8}T)\d\d/, `2${hour}`);
+      cpSync(first, path, { recursive: true });
+      return path;
+    });
+    rmSync(join(damaged, 'manifest.json'));
+    renameSync(first, join(out, 'mine'));
+    expect(removeOldBackups(out, 1, last)).toEqual([third]);
+    expect(backupsIn(out).map(({ path }) => path)).toEqual([last, damaged]);
+    expect(readBackup(join(out, 'mine')).notifications).toBe(1);
+  });
+});
+
+interface Manifest extends Record<string, unknown> {
+  files: FileSum[];
+}
+
+/** Changes the manifest, as an attacker can. */
+const forge = (change: (manifest: Manifest) => unknown) => (path: string) => {
+  const file = join(path, 'manifest.json');
+  const manifest: Manifest = JSON.parse(readFileSync(file, 'utf8'));
+  change(manifest);
+  writeFileSync(file, JSON.stringify(manifest));
+};
+
+/** Changes the database, and its sum. */
+const forgeDatabase = (sql: string) => (path: string) => {
+  const database = new Sqlite(join(path, databaseFileName)).unsafeMode();
+  database.pragma('synchronous = OFF');
+  database.exec(sql);
+  database.close();
+  forge(({ files }) => {
+    const bytes = readFileSync(join(path, databaseFileName));
+    const sum = { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+    Object.assign(files.find((file) => file.path === databaseFileName) ?? {}, sum);
+  })(path);
+};
+
+/** Adds a file that exists, with its sum. */
+const addFile = (name: string) => (path: string) => {
+  const sha256 = createHash('sha256').update('').digest('hex');
+  writeFileSync(join(path, name), '');
+  forge(({ files }) => files.push({ path: name, bytes: 0, sha256 }))(path);
+};
+
+const trigger = 'CREATE TRIGGER t AFTER INSERT ON notification BEGIN DELETE FROM history; END';
+const capitals = `INSERT INTO sqlite_schema VALUES ('TRIGGER', 't', 'notification', 0, '${trigger}')`;
+
+const harms: Record<string, (path: string) => void> = {
+  'a changed byte': (path) => {
+    const file = join(path, databaseFileName);
+    const bytes = readFileSync(file);
+    const at = Math.floor(Math.random() * bytes.length);
+    writeFileSync(file, bytes.fill((bytes[at] ?? 0) ^ 1, at, at + 1));
+  },
+  'a truncated file': (path) => truncateSync(join(path, databaseFileName), 40_000),
+  'a changed secret': (path) => writeFileSync(join(path, 'endpoint-credentials.json'), '{}'),
+  'a missing file': (path) => rmSync(join(path, 'acme/certificate.json')),
+  'an added file': (path) => writeFileSync(join(path, 'acme/account.json'), '{}'),
+  'a journal': (path) => writeFileSync(join(path, 'earshot.db-journal'), 'x'),
+  'a link': (path) => {
+    renameSync(join(path, databaseFileName), join(path, '..', 'moved.db'));
+    symlinkSync('../moved.db', join(path, databaseFileName));
+  },
+  'a linked folder': (path) => {
+    renameSync(join(path, 'acme'), join(path, '..', 'acme'));
+    symlinkSync('../acme', join(path, 'acme'));
+  },
+  'a linked manifest': (path) => {
+    renameSync(join(path, 'manifest.json'), join(path, '..', 'moved.json'));
+    symlinkSync('../moved.json', join(path, 'manifest.json'));
+  },
+  'no manifest': (path) => rmSync(join(path, 'manifest.json')),
+  'a manifest that is none': (path) => truncateSync(join(path, 'manifest.json'), 100),
+  'a path that leads out of the folder': addFile('../outside.json'),
+  'a settings file': addFile('earshot.config.ts'),
+  'a file twice': addFile('acme/certificate.json'),
+  'no database': forge((all) => {
+    all.files = all.files.filter((file) => file.path !== databaseFileName);
+  }),
+  'another position': forge((all) => Object.assign(all, { lastPosition: 4 })),
+  'another number': forge((all) => Object.assign(all, { notifications: 4 })),
+  'another version': forge((all) => Object.assign(all, { schemaVersion: 0 })),
+  'an unknown field': forge((all) => Object.assign(all, { more: 1 })),
+  'a trigger': forgeDatabase(trigger),
+  'a trigger whose type is in capitals': forgeDatabase(`PRAGMA writable_schema = ON; ${capitals}`),
+  'a view': forgeDatabase('CREATE VIEW v AS SELECT 1'),
+  'no index': forgeDatabase('DROP INDEX history_subscription'),
+  'a generated column': forgeDatabase('ALTER TABLE history ADD COLUMN more TEXT AS (hex(reason))'),
+};
+
+describe('restoring', () => {
+  it('refuses a backup with any change or of a newer version, and changes nothing', async () => {
+    const { store, folder, dataDir, backUp } = await openFilled(5);
+    const { path } = await backUp();
+    await store.close();
+    const log = readFileSync(join(dataDir, databaseFileName));
+    for (const [i, [what, harm]] of Object.entries(harms).entries()) {
+      const harmed = join(folder, what, 'backup');
+      cpSync(path, harmed, { recursive: true });
+      harm(harmed);
+      const before = filesIn(folder);
+      // Both do the same checks; a restore takes longer, because it waits for the disk.
+      const refusing = async () =>
+        i % 6 === 0 ? restore(harmed, dataDir) : checkBackup(readBackup(harmed));
+      await expect(refusing(), what).rejects.toMatchObject({ code: 'invalid' });
+      expect(filesIn(folder), what).toEqual(before);
+      expect(readFileSync(join(dataDir, databaseFileName)).equals(log), what).toBe(true);
+    }
+    await restore(path, dataDir);
+    for (const newer of [{ format: 999 }, { format: 1, schemaVersion: 999 }]) {
+      forge((all) => Object.assign(all, newer, { more: 1 }))(path);
+      expect(() => readBackup(path)).toThrow(/newer version of earshot/);
+    }
+  });
+
+  it('moves previous files aside and leaves unrelated files alone', async () => {
+    const { store, dataDir, backUp } = await openFilled(5);
+    const { path } = await backUp();
+    await fill(store, { from: 5, to: 8 });
+    await store.close();
+    writeFileSync(join(dataDir, 'products-4.db'), 'an index');
+    writeFileSync(join(dataDir, 'acme', 'order.json'), '{}');
+    writeFileSync(join(dataDir, 'notes.txt'), 'mine');
+    const aside = join(dataDir, 'old');
+    await restore(path, dataDir, { aside });
+    const names = filesIn(dataDir).filter((name) => !name.startsWith('old/'));
+    expect(names).toEqual([...kept, 'notes.txt', 'old'].toSorted());
+    expect(filesIn(aside)).toEqual([...kept, 'acme/order.json', 'products-4.db'].toSorted());
+    expect(await contentsIn(aside)).toHaveLength(8);
+    expect(await contentsIn(dataDir)).toHaveLength(5);
+  });
+
+  it('is refused while another program has the log open, without disturbing that program', async () => {
+    const { store, dataDir, backUp } = await openFilled(5);
+    const { path } = await backUp();
+    await expect(restore(path, dataDir)).rejects.toMatchObject({ code: 'conflict' });
+    await fill(store, { from: 5, to: 8 });
+    expect(await store.lastPosition()).toBe(8);
+    await store.close();
+    // A read-only command counts as well.
+    const reading = new Sqlite(join(dataDir, databaseFileName), { readonly: true });
+    reading.prepare('SELECT 1 FROM notification').get();
+    await expect(restore(path, dataDir)).rejects.toMatchObject({ code: 'conflict' });
+    reading.close();
+    // A log that is too damaged to open is not in use.
+    writeFileSync(join(dataDir, databaseFileName), Buffer.alloc(50_000, 0x5a));
+    await restore(path, dataDir);
+    expect(await contentsIn(dataDir)).toHaveLength(5);
+  });
+
+  it('leaves a directory, for its owner only, in which a receiver continues', async () => {
+    const { store, folder, backUp } = await openFilled(5);
+    const { path } = await backUp();
+    await store.close();
+    const fresh = join(folder, 'deep', 'fresh');
+    await restore(path, fresh);
+    expect(filesIn(fresh)).toEqual(kept);
+    for (const name of ['.', ...kept]) {
+      expect(statSync(join(fresh, name)).mode & 0o077, name).toBe(0);
+    }
+    for (const [name, text] of Object.entries(secrets)) {
+      expect(readFileSync(join(fresh, name), 'utf8')).toBe(text);
+    }
+    const again = await openStore({ dataDir: fresh, nowUs: () => 0, mustExist: true });
+    // The last old notification is a duplicate; the others are new.
+    await fill(again, { from: 4, to: 8 });
+    expect((await again.counts()).notifications).toBe(8);
+    await again.close();
+  });
+});
+
+it('the last successful and the last failed backup are remembered over a restart', async () => {
+  const { store, reopen } = await openLocalStore();
+  expect(await store.backups.lastBackups()).toEqual({ made: null, failed: null });
+  const run = (at: number) => ({ file: '/backups/a', startedAtUs: at, endedAtUs: at + 5 });
+  const made = (at: number) => ({ ...run(at), bytes: 4_096, lastPosition: 7, error: null });
+  const failed = (at: number) => ({ ...run(at), bytes: null, lastPosition: null, error: 'Full.' });
+  for (const one of [made(1), failed(10), made(20), failed(30), failed(40)]) {
+    await store.backups.recordBackup(one);
+  }
+  const { backups } = await reopen();
+  expect(await backups.lastBackups()).toEqual({ made: made(20), failed: failed(40) });
+});

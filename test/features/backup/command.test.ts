@@ -1,0 +1,139 @@
+import { chmodSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openStore, openStoreReader } from '../../../src/store/store.ts';
+import { expectEnd, nowUs, runCommand, version, type Words } from '../../helpers/fake-io.ts';
+import { contentsIn, fill, openFilled } from './backup-context.ts';
+
+/** Folder for 2026-05-02T12:00:00Z, the time at which every command here runs. */
+const byTime = 'earshot-20260502T120000Z';
+const madeAt = '2026-05-02T12:00:00.000000Z';
+
+async function openContext() {
+  const context = await openFilled(5);
+  const env = { EARSHOT_DATA_DIR: context.dataDir };
+  const run = (argv: Words, more: Parameters<typeof runCommand>[1] = {}) =>
+    runCommand(argv, { ...more, env: { ...env, ...more.env } });
+  return { ...context, run, path: join(context.out, byTime), fresh: join(context.folder, 'fresh') };
+}
+
+/** A backup of five notifications, and the closed data directory with three more. */
+async function openBackedUp() {
+  const context = await openContext();
+  await expectEnd(context.run(['backup', context.out]), 0);
+  await fill(context.store, { from: 5, to: 8 });
+  await context.store.close();
+  return context;
+}
+
+async function lastBackups(dataDir: string) {
+  const reader = openStoreReader(dataDir);
+  return reader.backups.lastBackups().finally(() => reader.close());
+}
+
+describe('earshot backup', () => {
+  it('creates a folder named after the time, prints its path, and records it', async () => {
+    const { folder, dataDir, run } = await openContext();
+    const to = join(folder, 'new', 'deep');
+    const path = join(to, byTime);
+    const ended = await run('backup', { env: { EARSHOT_BACKUP_DIR: to } });
+    expect(ended).toMatchObject({ code: 0, out: `${path}\n` });
+    expect(ended.err).toMatch(/^5 notifications, [\d.]+ [KM]iB, checked\. .* contains secrets/);
+    expect(readdirSync(to)).toEqual([byTime]);
+    expect(statSync(to).mode & 0o777).toBe(0o700);
+    const { made, failed } = await lastBackups(dataDir);
+    expect(made).toMatchObject({ file: path, startedAtUs: nowUs, lastPosition: 5, error: null });
+    expect(failed).toBeNull();
+  });
+
+  it('requires a folder and a database, and refuses an existing backup', async () => {
+    const { folder, out, path, run } = await openContext();
+    await expectEnd(run('backup'), 2, 'EARSHOT_BACKUP_DIR is not set. Specify the folder');
+    const env = { EARSHOT_DATA_DIR: join(folder, 'none') };
+    await expectEnd(run(['backup', join(out, 'new')], { env }), 2, 'There is no database');
+    expect(readdirSync(out)).toEqual([]);
+    const made = JSON.parse((await expectEnd(run(['backup', out, '--json']), 0)).out);
+    expect(made).toMatchObject({ path, madeAt, version, notifications: 5, lastPosition: 5 });
+    await expectEnd(run(['backup', out]), 1, 'already exists');
+    await expectEnd(run(['backup', join(path, 'manifest.json')]), 1, 'cannot be read or written');
+  });
+
+  it('refuses secrets that other users can read, and records the reason', async () => {
+    const { out, dataDir, path, run } = await openContext();
+    chmodSync(join(dataDir, 'endpoint-credentials.json'), 0o644);
+    await expectEnd(run(['backup', out]), 2, 'chmod 600');
+    expect(readdirSync(out)).toEqual([]);
+    const { failed } = await lastBackups(dataDir);
+    expect(failed).toMatchObject({ file: path, error: expect.stringContaining('chmod 600') });
+  });
+
+  it('lists backups, newest first, and faults', async () => {
+    const { out, path, run } = await openContext();
+    await run(['backup', out]);
+    await run(['backup', out], { nowUs: () => nowUs + 60e6 });
+    await run(['backup', out], { nowUs: () => nowUs + 120e6 });
+    const [first, second, third] = [0, 1, 2].map((minute) => path.replace('1200', `120${minute}`));
+    renameSync(`${second}`, `${second}.part`);
+    mkdirSync(join(out, 'mine'));
+    const { out: json } = await expectEnd(run(['backup', 'list', out, '--json']), 0);
+    expect(JSON.parse(json)).toEqual([
+      expect.objectContaining({ path: third, madeAt: '2026-05-02T12:02:00.000000Z', version }),
+      { path: `${second}.part`, fault: expect.stringContaining('is incomplete') },
+      expect.objectContaining({ path: first, madeAt, notifications: 5 }),
+    ]);
+    const shown = await run('backup list', { env: { EARSHOT_BACKUP_DIR: out } });
+    expect(shown.out).toMatch(/^made \(UTC\) +notifications +size +path\n2026-05-02 12:02 +5 /);
+    // A path is never shortened: without its end it is useless.
+    const narrow = await run(['backup', 'list', out], { isTTY: true, columns: 60 });
+    for (const one of [first, third]) expect(narrow.out).toContain(`  ${one}\n`);
+    const empty = await run(['backup', 'list', join(out, 'mine')]);
+    expect(empty).toMatchObject({ code: 0, err: `No backups in ${join(out, 'mine')}.\n` });
+  });
+});
+
+describe('earshot restore', () => {
+  it('creates a new data directory without a question, and prints the next step', async () => {
+    const { path, fresh, run } = await openBackedUp();
+    const ended = await expectEnd(run(['restore', path, '--data-dir', fresh]), 0);
+    expect(ended.err).toContain(`${fresh}: 5 notifications as of 2026-05-02 12:00 (UTC).`);
+    expect(ended.err).toContain('earshot reconcile --since 2026-05-02T12:00:00Z');
+    expect(await contentsIn(fresh)).toHaveLength(5);
+  });
+
+  it('shows what it moves where, and changes nothing without a yes', async () => {
+    const { path, dataDir, run } = await openBackedUp();
+    const aside = join(dataDir, 'before-restore-20260502T120000Z');
+    const refused = await expectEnd(run(['restore', path]), 2);
+    expect(refused.err).toContain(
+      `contains acme, earshot.db, endpoint-credentials.json, to be moved to ${aside}.`,
+    );
+    await expectEnd(run(['restore', path], { answers: ['n'] }), 1, 'Nothing was changed.');
+    expect(await contentsIn(dataDir)).toHaveLength(8);
+    const { out } = await expectEnd(run(['restore', path, '--json'], { answers: ['y'] }), 0);
+    expect(JSON.parse(out)).toMatchObject({ path, madeAt, version, dataDir, movedTo: aside });
+    expect(await contentsIn(dataDir)).toHaveLength(5);
+    expect(await contentsIn(aside)).toHaveLength(8);
+  });
+
+  it('requires that the receiver is stopped, before it asks anything', async () => {
+    const { path, dataDir, run } = await openBackedUp();
+    const store = await openStore({ dataDir, nowUs: () => 0 });
+    const ended = await run(['restore', path], { answers: [] });
+    await store.close();
+    expect(ended).toMatchObject({ code: 1, out: '' });
+    expect(ended.err).toMatch(/^earshot: \S+ is in use by another program/);
+  });
+
+  it('with --check exits 0 for an intact backup, 3 for a damaged one, and restores nothing', async () => {
+    const { path, dataDir, out, run } = await openBackedUp();
+    const before = [readdirSync(dataDir), readdirSync(out), readdirSync(path)];
+    await expectEnd(run(['restore', '--check', path]), 0, 'The backup is intact.');
+    const { out: json } = await expectEnd(run(['restore', '--check', path, '--json']), 0);
+    expect(JSON.parse(json)).toMatchObject({ path, notifications: 5 });
+    writeFileSync(join(path, 'endpoint-credentials.json'), '{}');
+    await expectEnd(run(['restore', '--check', path]), 3, 'endpoint-credentials.json has changed');
+    await expectEnd(run(['restore', path, '--yes']), 1, 'endpoint-credentials.json has changed');
+    await expectEnd(run(['restore', '--check', `${path}.none`]), 3, 'not a backup');
+    expect([readdirSync(dataDir), readdirSync(out), readdirSync(path)]).toEqual(before);
+  });
+});

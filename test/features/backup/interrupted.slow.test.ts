@@ -1,0 +1,106 @@
+/** Backups and restores that end at each change of a file, as if the process was killed: repeating completes. */
+import '../../helpers/threads-in-process.ts';
+import { cpSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it, vi } from 'vitest';
+import { backupsIn, checkBackup, readBackup } from '../../../src/features/backup/backup-folder.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { contentsIn, filesIn, fill, openFilled, restore } from './backup-context.ts';
+
+/** Number of changes that still succeed. */
+const left = vi.hoisted(() => ({ changes: Number.POSITIVE_INFINITY }));
+
+const crashing = vi.hoisted(() => {
+  const names =
+    'rmSync mkdirSync renameSync openSync createWriteStream open mkdtemp writeFile rename rm';
+  return <Module extends object>(real: Module): Module => {
+    const changed = Object.entries(real).map(([name, value]) => {
+      const isChange = names.split(' ').includes(name) && typeof value === 'function';
+      if (!isChange) return [name, value];
+      const run = (...args: unknown[]) => {
+        const isRead = name.startsWith('open') && !`${args[1]}`.includes('w');
+        if (!isRead) {
+          left.changes -= 1;
+          if (left.changes < 0) throw Object.assign(new Error('killed'), { code: 'EIO' });
+        }
+        return value(...args);
+      };
+      return [name, name.endsWith('Sync') ? run : async (...args: unknown[]) => run(...args)];
+    });
+    return Object.fromEntries(changed);
+  };
+});
+vi.mock('node:fs', async (load) => crashing(await load<typeof import('node:fs')>()));
+vi.mock('node:fs/promises', async (load) =>
+  crashing(await load<typeof import('node:fs/promises')>()),
+);
+
+/** Returns true if the work ended before the process was killed. */
+async function isDoneBefore(changes: number, work: () => Promise<unknown>): Promise<boolean> {
+  left.changes = changes;
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    expect(left.changes, String(error)).toBeLessThan(0);
+    return false;
+  } finally {
+    left.changes = Number.POSITIVE_INFINITY;
+  }
+}
+
+it('a backup that ends at any point is complete or recognised, and the next one removes it', async () => {
+  const { out, backUp } = await openFilled(5);
+  let rounds = 0;
+  for (let isDone = false; !isDone; rounds += 1) {
+    isDone = await isDoneBefore(rounds, () => backUp());
+    for (const { path } of backupsIn(out)) {
+      if (path.endsWith('.part')) expect(isDone).toBe(false);
+      else await checkBackup(readBackup(path));
+    }
+    const made = await backUp();
+    expect(filesIn(out).filter((name) => name.includes('.part'))).toEqual([]);
+    await checkBackup(readBackup(made.path));
+  }
+  expect(rounds).toBeGreaterThan(10);
+});
+
+it('a restore that ends at any point leaves the old or the new state, or is completed by another', async () => {
+  const { store, folder, dataDir, backUp } = await openFilled(5);
+  const { path } = await backUp();
+  await fill(store, { from: 5, to: 8 });
+  await store.close();
+  const [old, kept] = [await contentsIn(dataDir), join(folder, 'kept')];
+  cpSync(dataDir, kept, { recursive: true });
+  const states = new Set<string>();
+  let rounds = 0;
+  for (let isDone = false; !isDone; rounds += 1) {
+    rmSync(dataDir, { recursive: true });
+    mkdirSync(dataDir, { mode: 0o700 });
+    cpSync(kept, dataDir, { recursive: true });
+    isDone = await isDoneBefore(rounds, () => restore(path, dataDir));
+    const opened = await openStore({ dataDir, nowUs: () => 0 }).catch((error: Error) => error);
+    if (opened instanceof Error) {
+      states.add('refused');
+      expect(opened).toMatchObject({ code: 'configuration' });
+      expect(opened.message).toContain('run `earshot restore` again');
+    } else {
+      await opened.close();
+      const { length } = await contentsIn(dataDir);
+      states.add(`${length}`);
+      expect(length === 5 || length === old.length).toBe(true);
+      expect(filesIn(dataDir)).toContain('endpoint-credentials.json');
+      expect(filesIn(dataDir)).toContain('acme/certificate.json');
+    }
+    await restore(path, dataDir);
+    expect(await contentsIn(dataDir)).toHaveLength(5);
+    expect(filesIn(dataDir)).not.toContain('restoring');
+    // Nothing was deleted.
+    const logs = filesIn(dataDir).filter((name) => name.endsWith('/earshot.db'));
+    const found = await Promise.all(
+      logs.map(async (name) => (await contentsIn(join(dataDir, name, '..'))).length),
+    );
+    expect(found).toContain(old.length);
+  }
+  expect(states).toEqual(new Set(['8', 'refused', '5']));
+});

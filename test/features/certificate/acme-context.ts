@@ -1,0 +1,117 @@
+/** Processes that order certificates from an authority on loopback: their settings, files and clock. */
+import { randomUUID, X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { onTestFinished } from 'vitest';
+import type { Config } from '../../../src/core/config/config.ts';
+import {
+  type AcmeContext,
+  type AcmeSettings,
+  type RenewWhen,
+  renew,
+} from '../../../src/features/certificate/acme.ts';
+import { readCertificate, readState } from '../../../src/features/certificate/acme-state.ts';
+import { serve } from '../../../src/features/start/serve.ts';
+import { createAcquireLock } from '../../../src/store/engine/locks.ts';
+import { recordingLog } from '../../helpers/recording-log.ts';
+import { credentials } from '../../helpers/spawned-receiver.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+
+export const minuteUs = 60_000_000;
+export const dayUs = 24 * 60 * minuteUs;
+export const host = 'earshot.example.org';
+
+interface Authority {
+  directoryUrl: string;
+  caPem: string;
+}
+
+export interface ProgramOptions extends Partial<AcmeSettings> {
+  dataDir?: string;
+  listen?: AcmeContext['listen'];
+  clock?: { us: number };
+}
+
+function settingsFor(authority: Authority, changed: Partial<AcmeSettings>): AcmeSettings {
+  return {
+    ...{ directoryUrl: authority.directoryUrl, extraCaPem: authority.caPem, host },
+    ...{ challenge: 'http-01', email: undefined, eab: undefined },
+    ...{ httpListen: { host: '127.0.0.1', port: 0 }, ...changed },
+  };
+}
+
+/** Opens a process; a second one with the same `dataDir` is another process, or the next start. */
+export function openProgram(authority: Authority, options: ProgramOptions = {}) {
+  const {
+    dataDir = join(temporaryDirectory(), 'data'),
+    listen,
+    clock: given,
+    ...changed
+  } = options;
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const clock = given ?? { us: Date.now() * 1000 };
+  const settings = settingsFor(authority, changed);
+  const stopper = new AbortController();
+  const context: AcmeContext = {
+    ...{ settings, dataDir, listen: listen ?? { host: '127.0.0.1', port: 0 }, fetch },
+    ...{
+      published: async () => undefined,
+      acquireLock: createAcquireLock(dataDir),
+    },
+    ...{ nowUs: () => clock.us, random: () => 0, signal: stopper.signal },
+  };
+  return {
+    ...{ context, clock, dataDir, stop: () => stopper.abort() },
+    check: (when: RenewWhen = 'due') => renew(context, when),
+    state: () => readState(dataDir, settings),
+    certificate: () => readCertificate(dataDir),
+  };
+}
+
+/** Starts a receiver in this process that checks its certificate every 20 ms. */
+export async function startReceiver(
+  authority: Authority,
+  options: ProgramOptions & { sharedLog?: Config['sharedLog'] } = {},
+) {
+  const { dataDir = join(temporaryDirectory(), 'data'), listen, clock: given, ...more } = options;
+  const clock = given ?? { us: Date.now() * 1000 };
+  const { sharedLog = null, ...changed } = more;
+  const settings = settingsFor(authority, changed);
+  const { log, lines } = recordingLog();
+  const config = {
+    listen: listen ?? { host: '127.0.0.1', port: 0 },
+    ...{ publicUrl: `https://${settings.host}`, dataDir, sharedLog, diskReserveBytes: undefined },
+    credentials: { source: 'variables' as const, pairs: [credentials] },
+    tls: { kind: 'acme' as const, ...settings },
+    ...{ trustedProxies: [], console: null, index: false, logLevel: 'info' as const },
+  };
+  const io = { nowUs: () => clock.us, newId: randomUUID, random: () => 0 };
+  const receiver = await serve(config, log, io, { certificateWatchMs: 20 });
+  let closing: Promise<void> | undefined;
+  const close = () => {
+    closing ??= receiver.close();
+    return closing;
+  };
+  onTestFinished(close);
+  const port = Number(new URL(receiver.url ?? '').port);
+  return { port, dataDir, clock, lines, close, receiver, serial: () => servedSerial(port) };
+}
+
+export const serialOf = (certificate: { cert: string } | null) =>
+  certificate && new X509Certificate(certificate.cert).serialNumber;
+
+/** Returns the serial number of the served certificate; null while handshakes fail. */
+export async function servedSerial(port: number, protocol = 'http/1.1'): Promise<string | null> {
+  const target = { port, host: '127.0.0.1', servername: host, ALPNProtocols: [protocol] };
+  const socket = connect({ ...target, rejectUnauthorized: false });
+  try {
+    await once(socket, 'secureConnect');
+    return socket.getPeerCertificate().serialNumber;
+  } catch {
+    return null;
+  } finally {
+    socket.destroy();
+  }
+}

@@ -1,0 +1,166 @@
+/** Certificate files: loading, error messages, and reloading of changed files. */
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { ServeConfig } from '../../../src/core/config/config.ts';
+import type { KeyPair } from '../../../src/core/http/listener.ts';
+import { allFaults } from '../../../src/core/terms/faults.ts';
+import {
+  checkCertificateFiles,
+  loadCertificateFiles,
+} from '../../../src/features/certificate/certificate.ts';
+import { openServedCertificate } from '../../../src/features/certificate/job.ts';
+import {
+  createCertificateAuthority,
+  createSelfSigned,
+  type KeyedCertificate,
+} from '../../../src/sandbox/certificate-authority.ts';
+import { refusalOf } from '../../core/config/environment.ts';
+import { recordingLog } from '../../helpers/recording-log.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+
+const nowMs = Date.UTC(2026, 4, 1, 12);
+const nowUs = nowMs * 1000;
+const authority = await createCertificateAuthority({ now: () => nowMs });
+const hosts = ['localhost', '127.0.0.1'];
+const [pair, other] = [await authority.issue({ hosts }), await authority.issue({ hosts })];
+const expired = await authority.issue({ hosts, notAfterMs: nowMs - 1000 });
+
+/** Creates a folder with a certificate and its key. */
+function createFolder(initial: KeyedCertificate = pair) {
+  const folder = temporaryDirectory();
+  const files = { cert: join(folder, 'fullchain.pem'), key: join(folder, 'privkey.pem') };
+  const write = ({ certificatePem, keyPem }: Partial<KeyedCertificate>) => {
+    if (certificatePem !== undefined) writeFileSync(files.cert, certificatePem);
+    if (keyPem !== undefined) writeFileSync(files.key, keyPem);
+  };
+  write(initial);
+  return { files, write };
+}
+
+describe('a pair of certificate files', () => {
+  it('that match is loaded with the dates and names of its certificate, also an expired one', () => {
+    for (const { certificatePem: cert, keyPem: key } of [pair, expired]) {
+      const loaded = loadCertificateFiles(
+        createFolder({ certificatePem: cert, keyPem: key }).files,
+      );
+      const notAfterUs = new X509Certificate(cert).validToDate.getTime() * 1000;
+      expect(loaded).toMatchObject({ cert, key, notAfterUs, names: hosts });
+      const names = [...hosts, 'example.org', '127.0.0.2'];
+      expect(names.map(loaded.covers)).toEqual([true, true, false, false]);
+    }
+  });
+
+  it('is refused when a file is missing, with the variable of that file', () => {
+    for (const [name, variable] of Object.entries({ cert: 'CERT', key: 'KEY' })) {
+      const files = { ...createFolder().files, [name]: '/missing.pem' };
+      expect(refusalOf(() => loadCertificateFiles(files)).message).toBe(
+        `EARSHOT_TLS_${variable} is /missing.pem: there is no such file (ENOENT).`,
+      );
+    }
+  });
+
+  const noCertificate = /fullchain\.pem does not contain a PEM certificate\.$/;
+  const noKey = /^\S+privkey\.pem does not contain a PEM private key without passphrase\.$/;
+  const swapped = { certificatePem: pair.keyPem, keyPem: pair.certificatePem };
+
+  it.each([
+    ['an empty certificate', { certificatePem: '' }, noCertificate],
+    [
+      'a truncated certificate',
+      { certificatePem: pair.certificatePem.slice(0, 99) },
+      noCertificate,
+    ],
+    ['certificate and key swapped', swapped, noCertificate],
+    ['text instead of a key', { keyPem: 'nonsense' }, noKey],
+    ['a truncated key', { keyPem: pair.keyPem.slice(0, 99) }, noKey],
+    ['a key with a passphrase', { keyPem: encrypted(pair.keyPem) }, noKey],
+    ['another key', { keyPem: other.keyPem }, /does not belong to the certificate/],
+  ])('is refused when it contains %s, without showing the content', (_title, changed, message) => {
+    const { files } = createFolder({ ...pair, ...changed });
+    const refusal = refusalOf(() => loadCertificateFiles(files));
+    expect(refusal).toMatchObject({ code: 'configuration' });
+    expect(refusal.message).toMatch(message);
+  });
+});
+
+function encrypted(pem: string): string {
+  const options = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' } as const;
+  return createPrivateKey(pem).export(options).toString();
+}
+
+describe('the check of certificate files', () => {
+  const find = (given: KeyedCertificate, host: string | undefined) =>
+    checkCertificateFiles(createFolder(given).files, { host, nowUs });
+
+  it('is ok when they match each other and the name', () => {
+    const text = 'Key and certificate match. Valid until 2026-05-31.';
+    for (const host of [...hosts, undefined]) {
+      expect(find(pair, host)).toMatchObject({ level: 'ok', text });
+    }
+  });
+
+  it('fails with the reason', async () => {
+    const own = await createSelfSigned({ hosts, now: () => nowMs });
+    for (const [given, host, fault] of [
+      [pair, 'earshot.example.org', 'certificate-name'],
+      [expired, 'localhost', 'certificate-expired'],
+      [own, 'localhost', 'certificate-untrusted'],
+    ] as const) {
+      const text = expect.stringContaining(`fullchain.pem: ${faultCalled(fault)?.clause}`);
+      const expected = { level: 'critical', text, code: 'configuration' };
+      expect(find(given, host)).toMatchObject(expected);
+    }
+    const foreign = { ...pair, keyPem: other.keyPem };
+    expect(refusalOf(() => find(foreign, 'localhost')).message).toContain('does not belong');
+  });
+});
+
+const faultCalled = (code: string) => allFaults.find((one) => one.code === code);
+
+describe('changed certificate files', () => {
+  async function follow() {
+    const { files, write } = createFolder();
+    const { log, lines } = recordingLog();
+    const config = { tls: { kind: 'files', ...files }, publicUrl: 'https://localhost' };
+    const io = { nowUs: () => nowUs, random: () => 0 };
+    const served = await openServedCertificate(config as ServeConfig, log, io, 5);
+    const used: string[] = [];
+    const setKeyPair = ({ cert }: KeyPair) => void used.push(cert);
+    const listener = { setKeyPair, address: { host: 'localhost', port: 1 } };
+    const following = served.follow(listener, {
+      acquireLock: async () => () => {},
+      syncFiles: null,
+    });
+    onTestFinished(() => following.stop());
+    const problems = () => lines.filter(({ level }) => level === 'error').length;
+    return { files, write, used, problems };
+  }
+
+  it('are used once; unchanged ones are not used again', async () => {
+    const { write, used, problems } = await follow();
+    write(pair);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    const chained = `${pair.certificatePem}\n${authority.certificatePem}\n`;
+    for (const next of [other, pair, { certificatePem: chained }]) {
+      const before = used.length;
+      write(next);
+      await expect.poll(() => used.length).toBe(before + 1);
+    }
+    expect(used).toEqual([other.certificatePem, pair.certificatePem, chained]);
+    expect(problems()).toBe(0);
+  });
+
+  it('are reported once while they do not match or are missing, and the old pair stays in use', async () => {
+    const { files, write, used, problems } = await follow();
+    write({ keyPem: other.keyPem });
+    await expect.poll(problems).toBe(1);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect([used, problems()]).toEqual([[], 1]);
+    rmSync(files.cert);
+    await expect.poll(problems).toBe(2);
+    write(other);
+    await expect.poll(() => used).toEqual([other.certificatePem]);
+  });
+});

@@ -1,0 +1,238 @@
+/** Sources of the certificate: every combination, and refusals of invalid ones. */
+import { rootCertificates } from 'node:tls';
+import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../../../src/core/config/config.ts';
+import type { AcmeConfig } from '../../../src/features/certificate/settings.ts';
+import {
+  configWith,
+  type Env,
+  environment,
+  minimalEnv,
+  problemsWith,
+  refusalOf,
+  wholeTextOf,
+} from '../../core/config/environment.ts';
+
+const pem = rootCertificates.slice(0, 2).join('\n');
+const brokenPem = '-----BEGIN CERTIFICATE-----\nMAo=\n-----END CERTIFICATE-----\n';
+
+/** The minimum for a certificate that the operator provides. */
+const acme = {
+  EARSHOT_TLS: 'acme',
+  EARSHOT_TLS_CERT: undefined,
+  EARSHOT_TLS_KEY: undefined,
+  EARSHOT_PUBLIC_URL: 'https://earshot.example.org',
+  EARSHOT_ACME_AGREE: 'yes',
+};
+
+const acmeConfig: AcmeConfig = {
+  kind: 'acme',
+  directoryUrl: 'https://acme-v02.api.letsencrypt.org/directory',
+  host: 'earshot.example.org',
+  email: undefined,
+  challenge: 'http-01',
+  httpListen: { host: '0.0.0.0', port: 80 },
+  extraCaPem: undefined,
+  eab: undefined,
+};
+
+/** The problems that `start` and `earshot certificate` report: they are the same. */
+function problemsOf(env: Env, files = {}): readonly string[] {
+  const problems = problemsWith({ ...acme, ...env }, files);
+  const { EARSHOT_TLS_CERT: _, EARSHOT_TLS_KEY: __, ...rest } = minimalEnv;
+  const own = environment({ ...rest, ...acme, ...env }, files);
+  expect(refusalOf(() => loadConfig(own, ['acme'])).details).toEqual(problems);
+  return problems;
+}
+
+describe('EARSHOT_TLS=acme', () => {
+  it('needs a name and the agreement, and has defaults for the rest', () => {
+    expect(configWith(acme).tls).toEqual(acmeConfig);
+  });
+
+  it('accepts all options that an authority may require', () => {
+    const env = {
+      ...acme,
+      EARSHOT_PUBLIC_URL: 'https://Earshot.Example.org:8443',
+      EARSHOT_ACME_DIRECTORY: 'https://ca.example.org/acme/directory/',
+      EARSHOT_ACME_EMAIL: 'me@example.org',
+      EARSHOT_ACME_CHALLENGE: 'tls-alpn-01',
+      EARSHOT_ACME_HTTP_LISTEN: '[::1]:8080',
+      EARSHOT_ACME_CA: 'ca.pem',
+      EARSHOT_ACME_EAB_KEY_ID: 'kid-1',
+      EARSHOT_ACME_EAB_HMAC_KEY_FILE: 'hmac',
+    };
+    expect(configWith(env, { 'ca.pem': pem, hmac: 'c2VjcmV0\n' }).tls).toEqual({
+      kind: 'acme',
+      directoryUrl: 'https://ca.example.org/acme/directory/',
+      host: 'earshot.example.org',
+      email: 'me@example.org',
+      challenge: 'tls-alpn-01',
+      httpListen: { host: '::1', port: 8080 },
+      extraCaPem: pem,
+      eab: { keyId: 'kid-1', hmacKey: 'c2VjcmV0' },
+    });
+  });
+
+  it.each<[Env, RegExp]>([
+    [
+      { EARSHOT_PUBLIC_URL: undefined },
+      /^EARSHOT_TLS=acme needs EARSHOT_PUBLIC_URL: the certificate/,
+    ],
+    [
+      { EARSHOT_PUBLIC_URL: 'https://203.0.113.7:8443' },
+      /^EARSHOT_PUBLIC_URL contains the IP address 203\.0\.113\.7; EARSHOT_TLS=acme needs a host name/,
+    ],
+    [{ EARSHOT_PUBLIC_URL: 'https://0x7f.1' }, /^EARSHOT_PUBLIC_URL contains .* 127\.0\.0\.1; /],
+    [
+      { EARSHOT_PUBLIC_URL: 'https://[2001:db8::1]' },
+      /^EARSHOT_PUBLIC_URL contains the IP address \[2001:db8::1\]; /,
+    ],
+    [{ EARSHOT_ACME_AGREE: undefined }, /needs your agreement .*_AGREE=yes\.$/],
+    [{ EARSHOT_ACME_AGREE: 'no' }, /^EARSHOT_ACME_AGREE: must be yes/],
+    [{ EARSHOT_ACME_EAB_KEY_ID: 'kid-1' }, /belong together: set both\.$/],
+    [{ EARSHOT_ACME_EAB_HMAC_KEY: 'c2VjcmV0' }, /belong together: set both\.$/],
+    [{ EARSHOT_ACME_CA: 'gone.pem' }, /^EARSHOT_ACME_CA: gone\.pem cannot be read\.$/],
+    ...['key', 'broken'].map((name): [Env, RegExp] => [
+      { EARSHOT_ACME_CA: `${name}.pem` },
+      new RegExp(`^EARSHOT_ACME_CA: ${name}.pem must contain only PEM certificates`),
+    ]),
+    [
+      { EARSHOT_PUBLIC_URL: 'https://*.example.org' },
+      /^EARSHOT_PUBLIC_URL contains \*\.example\.org, which is not a valid host name/,
+    ],
+    [
+      { EARSHOT_PUBLIC_URL: 'https://my_host.example.org' },
+      /^EARSHOT_PUBLIC_URL contains my_host\.example\.org, which is not a valid host name/,
+    ],
+    [{ EARSHOT_TLS_CERT: 'cert.pem' }, /^EARSHOT_TLS=acme cannot be combined with/],
+    [{ EARSHOT_TLS_KEY: 'key.pem' }, /^EARSHOT_TLS=acme cannot be combined with/],
+    [{ EARSHOT_ACME_DIRECTORY: 'http://ca.example.org' }, /^EARSHOT_ACME_DIRECTORY: /],
+    [{ EARSHOT_ACME_EMAIL: 'me' }, /^EARSHOT_ACME_EMAIL: /],
+    [{ EARSHOT_ACME_CHALLENGE: 'dns-01' }, /^EARSHOT_ACME_CHALLENGE: /],
+    [{ EARSHOT_ACME_HTTP_LISTEN: '80' }, /^EARSHOT_ACME_HTTP_LISTEN: /],
+    [{ EARSHOT_PUBLIC_URL: 'earshot' }, /^EARSHOT_PUBLIC_URL: must be/],
+  ])('with %j is refused, in one sentence', (env, sentence) => {
+    const files = {
+      'key.pem': '-----BEGIN PRIVATE KEY-----',
+      'cert.pem': pem,
+      'broken.pem': brokenPem,
+    };
+    expect(problemsOf(env, files)).toEqual([expect.stringMatching(sentence)]);
+  });
+
+  it('reports all problems at once', () => {
+    const problems = problemsOf({
+      EARSHOT_PUBLIC_URL: undefined,
+      EARSHOT_ACME_AGREE: undefined,
+      EARSHOT_ACME_EMAIL: 'me',
+      EARSHOT_ACME_EAB_KEY_ID: 'kid-1',
+      EARSHOT_ACME_CA: 'gone.pem',
+      EARSHOT_TLS_KEY: 'key.pem',
+      EARSHOT_ACME_HTTP_LISTEN: '80',
+    });
+    const names = ['PUBLIC_URL', 'AGREE', 'EMAIL', 'EAB_KEY_ID', 'ACME_CA', 'TLS_KEY', 'LISTEN'];
+    for (const name of names) {
+      expect(problems.filter((problem) => problem.includes(name))).not.toEqual([]);
+    }
+    expect(problems).toHaveLength(7);
+  });
+
+  it.each<[string, Env]>([
+    [
+      'is invalid',
+      { EARSHOT_ACME_EAB_KEY_ID: 'kid-1', EARSHOT_ACME_EAB_HMAC_KEY: 'my secret key' },
+    ],
+    ['is half of a pair', { EARSHOT_ACME_EAB_HMAC_KEY: 'my-secret-key' }],
+    [
+      'is in a file, and invalid',
+      { EARSHOT_ACME_EAB_KEY_ID: 'k', EARSHOT_ACME_EAB_HMAC_KEY_FILE: 'f' },
+    ],
+  ])('never prints a key that %s', (_title, env) => {
+    const files = { f: 'my secret key' };
+    const error = refusalOf(() => configWith({ ...acme, ...env }, files));
+    expect(error.details.join()).toContain('EARSHOT_ACME_EAB_');
+    expect(error.details).toHaveLength(1);
+    expect(wholeTextOf(error)).not.toMatch(/my.secret.key/);
+  });
+
+  it('ignores its settings when the certificate comes from elsewhere', () => {
+    const { EARSHOT_TLS: _, EARSHOT_TLS_CERT: __, EARSHOT_TLS_KEY: ___, ...rest } = acme;
+    expect(configWith({ ...rest, EARSHOT_ACME_CA: 'gone.pem' }).tls).toMatchObject({
+      kind: 'files',
+    });
+    expect(configWith({ EARSHOT_ACME_EAB_KEY_ID: 'half' }).tls).toMatchObject({ kind: 'files' });
+  });
+});
+
+describe('the configuration of `earshot certificate`', () => {
+  const own = (env: Env) =>
+    loadConfig(environment({ ...acme, ...env }), ['acme', 'dataDir', 'listen']);
+
+  it('equals that of start, and is frozen', () => {
+    const config = own({ EARSHOT_LISTEN: '127.0.0.1:443', EARSHOT_DATA_DIR: '/var/lib/earshot' });
+    expect(config).toEqual({
+      acme: acmeConfig,
+      dataDir: '/var/lib/earshot',
+      listen: { host: '127.0.0.1', port: 443 },
+    });
+    expect(Object.isFrozen(config)).toBe(true);
+    expect(Object.isFrozen(config.acme)).toBe(true);
+  });
+
+  it.each([
+    ['files', 'files'],
+    ['off', 'off'],
+    [undefined, 'files'],
+  ])('is refused with EARSHOT_TLS=%s', (tls, kind) => {
+    const error = refusalOf(() => own({ EARSHOT_TLS: tls }));
+    expect(error.code).toBe('configuration');
+    expect(error.message).toMatch(new RegExp(`^EARSHOT_TLS is ${kind}: .*set EARSHOT_TLS=acme`));
+  });
+
+  it('is refused with an unknown kind', () => {
+    const { details } = refusalOf(() => own({ EARSHOT_TLS: 'letsencrypt' }));
+    expect(details).toEqual([expect.stringMatching(/^EARSHOT_TLS: /)]);
+  });
+});
+
+describe('the configuration of a certificate check', () => {
+  const checkConfig = (env: Env) => loadConfig(environment(env), ['servedTls']);
+
+  it('uses the files, or the order, which needs no agreement', () => {
+    const files = { EARSHOT_TLS_CERT: 'cert.pem', EARSHOT_TLS_KEY: 'key.pem' };
+    const tls = { kind: 'files', cert: 'cert.pem', key: 'key.pem' };
+    expect(checkConfig(files)).toEqual({ servedTls: tls });
+    expect(checkConfig({ ...acme, EARSHOT_ACME_AGREE: undefined })).toMatchObject({
+      servedTls: acmeConfig,
+    });
+  });
+
+  it('is refused when a proxy has the certificate, and when a setting is invalid', () => {
+    expect(refusalOf(() => checkConfig({ EARSHOT_TLS: 'off' })).message).toMatch(/proxy/);
+    expect(
+      refusalOf(() => checkConfig({ ...acme, EARSHOT_PUBLIC_URL: undefined })).details,
+    ).toEqual([expect.stringContaining('needs EARSHOT_PUBLIC_URL')]);
+  });
+});
+
+describe('HTTPS', () => {
+  const off = { EARSHOT_TLS: 'off', EARSHOT_TLS_CERT: undefined, EARSHOT_TLS_KEY: undefined };
+
+  it.each<[Env, RegExp]>([
+    [{ EARSHOT_TLS_CERT: undefined }, /needs EARSHOT_TLS_CERT\./],
+    [{ EARSHOT_TLS_KEY: '' }, /needs EARSHOT_TLS_KEY\./],
+    [
+      { EARSHOT_TLS_CERT: '', EARSHOT_TLS_KEY: undefined },
+      /needs EARSHOT_TLS_CERT and EARSHOT_TLS_KEY\..*EARSHOT_TLS=off/,
+    ],
+    [{ ...off, EARSHOT_TLS_CERT: 'x.pem' }, /^EARSHOT_TLS=off cannot be combined with/],
+    [{ ...off, EARSHOT_TLS_KEY: 'x.pem' }, /^EARSHOT_TLS=off cannot be combined with/],
+  ])('with %j is refused', (env, problem) => {
+    expect(problemsWith(env)).toEqual([expect.stringMatching(problem)]);
+  });
+
+  it('may be left to a proxy', () => {
+    expect(configWith(off).tls).toEqual({ kind: 'off' });
+  });
+});

@@ -1,0 +1,95 @@
+/** A data directory with a damaged record. */
+import { randomUUID } from 'node:crypto';
+import { expect, it, onTestFinished } from 'vitest';
+import { serve } from '../../../src/features/start/serve.ts';
+import { StoreThread } from '../../../src/store/engine/thread.ts';
+import { silentLog } from '../../helpers/fake-io.ts';
+import { replaceBody } from '../../helpers/replace-body.ts';
+import {
+  createProductContext,
+  deliveryOf,
+  recordOf,
+  samples,
+} from '../products/product-samples.ts';
+
+const byRecord =
+  "Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'origin' and a/OData.CSC.StringAttribute/Value eq 'ESA')";
+
+/** The body of the second product is cut. */
+async function createDamagedContext() {
+  const context = await createProductContext();
+  await context.earshot('query products');
+  const [, second] = samples;
+  if (second === undefined) throw new Error('There is no second sample.');
+  replaceBody(context.dataDir, 2, Buffer.from(deliveryOf(second).body.slice(0, -20)));
+  return { ...context, second };
+}
+
+it('lists the product on every page of the command line, with its indexed fields', async () => {
+  const { earshot, second } = await createDamagedContext();
+  const run = async (...words: string[]) => {
+    const { code, out, err } = await earshot(words);
+    expect({ words, code, err }).toEqual({ words, code: 0, err: '' });
+    return out;
+  };
+  expect(JSON.parse(await run('query', '--output', 'json'))).toHaveLength(samples.length);
+  expect((await run('query', '--output', 'ndjson')).trim().split('\n')).toHaveLength(
+    samples.length,
+  );
+  const products = JSON.parse(await run('query', 'products', '--output', 'json'));
+  const ids = products.map(({ Id }: { Id: string }) => Id);
+  expect(ids).toHaveLength(4);
+  expect(products[ids.indexOf(second.id)]).toEqual({ Id: second.id, Name: second.name });
+  expect(products[ids.indexOf(samples[0]?.id)]).toEqual(recordOf(samples[0] ?? second));
+  const { features } = JSON.parse(await run('query', 'products', '--output', 'geojson'));
+  expect(features).toHaveLength(4);
+  expect(
+    await run('query', 'products', '--output', 'ids', '--filter', `not ${byRecord}`),
+  ).toContain(second.id);
+  expect(await run('admin', 'index', 'rebuild')).not.toContain('failed');
+});
+
+it('lists the product on every page of the private listener', async () => {
+  const { dataDir, second } = await createDamagedContext();
+  const listen = { host: '127.0.0.1', port: 0 };
+  const receiver = await serve(
+    {
+      ...{ listen, publicUrl: undefined, dataDir, diskReserveBytes: undefined, sharedLog: null },
+      credentials: { source: 'variables', pairs: [] },
+      ...{ tls: { kind: 'off' }, trustedProxies: [] },
+      console: { listen, password: undefined, catalogueUrl: 'https://catalogue.test' },
+      ...{ index: true, logLevel: 'info' },
+    },
+    silentLog,
+    { nowUs: () => Date.now() * 1000, newId: randomUUID, random: Math.random },
+  );
+  onTestFinished(() => receiver.close());
+  const ask = async (path: string) => {
+    const answer = await fetch(new URL(path, receiver.consoleUrl ?? ''));
+    expect({ path, status: answer.status }).toEqual({ path, status: 200 });
+    return JSON.parse(await answer.text());
+  };
+  expect((await ask('/api/notifications')).notifications).toHaveLength(samples.length);
+  const { products } = await ask('/api/products?record=true');
+  expect(products).toHaveLength(4);
+  expect(products).toContainEqual(
+    expect.objectContaining({ tile: '32TQM', record: { Id: second.id, Name: second.name } }),
+  );
+  const odata = '/odata/v1/Products?$expand=Attributes,Assets,Locations';
+  expect((await ask(odata)).value).toHaveLength(4);
+  expect(
+    (await ask(`${odata}&$filter=${encodeURIComponent(`not ${byRecord}`)}`)).value,
+  ).toHaveLength(4);
+});
+
+it('a call with an unreadable answer fails immediately', async () => {
+  const thread = new StoreThread(
+    new URL('../../store/unreadable-answer-child.ts', import.meta.url),
+    {
+      dataDir: '',
+      callTimeoutSeconds: Number.POSITIVE_INFINITY,
+    },
+  );
+  onTestFinished(() => thread.close());
+  await expect(thread.call('answer', [])).rejects.toMatchObject({ code: 'unavailable' });
+});

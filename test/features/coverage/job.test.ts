@@ -1,0 +1,319 @@
+/** The comparison inside a receiver: a failing kind of event does not block others, and clocks may differ. */
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { loadConfig, reconcileSections } from '../../../src/core/config/config.ts';
+import { formatDateUs } from '../../../src/core/terms/dates.ts';
+import { notificationDelayUs } from '../../../src/features/coverage/completeness.ts';
+import {
+  createReconcileRounds,
+  type RoundOutcome,
+  startReconcile,
+} from '../../../src/features/coverage/job.ts';
+import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
+import { openProducts } from '../../../src/features/products/index-file/products.ts';
+import { recordReader } from '../../../src/features/pull/terms.ts';
+import { createAcquireLock } from '../../../src/store/engine/locks.ts';
+import { startCatalogue } from '../../admin/listing-set-up.ts';
+import type { Answer } from '../../core/http/answering-server.ts';
+import { delivery } from '../../helpers/deliveries.ts';
+import { recordingLog } from '../../helpers/recording-log.ts';
+import { openSqliteStore } from '../../store/sqlite-store.ts';
+import { hour, minute, t0 } from './set-up.ts';
+
+const nowUs = t0 + 5 * hour + 50 * minute;
+
+interface ContextOptions {
+  /** Answers by a word in the subscription's filter; by default an empty result. */
+  answers?: Record<string, Answer>;
+  /** A query with this word that covers this moment fails. */
+  spoilt?: { word: string; us: number };
+  /** Difference between our clock and the catalogue's, in microseconds. */
+  aheadUs?: number;
+  /** Date of the first event that the first subscriptions expect, by the catalogue's clock. */
+  sinceUs?: number;
+}
+
+/** Two subscriptions, for products with the names A and B. */
+async function openContext({
+  answers = {},
+  spoilt,
+  aheadUs = 0,
+  sinceUs = t0,
+}: ContextOptions = {}) {
+  const { store, dataDir } = await openSqliteStore();
+  const products = openProducts(dataDir);
+  onTestFinished(() => products.close());
+  await catchUpIndex({ dataDir });
+  const asked: string[] = [];
+  const tops = new Set<string | null>();
+  const catalogue = await startCatalogue({
+    records: () => [],
+    answer: (_, url) => {
+      const filter = url.searchParams.get('$filter') ?? '';
+      asked.push(filter);
+      tops.add(url.searchParams.get('$top'));
+      if (spoilt !== undefined && filter.includes(spoilt.word) && isWithin(filter, spoilt.us)) {
+        return refused;
+      }
+      const name = Object.keys(answers).find((key) => filter.includes(key));
+      return answers[name ?? ''] ?? { body: { value: [] } };
+    },
+  });
+  for (const name of ['a', 'b']) {
+    const filter = `Name eq '${name.toUpperCase()}'`;
+    await store.administration.commit({
+      save: registration(name, filter, sinceUs + notificationDelayUs),
+    });
+  }
+  const { log, lines } = recordingLog();
+  const env = {
+    EARSHOT_DATA_DIR: dataDir,
+    EARSHOT_CATALOGUE_URL: catalogue.url,
+    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '60000',
+  };
+  const config = loadConfig({ env, readFile: () => '' }, reconcileSections);
+  const stopping = new AbortController();
+  onTestFinished(() => stopping.abort());
+  const dated: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    const headers = new Headers(answer.headers);
+    headers.set('Date', new Date(nowUs / 1_000).toUTCString());
+    // Not a new Response: a Hono server in this process replaces the class.
+    return Object.defineProperty(answer, 'headers', { value: headers });
+  };
+  const io = {
+    ...{ nowUs: () => nowUs + aheadUs, random: () => 0, signal: stopping.signal },
+    fetch: dated,
+  };
+  const parts = { store, products, log };
+  const logged = () => lines.map(({ fields, ...line }) => ({ ...fields, ...line }));
+  const warnings = () => logged().filter(({ level }) => level === 'warn' || level === 'error');
+  const coverage = () => store.completeness.coverage({ sinceUs: 0, untilUs: 2 * nowUs });
+  return { store, dataDir, asked, tops, parts, config, io, stopping, logged, warnings, coverage };
+}
+
+/** Returns true if the window of a query covers this moment. */
+function isWithin(filter: string, us: number): boolean {
+  const [, since = '', until = ''] = / ge (\S+) and \S+ lt (\S+)/.exec(filter) ?? [];
+  return us >= Date.parse(since) * 1_000 && us < Date.parse(until) * 1_000;
+}
+
+function registration(name: string, filter: string, atUs: number) {
+  return {
+    ...{ name, type: 'push' as const, filter, events: ['created', 'deleted'] as const },
+    ...{
+      status: 'running' as const,
+      unfinished: false,
+      earlierIds: [],
+      origin: 'flags' as const,
+      changedByPerson: false,
+    },
+    ...{ subscriptionId: null, credentialsDigest: null },
+    ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null },
+    reported: [],
+  };
+}
+
+function roundsOf({ parts, config, io }: Awaited<ReturnType<typeof openContext>>) {
+  return createReconcileRounds(parts, config, io, io.signal);
+}
+
+/** A redirect, which is not retried. */
+const refused = { status: 302, body: {} };
+/** Part of a query that covers the first hour. */
+const fromT0 = ` ge ${new Date(t0 / 1_000).toISOString()}`;
+const record = { Name: 'x', PublicationDate: formatDateUs(t0 + 5 * minute) };
+
+describe('a round', () => {
+  it('continues with the others when one kind of event cannot be compared, and logs which', async () => {
+    const context = await openContext({ answers: { "'A') and PublicationDate": refused } });
+    const round = roundsOf(context);
+    const found: RoundOutcome[] = [await round()];
+    expect(context.warnings()).toMatchObject([
+      {
+        ...{ level: 'warn', subscription: 'a', event: 'created' },
+        reason: expect.stringContaining('302'),
+        message: expect.stringContaining('failed to compare'),
+      },
+    ]);
+    const compared = (await context.coverage()).map((one) => `${one.subscription} ${one.event}`);
+    expect([...new Set(compared)]).toEqual(['a deleted', 'b created', 'b deleted']);
+    expect([...context.tops]).toEqual(['400']);
+    // Nothing else is due then.
+    found.push(await round());
+    expect(found).toEqual(['some', 'none']);
+  });
+
+  it('continues after an hour that cannot be compared, logs it, and retries it', async () => {
+    const spoilt = { word: "'A') and PublicationDate", us: t0 + 2.5 * hour };
+    const context = await openContext({ spoilt });
+    const round = roundsOf(context);
+    const interval = (from: number, to: number) =>
+      [from, to].map((hours) => formatDateUs(t0 + hours * hour).replace('.000000', '')).join('/');
+    const comparedHours = async () =>
+      (await context.coverage())
+        .filter(({ subscription, event }) => subscription === 'a' && event === 'created')
+        .map(({ hourUs }) => (hourUs - t0) / hour);
+
+    expect(await round()).toBe('some');
+    // A failing page affects the hours before it, too, until they are queried separately.
+    expect(await comparedHours()).toEqual([0, 3, 4]);
+    const expected = { level: 'warn', subscription: 'a', event: 'created' };
+    expect(context.warnings()).toMatchObject([{ ...expected, notCompared: [interval(1, 3)] }]);
+    expect(await round()).toBe('some');
+    expect(await comparedHours()).toEqual([0, 1, 3, 4]);
+    expect(context.warnings()[1]).toMatchObject({ ...expected, notCompared: [interval(2, 3)] });
+    expect(await round()).toBe('none');
+    spoilt.us = 0;
+    expect(await round()).toBe('all');
+    expect(await comparedHours()).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  it('fails at most five times per kind, and skips more hours each time', async () => {
+    const sinceUs = t0 - 20 * hour;
+    const context = await openContext({ sinceUs, answers: { "'B') and DeletionDate": refused } });
+    expect(await roundsOf(context)()).toBe('some');
+    const asked = context.asked.filter((filter) => filter.includes("'B') and DeletionDate"));
+    const sinces = asked.map((filter) => Date.parse(/ ge (\S+)/.exec(filter)?.[1] ?? '') * 1_000);
+    expect(sinces.map((us) => (us - sinceUs) / hour)).toEqual([0, 1, 3, 7, 15]);
+  });
+
+  it('retries only one kind with a catalogue that never answers', async () => {
+    const context = await openContext({ answers: { '': refused } });
+    expect(await roundsOf(context)()).toBe('none');
+    expect(context.asked).toHaveLength(2 + 1 + 1 + 1);
+    expect(context.warnings()).toHaveLength(4);
+  });
+
+  it('logs the number of unreadable records, and compares the hour', async () => {
+    const context = await openContext({
+      answers: { [`'A') and PublicationDate${fromT0}`]: { body: { value: [record] } } },
+    });
+    expect(await roundsOf(context)()).toBe('all');
+    expect(context.warnings()).toMatchObject([
+      { level: 'warn', subscription: 'a', event: 'created', unreadable: 1 },
+    ]);
+    expect(await context.coverage()).toHaveLength(2 * 2 * 5);
+  });
+
+  it('logs the number of records that the filter cannot decide', async () => {
+    const nameless = { Id: 'x', DeletionDate: record.PublicationDate };
+    const context = await openContext({
+      answers: {
+        "'A') and DeletionDate": { status: 400, body: { detail: 'Invalid field' } },
+        "'B')": { body: { value: [] } },
+        [`DeletionDate${fromT0}`]: { body: { value: [nameless] } },
+      },
+    });
+    expect(await roundsOf(context)()).toBe('all');
+    expect(context.warnings()).toMatchObject([
+      { level: 'warn', subscription: 'a', event: 'deleted', undecided: 1 },
+    ]);
+  });
+
+  it('logs the start and end of catching up with more than a day, and nothing shorter', async () => {
+    const sinceUs = t0 - 10 * 24 * hour;
+    const context = await openContext({ sinceUs });
+    const round = roundsOf(context);
+    await round();
+    const infos = context.logged().filter(({ level }) => level === 'info');
+    expect(infos).toHaveLength(2 * 4);
+    const walk = {
+      ...{ subscription: 'a', event: 'created', hours: 245 },
+      ...{ from: formatDateUs(sinceUs), to: formatDateUs(t0 + 5 * hour) },
+    };
+    expect(infos[0]).toMatchObject({
+      ...walk,
+      message: expect.stringMatching(/^catching up with the catalogue/),
+    });
+    expect(infos[1]).toMatchObject({
+      ...walk,
+      expected: 0,
+      message: expect.stringMatching(/^caught up/),
+    });
+    const short = await openContext();
+    await roundsOf(short)();
+    expect(short.logged().filter(({ level }) => level === 'info')).toEqual([]);
+  });
+
+  it('logs retries of a catalogue query at debug level', async () => {
+    let failures = 0;
+    const busy: Answer = (response) => {
+      failures += 1;
+      response.writeHead(failures === 1 ? 500 : 200);
+      response.end('{"value":[]}');
+    };
+    const context = await openContext({ answers: { "'A') and PublicationDate": busy } });
+    expect(await roundsOf(context)()).toBe('all');
+    const asked = context
+      .logged()
+      .filter(({ message }) => message === 'retrying a catalogue query');
+    expect(asked).toMatchObject([
+      { level: 'debug', reason: 'The catalogue responds with an error (500)', waitMs: 500 },
+    ]);
+  });
+
+  it.each([
+    ['behind', -hour],
+    ['ahead', hour],
+  ])(
+    'determines downtime by the catalogue’s clock, when ours is an hour %s',
+    async (_, aheadUs) => {
+      const context = await openContext({ aheadUs });
+      const { completeness } = context.store;
+      // By our clock: until half past the hour, and again since half an hour ago.
+      const ownNowUs = nowUs + aheadUs;
+      await completeness.recordUptime({ fromUs: t0, toUs: ownNowUs - 40 * minute });
+      await completeness.recordUptime({ fromUs: ownNowUs - 30 * minute, toUs: ownNowUs });
+      const round = roundsOf(context);
+      // The first answer contains the time.
+      await round();
+      context.asked.length = 0;
+      expect(await round()).toBe('all');
+      const since = new Date((nowUs - 45 * minute) / 1_000).toISOString();
+      expect(context.asked.filter((filter) => filter.includes(` ge ${since} `))).toHaveLength(4);
+      // The downtime has been compared.
+      context.asked.length = 0;
+      await round();
+      expect(context.asked).toEqual([]);
+    },
+  );
+});
+
+describe('after the last pull subscription', () => {
+  it('fetches the records that are left, reports products that no longer exist, and lets the log be pruned', async () => {
+    const notFound = { status: 404, body: {} };
+    const context = await openContext({
+      answers: { 'Name eq': { body: { value: [] } }, '': notFound },
+    });
+    const { store, warnings } = context;
+    const entry = { SubscriptionEvent: 'created', ProductId: 'p1', AckId: 'a1' };
+    await store.accept(delivery(entry, { source: 'pull', subscription: 'a' }));
+    await store.moveCursor(recordReader, 0, nowUs);
+    expect(await roundsOf(context)()).toBe('all');
+    expect(warnings()).toMatchObject([{ message: 'a pulled product no longer exists' }]);
+    const history = await store.administration.history({ limit: 9 });
+    expect(history.map(({ reason }) => reason)).toEqual([expect.stringMatching(/exist.*: p1$/)]);
+    expect(await store.cursor(recordReader)).toBeNull();
+  });
+});
+
+describe('the loop', () => {
+  it('waits no longer than usual after a round that was busy, or that compared something', async () => {
+    const context = await openContext({ answers: { "'A') and PublicationDate": refused } });
+    const { parts, config, io } = context;
+    const release = await createAcquireLock(context.dataDir)('reconcile', { waitMs: 0 });
+    const timing = { firstMs: 1, intervalMs: 1, retryMs: 3_600_000 };
+    const loop = startReconcile(parts, config, io, timing);
+    onTestFinished(() => loop.stop());
+    // A few rounds: if the first one counted as failed, no other would follow for an hour.
+    await pause(100);
+    expect(context.asked).toEqual([]);
+    release();
+    // The first round compares the others, two requests each, and skips 1, 2 and 4 hours of the failing kind;
+    // the second has nothing else, and gives up sooner.
+    await vi.waitFor(() => expect(context.warnings()).toHaveLength(2), { timeout: 10_000 });
+    expect(context.asked).toHaveLength(3 * 2 + 3 + 2);
+  });
+});

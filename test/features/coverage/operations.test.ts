@@ -1,0 +1,294 @@
+import { describe, expect, it } from 'vitest';
+import type { Registration } from '../../../src/admin/account.ts';
+import {
+  type Completeness,
+  type HourCoverage,
+  notificationDelayUs,
+} from '../../../src/features/coverage/completeness.ts';
+import { atUs, hour, missing, push, pushed, subscription } from '../../store/catalogue-events.ts';
+import { openLocalStore } from '../../store/local-store.ts';
+
+const compared = (fields: Partial<HourCoverage> = {}) => ({
+  subscription,
+  event: 'created' as const,
+  hourUs: atUs,
+  expected: 10,
+  pushed: 4,
+  late: 3,
+  recovered: 2,
+  missing: 1,
+  comparedAtUs: atUs + 9 * hour,
+  ...fields,
+});
+const always = { sinceUs: 0, untilUs: atUs + 999 * hour };
+
+describe('stored coverage', () => {
+  it('keeps every field over a restart, and is replaced when an hour is compared again', async () => {
+    const { store, reopen } = await openLocalStore();
+    const other = compared({ event: 'modified' });
+    await store.completeness.saveCoverage([compared(), other]);
+    const again = compared({ expected: 11, pushed: 11, late: 0, recovered: 0, missing: 0 });
+    await store.completeness.saveCoverage([again]);
+    const { completeness } = await reopen();
+    expect(await completeness.coverage(always)).toEqual([again, other]);
+  });
+
+  it('is returned by subscription, event and hour, within a window, for one or all subscriptions', async () => {
+    const { completeness } = (await openLocalStore()).store;
+    await completeness.saveCoverage([
+      compared({ hourUs: atUs + 2 * hour }),
+      compared({ subscription: 'andes' }),
+      compared({ event: 'deleted' }),
+      compared({ hourUs: atUs + hour }),
+      compared(),
+    ]);
+    const listed = async (options: Parameters<Completeness['coverage']>[0]) =>
+      (await completeness.coverage(options)).map(
+        (row) => `${row.subscription} ${row.event} ${(row.hourUs - atUs) / hour}`,
+      );
+    const mine = ['alps created 0', 'alps created 1', 'alps created 2', 'alps deleted 0'];
+    expect(await listed(always)).toEqual([...mine, 'andes created 0']);
+    expect(await listed({ ...always, subscription })).toEqual(mine);
+    const window = { sinceUs: atUs + hour, untilUs: atUs + 2 * hour };
+    expect(await listed(window)).toEqual(['alps created 1']);
+    expect(await listed({ ...always, subscription: 'nobody' })).toEqual([]);
+  });
+
+  it('is saved for at most 1,000 hours at once, all or none', async () => {
+    const { completeness } = (await openLocalStore()).store;
+    const hours = Array.from({ length: 1_001 }, (_, i) => compared({ hourUs: atUs + i * hour }));
+    await expect(completeness.saveCoverage(hours)).rejects.toMatchObject({ code: 'invalid' });
+    const broken = [compared(), compared({ hourUs: Number.NaN })];
+    await expect(completeness.saveCoverage(broken)).rejects.toMatchObject({ code: 'internal' });
+    expect(await completeness.coverage(always)).toEqual([]);
+    await completeness.saveCoverage(hours.slice(1));
+    expect(await completeness.coverage({ sinceUs: 0, untilUs: atUs * 2 })).toHaveLength(1_000);
+  });
+});
+
+describe('stored comparison runs', () => {
+  it('are resumed by the same request until they end', async () => {
+    const { store, reopen } = await openLocalStore();
+    const run = await store.completeness.beginRun({ request: 'a week', atUs });
+    expect(run).toEqual({ id: run.id, request: 'a week', startedAtUs: atUs });
+    const { completeness } = await reopen();
+    expect(await completeness.beginRun({ request: 'a week', atUs: atUs + 1 })).toEqual(run);
+    const other = await completeness.beginRun({ request: 'a day', atUs: atUs + 2 });
+    expect(other.id).not.toBe(run.id);
+    for (const _ of [1, 2]) await completeness.endRun({ id: run.id, atUs: atUs + 3 });
+    const next = await completeness.beginRun({ request: 'a week', atUs: atUs + 4 });
+    expect(next).toMatchObject({ startedAtUs: atUs + 4 });
+    expect(new Set([run.id, other.id, next.id]).size).toBe(3);
+    const sameDay = await completeness.beginRun({ request: 'a day', atUs: atUs + 5 });
+    expect(sameDay).toEqual(other);
+  });
+});
+
+describe('stored uptimes', () => {
+  it('extend their end forwards, never backwards', async () => {
+    const { store, reopen } = await openLocalStore();
+    for (const toUs of [10, 30, 20]) await store.completeness.recordUptime({ fromUs: 10, toUs });
+    // With a clock that was set back meanwhile.
+    await store.completeness.recordUptime({ fromUs: 50, toUs: 40 });
+    expect(await (await reopen()).completeness.uptimes(0)).toEqual([
+      { fromUs: 10, toUs: 30 },
+      { fromUs: 50, toUs: 50 },
+    ]);
+  });
+
+  it('that end after a given time are returned oldest first, without overlaps', async () => {
+    const { completeness } = (await openLocalStore()).store;
+    const times = [
+      [70, 80],
+      [10, 20],
+      [30, 60],
+      [40, 50],
+      [60, 65],
+    ] as const;
+    for (const [fromUs, toUs] of times) await completeness.recordUptime({ fromUs, toUs });
+    const listed = async (sinceUs: number) =>
+      (await completeness.uptimes(sinceUs)).map(({ fromUs, toUs }) => [fromUs, toUs]);
+    const [first, second, third] = [
+      [10, 20],
+      [30, 65],
+      [70, 80],
+    ];
+    expect(await listed(0)).toEqual([first, second, third]);
+    expect(await listed(19)).toEqual([first, second, third]);
+    expect(await listed(20)).toEqual([second, third]);
+    expect(await listed(80)).toEqual([]);
+  });
+});
+
+describe('the arrival counts', () => {
+  it('group pushes and pulled notifications by subscription and hour, including late ones of recovered events', async () => {
+    const { store } = await openLocalStore();
+    const arrive = (number: number, receivedAtUs: number, to: string | null = subscription) =>
+      store.accept(push(pushed(number), { receivedAtUs, subscription: to }));
+    const events = [missing(8), missing(9)];
+    await store.completeness.recover({ events, knownUpTo: 0, atUs: atUs + 5 });
+    await arrive(1, atUs - 1);
+    await arrive(2, atUs);
+    await arrive(3, atUs + hour - 1);
+    await arrive(3, atUs + hour - 1);
+    await arrive(8, atUs + hour);
+    const pulled = push(pushed(4), { receivedAtUs: atUs + 7, subscription: 'andes' });
+    await store.accept({ ...pulled, source: 'pull' });
+    await arrive(5, atUs + 8, null);
+    await arrive(6, atUs + 2 * hour);
+    const window = { sinceUs: atUs, untilUs: atUs + 2 * hour };
+    const listed = await store.completeness.arrivals(window);
+    expect(listed).toHaveLength(4);
+    expect(listed).toEqual(
+      expect.arrayContaining([
+        { subscription, hourUs: atUs, pushes: 2, lastAtUs: atUs + hour - 1 },
+        { subscription, hourUs: atUs + hour, pushes: 1, lastAtUs: atUs + hour },
+        { subscription: 'andes', hourUs: atUs, pushes: 1, lastAtUs: atUs + 7 },
+        { subscription: null, hourUs: atUs, pushes: 1, lastAtUs: atUs + 8 },
+      ]),
+    );
+  });
+
+  it('group all notifications, and recovered ones only when they were recovered', async () => {
+    const { completeness, accept } = (await openLocalStore()).store;
+    await completeness.recover({ events: [missing(8)], knownUpTo: 0, atUs: atUs + 5 });
+    await accept(push(pushed(1), { receivedAtUs: atUs + 6, subscription }));
+    await accept(push(pushed(8), { receivedAtUs: atUs + hour, subscription }));
+    expect(await completeness.stored({ sinceUs: atUs, untilUs: atUs + 2 * hour })).toEqual([
+      { subscription, hourUs: atUs, notifications: 2 },
+    ]);
+  });
+
+  it('cover at most 25 hours', async () => {
+    const { completeness } = (await openLocalStore()).store;
+    const day = (hours: number) => ({ sinceUs: atUs, untilUs: atUs + hours * hour });
+    expect(await completeness.arrivals(day(25))).toEqual([]);
+    await expect(completeness.arrivals(day(26))).rejects.toMatchObject({ code: 'invalid' });
+    await expect(completeness.stored(day(26))).rejects.toMatchObject({ code: 'invalid' });
+  });
+});
+
+const registration: Registration = {
+  name: subscription,
+  type: 'push',
+  events: ['created', 'deleted'],
+  filter: "startswith(Name,'S2')",
+  status: 'running',
+  subscriptionId: 'c06f2e68-fb9e-4e22-ac57-49566e8621fb',
+  unfinished: false,
+  earlierIds: [],
+  origin: 'flags',
+  credentialsDigest: null,
+  activityAtUs: atUs,
+  notifiedAtUs: atUs,
+  runningSeenAtUs: null,
+  pausedSeenAtUs: null,
+  changedByPerson: false,
+  reported: [],
+};
+
+const replaced = (time: number) => ({
+  atUs: time,
+  subscription,
+  subscriptionId: null,
+  action: 'replaced' as const,
+  actor: 'register' as const,
+  reason: 'other filter',
+});
+
+const { events, filter } = registration;
+/** Events published shortly before the registration are pushed after it. */
+const beganUs = atUs - notificationDelayUs;
+const first = { subscription, fromUs: beganUs, events, filter };
+
+describe('stored subscription definitions', () => {
+  it('begin when a registration asks for something else, and only then', async () => {
+    const { store, reopen } = await openLocalStore();
+    const { administration } = store;
+    const save = { ...registration, filter: 'true' };
+    await administration.commit({ save: registration });
+    const same = { ...registration, activityAtUs: atUs + 5, status: 'paused' as const };
+    await administration.commit({ save: { ...same, events: ['deleted', 'created'] } });
+    await administration.commit({ save, history: [replaced(atUs + 10), replaced(atUs + 9)] });
+    await administration.commit({ save, history: [replaced(atUs + 20)] });
+    const modified = { ...save, events: ['modified'] as const, activityAtUs: atUs + 30 };
+    await administration.commit({ save: modified });
+    const { completeness } = await reopen();
+    expect(await completeness.definitions()).toEqual([
+      first,
+      { subscription, fromUs: atUs + 10, events, filter: 'true' },
+      { subscription, fromUs: atUs + 30, events: ['modified'], filter: 'true' },
+    ]);
+  });
+
+  it('begin only after the change in the catalogue is finished', async () => {
+    const { administration, completeness } = (await openLocalStore()).store;
+    await administration.commit({ save: registration });
+    const changed = { ...registration, filter: 'true' };
+    await administration.commit({ save: { ...changed, unfinished: true } });
+    expect(await completeness.definitions()).toEqual([first]);
+    await administration.commit({ save: changed, history: [replaced(atUs + 40)] });
+    expect(await completeness.definitions()).toMatchObject([first, { fromUs: atUs + 40 }]);
+  });
+
+  it('end when the registration is removed, unless it is saved under the same name', async () => {
+    const { administration, completeness } = (await openLocalStore()).store;
+    await administration.commit({ save: registration });
+    await administration.commit({ removeRegistration: subscription, save: registration });
+    await administration.commit({ removeRegistration: 'never-there', history: [replaced(atUs)] });
+    expect(await completeness.definitions()).toEqual([first]);
+    const closeGaps = { subscription, toUs: atUs + 50 };
+    const lateUs = atUs + 60 + notificationDelayUs;
+    const andes = { ...registration, name: 'andes', activityAtUs: lateUs };
+    await administration.commit({ removeRegistration: subscription, save: andes, closeGaps });
+    await administration.commit({
+      removeRegistration: subscription,
+      history: [replaced(atUs + 70)],
+    });
+    await administration.commit({ removeRegistration: 'andes' });
+    const over = { events: [], filter: '' };
+    expect(await completeness.definitions()).toEqual([
+      first,
+      { ...over, subscription, fromUs: atUs + 50 },
+      { ...first, subscription: 'andes', fromUs: atUs + 60 },
+      { ...over, subscription: 'andes', fromUs: lateUs },
+    ]);
+    const againUs = atUs + 70 + 2 * notificationDelayUs;
+    await administration.commit({ save: registration, history: [replaced(againUs)] });
+    const definitions = await completeness.definitions();
+    expect(definitions).toHaveLength(5);
+    expect(definitions.at(-1)).toEqual({ ...first, fromUs: againUs - notificationDelayUs });
+  });
+
+  it('never begin before their predecessor, even if the clock is set back', async () => {
+    const { administration, completeness } = (await openLocalStore()).store;
+    await administration.commit({ save: registration });
+    const save = { ...registration, filter: 'true' };
+    await administration.commit({ save, history: [replaced(beganUs - 99)] });
+    expect(await completeness.definitions()).toEqual([first, { ...first, filter: 'true' }]);
+  });
+});
+
+it('recovers 100 events at the end of a long log in less than 100 ms of CPU time', async () => {
+  const { store } = await openLocalStore();
+  const body = Array.from({ length: 4_000 }, (_, i) => ({
+    SubscriptionEvent: 'modified',
+    ProductId: `product-${i}`,
+    AckId: `${i}`,
+    value: { ModificationDate: '2026-01-01T00:00:00Z' },
+  }));
+  await store.accept(push(body));
+  const tookMs: number[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    const events = Array.from({ length: 100 }, (_, i) =>
+      missing(i, { event: 'modified', eventUs: atUs + round * 1_000 }),
+    );
+    const before = process.cpuUsage();
+    await store.completeness.recover({ events, knownUpTo: 0, atUs });
+    const { user, system } = process.cpuUsage(before);
+    tookMs.push((user + system) / 1_000);
+  }
+  // CPU time of all threads: elapsed time would depend on the load of the machine.
+  expect(Math.min(...tookMs)).toBeLessThan(100);
+  expect(await store.lastPosition()).toBe(4_300);
+});

@@ -1,0 +1,160 @@
+/** A catalogue with past products on loopback, and a data directory that received pushes of some of them. */
+
+import { onTestFinished } from 'vitest';
+import { loadConfig, reconcileSections } from '../../../src/core/config/config.ts';
+import { createReconcileRounds } from '../../../src/features/coverage/job.ts';
+import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
+import { openProducts } from '../../../src/features/products/index-file/products.ts';
+import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
+import type { SandboxOptions } from '../../../src/sandbox/sandbox-options.ts';
+import type { Store } from '../../../src/store/store.ts';
+import {
+  type Ended,
+  type FakeIoOptions,
+  type Running,
+  silentLog,
+  startCommand,
+  type Words,
+} from '../../helpers/fake-io.ts';
+import { withStore as withOpenStore } from '../../helpers/filled-store.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+
+export const hourUs = 3_600_000_000;
+/** Time at which every command of these tests runs: 2026-05-02T12:20:00Z. */
+export const nowUs = Date.UTC(2026, 4, 2, 12, 20) * 1000;
+
+/** A product as the catalogue returns it. */
+export interface CatalogueProduct {
+  Id: string;
+  Name: string;
+  PublicationDate: string;
+  ModificationDate: string;
+}
+
+export interface ReconcileContext {
+  sandbox: Sandbox;
+  dataDir: string;
+  start(argv: Words, options?: FakeIoOptions): Running;
+  run(argv: Words, options?: FakeIoOptions): Promise<Ended>;
+  /** Returns the products of the catalogue, oldest first. */
+  catalogueProducts(): Promise<CatalogueProduct[]>;
+  withStore<Result>(use: (store: Store) => Promise<Result>): Promise<Result>;
+  /** Registers a subscription in the data directory, by default two weeks ago for all products. */
+  register(name: string, options?: { filter?: string; atUs?: number }): Promise<void>;
+  /** Stores pushes of these products' publication, received a minute after it. */
+  push(name: string, products: readonly CatalogueProduct[]): Promise<void>;
+  /** Number of catalogue queries. */
+  asked(): number;
+}
+
+/** Opens a catalogue with the past two days: 48 products each, some modified, some deleted. */
+export async function openReconcileContext(
+  options: Partial<SandboxOptions> = {},
+): Promise<ReconcileContext> {
+  const sandbox = await startSandbox({
+    now: () => nowUs / 1_000,
+    count: 0,
+    modifiedShare: 0.25,
+    deletedShare: 0.1,
+    past: { durationMs: 2 * 86_400_000, productsPerDay: 48 },
+    ...options,
+  });
+  onTestFinished(() => sandbox.close());
+  const dataDir = temporaryDirectory();
+  const env = {
+    EARSHOT_DATA_DIR: dataDir,
+    EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
+    EARSHOT_TOKEN_URL: sandbox.tokenUrl,
+    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '60000',
+  };
+  const start = (argv: Words, more: FakeIoOptions = {}) =>
+    startCommand(argv, { nowUs: () => nowUs, ...more, env: { ...env, ...more.env } });
+  const withStore = <Result>(use: (store: Store) => Promise<Result>) => withOpenStore(dataDir, use);
+  return {
+    sandbox,
+    dataDir,
+    start,
+    run: (argv, more) => start(argv, more).ended,
+    catalogueProducts: () => productsIn(sandbox),
+    withStore,
+    register: (name, { filter = '', atUs = nowUs - 14 * 24 * hourUs } = {}) =>
+      withStore((store) => store.administration.commit({ save: registration(name, filter, atUs) })),
+    push: (name, products) =>
+      withStore(async (store) => {
+        for (const product of products) await store.accept(pushOf(name, product));
+      }),
+    asked: () => sandbox.requests().filter(({ path }) => path.endsWith('Products')).length,
+  };
+}
+
+/** Runs one round of the comparison that a receiver makes automatically. */
+export function compareAutomatically(
+  { dataDir, sandbox, withStore }: ReconcileContext,
+  atUs = nowUs,
+) {
+  const env = {
+    EARSHOT_DATA_DIR: dataDir,
+    EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
+    EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '60000',
+  };
+  const config = loadConfig({ env, readFile: () => '' }, reconcileSections);
+  const stopping = new AbortController();
+  onTestFinished(() => stopping.abort());
+  const { signal } = stopping;
+  return withStore(async (store) => {
+    const products = openProducts(dataDir);
+    const io = { nowUs: () => atUs, random: () => 0, fetch, signal };
+    const outcome = await createReconcileRounds(
+      { store, products, log: silentLog },
+      config,
+      io,
+      signal,
+    )();
+    await products.close();
+    await catchUpIndex({ dataDir });
+    return outcome;
+  });
+}
+
+function registration(name: string, filter: string, atUs: number) {
+  return {
+    ...{ name, type: 'push' as const, filter, events: ['created', 'modified', 'deleted'] as const },
+    ...{
+      status: 'running' as const,
+      unfinished: false,
+      earlierIds: [],
+      origin: 'flags' as const,
+      changedByPerson: false,
+      reported: [],
+    },
+    ...{ subscriptionId: '6f1f7f9a-1a0c-4a52-8c0a-5d6f0c1b2a3d', credentialsDigest: null },
+    ...{ activityAtUs: atUs, notifiedAtUs: atUs, runningSeenAtUs: atUs, pausedSeenAtUs: null },
+  };
+}
+
+function pushOf(subscription: string, product: CatalogueProduct) {
+  const publishedMs = Date.parse(product.PublicationDate);
+  const body = {
+    SubscriptionEvent: 'created',
+    ProductId: product.Id,
+    ProductName: product.Name,
+    NotificationDate: new Date(publishedMs + 50_000).toISOString(),
+    AckId: `ack-${product.Id}`,
+    // The record at publication time, before any modification.
+    value: { ...product, ModificationDate: product.PublicationDate },
+  };
+  return {
+    body: Buffer.from(JSON.stringify(body)),
+    subscription,
+    receivedAtUs: (publishedMs + 60_000) * 1_000,
+    source: 'push' as const,
+    headers: [],
+  };
+}
+
+async function productsIn({ catalogueUrl }: Sandbox): Promise<CatalogueProduct[]> {
+  const query = '$orderby=PublicationDate asc&$top=1000&$expand=Attributes';
+  const answer = await fetch(`${catalogueUrl}/odata/v1/Products?${query}`);
+  const { value } = (await answer.json()) as { value: CatalogueProduct[] };
+  return value;
+}

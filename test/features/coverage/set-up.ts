@@ -1,0 +1,240 @@
+/** A catalogue in memory, and a real store and index for the comparison. */
+import { onTestFinished } from 'vitest';
+import { formatDateUs } from '../../../src/core/terms/dates.ts';
+import type { NotificationRow } from '../../../src/core/terms/ports.ts';
+import type { SubscriptionEvent } from '../../../src/core/terms/subscription.ts';
+import type { HourCoverage } from '../../../src/features/coverage/completeness.ts';
+import {
+  type ReconcileContext,
+  type ReconcileOptions,
+  reconcile,
+} from '../../../src/features/coverage/reconcile.ts';
+import type {
+  ListedEvent,
+  ProductListing,
+  ReconcileTask,
+  TaskReport,
+} from '../../../src/features/coverage/tasks.ts';
+import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
+import { openProducts } from '../../../src/features/products/index-file/products.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { collect } from '../../helpers/deliveries.ts';
+import { openSqliteStore } from '../../store/sqlite-store.ts';
+
+export const minute = 60_000_000;
+export const hour = 60 * minute;
+/** Start of an hour. */
+export const t0 = Date.UTC(2026, 9, 1, 10) * 1000;
+export const settlingUs = 30 * minute;
+
+/** A product in the catalogue; times are minutes after `t0`. */
+export interface CatalogueProduct {
+  id: string;
+  name?: string;
+  published?: number;
+  modified?: number;
+  deleted?: number;
+}
+
+const at = (minutes: number) => t0 + Math.round(minutes * minute);
+const date = (minutes: number | undefined) =>
+  minutes === undefined ? {} : { date: formatDateUs(at(minutes)) };
+
+/** The catalogue's record of a product. */
+export function recordOf({ id, name = `N_${id}`, published, modified, deleted }: CatalogueProduct) {
+  if (deleted !== undefined) return { Id: id, Name: name, DeletionDate: date(deleted).date };
+  const modification = modified ?? published;
+  return {
+    Id: id,
+    Name: name,
+    PublicationDate: date(published).date,
+    ModificationDate: date(modification).date,
+  };
+}
+
+/** A push of an event with the product's state; `received` is in minutes after `t0`. */
+export interface TestPush {
+  event: SubscriptionEvent;
+  product: CatalogueProduct;
+  received: number;
+  subscription?: string;
+  withoutRecord?: true;
+  ackId?: string;
+}
+
+export interface ReconcileSetUp extends ReconcileContext {
+  dataDir: string;
+  store: Store;
+  /** Products in the catalogue; tests change them. */
+  catalogue: CatalogueProduct[];
+  /** Minutes after `t0`. */
+  now: number;
+  /** Called before each page, and before and after each write; tests throw or act there. */
+  onStep: (step: string) => void | Promise<void>;
+  /** Number of unreadable records in the catalogue. */
+  odd: number;
+  /** Number of records that the filter could not decide. */
+  undecided: number;
+  pauses: number;
+  push(...pushes: TestPush[]): Promise<void>;
+  /** Indexes the log. Without this call, the index lags. */
+  index(): Promise<void>;
+  /** Rows of a subscription in the log, oldest first. */
+  rows(subscription?: string): Promise<NotificationRow[]>;
+  coverage(subscription?: string): Promise<HourCoverage[]>;
+  run(tasks: readonly ReconcileTask[], options?: Partial<ReconcileOptions>): Promise<TaskReport[]>;
+}
+
+/**
+ * Opens a setup with small pages, so that there are several. The index is updated only by a wait
+ * for it.
+ */
+export async function openSetUp(pageMax = 3): Promise<ReconcileSetUp> {
+  const { store, dataDir } = await openSqliteStore();
+  const products = openProducts(dataDir);
+  onTestFinished(() => products.close());
+  let pushed = 0;
+  const { completeness } = store;
+  const wrapped = async <Result>(step: string, act: () => Promise<Result>) => {
+    await setUp.onStep(`before ${step}`);
+    const result = await act();
+    await setUp.onStep(`after ${step}`);
+    return result;
+  };
+  const setUp: ReconcileSetUp = {
+    store,
+    dataDir,
+    catalogue: [],
+    now: 100_000,
+    onStep: () => undefined,
+    odd: 0,
+    undecided: 0,
+    pauses: 0,
+    listing: {
+      list: (query, signal) => list(setUp, pageMax, query, signal),
+      product: () => Promise.reject(new Error('A single product was requested.')),
+      spent,
+    },
+    completeness: {
+      recoveredEvents: completeness.recoveredEvents,
+      coverage: completeness.coverage,
+      unprunedSinceUs: completeness.unprunedSinceUs,
+      recover: (options) => wrapped('recover', () => completeness.recover(options)),
+      saveCoverage: (hours) => wrapped('save', () => completeness.saveCoverage(hours)),
+    },
+    products,
+    log: store,
+    nowUs: () => at(setUp.now),
+    pause: async () => {
+      setUp.pauses += 1;
+      await setUp.index();
+    },
+    index: async () => {
+      await catchUpIndex({ dataDir });
+    },
+    push: async (...pushes) => {
+      for (const one of pushes) {
+        pushed += 1;
+        await store.accept(deliveryOf(one, pushed));
+      }
+    },
+    rows: async (subscription = 'alps') => collect(store.find({ subscription, order: 'oldest' })),
+    coverage: async (subscription = 'alps') =>
+      completeness.coverage({ sinceUs: 0, untilUs: Number.MAX_SAFE_INTEGER, subscription }),
+    run: (tasks, options = {}) =>
+      reconcile(setUp, { ...usual, tasks, signal: new AbortController().signal, ...options }),
+  };
+  function spent() {
+    return {
+      requests: 0,
+      answersMs: 0,
+      waitedMs: 0,
+      unreadableRecords: setUp.odd,
+      undecided: setUp.undecided,
+    };
+  }
+  await setUp.index();
+  return setUp;
+}
+
+const usual = { mode: 'write', settlingUs, resumeSinceUs: null, coverage: true } as const;
+
+/** From and to in minutes after `t0`. */
+export function task(
+  event: SubscriptionEvent,
+  [from, to]: readonly [number, number],
+  fields: Partial<ReconcileTask> = {},
+): ReconcileTask {
+  const window = { fromUs: at(from), toUs: at(to) };
+  const subscription = { subscription: 'alps', subscriptionId: null, filter: '', isEarlier: false };
+  return { ...subscription, event, ...window, hours: window, ...fields };
+}
+
+function deliveryOf(
+  { event, product, received, subscription = 'alps', withoutRecord, ackId }: TestPush,
+  number: number,
+) {
+  const body = {
+    SubscriptionEvent: event,
+    ProductId: product.id,
+    NotificationDate: formatDateUs(at(received)),
+    AckId: ackId ?? `ack-${number}`,
+    ...(withoutRecord ? {} : { value: recordOf(product) }),
+  };
+  return {
+    body: Buffer.from(JSON.stringify(body)),
+    subscription,
+    receivedAtUs: at(received),
+    source: 'push' as const,
+    headers: [],
+  };
+}
+
+/** Lists the catalogue. A filter is a prefix of the name here. */
+async function* list(
+  setUp: ReconcileSetUp,
+  pageMax: number,
+  { event, filter, fromUs, toUs }: Parameters<ProductListing['list']>[0],
+  signal: AbortSignal,
+): ReturnType<ProductListing['list']> {
+  const listed = setUp.catalogue
+    .filter(({ id, name = `N_${id}` }) => name.startsWith(filter))
+    .flatMap((product) => listedAs(event, product))
+    .filter(({ eventUs }) => eventUs >= fromUs && eventUs < toUs)
+    .toSorted((a, b) => a.eventUs - b.eventUs);
+  for (let i = 0; i === 0 || i < listed.length; i += pageMax) {
+    await setUp.onStep('page');
+    signal.throwIfAborted();
+    const events = listed.slice(i, i + pageMax);
+    const isLast = i + pageMax >= listed.length;
+    const completeUpToUs = isLast ? toUs : (events.at(-1)?.eventUs ?? fromUs);
+    yield { events, completeUpToUs, total: listed.length };
+  }
+}
+
+function listedAs(event: SubscriptionEvent, product: CatalogueProduct): ListedEvent[] {
+  const { id, name = `N_${id}`, published, modified = published, deleted } = product;
+  const us = (minutes: number | undefined) => (minutes === undefined ? null : at(minutes));
+  const isGone = deleted !== undefined;
+  const [publicationDateUs, modificationDateUs] = isGone
+    ? [null, null]
+    : [us(published), us(modified)];
+  const dates = { created: publicationDateUs, modified: modificationDateUs, deleted: us(deleted) };
+  const eventUs = dates[event];
+  if (eventUs === null) return [];
+  const record = Buffer.from(JSON.stringify(recordOf(product)));
+  return [{ productId: id, productName: name, eventUs, publicationDateUs, record }];
+}
+
+export const none = { pushed: 0, late: 0, recovered: 0, missing: 0 };
+
+/** Coverage of the hours with expected events; hours after `t0`. */
+export async function counts(setUp: ReconcileSetUp, subscription?: string) {
+  const hours = await setUp.coverage(subscription);
+  return hours
+    .filter(({ expected }) => expected > 0)
+    .map(({ event, hourUs, expected, pushed, late, recovered, missing }) => {
+      const after = (hourUs - t0) / hour;
+      return { event, at: after, expected, pushed, late, recovered, missing };
+    });
+}

@@ -1,0 +1,93 @@
+/** The simulated past day of the demo. */
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { readSubscriptionCoverage } from '../../../src/features/coverage/coverage.ts';
+import {
+  pastStartUs,
+  simulatedPast,
+  storePast,
+  withStore,
+} from '../../../src/features/demo/past.ts';
+import { createRandom } from '../../../src/sandbox/clock.ts';
+import {
+  compareAutomatically,
+  hourUs,
+  nowUs,
+  openReconcileContext,
+  type ReconcileContext,
+} from '../coverage/reconcile-context.ts';
+
+const common = { type: 'push', filter: '', status: 'running' } as const;
+const subscriptions = [
+  { ...common, name: 'changes', events: ['created', 'modified'] },
+  { ...common, name: 'deletions', events: ['deleted'] },
+] as const;
+
+const sinceUs = pastStartUs(nowUs);
+const missingHourUs = sinceUs + 19 * hourUs;
+
+async function openPast() {
+  const past = simulatedPast({ nowUs: () => nowUs }, 300);
+  const context = await openReconcileContext({ past });
+  const { dataDir, sandbox } = context;
+  const env = { EARSHOT_DATA_DIR: dataDir, EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl };
+  const random = createRandom(1);
+  const io = {
+    ...{ env, fetch, newId: randomUUID, nowUs: () => nowUs, random: () => random.next() },
+    ...{ readFile: (path: string) => readFileSync(path, 'utf8') },
+    signal: new AbortController().signal,
+  };
+  const stored = await withStore(io, (store) => storePast(io, store, subscriptions));
+  return { ...context, stored };
+}
+
+/** Without the last hour: a command compares it before it is due. */
+const savedCoverage = ({ withStore }: Pick<ReconcileContext, 'withStore'>) =>
+  withStore(({ completeness }) =>
+    completeness.coverage({ sinceUs, untilUs: sinceUs + 23 * hourUs }),
+  );
+
+const reported = ({ withStore }: Pick<ReconcileContext, 'withStore'>) =>
+  withStore(({ completeness }) =>
+    readSubscriptionCoverage(completeness, { sinceUs, untilUs: nowUs, nowUs }),
+  );
+
+it('one hour of the past is missing until the receiver compares, and then coverage is complete', async () => {
+  const context = await openPast();
+  const { missing } = context.stored;
+  const before = await reported(context);
+  expect(before.map(({ state, comparedHours }) => ({ state, comparedHours }))).toEqual(
+    subscriptions.map(() => ({ state: 'compared', comparedHours: 23 })),
+  );
+  const gaps = before.flatMap(({ hours }) => hours.filter((hour) => hour.missing > 0));
+  expect(new Set(gaps.map((hour) => hour.hourUs))).toEqual(new Set([missingHourUs]));
+  expect(gaps.reduce((sum, hour) => sum + hour.missing, 0)).toBe(missing);
+  expect(missing).toBeGreaterThan(5);
+
+  // The comparison itself finds the counts that the past has saved.
+  const saved = await savedCoverage(context);
+  const checked = await context.run('reconcile --check --since 25h');
+  expect(checked).toMatchObject({ code: 3 });
+  expect(await savedCoverage(context)).toEqual(saved);
+
+  expect(await compareAutomatically(context)).toBe('all');
+  const after = await reported(context);
+  expect(after.map(({ complete }) => complete)).toEqual([1, 1]);
+  const found = after.flatMap(({ hours }) => hours.filter((hour) => hour.recovered > 0));
+  expect(new Set(found.map((hour) => hour.hourUs))).toEqual(new Set([missingHourUs]));
+  expect(found.reduce((sum, hour) => sum + hour.recovered, 0)).toBe(missing);
+});
+
+it('the past is pushed since its start, each notification within seconds', async () => {
+  const { withStore, stored } = await openPast();
+  const rows = await withStore(({ find }) => Array.fromAsync(find({ order: 'oldest' })));
+  expect(rows).toHaveLength(stored.stored);
+  const delays = rows.map((row) => row.receivedAtUs - (row.notificationDateUs ?? 0));
+  expect(Math.min(...delays)).toBeGreaterThanOrEqual(0);
+  expect(Math.max(...delays)).toBeLessThan(3_000_000);
+  expect(rows.every(({ source }) => source === 'push')).toBe(true);
+  const [first, last] = [rows[0]?.receivedAtUs ?? 0, rows.at(-1)?.receivedAtUs ?? 0];
+  expect(first - sinceUs).toBeLessThan(hourUs);
+  expect(nowUs - last).toBeLessThan(hourUs);
+});

@@ -1,0 +1,145 @@
+/** `earshot sandbox`: wrong arguments and settings are refused before anything is sent; the lines it prints at start. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { runCommand, startCommand } from '../../helpers/fake-io.ts';
+import { freePort } from '../../helpers/free-ports.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { clientOf, type EndpointAnswer, startEndpoint } from '../../sandbox/set-up.ts';
+
+const password = 'hunter2-not-to-be-shown';
+const env = { EARSHOT_ACCOUNT_PASSWORD: password };
+/** Free ports, so that a command that starts by mistake does not conflict with others. */
+const loopback = '127.0.0.1:0';
+const ports = ['--control', loopback, '--inference', loopback];
+const control = [...ports, '--service', loopback, '--products', '1'];
+
+function writeFile(text: string): string {
+  const file = join(temporaryDirectory(), 'file');
+  writeFileSync(file, text);
+  return file;
+}
+
+/** Replaces flags by others of the same name: no option is given twice. */
+function replaced(flags: readonly string[], others: readonly string[]): string[] {
+  const isOther = (word = '') => word.startsWith('--') && others.includes(word);
+  return [...flags.filter((word, i) => !isOther(word) && !isOther(flags[i - 1])), ...others];
+}
+
+describe('the sandbox', () => {
+  it.each([
+    ['--rate 0', /number above 0/],
+    ['--rate fast', /number above 0/],
+    ['--fault typo=0.5', /Known faults: .*duplicate/],
+    ['--fault duplicate', /a rate from 0 to 1/],
+    ['--fault duplicate=2', /a rate from 0 to 1/],
+    ['--fault toString=0.5', /Known faults/],
+    ['--seed x', /whole number/],
+    ['--trust /nonexistent/ca.pem', /--trust: \/nonexistent\/ca\.pem/],
+    ['--trust /etc/passwd', /trustedCaPems.0: not a PEM certificate/],
+    ['--control 8090', /host:port/],
+    ['--control 0.0.0.0:0', /must not listen on 0\.0\.0\.0/],
+    ['--service 8091', /host:port/],
+    ['--inference 8092', /host:port/],
+    ['--inference 0.0.0.0:0', /must not listen on 0\.0\.0\.0/],
+    ['--service 0.0.0.0:0', /must not listen on 0\.0\.0\.0/],
+    ['--rate 20000', /rate/],
+  ])('%s exits 2 with a correction', async (line, message) => {
+    const argv = ['sandbox', ...replaced(control, line.split(' '))];
+    const { code, out, err } = await runCommand(argv, { env });
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(message);
+    expect(err).not.toContain('fault of the program');
+    expect(err).not.toContain(password);
+  });
+});
+
+/** Runs the sandbox until its services answer a login with these fields, then stops it. */
+async function runUntilLogin(
+  argv: readonly string[],
+  variables: Record<string, string>,
+  fields: Record<string, string> = {},
+) {
+  const service = `127.0.0.1:${await freePort()}`;
+  const line = ['sandbox', ...ports, '--service', service, ...argv];
+  const running = startCommand(line, { env: variables });
+  onTestFinished(running.stop);
+  const tokenUrl = `http://${service}/auth/realms/CDSE/protocol/openid-connect/token`;
+  const body = { client_id: 'cdse-public', grant_type: 'password', ...fields };
+  const login = () => fetch(tokenUrl, { method: 'POST', body: new URLSearchParams(body) });
+  const { status } = await vi.waitFor(login, 5_000);
+  running.stop();
+  const { code, err } = await running.ended;
+  const lines = err.split('\n').filter((text) => text.startsWith('EARSHOT_'));
+  return { code, err, lines, status, tokenUrl };
+}
+
+describe('the sandbox prints at start', () => {
+  it('the lines for .env, and that it waits for a registration', async () => {
+    const { code, err, lines, tokenUrl } = await runUntilLogin([], {});
+    expect(code).toBe(0);
+    expect(err).toContain('Waiting for a running subscription.');
+    expect(lines).toEqual([
+      `EARSHOT_CATALOGUE_URL=${new URL(tokenUrl).origin}`,
+      `EARSHOT_TOKEN_URL=${tokenUrl}`,
+      'EARSHOT_ACCOUNT_USERNAME=sandbox',
+      'EARSHOT_ACCOUNT_PASSWORD=sandbox',
+      expect.stringMatching(/^EARSHOT_INFERENCE_URL=http:\/\/127\.0\.0\.1:\d+$/),
+      'EARSHOT_INFERENCE_API_KEY=sandbox-key',
+      'EARSHOT_INFERENCE_MODEL=openai/gpt-oss-120b',
+    ]);
+  });
+
+  it('no password that the user chose, and no shared secret', async () => {
+    const { err, lines } = await runUntilLogin([], {
+      EARSHOT_ACCOUNT_USERNAME: 'me@example.org',
+      EARSHOT_ACCOUNT_PASSWORD: password,
+      EARSHOT_ACCOUNT_TOTP: 'JBSWY3DPEHPK3PXP',
+    });
+    expect(lines).toContain('EARSHOT_ACCOUNT_USERNAME=me@example.org');
+    expect(lines.filter((line) => line.startsWith('EARSHOT_ACCOUNT_PASSWORD'))).toEqual([]);
+    expect(err).not.toContain(password);
+    expect(err).not.toContain('JBSWY');
+  });
+});
+
+describe('the sandbox gives advice when a notification', () => {
+  it.each<[string, EndpointAnswer | null, string]>([
+    ['is answered 401', () => 401, 'The receiver must have the endpoint credentials'],
+    ['is answered 404', () => 404, 'Check that the endpoint path is /notifications/<name>'],
+    ['is answered 500', () => 500, 'It will be retried.'],
+    ['reaches nobody', null, 'It will be retried. Start the program that listens there'],
+    ['gets an untrusted certificate', () => 200, 'For a test authority: --trust FILE.'],
+  ])('%s', async (title, answer, advice) => {
+    const { url, trustedCaPems } = await startEndpoint(answer ?? undefined);
+    const NotificationEndpoint = answer === null ? 'https://localhost:1/' : url;
+    const trust = title.includes('certificate') ? [] : ['--trust', writeFile(trustedCaPems[0])];
+    const service = `127.0.0.1:${await freePort()}`;
+    const argv = ['sandbox', ...replaced(control, ['--service', service]), ...trust];
+    const { err, stop, ended } = startCommand(argv, {});
+    onTestFinished(stop);
+    const { create } = clientOf(`http://${service}`, Date.now);
+    await vi.waitFor(() => create({ NotificationEndpoint, FilterParam: '' }), 5_000);
+    await vi.waitFor(() => expect(err()).toContain('not delivered yet: '), 5_000);
+    stop();
+    await ended;
+    expect(err()).toMatch(new RegExp(`not delivered yet: .*\\. ${advice}`));
+  });
+});
+
+describe('the account of the sandbox', () => {
+  const account = { EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: password };
+  const secret = { EARSHOT_ACCOUNT_TOTP: 'JBSWY3DPEHPK3PXP' };
+  const me = { username: 'me', password };
+  const sandbox = { username: 'sandbox', password: 'sandbox' };
+
+  it.each<[string, Record<string, string>, Record<string, string>, number]>([
+    ['is sandbox and sandbox', {}, sandbox, 200],
+    ['is what the variables say', account, me, 200],
+    ['is that alone', account, sandbox, 401],
+    ['needs a code with a shared secret', { ...account, ...secret }, me, 401],
+    ['needs none with a single code', { ...account, EARSHOT_ACCOUNT_TOTP: '123456' }, me, 200],
+  ])('%s', async (_title, variables, fields, status) => {
+    expect((await runUntilLogin([], variables, fields)).status).toBe(status);
+  });
+});

@@ -1,0 +1,463 @@
+/** `earshot doctor`: from an empty machine to a working subscription. */
+import { chmodSync, existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/core/terms/app-error.ts';
+import type { Level } from '../../../src/core/terms/evaluation.ts';
+import { type Finding, finding } from '../../../src/core/terms/finding.ts';
+import { runSteps, type Step } from '../../../src/features/doctor/steps.ts';
+import { otherProject } from '../../../src/sandbox/live-settings.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { runCommand } from '../../helpers/fake-io.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { registration } from '../alerts/watch-context.ts';
+import { account, asPerson, endpointPair } from '../subscriptions/account-context.ts';
+import { model, startInference } from '../summary/summary-context.ts';
+import { doneWith } from '../summary/summary-jobs.ts';
+import { putSummaries } from '../summary/summary-samples.ts';
+import { openDoctorContext, type PrintedFinding } from './context.ts';
+
+const noNetwork: typeof fetch = () => Promise.reject(new Error('no network'));
+
+const onlyThisMachine: typeof fetch = (input, init) => {
+  const { hostname } = new URL(input instanceof Request ? input.url : input);
+  return hostname === '127.0.0.1' ? fetch(input, init) : noNetwork(input);
+};
+
+/** Runs the doctor on a machine where nothing else is configured. */
+async function findingsWith(env: Record<string, string>, workingDir = temporaryDirectory()) {
+  const { code, out } = await runCommand(['doctor', '--json'], {
+    env: { EARSHOT_DATA_DIR: join(workingDir, 'data'), ...env },
+    workingDir,
+    fetch: onlyThisMachine,
+  });
+  const findings: PrintedFinding[] = JSON.parse(out);
+  return { code, findings };
+}
+
+/** Writes `earshot.config.ts`; returns its folder. */
+function folderWith(config: string): string {
+  const folder = temporaryDirectory();
+  writeFileSync(join(folder, 'earshot.config.ts'), `export default ${config};\n`);
+  return folder;
+}
+
+const shown = (findings: readonly PrintedFinding[], checks = /./) =>
+  findings.filter(({ check }) => checks.test(check)).map((one) => `${one.level} ${one.check}`);
+
+const named = (findings: readonly PrintedFinding[], name: string) =>
+  findings.find(({ check }) => check === name);
+
+const textOf = ({ text, evidence, nextStep }: PrintedFinding) =>
+  [text, ...evidence, nextStep].join('\n');
+
+const freeSpace = expect.stringMatching(/^(ok|warning) free space$/);
+
+const endpoint = { EARSHOT_ENDPOINT_USERNAME: 'a', EARSHOT_ENDPOINT_PASSWORD: 'a-long-password' };
+
+describe('the doctor before anything is set up', () => {
+  it('reports what is missing in order, creates nothing, and exits 2, because only settings are missing', async () => {
+    const folder = temporaryDirectory();
+    const { code, findings } = await findingsWith({}, folder);
+    expect(code).toBe(2);
+    expect(shown(findings)).toEqual([
+      'critical configuration',
+      'critical configuration',
+      'ok data directory',
+      'ok secret files',
+      freeSpace,
+      'unknown database',
+      'unknown clock',
+      'critical public URL',
+      'unknown public address',
+      'unknown certificate',
+      'unknown endpoint',
+      'unknown login',
+      'unknown subscriptions',
+      'ok inference service',
+      'ok sinks',
+      'warning alerts',
+    ]);
+    for (const { level, nextStep } of findings) {
+      if (level === 'warning' || level === 'critical') expect(nextStep).toMatch(/\w/);
+    }
+    expect(existsSync(join(folder, 'data'))).toBe(false);
+  });
+
+  it('reports for a folder of --data-dir that it has no database, and checks nothing else', async () => {
+    const folder = temporaryDirectory();
+    const asked: string[] = [];
+    const { code, out, err } = await runCommand(['doctor', '--data-dir', folder], {
+      env: {},
+      workingDir: folder,
+      fetch: (url) => {
+        asked.push(String(url));
+        return noNetwork(url);
+      },
+    });
+    expect({ code, out, asked }).toEqual({ code: 2, out: '', asked: [] });
+    expect(err).toMatch(new RegExp(`^earshot: There is no database in ${folder}\\. `));
+  });
+
+  it('reports every problem of the variables and of earshot.config.ts, and continues with the rest', async () => {
+    const folder = folderWith("{ subscriptions: { S2: {}, s1: { events: ['moved'] } } }");
+    const env = {
+      EARSHOT_LISTEN: 'nowhere',
+      EARSHOT_PUBLIC_URI: 'https://earshot.example.org',
+      EARSHOT_PUBLIC_URL: 'https://127.0.0.1:1',
+      EARSHOT_PROBE_CA: join(folder, 'missing.pem'),
+      EARSHOT_ACCOUNT_TOTP: 'not a code: 1',
+    };
+    const { findings } = await findingsWith(env, folder);
+    const texts = findings.filter(({ check }) => check === 'configuration').map(textOf);
+    for (const words of [
+      /EARSHOT_LISTEN: must be host:port/,
+      /EARSHOT_PUBLIC_URI is not a known variable[\s\S]*EARSHOT_PUBLIC_URL/,
+      /file of EARSHOT_PROBE_CA .*missing\.pem/,
+      /EARSHOT_ACCOUNT_TOTP: must be six digits/,
+      /subscriptions\.S2:/,
+      /subscriptions\.s1\.events/,
+    ]) {
+      expect(texts.filter((text) => words.test(text))).toHaveLength(1);
+    }
+    expect(JSON.stringify(findings)).not.toContain('not a code');
+    expect(named(findings, 'login')?.text).toContain('because of "configuration"');
+    expect(shown(findings, /^public/)).toEqual(['warning public URL', 'critical public address']);
+  });
+
+  it('prints aligned lines as results arrive, the next step below them, and a summary on stderr', async () => {
+    const env = { EARSHOT_DATA_DIR: join(temporaryDirectory(), 'data') };
+    const options = { env, workingDir: temporaryDirectory(), fetch: noNetwork };
+    const plain = await runCommand(['doctor'], options);
+    expect(plain.err).toMatch(/^earshot: [45] ok, [12] warning, 3 critical, \d+ unknown\.\n/);
+    const lines = plain.out.split('\n');
+    const at = lines.findIndex((line) => line.includes('public URL'));
+    expect(lines[at]).toMatch(/^critical {2}public URL {12}EARSHOT_PUBLIC_URL is missing/);
+    expect(lines[at + 1]).toMatch(/^ {32}Set EARSHOT_PUBLIC_URL/);
+    expect(plain.out).not.toContain('\u001b');
+    const coloured = await runCommand(['doctor'], { ...options, isTTY: true });
+    expect(coloured.out).toContain('\u001b[31mcritical\u001b[39m');
+    expect(coloured.out).toContain('\u001b[32mok      \u001b[39m');
+    const slow = await runCommand(['doctor', '--json'], { ...options, slowReader: true });
+    expect(slow.err).toContain('3 critical');
+  });
+});
+
+const otherCredentials = {
+  EARSHOT_ENDPOINT_USERNAME: 'earshot-first',
+  EARSHOT_ENDPOINT_PASSWORD: 'another-word',
+};
+
+describe('the doctor with a receiver and a catalogue', () => {
+  it('finds no problem once a subscription is registered', async () => {
+    const { doctor, earshot } = await openDoctorContext();
+    const registered = await earshot(['register', '--event', 'created', '--yes']);
+    expect(registered).toMatchObject({ code: 0, err: expect.stringContaining('Done') });
+    const { code, findings } = await doctor();
+    expect(shown(findings)).toEqual([
+      'ok configuration',
+      'ok data directory',
+      'ok secret files',
+      freeSpace,
+      'ok database',
+      'ok clock',
+      'ok filters',
+      'ok public URL',
+      'ok public address',
+      'ok certificate',
+      'ok endpoint',
+      'ok endpoint login',
+      'ok login',
+      'ok catalogue',
+      'ok subscription default',
+      'ok inference service',
+      'ok sinks',
+      'warning alerts',
+    ]);
+    expect(code).toBe(0);
+    const text = (await earshot(['doctor'])).out + JSON.stringify(findings);
+    for (const { password } of [account, endpointPair]) expect(text).not.toContain(password);
+  });
+
+  it('causes no entry in the log of the receiver, unless the credentials differ', async () => {
+    const { doctor, complaints } = await openDoctorContext();
+    expect(shown((await doctor()).findings, /^endpoint/)).toEqual([
+      'ok endpoint',
+      'ok endpoint login',
+    ]);
+    expect(complaints()).toEqual([]);
+    await doctor(otherCredentials);
+    expect(complaints().join()).toContain('login failed');
+  });
+
+  it('reports that the receiver is not running, and exits 1', async () => {
+    const { doctor, receiver } = await openDoctorContext();
+    await receiver.close();
+    const { code, findings } = await doctor();
+    expect(code).toBe(1);
+    expect(named(findings, 'endpoint')).toMatchObject({
+      level: 'critical',
+      nextStep: expect.stringContaining('docs/errors.md#connection-refused'),
+    });
+    // Unrelated checks run as usual.
+    expect(shown(findings, /^(catalogue|subsc)/)).toEqual([
+      'ok catalogue',
+      'unknown subscriptions',
+    ]);
+  });
+
+  it('reports that the receiver has other credentials, and that the account login fails', async () => {
+    const { doctor } = await openDoctorContext();
+    const changes = { ...otherCredentials, EARSHOT_ACCOUNT_PASSWORD: 'mistyped' };
+    const { findings } = await doctor(changes);
+    const checks = /^(endpoint|login|catalogue|subscriptions)/;
+    expect(shown(findings, checks)).toEqual([
+      'ok endpoint',
+      'critical endpoint login',
+      'critical login',
+      'unknown subscriptions',
+    ]);
+    expect(JSON.stringify(findings)).not.toMatch(/another-word|mistyped/);
+  });
+
+  it('demands a public certificate and address with a catalogue elsewhere', async () => {
+    const { doctor } = await openDoctorContext();
+    const untrusted = await doctor({ EARSHOT_PROBE_CA: '' });
+    expect([untrusted.code, named(untrusted.findings, 'endpoint')?.level]).toEqual([1, 'critical']);
+    const { findings } = await doctor({
+      EARSHOT_CATALOGUE_URL: 'https://catalogue.invalid',
+      // Without a token, the doctor sends no request to that catalogue.
+      EARSHOT_ACCOUNT_PASSWORD: 'mistyped',
+    });
+    expect(shown(findings, /^(public address|endpoint$)/)).toEqual([
+      'warning public address',
+      'warning public address',
+      'warning endpoint',
+    ]);
+  });
+
+  it('reports a manually paused subscription', async () => {
+    const context = await openDoctorContext();
+    await context.earshot(['register', '--event', 'created', '--yes']);
+    const [subscription] = context.sandbox.subscriptions();
+    expect(await asPerson(context, subscription?.id ?? '', { Status: 'paused' })).toBeLessThan(300);
+    const { code, findings } = await context.doctor();
+    expect([code, named(findings, 'subscription default')?.level]).toEqual([0, 'warning']);
+  });
+});
+
+const withSinks = (sinks: string) => folderWith(`{ subscriptions: { alps: {} }, sinks: ${sinks} }`);
+
+describe('the doctor on sinks, alerts and filters', () => {
+  it('finds programs by path and on PATH, and checks valid sinks next to faulty ones', async () => {
+    const folder = withSinks(
+      `{ a: { command: ['act'] }, b: { command: ['./act'] }, c: { command: ['gone'] },
+        d: { command: ['./text'] }, e: { webhook: 'https://a.example', secretFile: 'gone', ca: 'gone' } }`,
+    );
+    writeFileSync(join(folder, 'act'), '#!/bin/sh\n');
+    chmodSync(join(folder, 'act'), 0o700);
+    writeFileSync(join(folder, 'text'), '');
+    const env = { PATH: `/nonexistent:${folder}`, EARSHOT_ALERT_COMMAND: 'act --urgent' };
+    const { findings } = await findingsWith(env, folder);
+    expect(shown(findings, /^(sink|alerts)/)).toEqual([
+      'ok sink a',
+      'ok sink b',
+      'critical sink c',
+      'critical sink d',
+      'critical sink e',
+      'critical sink e',
+      'ok alerts',
+    ]);
+  });
+
+  it('reports faults of the whole file under configuration, and skips the sinks', async () => {
+    const folder = withSinks("{ bus: { webhook: 'https://example.org/', timeoutSeconds: 0 } }");
+    const { findings } = await findingsWith({ EARSHOT_ALERT_URL: 'ftp://secret-part/' }, folder);
+    const texts = findings.filter(({ check }) => check === 'configuration').map(textOf);
+    expect(texts.join()).toMatch(/sinks\.bus\.timeoutSeconds[\s\S]*earshot\.config\.ts/);
+    expect(texts.filter((text) => text.includes('EARSHOT_ALERT_URL'))).toHaveLength(1);
+    expect(texts.join()).not.toContain('secret-part');
+    expect(shown(findings, /^(sinks|alerts)/)).toEqual(['unknown sinks', 'unknown alerts']);
+  });
+
+  it('warns of filters that can match nothing, and of unknown subscriptions', async () => {
+    const filter = `"Collection/Name eq 'SENTINEL2'"`;
+    const folder = folderWith(
+      `{ subscriptions: { alps: { summary: { each: { filter: ${filter} } } } },
+         sinks: { bus: { command: ['sh'], subscriptions: ['alsp', 'nile'], filter: ${filter} } } }`,
+    );
+    const store = await openStore({ dataDir: join(folder, 'data'), nowUs: () => 0 });
+    await store.administration.commit({ save: registration({ name: 'nile' }) });
+    await store.administration.commit({ removeRegistration: 'nile' });
+    await store.close();
+    const { findings } = await findingsWith({}, folder);
+    const warned = findings.filter(({ check }) => check === 'filters');
+    expect(warned).toMatchObject([
+      {
+        level: 'warning',
+        text: expect.stringMatching(/^subscriptions\.alps\.summary\.each\.filter/),
+      },
+      { level: 'warning', text: expect.stringMatching(/^sinks\.bus\.filter: .*SENTINEL2/) },
+      { level: 'warning', text: 'sinks.bus.subscriptions: unknown subscription alsp.' },
+    ]);
+    expect(warned[0]?.nextStep).toMatch(/SENTINEL-2.* earshot\.config\.ts/);
+    const { out } = await runCommand(['doctor'], {
+      env: { EARSHOT_DATA_DIR: join(folder, 'data'), NO_COLOR: '1' },
+      workingDir: folder,
+      fetch: noNetwork,
+      ...{ isTTY: true, columns: 90 },
+    });
+    const wrapped = out.split('\n').filter((line) => line.startsWith(' '.repeat(32)));
+    expect(wrapped.length).toBeGreaterThan(5);
+    expect(Math.max(...wrapped.map((line) => line.length))).toBeLessThanOrEqual(90);
+  });
+
+  it('marks the position in an invalid filter', async () => {
+    const folder = folderWith(
+      `{ subscriptions: { alps: { summary: { each: { filter: "Naem eq 'x'" } } } } }`,
+    );
+    const env = { EARSHOT_DATA_DIR: join(folder, 'data') };
+    const { out } = await runCommand(['doctor'], { env, workingDir: folder, fetch: noNetwork });
+    expect(out).toMatch(
+      /\n {34}Naem eq 'x'\n {34}\^{4}\n[\s\S]* {32}Fix it in earshot\.config\.ts\.\n/,
+    );
+  });
+});
+
+const inference = /^(inference service|summaries)$/;
+
+describe('the doctor and the language model', () => {
+  it('needs none, warns if summaries are requested, and requires the product index for them', async () => {
+    const plain = await findingsWith({});
+    expect(shown(plain.findings, inference)).toEqual(['ok inference service']);
+    const folder = folderWith("{ subscriptions: { alps: { summary: 'each' } } }");
+    for (const [env, where] of [[{ EARSHOT_SUMMARY: 'digest' }], [{}, folder]] as const) {
+      const { findings } = await findingsWith(env, where);
+      expect(shown(findings, inference)).toEqual(['warning inference service']);
+    }
+    const indexless = { ...endpoint, EARSHOT_TLS: 'off', EARSHOT_INDEX: 'off' };
+    const { findings } = await findingsWith(indexless, folder);
+    expect(named(findings, 'configuration')?.nextStep).toMatch(/^Set EARSHOT_INDEX to on/);
+  });
+
+  it.each([true, false])(
+    'accepts a key and model (the service lists models: %s)',
+    async (lists) => {
+      const { env, inference: service } = await startInference({ modelsListed: lists });
+      const { findings } = await findingsWith(env);
+      expect(shown(findings, inference)).toEqual(['ok inference service']);
+      const { outcomes } = service.totals();
+      expect(outcomes).toMatchObject(lists ? { listed: 1 } : { answered: 1 });
+    },
+  );
+
+  it.each([
+    [{ EARSHOT_INFERENCE_API_KEY: 'mistyped' }, /refuses the key[\s\S]*EARSHOT_INFERENCE_API_KEY/],
+    [{ EARSHOT_INFERENCE_API_KEY: otherProject.key }, new RegExp(otherProject.models[0])],
+    [{ EARSHOT_INFERENCE_URL: 'http://127.0.0.1:9' }, /127\.0\.0\.1:9/],
+  ])('reports the fault of %j', async (changes, words) => {
+    const { env } = await startInference();
+    const { findings } = await findingsWith({ ...env, ...changes });
+    const found = findings.filter(({ check }) => inference.test(check));
+    expect(found).toMatchObject([{ level: 'critical' }]);
+    expect(found.map(textOf).join()).toMatch(words);
+    expect(JSON.stringify(found)).not.toContain('mistyped');
+  });
+
+  it('warns of a model whose answers are refused', async () => {
+    const { env } = await startInference();
+    const folder = temporaryDirectory();
+    const refusal = { model, refused: 'it is empty', answer: '' };
+    const result = doneWith('A text.', { model: null }, { refusal });
+    await putSummaries(join(folder, 'data'), Array(3).fill({ result }));
+    const { findings } = await findingsWith(env, folder);
+    expect(named(findings, 'summaries')?.level).toBe('warning');
+  });
+});
+
+it.each([
+  ['11character', ['ok', 'warning']],
+  ['12characters', ['ok']],
+])('the password %s of the private listener causes %j', async (password, levels) => {
+  const env = { ...endpoint, EARSHOT_TLS: 'off', EARSHOT_CONSOLE_PASSWORD: password };
+  const { findings } = await findingsWith(env);
+  const found = findings.filter(({ check }) => check === 'configuration');
+  expect(found.map(({ level }) => level)).toEqual(levels);
+  expect(JSON.stringify(findings)).not.toContain(password);
+});
+
+const running = new AbortController().signal;
+
+/** Returns a step whose findings have these levels. */
+function step(name: string, needs: string[], ...levels: Level[]): Step {
+  return { name, needs, run: async () => levels.map((level) => finding(name, level, level)) };
+}
+
+async function levelsOf(steps: Step[]) {
+  const findings: Finding[] = [];
+  for await (const finding of runSteps(steps, running)) findings.push(finding);
+  return findings.map(({ check, level, text }) => [check, level, text]);
+}
+
+describe('a step', () => {
+  it('runs in order after the steps it needs are ok or warn, with all its findings', async () => {
+    const steps = [
+      step('one', [], 'ok', 'warning'),
+      step('two', ['one']),
+      step('three', ['one', 'two'], 'ok'),
+    ];
+    expect(await levelsOf(steps)).toEqual([
+      ['one', 'ok', 'ok'],
+      ['one', 'warning', 'warning'],
+      ['three', 'ok', 'ok'],
+    ]);
+  });
+
+  it.each<Level>(['critical', 'unknown'])(
+    'is skipped after one that is %s, and the whole chain names the first cause',
+    async (level) => {
+      const steps = [
+        step('one', [], 'ok', level),
+        step('two', ['one'], 'ok'),
+        step('three', ['two'], 'ok'),
+        step('four', [], 'ok'),
+      ];
+      const because = 'Not checked, because of "one".';
+      expect(await levelsOf(steps)).toEqual([
+        ['one', 'ok', 'ok'],
+        ['one', level, level],
+        ['two', 'unknown', because],
+        ['three', 'unknown', because],
+        ['four', 'ok', 'ok'],
+      ]);
+    },
+  );
+
+  const refusal = new AppError('unavailable', 'No way.', { advice: 'Repeat it.' });
+
+  it.each<[string, Step['run']]>([
+    [
+      'at once',
+      () => {
+        throw refusal;
+      },
+    ],
+    ['later', () => Promise.reject(refusal)],
+  ])('that throws %s counts as failed, and the other steps run', async (_when, run) => {
+    expect(await levelsOf([{ name: 'one', needs: [], run }, step('two', [], 'ok')])).toEqual([
+      ['one', 'critical', 'No way.'],
+      ['two', 'ok', 'ok'],
+    ]);
+  });
+
+  it('does not start after a request to stop', async () => {
+    const stopping = new AbortController();
+    const seen: string[] = [];
+    const steps = [step('one', [], 'ok'), step('two', [], 'ok')];
+    for await (const { check } of runSteps(steps, stopping.signal)) {
+      seen.push(check);
+      stopping.abort();
+    }
+    expect(seen).toEqual(['one']);
+  });
+});

@@ -1,0 +1,124 @@
+/** `earshot doctor` with pull subscriptions: no endpoint, and the queue of each subscription. */
+import { describe, expect, it } from 'vitest';
+import { expectEnd } from '../../helpers/fake-io.ts';
+import { openPullAccount } from '../pull/pull-account.ts';
+import { asPerson } from '../subscriptions/account-context.ts';
+import type { PrintedFinding } from './context.ts';
+
+type PullAccount = Awaited<ReturnType<typeof openPullAccount>>;
+
+/** Opens an account with a registered pull subscription. */
+async function openRegistered() {
+  const context = await openPullAccount();
+  await context.register();
+  return context;
+}
+
+/** Runs the doctor; returns its exit code and findings. */
+async function doctor({ run, env }: PullAccount, changed: Record<string, string> = {}) {
+  const { code, out } = await run('doctor --json', { env: { ...env, ...changed } });
+  const findings: PrintedFinding[] = JSON.parse(out);
+  const finding = (check: string) => findings.find((one) => one.check === check);
+  return { code, findings, finding };
+}
+
+const endpointChecks = /^(public URL|public address|certificate)/;
+
+describe('the doctor with pull subscriptions only', () => {
+  it('skips the endpoint with the reason, and finds no problem', async () => {
+    const { code, findings, finding } = await doctor(await openRegistered());
+    expect(code).toBe(0);
+    expect(findings.filter(({ level }) => level === 'critical')).toEqual([]);
+    expect(finding('endpoint')).toMatchObject({
+      level: 'unknown',
+      text: expect.stringContaining('all subscriptions are pull'),
+    });
+    expect(findings.filter(({ check }) => endpointChecks.test(check))).toEqual([]);
+    expect(finding('subscription default')?.level).toBe('ok');
+  });
+
+  it('reads the queue, and removes nothing from it', async () => {
+    const context = await openRegistered();
+    const empty = await doctor(context);
+    expect(empty.finding('queue default')).toMatchObject({
+      level: 'ok',
+      text: 'The queue can be read.',
+      nextStep: null,
+    });
+    await context.sandbox.publishNow(3);
+    expect((await doctor(context)).finding('queue default')?.level).toBe('ok');
+    expect(context.sandbox.queues()[0]).toMatchObject({ length: 3, acknowledged: 0 });
+  });
+
+  it('warns of entries that are older than a day', async () => {
+    const context = await openRegistered();
+    await context.sandbox.publishNow(3);
+    context.passDays(2.5);
+    const { code, finding } = await doctor(context);
+    expect(code).toBe(0);
+    expect(finding('queue default')).toMatchObject({
+      level: 'warning',
+      text: 'The oldest unread entry is 60 hours old.',
+      nextStep: expect.stringMatching(/`earshot start`.*three days/),
+    });
+  });
+
+  it('skips the queue of a paused subscription that the catalogue refuses to read', async () => {
+    const context = await openRegistered();
+    await expectEnd(context.run('subscriptions pause default'), 0);
+    context.sandbox.service.change({ readOfPaused: 'refuse' });
+    const { finding } = await doctor(context);
+    expect(finding('queue default')).toMatchObject({
+      level: 'unknown',
+    });
+  });
+
+  it('fails when the queue cannot be read, with the reason', async () => {
+    const context = await openRegistered();
+    context.sandbox.service.change({ queueFaults: { serverError: 1 } });
+    const { code, finding } = await doctor(context);
+    expect(code).toBe(1);
+    expect(finding('queue default')).toMatchObject({
+      level: 'critical',
+      text: expect.stringContaining('could not read the queue of subscription'),
+      nextStep: expect.stringMatching(/./),
+    });
+  });
+
+  it('fails when the subscription was deleted', async () => {
+    const context = await openRegistered();
+    await asPerson(context, context.sandbox.subscriptions()[0]?.id ?? '');
+    const { code, findings } = await doctor(context);
+    expect(code).toBe(1);
+    const failed = findings.filter(({ level }) => level === 'critical').map(({ check }) => check);
+    expect(failed).toEqual(['subscription default']);
+  });
+
+  it('checks no queue without an account', async () => {
+    const context = await openRegistered();
+    const before = context.sandbox.requests().length;
+    const none = { EARSHOT_ACCOUNT_USERNAME: '', EARSHOT_ACCOUNT_PASSWORD: '' };
+    const { finding } = await doctor(context, none);
+    expect(finding('subscriptions')).toMatchObject({ level: 'unknown' });
+    const sent = context.sandbox.requests().slice(before);
+    expect(sent.filter(({ path }) => path.includes('/odata/'))).toEqual([]);
+  });
+
+  it('prints no password', async () => {
+    const context = await openRegistered();
+    const { out, err } = await context.run('doctor');
+    expect(out).toContain('queue default');
+    expect(`${out}${err}`).not.toContain(context.env.EARSHOT_ACCOUNT_PASSWORD);
+  });
+});
+
+it('the doctor with a public URL checks the endpoint and the queue', async () => {
+  const context = await openRegistered();
+  const { findings, finding } = await doctor(context, {
+    EARSHOT_PUBLIC_URL: 'https://localhost:9',
+    EARSHOT_TLS: 'off',
+  });
+  expect(finding('endpoint')?.level).toBe('critical');
+  expect(findings.some(({ check }) => endpointChecks.test(check))).toBe(true);
+  expect(finding('queue default')?.level).toBe('ok');
+});

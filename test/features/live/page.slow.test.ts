@@ -1,0 +1,230 @@
+/** The page `/live` in Chromium, with a receiver and real pushes. */
+import axe from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { NotificationRow } from '../../../src/core/terms/ports.ts';
+import type { EventQuery } from '../../../src/filter/products.ts';
+import {
+  createMemoryLog,
+  createMemoryProducts,
+  notificationRow,
+  openConsole,
+} from '../../core/api/console-context.ts';
+import { hasChromium, openBrowser, openPage } from '../../core/page/browser.ts';
+import { openSeeded, type SeededReceiver } from '../../core/page/seeded-receiver.ts';
+
+describe.skipIf(!hasChromium)('the live list (needs Chromium)', { timeout: 30_000 }, () => {
+  let browser: Browser;
+  let seeded: SeededReceiver;
+  beforeAll(async () => {
+    [browser, seeded] = await Promise.all([openBrowser(), openSeeded({ products: 60 })]);
+  }, 60_000);
+  afterAll(async () => {
+    await browser?.close();
+    await seeded?.close();
+  });
+  afterEach(async () => {
+    for (const context of browser.contexts()) await context.close();
+  });
+  const open = async (search = '', options = {}) => {
+    const opened = await openPage(browser, `${seeded.url}/live${search}`, options);
+    opened.page.setDefaultTimeout(5_000);
+    return opened;
+  };
+  const rows = (page: Page) => page.locator('[data-list] tbody > tr:not(.details)');
+  const push = async () => {
+    const product = seeded.generator.next(Date.now());
+    expect(await seeded.push(product)).toBe(200);
+    return product;
+  };
+  const violations = async (page: Page) => {
+    await page.evaluate(axe.source);
+    const found = await page.evaluate<{ violations: { id: string; nodes: { html: string }[] }[] }>(
+      'axe.run()',
+    );
+    return found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
+  };
+
+  it('shows a push within two seconds, with its product, and nothing twice', async () => {
+    const { page, problems } = await open();
+    const before = await rows(page).count();
+    const beganMs = performance.now();
+    const product = await push();
+    const first = rows(page).first();
+    await first.getByText(product.Name).waitFor();
+    expect(performance.now() - beganMs).toBeLessThan(2_000);
+    await expect.poll(() => first.textContent()).toMatch(/created.* (?:ms|s|min|h)alps$/);
+    expect(await rows(page).count()).toBe(before + 1);
+    expect(await violations(page)).toEqual([]);
+    expect(problems).toEqual([]);
+  });
+
+  it('pauses, counts the new ones, and resumes', async () => {
+    const { page } = await open();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    const first = await rows(page).first().innerText();
+    const [one, other] = [await push(), await push()];
+    await page.getByRole('button', { name: 'Resume (2 new)' }).waitFor();
+    expect(await rows(page).first().innerText()).toBe(first);
+    await page.getByRole('button', { name: 'Resume (2 new)' }).click();
+    expect(await rows(page).nth(0).innerText()).toContain(other.Name);
+    expect(await rows(page).nth(1).innerText()).toContain(one.Name);
+    await page.getByRole('button', { name: 'Pause' }).waitFor();
+  });
+
+  it('opens a row by keyboard, with all fields, the body, and texts to copy', async () => {
+    const { page, problems } = await open('', {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    const product = await push();
+    await rows(page).first().getByText(product.Name).waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    await page.keyboard.press('k');
+    await page.keyboard.press('o');
+    const details = page.locator('tr.details');
+    await details.getByText('"@odata.context"').waitFor();
+    const text = await details.innerText();
+    for (const part of ['position', 'ackId', 'subscriptionId', 'timesSeen', product.Id])
+      expect(text).toContain(part);
+    expect(await details.locator('pre').innerText()).toContain(`"ProductId": "${product.Id}"`);
+    const clipboard = () => page.evaluate<string>('navigator.clipboard.readText()');
+    const copied = async (name: string, text: RegExp) => {
+      await details.getByRole('button', { name }).click();
+      await expect.poll(clipboard).toMatch(text);
+      return clipboard();
+    };
+    expect(await copied('Copy id', /^[\da-f-]{36}$/)).toBe(product.Id);
+    const query = await copied('Copy query command', /^earshot query/);
+    expect(query).toBe(`earshot query --product-id=${product.Id}`);
+    const [, url = ''] = /^curl '(\S+)'$/.exec(await copied('Copy curl command', /^curl/)) ?? [];
+    expect(await (await fetch(url)).json()).toMatchObject({ productId: product.Id });
+    // The open row stays in its place.
+    const later = await push();
+    await page.getByRole('button', { name: 'Show 1 new' }).waitFor();
+    expect(await page.getByText(later.Name).count()).toBe(0);
+    expect(await violations(page)).toEqual([]);
+    // The link in the details is no row of its own.
+    await page.keyboard.press('k');
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    expect(await page.locator('[aria-selected="true"]').count()).toBe(1);
+    expect(await page.locator('[aria-selected="true"].details').count()).toBe(0);
+    await page.getByRole('button', { name: 'Show 1 new' }).click();
+    await rows(page).first().getByText(later.Name).waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('opens a row by a click on a narrow screen, within its width', async () => {
+    const { page } = await open('', { viewport: { width: 375, height: 700 } });
+    await rows(page).first().locator('td').first().click();
+    const body = page.locator('tr.details pre');
+    await body.waitFor();
+    const box = await body.boundingBox();
+    expect((box?.x ?? 0) + (box?.width ?? 999)).toBeLessThan(375);
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(375);
+    await rows(page).first().locator('td').first().click();
+    await body.waitFor({ state: 'detached' });
+  });
+
+  it('filters by event, subscription and $filter, also what arrives', async () => {
+    const { page } = await open('?since=7d');
+    await page.getByLabel('event').selectOption('created');
+    await page.waitForURL(/event=created/);
+    await page.getByLabel('$filter').fill("Collection/Name eq 'SENTINEL-2'");
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/filter=/);
+    expect(new URL(page.url()).searchParams.get('since')).toBe('7d');
+    const before = await rows(page).count();
+    expect(before).toBeGreaterThan(3);
+    const products = [];
+    for (let i = 0; i < 6; i += 1) products.push(await push());
+    const matching = products.filter(({ Name }) => Name.startsWith('S2'));
+    await expect.poll(() => rows(page).count()).toBe(before + matching.length);
+    const shown = await rows(page).locator('.product-name').allTextContents();
+    expect(shown.filter((name) => !name.startsWith('S2'))).toEqual([]);
+    await page.goto(`${seeded.url}/live?subscription=nowhere`);
+    await page.getByText('No notification in this period matches.').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.goto(`${seeded.url}/live?filter=Nme%20eq%205`);
+    await page.getByText('Did you mean Name?').waitFor();
+    expect(await violations(page)).toEqual([]);
+  });
+
+  it('shows the table of the server without JavaScript', async () => {
+    const { page } = await open('?since=7d', { javaScriptEnabled: false });
+    const links = page.locator('[data-list] tbody a');
+    expect(await links.count()).toBeGreaterThan(50);
+    expect(await links.first().getAttribute('href')).toMatch(/^\/products\/[\da-f-]{36}$/);
+    await page.getByLabel('event').selectOption('deleted');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByText('No notification in this period matches.').waitFor();
+  });
+
+  it('shows texts that would act as text', async () => {
+    const product = seeded.generator.next(Date.now());
+    const name = '<img src=x onerror="document.title=1">\u202egpj\u001b[31m';
+    await seeded.push({ ...product, Id: "x'; touch /tmp/x #", Name: name });
+    const { page, problems } = await open('', {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    const shown = name.replace('\u202e', '\\u202e').replace('\u001b', '\\u001b');
+    await page.getByRole('button', { name: shown }).click();
+    await page.locator('tr.details pre').getByText('onerror').waitFor();
+    expect(await page.textContent('#live')).not.toMatch(/\u202e/);
+    await page.getByRole('button', { name: 'Copy query command' }).click();
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(
+      `earshot query --product-id="x'; touch /tmp/x #"`,
+    );
+    expect(await page.title()).toBe('Live · earshot');
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('the list with a $filter', () => {
+  /** An index that finds one match on each page of ten notifications. */
+  function createSparseIndex() {
+    const asked: EventQuery[] = [];
+    const events = async (query: EventQuery) => {
+      asked.push(query);
+      const { afterPosition = 0, beforePosition = 0 } = query;
+      const { position, ...row } = notificationRow(
+        Math.max(afterPosition, beforePosition - 11) + 1,
+      );
+      const next = position > afterPosition + 1 ? position : null;
+      const product = { ...row, ...unknown, productName: `match-${position}` };
+      const event = { ...row, position, notificationUs: null, product, footprint: null };
+      return { events: [event], next } as never;
+    };
+    return { asked, products: { ...createMemoryProducts(), events } };
+  }
+  const unknown = { platform: null, productType: null, tile: null, cloudCoverPercent: null };
+  const nowUs = () => Date.UTC(2026, 4, 3, 12) * 1_000;
+  const openLog = (count: number) => {
+    const row = (i: number): NotificationRow =>
+      notificationRow(i + 1, { receivedAtUs: nowUs() - (count - i) * 60_000_000 });
+    const log = createMemoryLog(Array.from({ length: count }, (_, i) => row(i)));
+    const index = createSparseIndex();
+    return { log, ...index };
+  };
+
+  it('reads further pages until the period is complete', async () => {
+    const { log, products, asked } = openLog(100);
+    const { get } = await openConsole({ notifications: log, products, nowUs });
+    const { text, status } = await get('/live?filter=Online%20eq%20true');
+    expect(status).toBe(200);
+    expect(text.match(/>match-\d+<\/a>/g)).toHaveLength(10);
+    expect(text).toContain('10 in this period');
+    expect(text).not.toContain('were searched');
+    expect(asked).toHaveLength(10);
+  });
+
+  it('reports up to when a long period was searched', async () => {
+    const { log, products, asked } = openLog(1_000);
+    const { get } = await openConsole({ notifications: log, products, nowUs });
+    const { text } = await get('/live?filter=Online%20eq%20true');
+    expect(asked).toHaveLength(20);
+    expect(text.match(/>match-\d+<\/a>/g)).toHaveLength(20);
+    expect(text).toMatch(/Only notifications after 2026-05-03 08:40\S* UTC were searched/);
+  });
+});

@@ -1,0 +1,126 @@
+/** Projections of the map, and the colours of its footprints. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { colouringOf, type Footprint } from '../../../src/features/map/browser/colours.ts';
+import {
+  type Projection,
+  projections,
+  ringsOf,
+} from '../../../src/features/map/browser/projection.ts';
+import { collectionGroups } from '../../../src/filter/missions.ts';
+
+const arctic = named('arctic');
+const antarctic = named('antarctic');
+
+describe('a projection', () => {
+  it('returns each position from its point', () => {
+    const longitude = fc.double({ min: -179.9, max: 179.9, noNaN: true });
+    const latitude = fc.double({ min: -89, max: 89, noNaN: true });
+    fc.assert(
+      fc.property(fc.constantFrom(...projections), longitude, latitude, (projection, x, y) => {
+        // Far beyond its edge, a polar map has no precision.
+        fc.pre(projection.period > 0 || (projection === arctic ? y : -y) > -60);
+        const [backX, backY] = projection.invert(...projection.project([x, y]));
+        expect(backX).toBeCloseTo(x, 6);
+        expect(backY).toBeCloseTo(y, 6);
+      }),
+    );
+  });
+
+  it('shows Greenwich at the bottom of the arctic and at the top of the antarctic, and the east to the right', () => {
+    expect(arctic.project([0, 60])[1]).toBeGreaterThan(0);
+    expect(antarctic.project([0, -60])[1]).toBeLessThan(0);
+    for (const projection of [arctic, antarctic]) {
+      const y = projection === arctic ? 60 : -60;
+      expect(projection.project([90, y])[0]).toBeGreaterThan(0);
+      expect(projection.project([-90, y])[0]).toBeLessThan(0);
+    }
+  });
+
+  it('keeps angles: a small square at 70 degrees has equal sides', () => {
+    const at = (x: number, y: number) => arctic.project([x, y]);
+    const [[x0, y0], [x1, y1], [x2, y2]] = [at(40, 70), at(40.01, 70), at(40, 70.01)];
+    const east = Math.hypot(x1 - x0, y1 - y0) / Math.cos((70 * Math.PI) / 180);
+    expect(east).toBeCloseTo(Math.hypot(x2 - x0, y2 - y0), 4);
+  });
+});
+
+describe('the rings of a footprint', () => {
+  const ring = [
+    [0, 0],
+    [1, 0],
+    [1, 1],
+    [0, 0],
+  ] as const;
+  it.each([
+    ['Polygon', [ring, ring], [ring, ring]],
+    ['MultiPolygon', [[ring], [ring]], [ring, ring]],
+    ['LineString', ring, [[...ring, ...ring.toReversed()]]],
+    ['MultiLineString', [ring, ring], Array(2).fill([...ring, ...ring.toReversed()])],
+    ['MultiPolygon', [], []],
+  ] as const)('of a %s are its lines', (type, coordinates, rings) => {
+    expect(ringsOf({ type, coordinates })).toEqual(rings);
+  });
+
+  it('are small squares around points, also in a collection', () => {
+    const point = { type: 'Point', coordinates: [7, 46] } as const;
+    const points = {
+      type: 'MultiPoint',
+      coordinates: [
+        [0, 0],
+        [1, 1],
+      ],
+    } as const;
+    const [square = [], ...others] = ringsOf({
+      type: 'GeometryCollection',
+      geometries: [point, points],
+    });
+    expect(others).toHaveLength(2);
+    const mean = (i: 0 | 1) => square.reduce((sum, corner) => sum + corner[i], 0) / 4;
+    expect([square.length, mean(0), mean(1)]).toEqual([4, 7, 46]);
+    expect(Math.min(...square.map(([x]) => x))).toBe(6.9);
+  });
+});
+
+describe('the colour of a footprint', () => {
+  const nowMs = Date.parse('2026-11-20T12:00:00Z');
+  const labelOf = (name: string, changes: Partial<Footprint>) => {
+    const { classes, classOf } = colouringOf(name, collectionGroups);
+    return classes[classOf({ ...footprint, ...changes }, nowMs)]?.label;
+  };
+
+  it.each([
+    ['collection', { collection: 'SENTINEL-5P' }, 'SENTINEL-5P'],
+    ['collection', { collection: 'LANDSAT-8' }, 'LANDSAT'],
+    ['collection', { collection: 'SMOS' }, 'other'],
+    ['collection', { collection: null }, 'other'],
+    ['cloud', { cloudCoverPercent: 0 }, 'less than 10 %'],
+    ['cloud', { cloudCoverPercent: 10 }, '10 % to 20 %'],
+    ['cloud', { cloudCoverPercent: 100 }, '80 % and more'],
+    ['cloud', { cloudCoverPercent: null }, 'not known'],
+    ['age', { sensingStart: '2026-11-20T10:00:00Z' }, 'less than 3 h'],
+    ['age', { sensingStart: '2026-11-01T10:00:00Z' }, '3 d and more'],
+    ['age', { sensingStart: null }, 'not known'],
+    ['delay', { publicationDate: '2026-11-20T11:58:30Z' }, '60 s to 2 min'],
+    ['delay', { publicationDate: null }, 'not known'],
+  ] as const)('%s of %j is "%s"', (name, changes, label) => {
+    expect(labelOf(name, changes)).toBe(label);
+  });
+});
+
+const footprint: Footprint = {
+  position: 1,
+  productId: 'p',
+  productName: null,
+  collection: null,
+  sensingStart: null,
+  publicationDate: null,
+  receivedAt: '2026-11-20T12:00:00Z',
+  cloudCoverPercent: null,
+};
+
+function named(name: Projection['name']): Projection {
+  const found = projections.find((one) => one.name === name);
+  if (found === undefined) throw new Error(`There is no projection ${name}.`);
+  return found;
+}

@@ -1,0 +1,226 @@
+/** `earshot query`: selection, order and paging. */
+import { afterAll, describe, expect, it } from 'vitest';
+import { formatDateUs } from '../../../src/core/terms/dates.ts';
+import { expectEnd, nowUs } from '../../helpers/fake-io.ts';
+import {
+  createContext,
+  delivery,
+  filledContext,
+  hourUs,
+  numbered,
+  rawDelivery,
+  withStore,
+} from '../../helpers/filled-store.ts';
+
+/** Five notifications that differ in every field that a filter can use. */
+async function createVariedContext() {
+  const context = createContext(afterAll);
+  const ago = (hours: number) => ({ receivedAtUs: nowUs - hours * hourUs });
+  const date = (hours: number) => ({ NotificationDate: formatDateUs(nowUs - hours * hourUs) });
+  await context.fill([
+    delivery({ ...date(49) }, ago(48)),
+    delivery(
+      { ...date(72), AckId: 'ack-2', ProductId: 'product-2', ProductName: 'S2B_TWO.SAFE' },
+      { ...ago(3), source: 'reconcile' },
+    ),
+    delivery(
+      { ...date(2), AckId: 'ack-3', SubscriptionEvent: 'Modified' },
+      { ...ago(1.5), subscription: 'fires' },
+    ),
+    delivery(
+      {
+        ...{ ...date(1), AckId: 'ack-4', SubscriptionEvent: 'deleted' },
+        ...{ ProductId: 'product-3', ProductName: 'S1[A]_*3?.SAFE' },
+      },
+      { ...ago(0.5), subscription: null },
+    ),
+    delivery(
+      {
+        ...{ AckId: undefined, ProductId: 'product-4', ProductName: undefined },
+        ...{ NotificationDate: undefined, SubscriptionId: undefined },
+      },
+      ago(0),
+    ),
+  ]);
+  return context;
+}
+
+// These tests only read: they share one data directory, since filling it takes longer than a query.
+const context = await createVariedContext();
+
+describe('query', () => {
+  it.each<[string, number[]]>([
+    ['', [5, 4, 3, 2, 1]],
+    ['--order oldest', [1, 2, 3, 4, 5]],
+    ['--ack-id ack-3', [3]],
+    ['--ack-id none', []],
+    ['--product-id product-1', [3, 1]],
+    ['--event created', [5, 2, 1]],
+    ['--event Deleted,MODIFIED', [4, 3]],
+    ['--event restored', []],
+    ['--subscription fires', [3]],
+    ['--source reconcile', [2]],
+    ['--source push', [5, 4, 3, 1]],
+    ['--since 24h', [5, 4, 3, 2]],
+    ['--since 90m', [5, 4, 3]],
+    ['--since 5400s', [5, 4, 3]],
+    ['--since 0.5h', [5, 4]],
+    ['--until 1d', [1]],
+    ['--until 90m', [2, 1]],
+    ['--since 1w --until 3h', [1]],
+    ['--since 2026-05-02', [5, 4, 3, 2]],
+    ['--until 2026-05-02', [1]],
+    ['--since 2026-05-02T10:30:00Z', [5, 4, 3]],
+    ['--since 2026-05-02T10:30:00.000001Z', [5, 4]],
+    ['--since 2026-05-02T12:30:00+02:00 --until 2026-05-02T10:30:01Z', [3]],
+    ['--since 2026-05-03', []],
+    ['--time notification --since 50h', [4, 3, 1]],
+    ['--time notification --until 50h', [2]],
+    ['--time notification', [5, 4, 3, 2, 1]],
+    ['--after 3', [5, 4]],
+    ['--before 3', [2, 1]],
+    ['--after 1 --before 5 --order oldest', [2, 3, 4]],
+    ['--limit 2', [5, 4]],
+    ['--limit 2 --order oldest', [1, 2]],
+    ['--event created --product-id product-1 --since 7d', [1]],
+  ])('%s selects the positions %j', async (line, positions) => {
+    const argv = line.split(' ').filter((word) => word !== '');
+    expect(await context.positions(['query', ...argv])).toEqual(positions);
+  });
+
+  it.each<[string, number[]]>([
+    ['S2A_ONE.SAFE', [3, 1]],
+    ['S2A_ONE', []],
+    ['s2a_one.safe', []],
+    ['S2?_*', [3, 2, 1]],
+    ['S2[AB]_*', []],
+    ['S1[A]_*', [4]],
+    ['S1[A]_*3?.SAFE', [4]],
+    ['*]_*', [4]],
+    ['S?A_*', [3, 1]],
+    ['*', [4, 3, 2, 1]],
+  ])('--name %s selects the positions %j', async (pattern, positions) => {
+    expect(await context.positions(['query', '--name', pattern])).toEqual(positions);
+  });
+
+  it('--since and --until are correct when the clock was set back in between', async () => {
+    const back = createContext();
+    const hoursAgo = [5, 4, 1, 3, 2];
+    await back.fill(
+      numbered(1, 5).map((each, i) => ({
+        ...each,
+        receivedAtUs: nowUs - (hoursAgo[i] ?? 0) * hourUs,
+      })),
+    );
+    expect(await back.positions('query --until 150m')).toEqual([4, 2, 1]);
+    expect(await back.positions('query --since 150m')).toEqual([5, 3]);
+  });
+
+  it('warns on stderr of an undocumented event, and searches for it', async () => {
+    const argv = ['query', '--event', 'created,updated', '--json'];
+    const { out, err } = await expectEnd(context.earshot(argv), 0);
+    expect(JSON.parse(out)).toHaveLength(3);
+    expect(err).toBe(`Unknown event "updated". Documented events: created, modified, deleted.\n`);
+    expect((await context.earshot('query --event Deleted')).err).toBe('');
+  });
+
+  it('reports on stderr that nothing matches, and exits 0', async () => {
+    const { code, out, err } = await context.earshot('query --product-id none');
+    expect({ code, out }).toEqual({ code: 0, out: '' });
+    expect(err).toBe(
+      'No notification matches. To show the newest notifications: `earshot query`.\n',
+    );
+    const named = await context.earshot('query --name S2A');
+    expect(named.err).toMatch(/^No notification matches\. --name is case-sensitive and must match/);
+  });
+
+  it('reports for an empty log that nothing has been received', async () => {
+    const own = await filledContext();
+    expect(await own.earshot('query')).toMatchObject({
+      code: 0,
+      err: 'No notifications received yet.\n',
+    });
+  });
+
+  it('prints 50 rows in a table, and all of them as JSON', async () => {
+    const large = await filledContext(numbered(1, 60));
+    const { out, err } = await large.earshot('query');
+    expect(out.trimEnd().split('\n')).toHaveLength(51);
+    expect(err).toMatch(/^50 rows\..*--before 11\n$/);
+    expect(await large.positions('query')).toHaveLength(60);
+  });
+
+  it('streams more rows than one page of the store contains', async () => {
+    const large = createContext();
+    await withStore(large.dataDir, (store) =>
+      Promise.all(numbered(1, 2500).map((each) => store.accept(each))),
+    );
+    const positions = await large.positions('query --order oldest');
+    expect(positions).toEqual(Array.from({ length: 2500 }, (_, i) => i + 1));
+    expect(await large.positions('query --limit 1500')).toHaveLength(1500);
+  });
+});
+
+describe('paging', () => {
+  it.each<['newest' | 'oldest', '--before' | '--after', number[]]>([
+    ['newest', '--before', [6, 5, 4, 3, 2, 1]],
+    ['oldest', '--after', [1, 2, 3, 4, 5, 6]],
+  ])(
+    'by the printed hint, %s first, stays correct while rows arrive',
+    async (order, flag, expected) => {
+      const context = createContext();
+      await withStore(context.dataDir, async (store) => {
+        for (const each of numbered(1, 6)) await store.accept(each);
+        const seen: number[] = [];
+        let bound: string[] = [];
+        for (let page = 0; page < 3; page += 1) {
+          const argv = ['query', '--order', order, '--limit', '2', ...bound];
+          const { out, err } = await context.earshot(argv);
+          const cells = out.trimEnd().split('\n').slice(1);
+          seen.push(...cells.map((line) => Number(line.split(/ {2,}/).at(-2))));
+          const hint = err.match(/Next page: (--\w+) (\d+)/);
+          expect(hint?.[1]).toBe(flag);
+          bound = [flag, hint?.[2] ?? ''];
+          for (const each of numbered(100 + page * 3, 102 + page * 3)) await store.accept(each);
+        }
+        expect(seen).toEqual(expected);
+      });
+    },
+  );
+});
+
+describe('query --body', () => {
+  const odd = `  {"SubscriptionEvent":"created","ProductId":"p","ProductName":"Ærø — 氷 \\u00e9",\r\n\t"AckId":"odd" }  \n\n `;
+
+  it('prints the body byte for byte as received, including broken UTF-8', async () => {
+    const broken = Buffer.from(odd.replace('Ærø', '~'));
+    broken[broken.indexOf('~')] = 0xff;
+    const bytes = Buffer.concat([Buffer.from('\ufeff'), Buffer.from(odd)]);
+    for (const body of [bytes, broken]) {
+      const context = await filledContext([delivery(), rawDelivery(body)]);
+      const { code, outBytes, err } = await context.earshot('query --ack-id odd --body');
+      expect({ code, err }).toEqual({ code: 0, err: '' });
+      expect(outBytes.equals(body)).toBe(true);
+    }
+  });
+
+  it('separates several bodies by a line break', async () => {
+    const context = createContext();
+    const deliveries = numbered(1, 3);
+    await context.fill(deliveries);
+    const { out } = await context.earshot('query --body --order oldest');
+    expect(out).toBe(deliveries.map(({ body }) => Buffer.from(body).toString()).join('\n'));
+  });
+
+  it('has no limit of 50 rows', async () => {
+    const context = await filledContext(numbered(1, 60));
+    expect((await context.earshot('query --body')).out.split('\n')).toHaveLength(60);
+  });
+
+  it('fails when no body matches', async () => {
+    const context = await filledContext([delivery()]);
+    const { code, out, err } = await context.earshot('query --ack-id none --body');
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toBe('earshot: No notification matches.\n');
+  });
+});

@@ -1,0 +1,269 @@
+/** Output formats of `earshot query`, for programs and for people. */
+import { describe, expect, test } from 'vitest';
+import { expectEnd, printed } from '../../helpers/fake-io.ts';
+import {
+  createContext,
+  delivery,
+  filledContext,
+  numbered,
+  rawDelivery,
+  subscriptionId,
+} from '../../helpers/filled-store.ts';
+import { deliveryOf } from '../products/product-samples.ts';
+
+/** The fields of the interface contract, in its order. */
+const fields = [
+  ...'position ackId productId productName event subscription subscriptionId'.split(' '),
+  ...'notificationDate receivedAt source timesSeen'.split(' '),
+];
+const fullRow = {
+  position: 1,
+  ackId: 'ack-1',
+  productId: 'product-1',
+  productName: 'S2A_ONE.SAFE',
+  event: 'created',
+  subscription: 'sea-ice',
+  subscriptionId,
+  notificationDate: '2026-05-02T09:00:00.500000Z',
+  receivedAt: '2026-05-02T11:00:00.000000Z',
+  source: 'push',
+  timesSeen: 2,
+};
+const bareRow = {
+  ...fullRow,
+  position: 2,
+  ackId: null,
+  productName: null,
+  subscription: null,
+  subscriptionId: null,
+  notificationDate: null,
+  timesSeen: 1,
+};
+
+/** A duplicate notification with every field, and one with almost none. */
+async function createTwoRows() {
+  const context = createContext();
+  const bare = { AckId: undefined, ProductName: undefined, SubscriptionId: undefined };
+  await context.fill([
+    delivery(),
+    delivery({ ...bare, NotificationDate: undefined }, { subscription: null }),
+    delivery(),
+  ]);
+  return context;
+}
+
+const it = test.extend('context', () => createTwoRows());
+
+describe('the rows for programs', () => {
+  it.each([['--json'], ['--output=json']])(
+    '%s is an array of the documented fields',
+    async (flag) => {
+      const context = await createTwoRows();
+      const out = await printed(context.earshot(['query', flag, '--order', 'oldest']));
+      const rows = JSON.parse(out);
+      expect(rows).toEqual([fullRow, bareRow]);
+      for (const row of rows) expect(Object.keys(row)).toEqual(fields);
+    },
+  );
+
+  it('are an empty array when nothing matches', async ({ context }) => {
+    expect((await context.earshot('query --json --event deleted')).out).toBe('[]\n');
+  });
+
+  it('are one JSON object a line as ndjson', async ({ context }) => {
+    const { out } = await context.earshot('query --output ndjson --order oldest');
+    const lines = out.split('\n');
+    expect(lines).toHaveLength(3);
+    expect(lines.slice(0, 2).map((line) => JSON.parse(line))).toEqual([fullRow, bareRow]);
+  });
+
+  it('are a header and comma-separated lines as csv, absent values empty', async ({ context }) => {
+    const { out } = await context.earshot('query --output csv --order oldest');
+    expect(out.split('\n')).toEqual([
+      fields.join(','),
+      Object.values(fullRow).join(','),
+      '2,,product-1,,created,,,,2026-05-02T11:00:00.000000Z,push,1',
+      '',
+    ]);
+  });
+
+  it('are the same in all three formats when names are unusual', async () => {
+    const context = createContext();
+    const name = 'a "quoted",\r\nnäme, with 氷,\u2028 and more';
+    await context.fill([delivery({ ProductName: name, AckId: ' a,"b" ' })]);
+    for (const argv of [['--json'], ['--output', 'ndjson']]) {
+      const [row] = [JSON.parse((await context.earshot(['query', ...argv])).out)].flat();
+      expect(row).toMatchObject({ productName: name, ackId: ' a,"b" ' });
+    }
+    const { out } = await context.earshot('query --output csv');
+    expect(out).toContain(`," a,""b"" ",product-1,"${name.replaceAll('"', '""')}",created,`);
+  });
+
+  it.each(['=1+1', '+1', '-1', '@SUM(A1)', '=HYPERLINK("http://x","y")'])(
+    'never begin a csv field with the formula %s',
+    async (formula) => {
+      const context = await filledContext([
+        delivery({ ProductName: formula, ProductId: formula, AckId: formula }),
+      ]);
+      const { out } = await context.earshot('query --output csv');
+      const [, line = ''] = out.split('\n');
+      expect(line).toContain("'");
+      expect(line).not.toMatch(/(^|,)"?[=+@-]/);
+    },
+  );
+});
+
+const long = 'S2A_MSIL2A_20260501T101031_N0511_R022_T32TQM_20260501T141500_AND_SOME_MORE.SAFE';
+const sentinel2 = 'S2A_MSIL2A_20260501T103021_N0511_R108_T31UFR_20260501T140000.SAFE';
+const box = 'POLYGON ((5 51, 6 51, 6 52, 5 52, 5 51))';
+/** Control characters, and marks that reverse text. */
+const unprintable = /[\p{Cc}\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c\u2028\u2029]/u;
+
+describe('the table', () => {
+  it('has a header line, and one line per row', async ({ context }) => {
+    const { out } = await context.earshot('query --order oldest');
+    expect(out.split('\n')).toEqual([
+      'received (UTC)    event    product       cloud  place  sensed (UTC)  type  tile/orbit  subscription  position  seen',
+      '2026-05-02 11:00  created  S2A_ONE.SAFE      -  -      -             -     -           sea-ice              1     2',
+      '2026-05-02 11:00  created  product-1         -  -      -             -     -           -                    2     1',
+      '',
+    ]);
+  });
+
+  it('fits a terminal of 80 columns by shortening unconventional names in the middle', async () => {
+    const context = await filledContext([delivery({ ProductName: long }), ...numbered(2, 3)]);
+    const { out } = await context.earshot('query', { isTTY: true, columns: 80 });
+    const lines = out.trimEnd().split('\n');
+    expect(lines).toHaveLength(4);
+    expect(Math.max(...lines.map((line) => line.length))).toBe(80);
+    expect(out).toMatch(/S2A_MSIL\S*…\S*MORE\.SAFE/);
+  });
+
+  it('prints full names on a wide terminal and in a pipe', async () => {
+    const context = await filledContext([delivery({ ProductName: long })]);
+    expect((await context.earshot('query', { isTTY: true, columns: 200 })).out).toContain(long);
+    expect((await context.earshot('query', { columns: 80 })).out).toContain(long);
+  });
+
+  it('keeps 12 columns of the name on a terminal that is far too narrow', async () => {
+    const context = await filledContext([delivery({ ProductName: long })]);
+    const { out } = await context.earshot('query', { isTTY: true, columns: 10 });
+    expect(out.match(/\S+…\S+/)?.[0]).toHaveLength(12);
+  });
+
+  it('always has the product name, whole if it fits, and drops position, subscription and times seen first', async () => {
+    const context = createContext();
+    await context.fill([
+      deliveryOf({
+        ...{ id: 'product-1', name: sentinel2, cloud: 19.96, area: box },
+        sensed: '2026-05-01T10:30:21Z',
+      }),
+    ]);
+    const titlesAt = async (columns: number) => {
+      const { out } = await context.earshot('query', { isTTY: true, columns });
+      const [title = '', line = ''] = out.split('\n');
+      expect(Math.max(title.length, line.length)).toBeLessThanOrEqual(columns);
+      expect(line.includes(sentinel2)).toBe(columns >= 120);
+      expect(line).toContain(columns >= 120 ? sentinel2 : '…');
+      return title.split(/ {2,}/);
+    };
+    expect(await titlesAt(60)).toEqual(['received (UTC)', 'event', 'product']);
+    expect(await titlesAt(80)).toEqual(['received (UTC)', 'event', 'product']);
+    expect(await titlesAt(120)).toEqual(['received (UTC)', 'event', 'product', 'cloud']);
+    const wide = ['received (UTC)', 'event', 'product', 'cloud', 'place', 'sensed (UTC)'];
+    expect(await titlesAt(160)).toEqual([...wide, 'type']);
+    expect(await titlesAt(240)).toEqual([
+      ...wide,
+      ...['type', 'tile/orbit', 'subscription', 'position', 'seen'],
+    ]);
+  });
+
+  it('has the columns of --columns, with the same names as csv', async ({ context }) => {
+    const argv = ['query', '--order', 'oldest', '--columns', 'ackId,event'];
+    expect((await context.earshot(argv)).out).toBe(
+      'ackId  event\nack-1  created\n-      created\n',
+    );
+    const csv = await context.earshot([...argv, '--output', 'csv']);
+    expect(csv.out).toBe('ackId,event\nack-1,created\n,created\n');
+    const wrong = await expectEnd(context.earshot('query --columns tile'), 2);
+    expect(wrong.err).toContain(`unknown column "tile". Use names from: ${fields.join(', ')}.`);
+  });
+
+  it('removes control characters of external texts', async () => {
+    const context = createContext();
+    const hostile =
+      '\u001b[2J\u001b]0;title\u0007\u009b31m\u202e\r\n\tevil\u0000\u007f\u2066\u061c';
+    await context.fill([
+      delivery({ ProductName: hostile, SubscriptionEvent: hostile }),
+      delivery({ ProductName: undefined, ProductId: `id${hostile}x`, AckId: 'ack-2' }),
+    ]);
+    const tail = ['tail', '--from', 'start', '--no-follow'];
+    const argvs = [
+      ['query'],
+      ['query', '--output', 'csv'],
+      ['query', '--json'],
+      ['query', '--body'],
+      tail,
+      [...tail, '--output', 'ndjson'],
+    ];
+    for (const argv of argvs) {
+      const out = await printed(context.earshot(argv, { isTTY: true, columns: 120 }));
+      expect(out).toContain('evil');
+      for (const line of out.split('\n')) expect(line).not.toMatch(unprintable);
+    }
+  });
+});
+
+describe('query drift', () => {
+  it('counts the shapes, most frequent first', async () => {
+    const context = await filledContext([
+      delivery({ SubscriptionEvent: 'Created', Novelty: 1 }),
+      delivery({ SubscriptionEvent: 'CREATED', AckId: 'ack-2' }, { receivedAtUs: 0 }),
+    ]);
+    const { code, out } = await context.earshot('query drift --json');
+    const at = '2026-05-02T11:00:00.000000Z';
+    expect({ code, rows: JSON.parse(out) }).toEqual({
+      code: 0,
+      rows: [
+        {
+          shape: 'event-case',
+          count: 2,
+          firstSeenAt: at,
+          lastSeenAt: expect.stringMatching(/Z$/),
+        },
+        { shape: 'unknown-field:Novelty', count: 1, firstSeenAt: at, lastSeenAt: at },
+      ],
+    });
+    expect((await context.earshot('query drift')).out).toMatch(
+      /^shape +count +first seen.*\nevent-case +2 +20.*\nunknown-field:Novelty +1 +20/,
+    );
+  });
+
+  it('names a documented shape after hundreds of unknown fields', async () => {
+    const context = createContext();
+    const unknown = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`field${i}`, 0]));
+    await context.fill([delivery(unknown), delivery({ AckId: 'ack-2', value: 'odd' })]);
+    expect((await context.earshot('query drift')).out).toMatch(/^value-odd +1 /m);
+  });
+
+  it('prints an empty array, or nothing, without drift', async () => {
+    const context = await filledContext([delivery()]);
+    expect(await context.earshot('query drift --json')).toMatchObject({
+      code: 0,
+      out: '[]\n',
+    });
+    expect(await context.earshot('query drift')).toMatchObject({ code: 0, out: '' });
+  });
+});
+
+it('--body prints a body with several notifications once', async () => {
+  const context = createContext();
+  const items = [1, 2, 3].map((i) => ({
+    ...{ SubscriptionEvent: 'created', ProductId: `product-${i}`, AckId: `ack-${i}` },
+  }));
+  await context.fill([rawDelivery(JSON.stringify(items)), ...numbered(4, 4)]);
+  const { out } = await expectEnd(context.earshot('query --body --order oldest'), 0);
+  const bodies = out.split('\n');
+  expect(bodies).toHaveLength(2);
+  expect(JSON.parse(bodies[0] ?? '')).toEqual(items);
+});

@@ -1,0 +1,303 @@
+/** `earshot tail`: start position, following, and named readers that lose nothing. */
+import { describe, expect, it, vi } from 'vitest';
+import { expectRefusal, nowUs, printed } from '../../helpers/fake-io.ts';
+import {
+  createContext,
+  delivery,
+  filledContext,
+  hourUs,
+  numbered,
+  withStore,
+} from '../../helpers/filled-store.ts';
+import { deliveryOf } from '../products/product-samples.ts';
+
+const toTheEnd = ['tail', '--no-follow'];
+
+describe('tail --no-follow', () => {
+  it('without other flags explains why it prints nothing', async () => {
+    const context = await filledContext(numbered(1, 2));
+    const { code, out, err } = await context.earshot(toTheEnd);
+    expect({ code, out }).toEqual({ code: 0, out: '' });
+    expect(err).toMatch(/^Nothing to print: .* Add --since, -n or --from start\.\n$/);
+    expect((await context.earshot([...toTheEnd, '--from', 'now'])).err).toBe('');
+  });
+
+  it.each<[string, number[]]>([
+    ['--from start', [1, 2, 3, 4]],
+    ['--from 0', [1, 2, 3, 4]],
+    ['--from 2', [3, 4]],
+    ['--from 99', []],
+    ['--from now', []],
+    ['', []],
+  ])('%s prints the positions %j, oldest first', async (line, positions) => {
+    const context = await filledContext(numbered(1, 4));
+    const argv = line.split(' ').filter((word) => word !== '');
+    expect(await context.positions([...toTheEnd, ...argv])).toEqual(positions);
+  });
+
+  it('prints only notifications that match the filter', async () => {
+    const context = await filledContext([
+      ...numbered(1, 2),
+      delivery({ AckId: 'ack-3', SubscriptionEvent: 'deleted' }, { subscription: 'fires' }),
+    ]);
+    const from = [...toTheEnd, '--from', 'start'];
+    expect(await context.positions([...from, '--event', 'deleted'])).toEqual([3]);
+    expect(await context.positions([...from, '--subscription', 'sea-ice'])).toEqual([1, 2]);
+  });
+
+  it('prints a line with time, event and product on a terminal', async () => {
+    const context = await filledContext([delivery()]);
+    expect(await context.earshot([...toTheEnd, '--from', 'start'])).toMatchObject({
+      code: 0,
+      out: '2026-05-02 11:00:00  created   S2A_ONE.SAFE\n',
+      err: '',
+    });
+  });
+});
+
+/** Four rows, received three hours, two hours, one hour and half an hour ago. */
+async function createFourHours() {
+  const context = createContext();
+  const hours = [3, 2, 1, 0.5];
+  await context.fill(
+    hours.map((hour, i) =>
+      delivery(
+        { AckId: `ack-${i}`, SubscriptionEvent: i === 2 ? 'deleted' : 'created' },
+        { receivedAtUs: nowUs - hour * hourUs },
+      ),
+    ),
+  );
+  return context;
+}
+
+describe('tail with a start in the past', () => {
+  it.each<[string, number[]]>([
+    ['--since 2h', [2, 3, 4]],
+    ['--since 45m', [4]],
+    ['--since 10m', []],
+    ['--since 2h --event created', [2, 4]],
+    ['--since 3h --until 1h', [1, 2]],
+    ['--since 3h --until 1h -n 1', [2]],
+    ['-n 2', [3, 4]],
+    ['--limit 9', [1, 2, 3, 4]],
+    ['-n 0', []],
+    ['-n 1 --event deleted', [3]],
+    ['-n 2 --since 45m', [4]],
+    ['--from start --until 90m', [1, 2]],
+  ])('%s prints the positions %j', async (line, positions) => {
+    const context = await createFourHours();
+    expect(await context.positions([...toTheEnd, ...line.split(' ')])).toEqual(positions);
+  });
+
+  it.each([
+    ['--since 1h --from start', '--since cannot be combined with --from.'],
+    ['-n 5 --from 3', '-n cannot be combined with --from.'],
+    [
+      '--since 1h --reader downloads',
+      'the reader starts at its stored position. To move the reader, use --from',
+    ],
+    [
+      '-n 5 --reader downloads',
+      'the reader starts at its stored position. To move the reader, use --from',
+    ],
+    ['--until 1h', 'Add --since, -n or --from start.'],
+  ])('refuses %s with advice', async (line, advice) => {
+    const context = await createFourHours();
+    await expectRefusal(context.earshot(['tail', ...line.split(' ')]), advice);
+  });
+
+  it.each(['--since 1h', '-n 2 -f', '--since 1h --follow --json'])(
+    '%s prints past notifications, then new ones as they arrive',
+    async (line) => {
+      const context = await createFourHours();
+      await withStore(context.dataDir, async (store) => {
+        const tail = context.start(['tail', ...line.split(' ')]);
+        await vi.waitUntil(() => tail.out().split('\n').length === 3, 10_000);
+        await store.accept(delivery({ AckId: 'ack-9' }, { receivedAtUs: nowUs }));
+        await vi.waitUntil(() => tail.out().split('\n').length === 4, 10_000);
+        tail.stop();
+        expect(await tail.ended).toMatchObject({ code: 0, err: '' });
+      });
+    },
+  );
+
+  it('follows until --until, prints notifications received before it, and ends then', async () => {
+    const context = await createFourHours();
+    let clockUs = nowUs;
+    await withStore(context.dataDir, async (store) => {
+      const argv = ['tail', '--since', '1h', '--until', '2026-05-02T13:00:00Z'];
+      const tail = context.start(argv, { nowUs: () => clockUs });
+      await vi.waitUntil(() => tail.out().split('\n').length === 3, 10_000);
+      await store.accept(delivery({ AckId: 'ack-8' }, { receivedAtUs: nowUs + hourUs - 1 }));
+      await store.accept(delivery({ AckId: 'ack-9' }, { receivedAtUs: nowUs + hourUs }));
+      clockUs = nowUs + hourUs;
+      const { code, out } = await tail.ended;
+      expect({ code, lines: out.split('\n').length - 1 }).toEqual({ code: 0, lines: 3 });
+    });
+  });
+});
+
+describe('the lines of tail', () => {
+  const name = 'S2A_MSIL2A_20260501T103021_N0511_R108_T31UFR_20260501T140000.SAFE';
+  const radar = 'S1A_IW_GRDH_1SDV_20260502T050000_20260502T050025_060000_077000_ABCD_COG.SAFE';
+  const area = 'POLYGON ((179 10, -179 10, -179 11, 179 11, 179 10))';
+  const products = [
+    deliveryOf({ id: 'product-1', name, cloud: 19.96, area }),
+    deliveryOf({ id: 'product-2', name: radar, area }),
+    deliveryOf({ id: 'product-3', name: 'unknown' }),
+  ];
+  const all = ['tail', '--from', 'start', '--no-follow'];
+  const place = 'North Pacific Ocean';
+  const full = [
+    `2026-05-02 11:00:00  created   ${name}  19.9 %  ${place}`,
+    `2026-05-02 11:00:00  created   ${radar}  ${place}`,
+    '2026-05-02 11:00:00  created   unknown',
+  ];
+
+  it.each([
+    [
+      106,
+      [
+        `2026-05-02 11:00:00  created   ${name}  19.9 %`,
+        '2026-05-02 11:00:00  created   S1A_IW_GRDH_1SDV_20260502T050000_2026…02T050025_060000_077000_ABCD_COG.SAFE',
+        full[2],
+      ],
+    ],
+    [
+      80,
+      [
+        '2026-05-02 11:00:00  created   S2A_MSIL2A_20260501T1030…UFR_20260501T140000.SAFE',
+        '2026-05-02 11:00:00  created   S1A_IW_GRDH_1SDV_2026050…000_077000_ABCD_COG.SAFE',
+        full[2],
+      ],
+    ],
+  ])('have the name, and what else fits %i columns', async (columns, lines) => {
+    const context = await filledContext(products);
+    const { out } = await context.earshot(all, { isTTY: true, columns });
+    expect(out.split('\n')).toEqual([...lines, '']);
+    const tail = context.start('tail --follow --from start', { isTTY: true, columns });
+    await vi.waitUntil(() => tail.out().split('\n').length === 4, 10_000);
+    tail.stop();
+    expect((await tail.ended).out).toBe(out);
+  });
+
+  it('have all columns on a wide terminal, in a pipe and with --wide', async () => {
+    const context = await filledContext(products);
+    const ways = [
+      { isTTY: true, columns: 190 },
+      { isTTY: false, columns: 80 },
+    ];
+    for (const way of ways)
+      expect((await context.earshot(all, way)).out.split('\n')).toEqual([...full, '']);
+    const wide = await context.earshot([...all, '--wide'], { isTTY: true, columns: 80 });
+    expect(wide.out.split('\n')).toEqual([...full, '']);
+  });
+
+  it('fit a narrow terminal', async () => {
+    const context = await filledContext(products);
+    const { out } = await context.earshot(all, { isTTY: true, columns: 50 });
+    for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(50);
+    expect(out).toContain('S2A_MSIL2');
+  });
+});
+
+describe('a named reader', () => {
+  const reader = [...toTheEnd, '--reader', 'downloads'];
+
+  it('continues where it stopped', async () => {
+    const context = await filledContext(numbered(1, 2));
+    expect(await context.positions([...reader, '--from', 'start'])).toEqual([1, 2]);
+    expect(await context.positions(reader)).toEqual([]);
+    await context.fill(numbered(3, 5));
+    expect(await context.positions(reader)).toEqual([3, 4, 5]);
+    expect(await context.positions(reader)).toEqual([]);
+  });
+
+  it('starts at the end when it is new, and stores that position', async () => {
+    const context = await filledContext(numbered(1, 2));
+    expect(await context.positions(reader)).toEqual([]);
+    await context.fill(numbered(3, 3));
+    expect(await context.positions(reader)).toEqual([3]);
+  });
+
+  it('can be moved back', async () => {
+    const context = await filledContext(numbered(1, 3));
+    expect(await context.positions([...reader, '--from', 'start'])).toEqual([1, 2, 3]);
+    expect(await context.positions([...reader, '--from', '1'])).toEqual([2, 3]);
+    expect(await context.positions(reader)).toEqual([]);
+  });
+
+  it('does not move other readers', async () => {
+    const context = await filledContext(numbered(1, 2));
+    const other = [...toTheEnd, '--reader', 'other', '--from'];
+    expect(await context.positions([...other, '0'])).toEqual([1, 2]);
+    expect(await context.positions([...reader, '--from', '1'])).toEqual([2]);
+    await withStore(context.dataDir, async (store) => {
+      expect([await store.cursor('other'), await store.cursor('downloads')]).toEqual([2, 2]);
+      expect(await store.cursor('nobody')).toBeNull();
+    });
+  });
+
+  it('gets all rows of a long log', async () => {
+    const context = createContext();
+    await withStore(context.dataDir, (store) =>
+      Promise.all(numbered(1, 2300).map((each) => store.accept(each))),
+    );
+    expect(await context.positions([...reader, '--from', 'start'])).toHaveLength(2300);
+    expect(await context.positions(reader)).toEqual([]);
+  });
+});
+
+describe('tail that follows', () => {
+  it.each([['--from start'], ['--from start --reader downloads']])(
+    '%s prints new notifications until it is stopped',
+    async (line) => {
+      const context = await filledContext(numbered(1, 1));
+      await withStore(context.dataDir, async (store) => {
+        const tail = context.start(['tail', '--output', 'json', ...line.split(' ')]);
+        await vi.waitUntil(() => tail.out().includes('"ack-1"'), 10_000);
+        for (const each of numbered(2, 3)) await store.accept(each);
+        await vi.waitUntil(() => tail.out().includes('"ack-3"'), 10_000);
+        tail.stop();
+        const out = await printed(tail.ended);
+        const lines = out.trimEnd().split('\n');
+        expect(lines.map((each) => JSON.parse(each).ackId)).toEqual(['ack-1', 'ack-2', 'ack-3']);
+      });
+    },
+  );
+
+  it('has stored the printed position of a named reader when it is stopped', async () => {
+    const context = await filledContext(numbered(1, 3));
+    const tail = context.start('tail --reader downloads --from 1');
+    await vi.waitUntil(() => tail.out().split('\n').length === 3, 10_000);
+    tail.stop();
+    expect((await tail.ended).code).toBe(0);
+    await context.fill(numbered(4, 4));
+    expect(await context.positions([...toTheEnd, '--reader', 'downloads'])).toEqual([4]);
+  });
+
+  it('stores the position of a named reader as soon as it has caught up', async () => {
+    const context = await filledContext(numbered(1, 3));
+    const tail = context.start('tail --reader downloads --from start');
+    await withStore(context.dataDir, (store) =>
+      vi.waitFor(async () => expect(await store.cursor('downloads')).toBe(3), 10_000),
+    );
+    tail.stop();
+    expect((await tail.ended).code).toBe(0);
+  });
+
+  it('continues a named reader with the next row after an interruption', async () => {
+    const context = await filledContext(numbered(1, 5));
+    const argv = ['tail', '--reader', 'downloads', '--from', 'start'];
+    const { code, out } = await context.earshot(argv, { stopAfterChunks: 2 });
+    expect({ code, lines: out.trimEnd().split('\n').length }).toEqual({ code: 0, lines: 2 });
+    expect(await context.positions([...toTheEnd, '--reader', 'downloads'])).toEqual([3, 4, 5]);
+  });
+
+  it('ends at once when it was stopped before its start', async () => {
+    const context = await filledContext(numbered(1, 1));
+    const tail = context.start('tail --from start');
+    tail.stop();
+    expect(await tail.ended).toMatchObject({ code: 0, out: '', err: '' });
+  });
+});

@@ -1,0 +1,347 @@
+/**
+ * The index can be lost, damaged, rebuilt, and filled by several programs: it is restored from the
+ * log.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import {
+  batchRowsMax,
+  indexBatch,
+} from '../../../../src/features/products/index-file/index-batches.ts';
+import {
+  catchUpIndex,
+  rebuildIndex,
+} from '../../../../src/features/products/index-file/index-maintenance.ts';
+import { openProductFile } from '../../../../src/features/products/index-file/product-file.ts';
+import { productSchemaVersion } from '../../../../src/features/products/index-file/product-schema.ts';
+import { openStoredProducts } from '../../../../src/features/products/index-file/products.ts';
+import { parseFilter } from '../../../../src/filter/parse.ts';
+import { createReaderConnection } from '../../../../src/store/engine/database.ts';
+import { replaceBody } from '../../../helpers/replace-body.ts';
+import { deliveryOf, samples } from '../product-samples.ts';
+import {
+  created,
+  openProductContext,
+  type ProductContext,
+  type TestEvent,
+} from './product-context.ts';
+
+const child = new URL('index-child.ts', import.meta.url).pathname;
+
+/** Events of `count` products: each is created, every third modified, every seventh deleted. */
+function eventsOf(count: number): TestEvent[] {
+  return Array.from({ length: count }, (_, i): TestEvent[] => {
+    const Id = `product-${i}`;
+    const record = { Id, Name: `${Id}.SAFE`, ModificationDate: '2026-01-01T00:00:00Z' };
+    const modified = { ...record, ModificationDate: '2026-01-02T00:00:00Z', Online: true };
+    const deleted = { Id, Name: record.Name, DeletionDate: '2026-01-03T00:00:00Z' };
+    return [
+      { event: 'created', record },
+      ...(i % 3 === 0 ? [{ event: 'modified', record: modified }] : []),
+      ...(i % 7 === 0 ? [{ event: 'deleted', record: deleted }] : []),
+    ];
+  }).flat();
+}
+
+const online = parseFilter('Online eq true').tree;
+
+async function countsOf({ products }: ProductContext) {
+  return {
+    alive: await products.count({ entity: 'Products', filter: null }),
+    online: await products.count({ entity: 'Products', filter: online }),
+    gone: await products.count({ entity: 'DeletedProducts', filter: null }),
+  };
+}
+
+function expectedCounts(count: number) {
+  const all = Array.from({ length: count }, (_, i) => i);
+  const alive = all.filter((i) => i % 7 !== 0);
+  return {
+    alive: alive.length,
+    online: alive.filter((i) => i % 3 === 0).length,
+    gone: count - alive.length,
+  };
+}
+
+const countsAndOne = (count: number) => {
+  const { alive, ...others } = expectedCounts(count);
+  return { alive: alive + 1, ...others };
+};
+
+const slowly = { timeout: 10_000 };
+
+/** Delivers many notifications in one body. */
+async function deliverTogether({ store }: ProductContext, items: readonly object[]): Promise<void> {
+  const body = Buffer.from(JSON.stringify(items));
+  await store.accept({ body, subscription: 'test', source: 'push', headers: [], receivedAtUs: 1 });
+}
+
+const indexFiles = (dataDir: string) =>
+  readdirSync(dataDir).filter((name) => /^products.*\.db$/.test(name));
+
+describe('the index', () => {
+  it('empties a large write-ahead log while there is nothing to index', async () => {
+    const context = await openProductContext();
+    await context.index(...eventsOf(20));
+    const file = join(context.dataDir, 'products-1.db');
+    const walBytes = () => statSync(`${file}-wal`).size;
+    // As after a burst; a connection that closes would checkpoint it.
+    const burst = new Sqlite(file);
+    onTestFinished(() => void burst.close());
+    burst.pragma('wal_autocheckpoint = 0');
+    burst.exec('CREATE TABLE burst AS SELECT zeroblob(4000000)');
+    expect(walBytes()).toBeGreaterThan(4_000_000);
+    context.follow();
+    await expect.poll(walBytes, slowly).toBe(0);
+    await context.deliver(...created({ Id: 'one more' }));
+    await expect.poll(() => countsOf(context), slowly).toEqual(countsAndOne(20));
+  });
+
+  it('follows the log while notifications arrive', async () => {
+    const context = await openProductContext();
+    context.follow();
+    await context.deliver(...eventsOf(50));
+    await expect.poll(() => countsOf(context), slowly).toEqual(expectedCounts(50));
+    await context.deliver(...created({ Id: 'one more' }));
+    await expect.poll(() => countsOf(context), slowly).toEqual(countsAndOne(50));
+  });
+
+  it('ends its transactions early on a slow machine, and is complete', async () => {
+    const context = await openProductContext();
+    await context.deliver(...eventsOf(100));
+    const events = await context.store.lastPosition();
+    const [log, index] = [
+      createReaderConnection(context.dataDir),
+      openProductFile(context.dataDir),
+    ];
+    onTestFinished(() => {
+      log.close();
+      index.close();
+    });
+    let nowMs = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => (nowMs += 40));
+    onTestFinished(() => clock.mockRestore());
+    const files = { log: log.database(), index };
+    const counts: number[] = [];
+    do counts.push(indexBatch(files, batchRowsMax));
+    while (counts.at(-1) !== 0);
+    expect(Math.max(...counts)).toBeLessThan(30);
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(events);
+    expect(await countsOf(context)).toEqual(expectedCounts(100));
+  });
+
+  it('is complete and counts nothing twice after repeated kills of its program', async () => {
+    const context = await openProductContext();
+    const count = 6_000;
+    await context.deliver(...eventsOf(count));
+    let kills = 0;
+    for (let round = 0; round < 3; round += 1) {
+      const program = spawn(process.execPath, [child, context.dataDir]);
+      const exited = once(program, 'exit');
+      await Promise.race([once(program.stdout, 'data'), exited]);
+      if (program.kill('SIGKILL')) kills += 1;
+      await exited;
+    }
+    expect(kills).toBeGreaterThan(0);
+    const { indexedPosition } = await catchUpIndex({ dataDir: context.dataDir });
+    expect(indexedPosition).toBe(eventsOf(count).length);
+    expect(await countsOf(context)).toEqual(expectedCounts(count));
+  }, 60_000);
+
+  it('is the same whether two programs fill it or one', async () => {
+    const context = await openProductContext();
+    await context.deliver(...eventsOf(1_500));
+    await Promise.all([
+      catchUpIndex({ dataDir: context.dataDir }),
+      catchUpIndex({ dataDir: context.dataDir }),
+    ]);
+    expect(await countsOf(context)).toEqual(expectedCounts(1_500));
+  });
+
+  it('is rebuilt while notifications arrive, and answers from the old file until then', async () => {
+    const context = await openProductContext();
+    await context.index(...eventsOf(700));
+    context.follow();
+    const answers: number[] = [];
+    const seen: number[] = [];
+    const more = eventsOf(900).slice(eventsOf(700).length);
+    const [progress] = await Promise.all([
+      rebuildIndex({
+        dataDir: context.dataDir,
+        onProgress: ({ indexedPosition }) => seen.push(indexedPosition),
+      }),
+      context.deliver(...more),
+      (async () => {
+        for (let i = 0; i < 5; i += 1) answers.push((await countsOf(context)).gone);
+      })(),
+    ]);
+    expect(progress.indexedPosition).toBeGreaterThanOrEqual(eventsOf(700).length);
+    expect(seen.length).toBeGreaterThan(0);
+    expect(Math.min(...answers)).toBeGreaterThanOrEqual(expectedCounts(700).gone);
+    await expect.poll(() => countsOf(context), slowly).toEqual(expectedCounts(900));
+    expect(indexFiles(context.dataDir)).toEqual(['products-2.db']);
+  });
+
+  it('stays unchanged when a rebuild is aborted', async () => {
+    const context = await openProductContext();
+    await context.index(...eventsOf(100));
+    const stop = new AbortController();
+    stop.abort();
+    await rebuildIndex({ dataDir: context.dataDir, signal: stop.signal });
+    expect(indexFiles(context.dataDir)).toEqual(['products-1.db']);
+    expect(await countsOf(context)).toEqual(expectedCounts(100));
+  });
+
+  it('is rebuilt when the file is damaged, missing, or of another version', async () => {
+    for (const harm of [damage, giveOtherVersion, remove]) {
+      const context = await openProductContext();
+      await context.index(...eventsOf(40));
+      // Also for programs that have the old file open.
+      expect(await countsOf(context), harm.name).toEqual(expectedCounts(40));
+      harm(join(context.dataDir, 'products-1.db'));
+      await catchUpIndex({ dataDir: context.dataDir });
+      expect(await countsOf(context), harm.name).toEqual(expectedCounts(40));
+      expect(indexFiles(context.dataDir), harm.name).toHaveLength(1);
+    }
+  });
+
+  it('is rebuilt after a backup of the log was restored, even if the log has grown since', async () => {
+    const context = await openProductContext();
+    await context.index(...eventsOf(40));
+    const other = await openProductContext();
+    await other.deliver(...created({ Id: 'of the other log' }), ...eventsOf(60));
+    await context.store.close();
+    await other.store.close();
+    for (const name of readdirSync(context.dataDir)) {
+      if (name.startsWith('earshot.db')) rmSync(join(context.dataDir, name));
+    }
+    copyFileSync(join(other.dataDir, 'earshot.db'), join(context.dataDir, 'earshot.db'));
+    await catchUpIndex({ dataDir: context.dataDir });
+    expect(await countsOf(context)).toEqual(countsAndOne(60));
+  });
+
+  it('is rebuilt by one program at a time', async () => {
+    const context = await openProductContext();
+    await context.index(...eventsOf(300));
+    const { dataDir } = context;
+    const results = await Promise.allSettled([
+      rebuildIndex({ dataDir }),
+      rebuildIndex({ dataDir }),
+    ]);
+    const refused = results.filter((result) => result.status === 'rejected');
+    expect(refused).toMatchObject([{ reason: { code: 'conflict' } }]);
+    expect(await countsOf(context)).toEqual(expectedCounts(300));
+  });
+
+  it('is rebuilt when damage is found in the middle of the file', async () => {
+    const context = await openProductContext();
+    await context.index(...eventsOf(400));
+    damageInside(join(context.dataDir, 'products-1.db'));
+    await context.index(...eventsOf(420).slice(eventsOf(400).length));
+    expect(await countsOf(context)).toEqual(expectedCounts(420));
+  });
+
+  it('reads a body with very many notifications once', async () => {
+    const context = await openProductContext();
+    const count = 3_000;
+    const items = Array.from({ length: count }, (_, i) => ({
+      AckId: `many-${i}`,
+      ProductId: `many-${i}`,
+      SubscriptionEvent: 'created',
+      value: { Id: `many-${i}`, Name: `${i}.SAFE` },
+    }));
+    await deliverTogether(context, items);
+    await catchUpIndex({ dataDir: context.dataDir });
+    expect(await context.products.indexState()).toMatchObject({ products: count, skipped: 0 });
+  }, 10_000);
+
+  it('reports what to do while it does not exist', async () => {
+    const context = await openProductContext();
+    await expect(context.products.indexState()).rejects.toThrow(/earshot admin index rebuild/);
+  });
+
+  it('skips unreadable bodies and reports their number', async () => {
+    const context = await openProductContext();
+    await context.deliver(...eventsOf(10));
+    replaceBody(context.dataDir, 2, Buffer.from('not json'));
+    await catchUpIndex({ dataDir: context.dataDir });
+    expect(await context.products.indexState()).toMatchObject({ skipped: 1 });
+  });
+
+  it('of another version is rebuilt in a background job of the receiver, which logs it and keeps running', async () => {
+    const context = await openProductContext();
+    const { dataDir, products } = context;
+    await context.index(...created({ Id: 'first' }));
+    const other = new Sqlite(join(dataDir, 'products-1.db'));
+    // Another version has other tables.
+    other.exec('DROP TABLE product_event; ALTER TABLE progress RENAME COLUMN mark TO dedupe_key');
+    other.pragma(`user_version = ${productSchemaVersion + 1}`);
+    other.close();
+    const count = 3_000;
+    const items = Array.from({ length: count }, (_, i) => ({
+      AckId: `many-${i}`,
+      ProductId: `product-${i}`,
+      SubscriptionEvent: 'created',
+    }));
+    await deliverTogether(context, items);
+    const logged: { fields: object; message: string }[] = [];
+    context.follow((fields: object, message: string) => void logged.push({ fields, message }));
+    await expect.poll(() => logged.length).toBeGreaterThan(0);
+    // Deliveries are accepted meanwhile.
+    expect(await products.count({ entity: 'Products', filter: null })).toBeGreaterThan(0);
+    await context.deliver({ event: 'modified', record: { Id: 'first' } });
+    const lastPosition = count + 2;
+    await expect.poll(() => products.indexedPosition(), { timeout: 20_000 }).toBe(lastPosition);
+    await expect
+      .poll(() => logged.map(({ message }) => message))
+      .toEqual(['product index is lagging', 'product index is up to date']);
+    expect(logged[0]?.fields).toMatchObject({ lastPosition: count + 1 });
+    expect(await products.count({ entity: 'Products', filter: null })).toBe(count + 1);
+    const events = await products.pushedEvents({ subscription: 'test', productIds: ['FIRST'] });
+    expect(events.map(({ position }) => position)).toEqual([1, lastPosition]);
+  }, 40_000);
+
+  it('is updated by the library before a query, even if the restored log ends before the indexed position', async () => {
+    const { store, dataDir } = await openProductContext();
+    let lastPosition = 2;
+    const { products, close } = openStoredProducts(dataDir, {
+      lastPosition: async () => lastPosition,
+    });
+    onTestFinished(close);
+    for (const sample of samples.slice(0, 2)) await store.accept(deliveryOf(sample));
+    expect(await products.count()).toBe(2);
+    for (const sample of samples.slice(2, 4)) await store.accept(deliveryOf(sample));
+    expect(await products.count()).toBe(2);
+    lastPosition = 1;
+    expect(await products.count()).toBe(4);
+  });
+});
+
+function damage(file: string): void {
+  rmSync(`${file}-wal`, { force: true });
+  writeFileSync(file, Buffer.alloc(20_000, 'x'));
+}
+
+/** Overwrites every page except the first, so that the file still opens. */
+function damageInside(file: string): void {
+  const index = new Sqlite(file);
+  index.pragma('wal_checkpoint(TRUNCATE)');
+  index.close();
+  const bytes = readFileSync(file);
+  bytes.fill(0x5a, 4096 * 4);
+  writeFileSync(file, bytes);
+}
+
+function giveOtherVersion(file: string): void {
+  const index = new Sqlite(file);
+  index.pragma('user_version = 999');
+  index.close();
+}
+
+function remove(file: string): void {
+  rmSync(file);
+}

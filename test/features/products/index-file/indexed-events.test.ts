@@ -1,0 +1,191 @@
+/** Indexed notifications with the newest state of their products, and counts of the values of products. */
+import { describe, expect, it } from 'vitest';
+import { parseFilter } from '../../../../src/filter/parse.ts';
+import { facetFields } from '../../../../src/filter/products.ts';
+import {
+  created,
+  generatedRecords,
+  openProductContext,
+  type ProductContext,
+  type TestRecord,
+} from './product-context.ts';
+
+const treeOf = (filter: string) => (filter === '' ? null : parseFilter(filter).tree);
+
+type Query = Parameters<ProductContext['products']['events']>[0];
+
+/** Positions on all pages, newest first. */
+async function positionsOf(
+  { products }: ProductContext,
+  { filter = '', limit = 100, ...query }: Partial<Omit<Query, 'filter'>> & { filter?: string } = {},
+): Promise<number[]> {
+  const found: number[] = [];
+  for (let beforePosition = query.beforePosition; ; ) {
+    const page = await products.events({ ...query, beforePosition, filter: treeOf(filter), limit });
+    expect(page.events.length).toBeLessThanOrEqual(limit);
+    found.push(...page.events.map(({ position }) => position));
+    if (page.next === null) return found;
+    beforePosition = page.next;
+  }
+}
+
+const [first, second, third] = generatedRecords(3, 1) as [TestRecord, TestRecord, TestRecord];
+
+/** Positions 1 to 5. */
+async function openWithEvents(): Promise<ProductContext> {
+  const context = await openProductContext();
+  await context.index(
+    { event: 'created', record: first, subscription: 'east' },
+    { event: 'created', record: second, subscription: 'west' },
+    { event: 'Modified', record: first, subscription: 'west', notificationDate: null },
+    {
+      event: 'deleted',
+      record: { Id: second.Id, Name: second.Name as string },
+      subscription: null,
+    },
+    { event: 'created', record: third, source: 'reconcile', subscription: 'east' },
+  );
+  return context;
+}
+
+describe('the indexed notifications', () => {
+  it('are returned newest first, each with the newest state of its product', async () => {
+    const { products } = await openWithEvents();
+    const { events, next } = await products.events({ filter: null, limit: 10 });
+    expect(next).toBeNull();
+    expect(
+      events.map(({ position, event, subscription, source, product }) => ({
+        position,
+        event,
+        subscription,
+        source,
+        productId: product.productId,
+        isDeleted: product.deletionDateUs !== null,
+      })),
+    ).toMatchObject([
+      { position: 5, event: 'created', source: 'reconcile', productId: third.Id },
+      { position: 4, event: 'deleted', subscription: null, productId: second.Id },
+      { position: 3, event: 'modified', subscription: 'west', productId: first.Id },
+      { position: 2, event: 'created', subscription: 'west', productId: second.Id },
+      { position: 1, event: 'created', subscription: 'east', productId: first.Id },
+    ]);
+    expect(events.map(({ notificationUs }) => notificationUs === null)).toEqual([
+      true, // recovered: the index has no NotificationDate for it
+      false,
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it('have the footprint as GeoJSON', async () => {
+    const context = await openProductContext();
+    const square = 'POLYGON ((10 40, 12 40, 12 44, 10 44, 10 40))';
+    await context.index(
+      ...created(
+        { Id: 'a', Footprint: `geography'SRID=4326;${square}'` },
+        { Id: 'b', Footprint: null },
+      ),
+    );
+    const { events } = await context.products.events({ filter: null, limit: 10 });
+    const corners = [
+      [10, 40],
+      [12, 40],
+      [12, 44],
+      [10, 44],
+      [10, 40],
+    ];
+    expect(events.map(({ footprint }) => footprint)).toEqual([
+      null,
+      { type: 'Polygon', coordinates: [corners] },
+    ]);
+  });
+
+  it('are limited by each condition, and complete over pages of any size', async () => {
+    const context = await openWithEvents();
+    const ofFirst = `Name eq '${first.Name}'`;
+    const cases: [query: Parameters<typeof positionsOf>[1], expected: number[]][] = [
+      [{ subscription: 'west' }, [3, 2]],
+      [{ events: ['modified', 'deleted'] }, [4, 3]],
+      [{ events: [] }, []],
+      [{ afterPosition: 1, beforePosition: 4 }, [3, 2]],
+      [{ filter: ofFirst }, [3, 1]],
+      [{ filter: ofFirst, subscription: 'west', events: ['modified'] }, [3]],
+    ];
+    for (const [query, expected] of cases) {
+      expect({ query, found: await positionsOf(context, query) }).toEqual({
+        query,
+        found: expected,
+      });
+    }
+    for (const limit of [1, 2, 3, 5]) {
+      expect(await positionsOf(context, { limit })).toEqual([5, 4, 3, 2, 1]);
+    }
+  });
+
+  it('are read to the end although a page has a maximum', async () => {
+    const context = await openProductContext();
+    for (const part of ['a', 'b']) {
+      const items = Array.from({ length: 5_500 }, (_, i) => ({
+        AckId: `${part}-${i}`,
+        ProductId: `product-${i % 5}`,
+        SubscriptionEvent: 'modified',
+      }));
+      const body = Buffer.from(JSON.stringify(items));
+      const delivery = { body, subscription: 'test', source: 'push', headers: [] } as const;
+      await context.store.accept({ ...delivery, receivedAtUs: Date.UTC(2026, 0, 1) * 1000 });
+    }
+    await context.index();
+    const positions = await positionsOf(context, { limit: 20_000 });
+    expect(positions).toHaveLength(11_000);
+    expect(new Set(positions).size).toBe(11_000);
+  }, 20_000);
+});
+
+describe('the facets', () => {
+  const records = generatedRecords(120, 3);
+
+  it('count the values of the matching products, the most frequent first, and stop when aborted', async () => {
+    const context = await openProductContext();
+    await context.index(...created(...records));
+    for (const filter of ['', "contains(Name,'S2')"]) {
+      const found = await context.find('Products', filter);
+      const facets = await context.products.facets({ entity: 'Products', filter: treeOf(filter) });
+      expect(facets).toMatchObject({ counted: found.length, complete: true });
+      for (const field of facetFields) {
+        const values = found.flatMap(({ row }) => row[field] ?? []);
+        const counts = [...Map.groupBy(values, (value) => value)].map(([value, all]) => ({
+          value,
+          count: all.length,
+        }));
+        const sorted = counts.sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
+        expect({ [field]: facets.values[field] }).toEqual({ [field]: sorted.slice(0, 20) });
+      }
+      expect(facets.values.collection.length).toBeGreaterThan(filter === '' ? 2 : 0);
+    }
+    const stop = new AbortController();
+    const given = context.products.facets({ entity: 'Products', filter: null }, stop.signal);
+    stop.abort();
+    await expect(given).rejects.toMatchObject({ code: 'cancelled' });
+  });
+
+  it('count deleted products, and products received in a period, separately', async () => {
+    const context = await openProductContext();
+    const receivedAtUs = Date.UTC(2026, 4, 2) * 1000;
+    await context.index(
+      ...created(...records.slice(0, 4)),
+      { event: 'created', record: records[4] ?? null, receivedAtUs },
+      ...records.slice(0, 2).map(({ Id, Name = '' }) => ({
+        event: 'deleted',
+        record: { Id, Name, DeletionDate: '2026-05-03T00:00:00Z' },
+      })),
+    );
+    const { facets } = context.products;
+    expect(await facets({ entity: 'Products', filter: null })).toMatchObject({ counted: 3 });
+    expect(await facets({ entity: 'DeletedProducts', filter: null })).toMatchObject({ counted: 2 });
+    const received = { fromUs: receivedAtUs, untilUs: receivedAtUs + 1 };
+    expect(await facets({ entity: 'Products', filter: null, received })).toMatchObject({
+      counted: 1,
+    });
+  });
+});

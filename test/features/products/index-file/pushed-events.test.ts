@@ -1,0 +1,188 @@
+/** Pushed events of products can be queried, and are the same however the index was built. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it } from 'vitest';
+import {
+  catchUpIndex,
+  rebuildIndex,
+} from '../../../../src/features/products/index-file/index-maintenance.ts';
+import { replaceBody } from '../../../helpers/replace-body.ts';
+import { openProductContext, type ProductContext, type TestEvent } from './product-context.ts';
+
+const at = (minute: number) => new Date(Date.UTC(2026, 0, 1) + minute * 60_000).toISOString();
+const atUs = (minute: number) => (Date.UTC(2026, 0, 1) + minute * 60_000) * 1000;
+
+const alive = (Id: string, minute: number) => ({
+  Id,
+  Name: `${Id}.SAFE`,
+  PublicationDate: at(1),
+  ModificationDate: at(minute),
+});
+const gone = (Id: string, minute: number) => ({ Id, Name: `${Id}.SAFE`, DeletionDate: at(minute) });
+
+const idOf = (i: number) => `00000000-0000-4000-8000-0000000000a${i}`;
+
+/**
+ * Events of ten products in turn: pushes to two subscriptions and to none, and recovered events.
+ */
+const manyEvents = Array.from({ length: 40 }, (_, i): TestEvent => {
+  const id = idOf(i % 10);
+  const subscription = i % 7 === 0 ? null : i % 3 === 0 ? 'other' : 'test';
+  const source = i % 5 === 0 ? ('reconcile' as const) : ('push' as const);
+  const common = { subscription, source, notificationDate: at(i + 1), receivedAtUs: atUs(i + 2) };
+  if (i % 11 === 0) return { ...common, event: 'created', record: null, productId: id };
+  if (i % 4 === 0) return { ...common, event: 'deleted', record: gone(id, i) };
+  return { ...common, event: i % 2 === 0 ? 'created' : 'modified', record: alive(id, i) };
+});
+/** An event dated only by its time of receipt. */
+const recoveredDeletion: TestEvent = {
+  event: 'deleted',
+  record: null,
+  productId: idOf(3),
+  source: 'reconcile',
+  notificationDate: null,
+  receivedAtUs: atUs(60),
+};
+const manyIds = Array.from({ length: 10 }, (_, i) => idOf(i));
+
+async function answersOf(context: ProductContext) {
+  const { products } = context;
+  const ask = (subscription: string) =>
+    products.pushedEvents({ subscription, productIds: manyIds });
+  const delays = await products.delays({ sinceUs: 0, untilUs: atUs(1_000) });
+  return {
+    test: await ask('test'),
+    other: await ask('other'),
+    delays,
+    gone: await context.find('DeletedProducts'),
+  };
+}
+
+/** Changes the log as another part of the program would. */
+function changeLog({ dataDir }: ProductContext, sql: string, ...values: unknown[]): void {
+  const log = new Sqlite(join(dataDir, 'earshot.db'));
+  expect(log.prepare(sql).run(...values).changes).toBe(1);
+  log.close();
+}
+
+describe('pushed events', () => {
+  it("have the catalogue's dates of their own records, and the requested ids", async () => {
+    const context = await openProductContext();
+    const id = idOf(1);
+    await context.index(
+      { event: 'created', record: alive(id, 2), notificationDate: at(3), receivedAtUs: atUs(4) },
+      { event: 'MODIFIED', record: alive(id, 5), notificationDate: null, receivedAtUs: atUs(6) },
+      { event: 'deleted', record: gone(id, 7), receivedAtUs: atUs(8) },
+      { event: 'modified', record: null, productId: id, receivedAtUs: atUs(9) },
+      { event: 'archived', record: alive(id, 10), receivedAtUs: atUs(11) },
+    );
+    const asked = id.toUpperCase();
+    const productIds = [asked, idOf(2)];
+    const events = await context.products.pushedEvents({ subscription: 'test', productIds });
+    const row = { productId: asked, notificationUs: atUs(0) };
+    const times = (position: number, minutes: (number | null)[]) => {
+      const [eventUs, stateUs, receivedUs] = minutes.map((one) =>
+        one === null ? null : atUs(one),
+      );
+      return { ...row, position, eventUs, stateUs, receivedUs };
+    };
+    expect(events).toEqual([
+      { ...times(1, [1, 2, 4]), event: 'created', notificationUs: atUs(3) },
+      { ...times(2, [5, 5, 6]), event: 'modified', notificationUs: null },
+      { ...times(3, [7, null, 8]), event: 'deleted' },
+      { ...times(4, [null, null, 9]), event: 'modified' },
+      { ...times(5, [null, 10, 11]), event: 'archived' },
+    ]);
+  });
+
+  it('are those of one subscription, without recovered ones', async () => {
+    const context = await openProductContext();
+    const record = alive(idOf(1), 2);
+    await context.index(
+      { event: 'created', record, subscription: 'other' },
+      { event: 'created', record, subscription: null },
+      { event: 'created', record, source: 'reconcile' },
+      { event: 'created', record },
+    );
+    const ask = async (subscription: string) => {
+      const productIds = [idOf(1), idOf(1)];
+      const events = await context.products.pushedEvents({ subscription, productIds });
+      return events.map(({ position }) => position);
+    };
+    expect(await ask('test')).toEqual([4]);
+    expect(await ask('other')).toEqual([1]);
+    expect(await ask('nobody')).toEqual([]);
+  });
+
+  it('are found for a thousand products at once', async () => {
+    const context = await openProductContext();
+    const productIds = Array.from({ length: 1_000 }, (_, i) => `product-${i}`);
+    await context.index(
+      ...productIds.map((Id): TestEvent => ({ event: 'created', record: { Id } })),
+    );
+    const events = await context.products.pushedEvents({ subscription: 'test', productIds });
+    expect(events.map(({ productId }) => productId)).toEqual(productIds);
+  });
+
+  it('are the same, like delays, after a rebuild and after incremental indexing', async () => {
+    const context = await openProductContext();
+    context.follow();
+    for (const event of manyEvents) await context.deliver(event);
+    await context.deliver(recoveredDeletion);
+    await expect
+      .poll(() => context.products.indexedPosition().catch(() => 0))
+      .toBe(manyEvents.length + 1);
+    const live = await answersOf(context);
+    const expected = manyEvents.filter(
+      ({ source, subscription }) => source === 'push' && subscription === 'test',
+    );
+    expect(live.test).toHaveLength(expected.length);
+    // Late pushes of recovered events, received between two indexing steps.
+    for (const position of [6, manyEvents.length + 1]) claim(context, position);
+    await rebuildIndex({ dataDir: context.dataDir });
+    expect(await answersOf(context)).toEqual(live);
+  });
+
+  it('omit unreadable bodies, so that these are queried again', async () => {
+    const context = await openProductContext();
+    await context.deliver(
+      { event: 'created', record: alive(idOf(1), 2) },
+      { event: 'modified', record: alive(idOf(1), 3) },
+      { event: 'created', record: alive(idOf(2), 2) },
+    );
+    replaceBody(context.dataDir, 1, Buffer.from('not json'));
+    await catchUpIndex({ dataDir: context.dataDir });
+    const productIds = [idOf(1), idOf(2)];
+    const events = await context.products.pushedEvents({ subscription: 'test', productIds });
+    expect(events.map(({ position }) => position)).toEqual([2, 3]);
+    expect(await context.products.indexState()).toMatchObject({ skipped: 1, indexedPosition: 3 });
+  });
+});
+
+describe('the index of a log whose last event was recovered', () => {
+  it('is kept when that event is pushed later', async () => {
+    const context = await openProductContext();
+    await context.index(
+      { event: 'created', record: alive(idOf(1), 2) },
+      { event: 'created', record: alive(idOf(2), 2), source: 'reconcile' },
+    );
+    claim(context, 2);
+    expect(await context.products.indexedPosition()).toBe(2);
+    await catchUpIndex({ dataDir: context.dataDir });
+    // Another log would get a new file.
+    expect(readdirSync(context.dataDir)).toContain('products-1.db');
+    expect(await context.products.indexedPosition()).toBe(2);
+  });
+});
+
+/** The row of a recovered event after a late push of the event. */
+function claim(context: ProductContext, position: number): void {
+  changeLog(
+    context,
+    `UPDATE notification SET dedupe_key = randomblob(24), ack_id = 'late ' || position, pushed_at_us = ?,
+       notification_date_us = ?, times_seen = times_seen + 1, last_seen_at_us = ?
+     WHERE position = ? AND source = 'reconcile'`,
+    ...[atUs(500), atUs(500), atUs(500), position],
+  );
+}

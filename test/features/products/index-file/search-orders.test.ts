@@ -1,0 +1,86 @@
+/** Orders of one and two fields, with equal and absent values, page by page. */
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { parseFilter } from '../../../../src/filter/parse.ts';
+import { orderTerms, readKey, writeKey } from '../../../../src/filter/product-order.ts';
+import type { FoundProduct, ProductQuery } from '../../../../src/filter/products.ts';
+import { keyComparison } from '../../../helpers/product-order.ts';
+import { times } from '../../../helpers/thorough.ts';
+import { all, created, openProductContext, type TestRecord } from './product-context.ts';
+
+/** Few different values, so that many products are equal; each value is sometimes absent. */
+function recordOf(i: number): TestRecord {
+  const some = (name: string, seed: number, value: unknown) =>
+    (i * seed) % 5 === 0 ? {} : { [name]: value };
+  const day = (seed: number) => new Date(Date.UTC(2026, 0, 1 + ((i * seed) % 4))).toISOString();
+  const [Start, End] = [day(3), day(7)];
+  return {
+    Id: `0000000${i % 2 === 0 ? 'a' : 'B'}-0000-4000-8000-${String((i * 37) % 100).padStart(12, '0')}`,
+    ...some('Name', 11, ['S1A_Z', 's1a_z', 'S1Aé', 'S1A\u{1f6f0}', 'S1A\uffff'][i % 5]),
+    ...some('ContentDate', 3, { Start, ...some('End', 7, End) }),
+    ...some('PublicationDate', 2, day(2)),
+    ...some('ModificationDate', 4, day(5)),
+    Attributes: (i * 13) % 3 === 0 ? [] : [{ Name: 'cloudCover', Value: ((i * 7) % 4) / 3 }],
+  };
+}
+
+const term = fc.record({
+  by: fc.constantFrom(
+    ...([
+      'received',
+      'datetime',
+      'ContentDate/Start',
+      'ContentDate/End',
+      'PublicationDate',
+    ] as const),
+    ...(['ModificationDate', 'Name', 'Id', 'cloudCover'] as const),
+  ),
+  direction: fc.constantFrom('asc' as const, 'desc' as const),
+});
+
+it('pages joined are the sorted whole, in both directions, for each order of one or two fields', async () => {
+  const { index, products } = await openProductContext();
+  await index(...created(...Array.from({ length: 60 }, (_, i) => recordOf(i))));
+  const filters = [null, parseFilter("contains(Name,'1A')").tree, parseFilter("Name ne 'x'").tree];
+  const property = fc.asyncProperty(
+    fc.array(term, { minLength: 1, maxLength: 2 }),
+    fc.constantFrom(...filters),
+    fc.integer({ min: 1, max: 25 }),
+    async (order, filter, limit) => {
+      const query: ProductQuery = { entity: 'Products', filter, order, records: false };
+      const keyOf = ({ row }: FoundProduct) => products.keyOf(row, query);
+      const whole = (await all(products.find({ ...query, order: [] }))).toSorted((a, b) =>
+        keyComparison(query)(keyed(a), keyed(b)),
+      );
+      function keyed(product: FoundProduct) {
+        const { values, position } = keyOf(product);
+        // Ids are case-insensitive.
+        const isId = orderTerms(query).map(({ by }) => by === 'Id');
+        return {
+          values: values.map((one, i) => (isId[i] ? String(one).toLowerCase() : one)),
+          position,
+        };
+      }
+      const read = async (one: ProductQuery) => {
+        const found: FoundProduct[] = [];
+        for (let after = one.after; ; ) {
+          const page = await all(products.find({ ...one, after, limit }));
+          found.push(...page);
+          const last = page.at(-1);
+          if (last === undefined) return found.map(({ row }) => row.position);
+          after = readKey(writeKey(keyOf(last), one), one) ?? undefined;
+          expect(after).toBeDefined();
+        }
+      };
+      const positions = whole.map(({ row }) => row.position);
+      expect(await read(query)).toEqual(positions);
+      const opposite = { asc: 'desc', desc: 'asc' } as const;
+      const reversed = {
+        ...query,
+        order: order.map(({ by, direction }) => ({ by, direction: opposite[direction] })),
+      };
+      expect(await read(reversed)).toEqual(positions.toReversed());
+    },
+  );
+  await fc.assert(property, { numRuns: times(30, 600) });
+}, 60_000);

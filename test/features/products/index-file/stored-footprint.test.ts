@@ -1,0 +1,60 @@
+/** Footprints in the product index: small, and exact for any number. */
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import {
+  footprintGeometry,
+  storedFootprint,
+} from '../../../../src/features/products/index-file/stored-footprint.ts';
+import type { AnyGeometry } from '../../../../src/filter/filter-tree.ts';
+import { times } from '../../../helpers/thorough.ts';
+
+const microdegrees = fc.integer({ min: -180_000_000, max: 180_000_000 }).map((n) => n / 1e6);
+const anyNumber = fc.double({ noNaN: true, noDefaultInfinity: true }).map((n) => n || 0);
+const fine = fc.integer({ min: -18e13, max: 18e13 }).map((n) => n / 1e12);
+const coordinate = fc.oneof({ arbitrary: microdegrees, weight: 20 }, fine, anyNumber);
+const position = fc.oneof(
+  { arbitrary: fc.tuple(coordinate, coordinate), weight: 20 },
+  // A record may contain heights.
+  fc.tuple(coordinate, coordinate, coordinate) as unknown as fc.Arbitrary<[number, number]>,
+);
+const listOf = <Item>(item: fc.Arbitrary<Item>) => fc.array(item, { maxLength: 5 });
+const ring = listOf(position);
+const polygon = listOf(ring);
+const simple: fc.Arbitrary<AnyGeometry> = fc.oneof(
+  fc.record({ type: fc.constant('Point' as const), coordinates: position }),
+  fc.record({ type: fc.constant('MultiPoint' as const), coordinates: ring }),
+  fc.record({ type: fc.constant('LineString' as const), coordinates: ring }),
+  fc.record({ type: fc.constant('MultiLineString' as const), coordinates: polygon }),
+  fc.record({ type: fc.constant('Polygon' as const), coordinates: polygon }),
+  fc.record({ type: fc.constant('MultiPolygon' as const), coordinates: listOf(polygon) }),
+);
+const collection = fc.record({
+  type: fc.constant('GeometryCollection' as const),
+  geometries: listOf(simple),
+});
+const geometry: fc.Arbitrary<AnyGeometry> = fc.oneof(
+  { arbitrary: simple, weight: 6 },
+  { arbitrary: collection, weight: 1 },
+);
+
+it('a stored footprint is read as it was', () => {
+  fc.assert(
+    fc.property(geometry, (one) => {
+      expect(footprintGeometry(storedFootprint(one))).toEqual(one);
+    }),
+    { numRuns: times(400, 2_000) },
+  );
+});
+
+it('a footprint with six decimals takes three to five bytes a coordinate', () => {
+  const corners: [number, number][] = [
+    [17.755917, 43.997829],
+    [14.581983, 44.394619],
+    [14.931899, 45.891167],
+    [18.189739, 45.493885],
+    [17.755917, 43.997829],
+  ];
+  const stored = storedFootprint({ type: 'Polygon', coordinates: [corners] });
+  expect(stored).toBeInstanceOf(Uint8Array);
+  expect(stored.length).toBeLessThan(8 * corners.length);
+});

@@ -1,0 +1,171 @@
+/** `earshot prune`: preview, confirmation, result and refusals. */
+import { describe, expect, it } from 'vitest';
+import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
+import { createAcquireLock } from '../../../src/store/engine/locks.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { collect, delivery, notification } from '../../helpers/deliveries.ts';
+import {
+  expectEnd,
+  expectRefusal,
+  type FakeIoOptions,
+  nowUs,
+  printedJson,
+} from '../../helpers/fake-io.ts';
+import { filledContext, withStore as withOpenStore } from '../../helpers/filled-store.ts';
+
+const dayUs = 86_400_000_000;
+
+/** A log with one notification a day for ten days, and one received just now. */
+async function openContext() {
+  const oneADay = Array.from({ length: 11 }, (_, i) =>
+    delivery(notification(10 - i), { receivedAtUs: nowUs - (10 - i) * dayUs }),
+  );
+  const { dataDir, earshot } = await filledContext(oneADay);
+  const withStore = <Result>(use: (store: Store) => Promise<Result>) => withOpenStore(dataDir, use);
+  const run = (argv: string, options?: FakeIoOptions) => earshot(argv.split(' '), options);
+  const left = () =>
+    withStore(async (store) => (await collect(store.find({}))).map(({ ackId }) => ackId));
+  return { dataDir, withStore, run, left };
+}
+
+const days = (from: number, to: number) =>
+  Array.from({ length: to - from }, (_, i) => `ack-${from + i}`);
+
+describe('earshot prune', () => {
+  it('prints what it will delete, asks, deletes it, and reports the freed space', async () => {
+    const { run, left } = await openContext();
+    const refused = await run('prune --older-than 3d', { answers: ['n'] });
+    expect(refused).toMatchObject({ code: 1, out: '' });
+    expect(refused.err).toMatch(
+      /^Selected for deletion: 7 notifications, received from 2026-04-22 12:00 until 2026-04-29 12:00 \(UTC\); about [\d.]+ KiB of [\d.]+ [KM]iB\.\nDelete 7 notifications permanently\? \[y\/N\] \nearshot: Nothing was changed\.\n$/,
+    );
+    expect(await left()).toHaveLength(11);
+    const { err } = await expectEnd(run('prune --older-than 3d', { answers: ['y'] }), 0);
+    expect(err).toMatch(/\nDeleted 7 notifications\. earshot\.db: [\d.]+ [KM]iB, .* less\.\n$/);
+    expect(await left()).toEqual(days(0, 4));
+  });
+
+  it('skips the confirmation with --yes, and fails without a terminal', async () => {
+    const { run, left } = await openContext();
+    expect(await run('prune --older-than 3d')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('Confirmation needs a terminal. Nothing was changed.'),
+    });
+    expect(await run('prune --older-than 3d --yes')).toMatchObject({ code: 0 });
+    expect(await left()).toEqual(days(0, 4));
+    expect(await run('prune --older-than 3d')).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('No notifications to delete.\nDeleted 0 notifications.'),
+    });
+  });
+
+  it('prints JSON with --json, and changes nothing with --dry-run', async () => {
+    const { run, left } = await openContext();
+    const { out, err } = await run('prune --older-than 3d --dry-run --json');
+    expect(err).toBe('');
+    expect(JSON.parse(out)).toEqual({
+      notifications: 7,
+      from: '2026-04-22T12:00:00.000000Z',
+      until: '2026-04-29T12:00:00.000000Z',
+      bytes: expect.any(Number),
+      quarantined: 0,
+      heldBy: [],
+      removed: null,
+    });
+    expect(await left()).toHaveLength(11);
+    expect(JSON.parse((await run('prune --older-than 3d --yes --json')).out).removed).toEqual({
+      ...{ notifications: 7, quarantined: 0, summaries: 0, givenBackBytes: expect.any(Number) },
+    });
+  });
+
+  it('uses EARSHOT_KEEP when no flag sets the limit', async () => {
+    const { run, left } = await openContext();
+    await expectRefusal(run('prune'), 'EARSHOT_KEEP is not set. Add --older-than 365d');
+    const env = { EARSHOT_KEEP: '5d,50GB' };
+    expect(await run('prune --yes', { env })).toMatchObject({ code: 0 });
+    expect(await left()).toEqual(days(0, 6));
+    expect(await run('prune --older-than 2d --yes', { env })).toMatchObject({ code: 0 });
+    expect(await left()).toEqual(days(0, 3));
+  });
+
+  it.each([
+    ['--older-than 365', 'must be an age such as 365d, 52w or 36h. Did you mean 365d?'],
+    ['--older-than -1d', 'must be an age such as'],
+    ['--to-size 20', 'must be a size such as 50GB or 20GiB.'],
+    ['--to-size 20gb', 'Did you mean 20GB?'],
+    ['--remove-reader x --dry-run', "cannot be used with option '--dry-run'"],
+  ])('refuses %s', async (flags, message) => {
+    const { run } = await openContext();
+    await expectEnd(run(`prune ${flags}`), 2, message);
+  });
+
+  it('names the readers that block pruning, since when, and the next step', async () => {
+    const { run, left, withStore } = await openContext();
+    await withStore(async (store) => {
+      await store.moveCursor('downloads', 3, nowUs - 9 * dayUs);
+      await store.moveCursor('sink:orders', 5, nowUs - 6 * dayUs);
+    });
+    const { err } = await run('prune --older-than 2d --yes');
+    expect(err).toContain('Selected for deletion: 2 notifications');
+    expect(err).toContain(
+      [
+        'Pruning is blocked by:',
+        '  reader downloads, at position 3 since 2026-04-23 12:00',
+        '    To advance the reader: `earshot tail --reader downloads`. To remove the reader: `earshot prune --remove-reader downloads`.',
+        '  sink orders, at position 5 since 2026-04-26 12:00',
+      ].join('\n'),
+    );
+    expect(await left()).toHaveLength(9);
+    const removed = await run('prune --remove-reader downloads', { answers: ['y'] });
+    expect(removed).toMatchObject({ code: 0 });
+    expect(removed.err).toContain('Delete the stored position of reader downloads, at position 3');
+    await run('prune --remove-reader sink:orders --yes');
+    expect((await run('prune --older-than 2d --yes')).err).not.toContain('blocked');
+    expect(await left()).toEqual(days(0, 3));
+  });
+
+  it('--remove-reader refuses an unknown reader, and a sink with unfinished work', async () => {
+    const { run, withStore } = await openContext();
+    await withStore(({ sinks }) =>
+      sinks.enqueue({
+        ...{ sink: 'orders', replayId: null, after: 0, upTo: 4, atUs: nowUs },
+        items: [{ position: 2, productId: 'a' }],
+      }),
+    );
+    expect(await run('prune --remove-reader orders --yes')).toMatchObject({
+      code: 2,
+      err: 'earshot: There is no reader orders. Did you mean sink:orders? Known: sink:orders.\n',
+    });
+    const { err } = await expectEnd(run('prune --remove-reader sink:orders --yes'), 1);
+    expect(err).toContain('has unfinished work: queue of sink orders, at position 1');
+    expect(err).toContain('To drop the queue: `earshot sinks drop orders --waiting`.');
+  });
+
+  it('removes pruned products from the index, if there is one', async () => {
+    const { dataDir, run } = await openContext();
+    await catchUpIndex({ dataDir });
+    await run('prune --older-than 3d --yes');
+    expect(await printedJson(run('admin index status --json'))).toMatchObject({
+      products: 4,
+      behind: 0,
+    });
+  });
+
+  it('shows progress on a terminal only', async () => {
+    const { run } = await openContext();
+    const { err } = await run('prune --older-than 3d --yes', { isTTY: true });
+    expect(err).toContain('\rDeleted 7 of 7 notifications');
+    expect(err).toContain('\rFreeing disk space:');
+  });
+
+  it('fails while another program prunes the log', async () => {
+    const { dataDir, run, left } = await openContext();
+    const release = await createAcquireLock(dataDir)('prune', { waitMs: 0 });
+    expect(await run('prune --older-than 3d --yes')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('Another earshot program is pruning the log.'),
+    });
+    release();
+    expect(await left()).toHaveLength(11);
+  });
+});

@@ -1,0 +1,453 @@
+/** Intake of a queue of the sandbox: what is stored, in which order, and what is acknowledged when. */
+
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { AppError } from '../../../src/core/terms/app-error.ts';
+import { createTurns } from '../../../src/features/pull/intake.ts';
+import { openPullQueue } from '../../../src/features/pull/open-queue.ts';
+import type { PullQueue } from '../../../src/features/pull/terms.ts';
+import { openPullSetUp, wrapped } from './set-up.ts';
+
+describe('reading a queue', () => {
+  it('stores every entry once, in order, with the source pull and its exact bytes', async () => {
+    const { sandbox, queue, id, drain, rows, length, store, published } = await openPullSetUp();
+    await sandbox.publishNow(45);
+    const [first] = (await queue.read({ id, entriesMax: 1 })).entries;
+    await drain();
+    expect(length()).toBe(0);
+    const stored = await rows();
+    expect(stored.map(({ ackId }) => ackId)).toEqual(published());
+    expect(stored[0]).toMatchObject({ subscription: 'alps', source: 'pull', timesSeen: 1 });
+    expect(Buffer.from(await store.body(1))).toEqual(Buffer.from(first?.bytes ?? []));
+    expect(sandbox.totals()).toMatchObject({ published: 45, delivered: 45, lost: 0 });
+  });
+
+  it('acknowledges a page only after each of its entries is on disk', async () => {
+    const { sandbox, queue, store, drain } = await openPullSetUp();
+    await sandbox.publishNow(30);
+    const positions: number[] = [];
+    const watched = wrapped(queue, async (call) => {
+      if (call === 'acknowledge') positions.push(await store.lastPosition());
+    });
+    await drain({ queue: watched });
+    expect(positions).toEqual([20, 30]);
+  });
+
+  it('acknowledges nothing when a notification cannot be stored', async () => {
+    const { sandbox, store, runUntil, length, rows } = await openPullSetUp();
+    await sandbox.publishNow(5);
+    let calls = 0;
+    const full = new AppError('unavailable', 'The disk is full.');
+    const intake = {
+      accept: (delivery: Parameters<typeof store.accept>[0]) => {
+        calls += 1;
+        return calls === 3 ? Promise.reject(full) : store.accept(delivery);
+      },
+    };
+    const reader = await runUntil(() => true, { intake });
+    expect(length()).toBe(5);
+    expect(reader.state()).toMatchObject({ failure: 'The disk is full.', entries: 0 });
+    await runUntil(() => length() === 0);
+    expect((await rows()).map(({ timesSeen }) => timesSeen)).toHaveLength(5);
+  });
+
+  it('stores a page again without duplicates after a stop between commit and acknowledgement', async () => {
+    const { sandbox, queue, runUntil, drain, rows, published, length } = await openPullSetUp();
+    await sandbox.publishNow(25);
+    const cut = wrapped(queue, (call) => {
+      if (call === 'acknowledge') throw new AppError('unavailable', 'The process was killed.');
+    });
+    await runUntil(() => true, { queue: cut });
+    expect(length()).toBe(25);
+    expect(await rows()).toHaveLength(20);
+    await drain();
+    const stored = await rows();
+    expect(stored.map(({ ackId }) => ackId)).toEqual(published());
+    expect(stored.map(({ timesSeen }) => timesSeen)).toEqual([
+      ...Array(20).fill(2),
+      ...Array(5).fill(1),
+    ]);
+  });
+
+  it('quarantines entries that are no notifications, and acknowledges them with the rest', async () => {
+    const { sandbox, queue, store, runUntil, drain, rows, length } = await openPullSetUp();
+    await sandbox.publishNow(2);
+    sandbox.faults.change({ eventAbsent: 1 });
+    await sandbox.publishNow(2);
+    sandbox.faults.change({ eventAbsent: 0 });
+    await sandbox.publishNow(2);
+    // Stored again after a failure of the acknowledgement: one quarantine entry each.
+    const cut = wrapped(queue, (call) => {
+      if (call === 'acknowledge') throw new AppError('unavailable', 'The service is down.');
+    });
+    await runUntil(() => true, { queue: cut });
+    await drain();
+    expect(length()).toBe(0);
+    expect(await rows()).toHaveLength(4);
+    expect(await store.counts()).toMatchObject({ quarantined: 2 });
+    const entry = await store.quarantineEntry(1);
+    expect(entry).toMatchObject({ source: 'pull', subscription: 'alps', reason: 'event-missing' });
+    expect(entry.headers).toContain('request-id');
+  });
+
+  it('reads an entry without its record after three days as the same notification', async () => {
+    const { sandbox, queue, runUntil, drain, rows, store } = await openPullSetUp();
+    await sandbox.publishNow(3);
+    const cut = wrapped(queue, (call) => {
+      if (call === 'acknowledge') throw new AppError('unavailable', 'The process was killed.');
+    });
+    await runUntil(() => true, { queue: cut });
+    sandbox.clock.advance(4 * 86_400_000);
+    await drain();
+    const stored = await rows();
+    expect(stored.map(({ timesSeen }) => timesSeen)).toEqual([2, 2, 2]);
+    expect(stored.every(({ productName }) => productName !== null)).toBe(true);
+    expect(await store.counts()).toMatchObject({ quarantined: 0 });
+  });
+});
+
+describe('an answer that cannot be used', () => {
+  it.each([
+    'rateLimited',
+    'serverError',
+    'htmlPage',
+    'connectionCut',
+    'brokenJson',
+    'ackAnswerLost',
+    'doubleRead',
+  ] as const)(
+    '%s: everything is stored once, in order, and no other reader is reported',
+    async (fault) => {
+      const { sandbox, drain, rows, published, length, warnings } = await openPullSetUp({
+        queueRetryAfterSeconds: 7,
+      });
+      await sandbox.publishNow(30);
+      await drain();
+      await sandbox.publishNow(30);
+      sandbox.service.change({ nextQueueCalls: { [fault]: 3 } });
+      await drain();
+      expect(length()).toBe(0);
+      expect((await rows()).map(({ ackId }) => ackId)).toEqual(published());
+      expect(sandbox.service.current().nextQueueCalls[fault]).toBeLessThan(3);
+      expect(warnings).toEqual([]);
+    },
+  );
+
+  it('waits as Retry-After requests, and doubles its own delay otherwise', async () => {
+    const { sandbox, runUntil, waits, length } = await openPullSetUp({
+      queueRetryAfterSeconds: 30,
+    });
+    await sandbox.publishNow(1);
+    sandbox.service.change({ nextQueueCalls: { rateLimited: 1, serverError: 3 } });
+    await runUntil(() => length() === 0);
+    expect(waits.slice(0, 4)).toEqual([31_000, 3_000, 6_000, 12_000]);
+  });
+
+  it('reads smaller pages after repeated failures, and large ones again later', async () => {
+    const { sandbox, queue, runUntil, length } = await openPullSetUp();
+    await sandbox.publishNow(60);
+    const sizes: number[] = [];
+    let failures = 4;
+    await runUntil(() => length() === 0, {
+      queue: {
+        ...queue,
+        read: (options) => {
+          sizes.push(options.entriesMax);
+          failures -= 1;
+          const slow = new AppError('unavailable', 'The catalogue did not answer in time.');
+          return failures >= 0 ? Promise.reject(slow) : queue.read(options);
+        },
+      },
+    });
+    expect(sizes.slice(0, 5)).toEqual([20, 20, 5, 5, 1]);
+    expect(sizes.at(-1)).toBe(20);
+  });
+
+  it('reads a smaller page at once when one is too large', async () => {
+    const { sandbox, queue, runUntil, length, waits, rows } = await openPullSetUp();
+    await sandbox.publishNow(2);
+    const sizes: number[] = [];
+    const read: PullQueue['read'] = async (options) => {
+      sizes.push(options.entriesMax);
+      if (options.entriesMax === 1) return queue.read(options);
+      throw new AppError('unavailable', 'Too large.', { facts: { isTooLarge: true } });
+    };
+    await runUntil(() => length() === 0, { queue: { ...queue, read } });
+    expect(sizes.slice(0, 3)).toEqual([20, 5, 1]);
+    expect(waits).toHaveLength(1);
+    expect(await rows()).toHaveLength(2);
+  });
+
+  it('quarantines an entry over the limits of a push, and reads the next ones', async () => {
+    const { sandbox, queue, drain, length, rows, store } = await openPullSetUp();
+    await sandbox.publishNow(5);
+    const mebibyte = 2 ** 20;
+    const values = [
+      ['"x"', 'too-large', 30 * mebibyte],
+      [`"${'n'.repeat(2 * mebibyte)}"`, 'too-large', 0],
+      [`${'['.repeat(200)}${']'.repeat(200)}`, 'too-deep', 0],
+      ['{"":'.repeat(101).concat('1', '}'.repeat(101)), 'too-deep', 0],
+    ] as const;
+    const read: PullQueue['read'] = async (options) => {
+      const { entries, headers } = await queue.read(options);
+      const changed = entries.map((entry, i) => {
+        const [value = '1', , spaces = 0] = values[i] ?? [];
+        const text = Buffer.from(entry.bytes).toString().replace('{', `{"more":${value},`);
+        return { ...entry, bytes: Buffer.concat([Buffer.from(text), Buffer.alloc(spaces, ' ')]) };
+      });
+      return { entries: changed, headers };
+    };
+    await drain({ queue: { ...queue, read } });
+    expect(length()).toBe(0);
+    expect(await rows()).toHaveLength(1);
+    const entries = await Promise.all([1, 2, 3, 4].map((id) => store.quarantineEntry(id)));
+    expect(entries.map(({ reason }) => reason)).toEqual(values.map(([, reason]) => reason));
+  });
+
+  it('gives up a drain after repeated failures, and at once when the subscription is unknown', async () => {
+    const { sandbox, drain, waits, deps, reader, id } = await openPullSetUp();
+    sandbox.service.change({ queueFaults: { serverError: 1 } });
+    await expect(drain()).rejects.toMatchObject({ code: 'unavailable' });
+    expect(waits).toHaveLength(7);
+    sandbox.service.change({ queueFaults: { serverError: 0 } });
+    const unknown = {
+      ...deps.queue,
+      read: () => deps.queue.read({ id: id.replaceAll(/\w/g, '0'), entriesMax: 1 }),
+    };
+    await expect(
+      reader({ queue: unknown }).drain(new AbortController().signal),
+    ).rejects.toMatchObject({ code: 'not_found' });
+  });
+});
+
+it('a refused login is repeated after ten minutes at the earliest', async () => {
+  const { account, sandbox, deps, dataDir, nowUs, runUntil, waits } = await openPullSetUp();
+  const { catalogueUrl } = sandbox;
+  const wrong = { ...account, password: 'wrong' };
+  const queue = openPullQueue(
+    { account: wrong, dataDir: join(dataDir, 'other'), catalogueUrl, pullRequestsPerMinute: 1e9 },
+    { nowUs, random: deps.random, fetch },
+  );
+  const logins = () => sandbox.requests().filter(({ path }) => path.endsWith('/token')).length;
+  const beganMs = sandbox.clock.now();
+  const reader = await runUntil(() => waits.length === 15, { queue });
+  const minutes = (sandbox.clock.now() - beganMs) / 60_000;
+  expect(reader.state().failure).toMatch(/password/i);
+  expect(minutes).toBeGreaterThan(5);
+  expect(logins()).toBeGreaterThan(0);
+  expect(logins()).toBeLessThanOrEqual(1 + minutes / 10);
+});
+
+it.each([2, 3, 5, 8])(
+  '%i refusals of tokens stop a queue for a few minutes at most',
+  async (refusals) => {
+    const { account, sandbox, deps, dataDir, nowUs, runUntil, length } = await openPullSetUp();
+    await sandbox.publishNow(3);
+    let left = refusals;
+    const queue = openPullQueue(
+      { account, dataDir, catalogueUrl: sandbox.catalogueUrl, pullRequestsPerMinute: 1e9 },
+      {
+        ...{ nowUs, random: deps.random },
+        fetch: async (input, init) => {
+          const url = input instanceof Request ? input.url : String(input);
+          const isCatalogue = url.includes('/Subscriptions');
+          if (!isCatalogue || left === 0) return fetch(input, init);
+          left -= 1;
+          return Response.json({ detail: 'Unauthorized' }, { status: 401 });
+        },
+      },
+    );
+    const beganMs = sandbox.clock.now();
+    await runUntil(() => length() === 0, { queue });
+    const logins = sandbox.requests().filter(({ path }) => path.endsWith('/token')).length;
+    const minutes = (sandbox.clock.now() - beganMs) / 60_000;
+    // All programs together log in at most every two minutes.
+    expect(minutes).toBeLessThan(1 + 2 * (refusals - 1));
+    expect(logins).toBeLessThanOrEqual(refusals + 1);
+  },
+);
+
+describe('an acknowledgement without effect', () => {
+  it.each(['not found', 'answered'])(
+    'is a failure with longer and longer delays (%s)',
+    async (how) => {
+      const { sandbox, queue, runUntil, drain, waits, rows } = await openPullSetUp();
+      await sandbox.publishNow(40);
+      const without: PullQueue = {
+        read: queue.read,
+        acknowledge: async () => {
+          if (how === 'not found') throw new AppError('not_found', 'Unknown AckId.');
+          return { acknowledged: 20, length: 20, lengthMax: 100_000 };
+        },
+      };
+      const reader = await runUntil(() => waits.length === 6, { queue: without });
+      expect(reader.state().failure).toContain('again after they were acknowledged');
+      expect(waits.at(-1)).toBeGreaterThan(20_000);
+      await expect(drain({ queue: without })).rejects.toThrow('again after they were acknowledged');
+      expect(sandbox.queues()[0]).toMatchObject({ length: 40 });
+      expect(await rows()).toHaveLength(20);
+    },
+  );
+});
+
+describe('entries without an AckId', () => {
+  /** A queue whose first entries have no AckId. */
+  const withoutAckIds = (queue: PullQueue): PullQueue => ({
+    ...queue,
+    read: async (options) => {
+      const page = await queue.read(options);
+      return { ...page, entries: page.entries.map((entry) => ({ ...entry, ackId: null })) };
+    },
+  });
+
+  it('at the end of the queue are stored once, without a failure', async () => {
+    const { sandbox, queue, runUntil, waits, rows } = await openPullSetUp();
+    await sandbox.publishNow(3);
+    const reader = await runUntil(() => waits.length === 4, { queue: withoutAckIds(queue) });
+    expect(reader.state()).toMatchObject({ failure: null, length: 0 });
+    expect((await rows()).map(({ timesSeen }) => timesSeen)).toEqual([1, 1, 1]);
+  });
+
+  it('block the queue when they fill a page: a failure with the way around', async () => {
+    const { sandbox, queue, runUntil, drain, waits, rows } = await openPullSetUp();
+    await sandbox.publishNow(30);
+    const blocked = { queue: withoutAckIds(queue) };
+    const reader = await runUntil(() => waits.length === 4, blocked);
+    expect(reader.state().failure).toContain('cannot be acknowledged, and later entries');
+    expect(await rows()).toHaveLength(20);
+    // Nothing more can be read, so that the subscription can be replaced.
+    await expect(drain(blocked)).resolves.toEqual(expect.any(Number));
+  });
+});
+
+describe('the interval of reads', () => {
+  it('continues at once while the queue has entries, then waits longer and longer, up to a minute', async () => {
+    const { sandbox, runUntil, waits } = await openPullSetUp();
+    await sandbox.publishNow(100);
+    await runUntil(() => waits.length === 12);
+    expect(sandbox.queues()[0]).toMatchObject({ acknowledged: 100, reads: 5 + 11 });
+    expect(waits[0]).toBe(2_000);
+    expect(waits.at(-1)).toBe(60_000);
+    expect(waits).toEqual(waits.toSorted((a, b) => a - b));
+  });
+
+  it('is short again after an entry', async () => {
+    const { sandbox, runUntil, waits } = await openPullSetUp();
+    let published = false;
+    await runUntil(() => {
+      if (waits.length === 6 && !published) void sandbox.publishNow(1);
+      published = waits.length >= 6;
+      return waits.length === 9;
+    });
+    expect(waits[5]).toBeGreaterThan(10_000);
+    expect(waits[6]).toBe(2_000);
+  });
+});
+
+describe('another reader', () => {
+  it('is reported when it acknowledges entries between read and acknowledgement', async () => {
+    const { sandbox, runUntil, length, warnings } = await openPullSetUp();
+    await sandbox.publishNow(20);
+    sandbox.service.change({ nextQueueCalls: { otherReader: 1 } });
+    const reader = await runUntil(() => length() === 0);
+    expect(reader.state().otherReader).toMatchObject({ entries: 1 });
+    expect(warnings).toEqual([
+      ['another program acknowledges entries of this queue', { subscription: 'alps', entries: 1 }],
+    ]);
+  });
+
+  it.each([
+    [20, 25],
+    [1, 2],
+    [3, 100_000],
+    [20, Number.MAX_SAFE_INTEGER],
+  ])('is assumed when the acknowledgement of %i entries removes %i', async (read, removed) => {
+    const { sandbox, queue, runUntil, length, warnings } = await openPullSetUp();
+    await sandbox.publishNow(read);
+    const acknowledge: PullQueue['acknowledge'] = async (options) => {
+      return { ...(await queue.acknowledge(options)), acknowledged: removed };
+    };
+    const reader = await runUntil(() => length() === 0, { queue: { ...queue, acknowledge } });
+    const entries = removed - read;
+    expect(reader.state().otherReader).toMatchObject({ entries });
+    const text = 'an acknowledgement removed entries of this queue that were not read';
+    expect(warnings).toEqual([[text, { subscription: 'alps', entries }]]);
+  });
+
+  it('is not taken for the catalogue, which drops the oldest entries of a full queue', async () => {
+    const { sandbox, queue, runUntil, length, warnings } = await openPullSetUp({ queueMax: 50 });
+    await sandbox.publishNow(50);
+    const full = wrapped(queue, async (call) => {
+      if (call === 'acknowledge' && length() === 50) await sandbox.publishNow(1);
+    });
+    const reader = await runUntil(() => length() === 0, { queue: full });
+    expect(reader.state().otherReader).toBeNull();
+    expect(warnings).toEqual([]);
+  });
+
+  it.each(['process', 'machine'])(
+    'of the same %s is excluded: the pages alternate',
+    async (same) => {
+      const { sandbox, queue, store, drain, rows, published, warnings } = await openPullSetUp();
+      await sandbox.publishNow(600);
+      const pages: string[] = [];
+      let isOpen = false;
+      const exclusive = (reader: string) =>
+        wrapped(queue, async (call) => {
+          // A page of one reader must not begin within a page of the other.
+          if (call === 'read' && isOpen) throw new Error('Two readers at once.');
+          isOpen = call === 'read';
+          if (call === 'acknowledge') pages.push(reader);
+          // The latency of a catalogue: a waiting program asks for the lock every tenth of a second.
+          if (call === 'read') await delay(40);
+        });
+      const shared = createTurns(store.acquireLock);
+      const turns = () => (same === 'process' ? shared : createTurns(store.acquireLock));
+      const drains = ['a', 'b'].map((reader) =>
+        drain({ queue: exclusive(reader), takeTurn: turns() }),
+      );
+      await Promise.all(drains).catch((error: unknown) => {
+        // The last read of each finds nothing to acknowledge.
+        if (sandbox.queues()[0]?.length !== 0) throw error;
+      });
+      expect((await rows()).map(({ ackId }) => ackId)).toEqual(published());
+      // The second program begins to wait within a tenth of a second; then neither has many pages in a row.
+      expect(pages).toHaveLength(30);
+      const whileBoth = pages
+        .join('')
+        .replace(/^(a+|b+)/, '')
+        .replace(/(a+|b+)$/, '');
+      expect(whileBoth.length).toBeGreaterThan(8);
+      expect(whileBoth).not.toMatch(/aaaa|bbbb/);
+      expect(warnings).toEqual([]);
+    },
+  );
+
+  it('is logged once an hour while its acknowledgements continue', async () => {
+    const { sandbox, runUntil, length, warnings } = await openPullSetUp();
+    await sandbox.publishNow(100);
+    sandbox.service.change({ nextQueueCalls: { otherReader: 5 } });
+    await runUntil(() => length() === 0);
+    expect(warnings).toHaveLength(1);
+  });
+});
+
+describe('the state of a queue', () => {
+  it('has the length and the age of the oldest entry while it is read, and the arrivals per hour', async () => {
+    const { sandbox, reader, nowUs } = await openPullSetUp();
+    for (let hour = 0; hour < 4; hour += 1) {
+      await sandbox.publishNow(30);
+      sandbox.clock.advance(3_600_000);
+    }
+    const states: object[] = [];
+    const reading = reader();
+    await reading.drain(new AbortController().signal, (state) => states.push(state));
+    expect(states[0]).toMatchObject({ length: 100, lengthMax: 100_000, requests: 2 });
+    // The date of an entry has up to six digits.
+    const oldestUs = nowUs() - 4 * 3_600_000_000;
+    expect(states[0]).toHaveProperty('oldestAtUs', expect.closeTo(oldestUs, -4));
+    expect(states.at(-1)).toMatchObject({ length: 0, oldestAtUs: null, emptiedAtUs: nowUs() });
+    expect(reading.state().entriesPerHour).toBe(30);
+  });
+});

@@ -1,0 +1,286 @@
+/** The client of the queues: bytes of each entry, requests, results of each answer, and errors. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { catalogue } from '../../../src/admin/authorized-call.ts';
+import { createReadPage } from '../../../src/admin/page-readers.ts';
+import { createOutboundClient } from '../../../src/core/http/outbound-client.ts';
+import { errorText } from '../../../src/core/terms/app-error.ts';
+import { createPullQueue } from '../../../src/features/pull/queue-client.ts';
+import { errorOf, id, listedTokens, notFound } from '../../admin/catalogue-stand-in.ts';
+import { type Answer, startServer } from '../../core/http/answering-server.ts';
+
+/** Starts a catalogue with these answers, and opens a client as the program does. */
+async function startQueue(answers: Answer[], attemptTimeoutMs = 5_000) {
+  const { url, requests } = await startServer(answers);
+  const { tokens, refused } = listedTokens();
+  const send = createOutboundClient({
+    ...{ ...catalogue, fetch, random: () => 0, retries: 0 },
+    timing: { attemptTimeoutMs },
+  });
+  const queue = createPullQueue({ catalogueUrl: url, tokens, send, readPage: createReadPage() });
+  const read = (entriesMax = 20) => queue.read({ id, entriesMax });
+  const acknowledge = (ackId = 'an-ack-id') => queue.acknowledge({ id, ackId });
+  return { read, acknowledge, requests, refused };
+}
+
+/** Answers with exactly these bytes. */
+const exactly = (...parts: (string | Uint8Array)[]): Answer => {
+  const body = Buffer.concat(parts.map((part) => Buffer.from(part)));
+  return (response) => void response.writeHead(200).end(body);
+};
+
+/** Reads a page with these bytes. */
+async function readOf(...parts: (string | Uint8Array)[]) {
+  const { read } = await startQueue([exactly(...parts)]);
+  return (await read()).entries;
+}
+
+const textOf = ({ bytes }: { bytes: Uint8Array }) => Buffer.from(bytes).toString('latin1');
+
+const entry = { AckId: 'MTcx', NotificationDate: '2026-05-01T12:00:00.000Z', ProductId: 'p' };
+
+describe('a request', () => {
+  it('to read has the number of entries, and no body', async () => {
+    const { read, requests } = await startQueue([{ body: [] }]);
+    expect((await read(7)).entries).toEqual([]);
+    const [{ method, path, headers, body } = {}] = requests;
+    expect([method, path, body]).toEqual(['GET', `/odata/v1/Subscriptions(${id})/Read?$top=7`, '']);
+    expect(headers?.authorization).toBe('Bearer first-token');
+  });
+
+  it.each([
+    ['MTcx==', 'MTcx%3D%3D'],
+    ['a+b/c=', 'a%2Bb%2Fc%3D'],
+    ['a&b#c?d e', 'a%26b%23c%3Fd%20e'],
+    ['\ud800', '%EF%BF%BD'],
+  ])('to acknowledge encodes the AckId %s', async (ackId, encoded) => {
+    const { acknowledge, requests } = await startQueue([{ body: {} }]);
+    await acknowledge(ackId);
+    const [{ method, path, body } = {}] = requests;
+    expect([method, body]).toEqual(['POST', '']);
+    expect(path).toBe(`/odata/v1/Subscriptions(${id})/Ack?$ackid=${encoded}`);
+  });
+
+  it('is sent once when the answer does not arrive', async () => {
+    const { read, acknowledge, requests } = await startQueue(['cut', 'hang', { status: 503 }], 200);
+    for (const call of [() => read(), () => acknowledge(), () => acknowledge(), () => read()]) {
+      expect((await errorOf(call())).code).toBe('unavailable');
+    }
+    expect(requests).toHaveLength(4);
+  });
+
+  it('to read ends with the reason of the signal', async () => {
+    const { url } = await startServer(['hang']);
+    const { tokens } = listedTokens();
+    const send = createOutboundClient({ ...catalogue, fetch, random: () => 0 });
+    const queue = createPullQueue({ catalogueUrl: url, tokens, send, readPage: createReadPage() });
+    const signal = AbortSignal.abort(new Error('stopped'));
+    await expect(queue.read({ id, entriesMax: 1, signal })).rejects.toThrow('stopped');
+  });
+
+  it('with a refused token is sent once more, with another one', async () => {
+    const refusal = { status: 401, body: { detail: 'Unauthorized' } };
+    const reading = await startQueue([refusal, { body: [entry] }]);
+    expect((await reading.read()).entries).toHaveLength(1);
+    expect(reading.refused).toEqual(['first-token']);
+    const acknowledging = await startQueue([refusal]);
+    const error = await errorOf(acknowledging.acknowledge());
+    expect(error.code).toBe('unauthorized');
+    expect(acknowledging.refused).toEqual(['first-token', 'second-token']);
+    expect(acknowledging.requests).toHaveLength(2);
+  });
+});
+
+describe('a page', () => {
+  it('has the bytes of each entry, unchanged, its AckId and date, and the headers', async () => {
+    const first = '{ "AckId" : "a=", "NotificationDate":"2026-05-01T12:00:00.000Z", "n": 1.0e1 }';
+    const { read } = await startQueue([
+      (response) =>
+        void response
+          .writeHead(200, { 'X-Request-Id': 'r-1' })
+          .end(` [ ${first} ,\n{"AckId":"b"}] `),
+    ]);
+    const { entries, headers } = await read();
+    expect(entries.map(textOf)).toEqual([first, '{"AckId":"b"}']);
+    expect(entries[0]).toMatchObject({
+      ackId: 'a=',
+      notificationUs: Date.UTC(2026, 4, 1, 12) * 1e3,
+    });
+    expect(entries[1]).toMatchObject({ ackId: 'b', notificationUs: null });
+    expect(headers[headers.indexOf('x-request-id') + 1]).toBe('r-1');
+  });
+
+  it('that is a single object has one entry', async () => {
+    const [only, ...more] = await readOf(JSON.stringify(entry));
+    expect(more).toEqual([]);
+    expect(only).toMatchObject({
+      ackId: 'MTcx',
+      bytes: Uint8Array.from(Buffer.from(JSON.stringify(entry))),
+    });
+  });
+
+  it.each([
+    [1_710_756_706_532, '1710756706532'],
+    ['  spaces stay ', '  spaces stay '],
+    ['', null],
+    [1.5, null],
+    [null, null],
+    [['a'], null],
+    [undefined, null],
+  ])('with the AckId %j gives %j', async (AckId, ackId) => {
+    const entries = await readOf(JSON.stringify([{ ...entry, AckId }]));
+    expect(entries).toMatchObject([{ ackId }]);
+  });
+
+  it.each([
+    ['2026-05-01T12:00:00', Date.UTC(2026, 4, 1, 12) * 1e3],
+    ['2026-05-01T14:00:00.123456+02:00', Date.UTC(2026, 4, 1, 12) * 1e3 + 123_456],
+    ['2026-02-30T12:00:00Z', null],
+    ['yesterday', null],
+    [1_777_636_800, null],
+    [undefined, null],
+  ])(
+    'with the NotificationDate %j has its time or null',
+    async (NotificationDate, notificationUs) => {
+      const entries = await readOf(JSON.stringify([{ ...entry, NotificationDate }]));
+      expect(entries).toMatchObject([{ notificationUs, ackId: 'MTcx' }]);
+    },
+  );
+
+  it('of items that are no objects has their bytes without an AckId', async () => {
+    const entries = await readOf('[null, 7, "text", [1]]');
+    expect(entries.map(textOf)).toEqual(['null', '7', '"text"', '[1]']);
+    expect(entries.every(({ ackId }) => ackId === null)).toBe(true);
+  });
+
+  it('after a byte order mark is read', async () => {
+    const entries = await readOf('\ufeff', JSON.stringify([entry, entry]));
+    expect(entries.map(textOf)).toEqual([JSON.stringify(entry), JSON.stringify(entry)]);
+  });
+
+  it('keeps invalid UTF-8 inside a string byte for byte', async () => {
+    const odd = [
+      Buffer.from('{"AckId":"a","Name":"'),
+      Buffer.from([0xff, 0xc3, 0x5d]),
+      Buffer.from('"}'),
+    ];
+    const entries = await readOf('[', ...odd, ',{"AckId":"b"}]');
+    expect(Buffer.from(entries[0]?.bytes ?? []).equals(Buffer.concat(odd))).toBe(true);
+    expect(entries.map(({ ackId }) => ackId)).toEqual(['a', 'b']);
+  });
+});
+
+const documented = resolve(import.meta.dirname, '../../../../shared/fixtures');
+const fixture = (name: string) => readFileSync(join(documented, name), 'utf8');
+
+describe.skipIf(!existsSync(documented))('the documented examples (in ../shared/fixtures)', () => {
+  it('of a read after three days are two entries without a record', async () => {
+    const whole = fixture('notifications/pull-read-after-3-days.json');
+    const entries = await readOf(whole);
+    const parsed: { AckId: string }[] = JSON.parse(whole);
+    expect(entries).toHaveLength(2);
+    expect(entries.map(({ ackId }) => ackId)).toEqual(parsed.map(({ AckId }) => AckId));
+    expect(entries[0]?.notificationUs).toBe(Date.UTC(2024, 2, 13, 13, 39, 59) * 1e3);
+    for (const one of entries) expect(whole).toContain(textOf(one));
+  });
+
+  it('of an acknowledgement are read', async () => {
+    const { acknowledge } = await startQueue([
+      { body: JSON.parse(fixture('subscriptions/ack-200.json')) },
+    ]);
+    expect(await acknowledge()).toEqual({ acknowledged: 2, length: 2_115, lengthMax: 100_000 });
+  });
+
+  it('of a cancelled subscription are not_found', async () => {
+    for (const call of ['read', 'ack'] as const) {
+      const body = JSON.parse(fixture(`errors/subscriptions-${call}-404.json`));
+      const { read, acknowledge } = await startQueue([{ status: 404, body }]);
+      const error = await errorOf(call === 'read' ? read() : acknowledge());
+      expect(error.code).toBe('not_found');
+      expect(errorText(error)).toContain(body.detail.message);
+    }
+  });
+});
+
+describe('an answer to an acknowledgement', () => {
+  const none = { acknowledged: null, length: null, lengthMax: null };
+
+  it.each([
+    [{ AckMessagesNum: 3, CurrentQueueLength: 0, MaxQueueLength: 9 }, [3, 0, 9]],
+    [{ AckMessagesNum: '3', CurrentQueueLength: -1, MaxQueueLength: 1.5 }, [null, null, null]],
+    [{ CurrentQueueLength: 7 }, [null, 7, null]],
+  ])('%j has the numbers that are counts', async (body, [acknowledged, length, lengthMax]) => {
+    const { acknowledge } = await startQueue([{ body }]);
+    expect(await acknowledge()).toEqual({ acknowledged, length, lengthMax });
+  });
+
+  it.each<Answer>([
+    { status: 204 },
+    { body: '<html>' },
+    { body: [] },
+    { body: 'null' },
+    { body: '{' },
+  ])('without numbers is a success (%j)', async (answer) => {
+    const { acknowledge } = await startQueue([answer]);
+    expect(await acknowledge()).toEqual(none);
+  });
+});
+
+describe('an error', () => {
+  const calls = ['read', 'acknowledge'] as const;
+
+  it.each(calls)('of %s for an unknown subscription is not_found', async (call) => {
+    const queue = await startQueue([notFound]);
+    const error = await errorOf(queue[call]());
+    expect(error.code).toBe('not_found');
+    expect(errorText(error)).toContain(`queue of subscription ${id}`);
+    expect(errorText(error)).toContain('the subscription does not exist');
+  });
+
+  it.each(calls)('of %s for too many requests has the requested delay', async (call) => {
+    const limited = await startQueue([{ status: 429, headers: { 'Retry-After': '17' } }]);
+    expect(await errorOf(limited[call]())).toMatchObject({
+      code: 'too_many',
+      facts: { status: 429, retryAfterMs: 17_000 },
+    });
+    const open = await startQueue([{ status: 429 }]);
+    expect((await errorOf(open[call]())).facts.retryAfterMs).toBeNull();
+    expect([limited.requests, open.requests].map(({ length }) => length)).toEqual([1, 1]);
+  });
+
+  it.each<[string, Answer]>([
+    ['a web page', { body: '<html><title>Maintenance</title></html>' }],
+    ['no body', { status: 204 }],
+    ['a number', { body: 7 }],
+    ['null', { body: 'null' }],
+    ['far too many items', { body: `[${'{},'.repeat(20_000)}{}]` }],
+    ['JSON that is cut off', { body: '[{"AckId":"a"}' }],
+  ])('of a read with %s and a status of success is unavailable', async (_title, answer) => {
+    const { read } = await startQueue([answer]);
+    const error = await errorOf(read());
+    expect([error.code, errorText(error)]).toEqual([
+      'unavailable',
+      `Could not read the queue of subscription ${id}: the response is not a page of entries. Retry later. If this happens again, check EARSHOT_CATALOGUE_URL.`,
+    ]);
+  });
+
+  it.each([
+    [500, 'unavailable'],
+    [503, 'unavailable'],
+    [302, 'unavailable'],
+    [400, 'invalid'],
+    [422, 'invalid'],
+  ])('of a read with the status %i is %s', async (status, code) => {
+    const { read } = await startQueue([{ status }]);
+    expect((await errorOf(read())).code).toBe(code);
+  });
+
+  it.each(calls)('of %s contains no secret that the service repeats', async (call) => {
+    const detail = `Bearer first-token is odd: first-token`;
+    const queue = await startQueue([
+      { status: 400, body: { detail }, headers: { 'request-id': 'first-token' } },
+    ]);
+    expect(errorText(await errorOf(queue[call]()))).toContain('Bearer … is odd: …');
+  });
+});

@@ -1,0 +1,411 @@
+/** Records of entries that lost theirs in the queue: what is fetched from the sandbox, and what is written. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { AppError } from '../../../src/core/terms/app-error.ts';
+import type { SubscriptionEvent } from '../../../src/core/terms/subscription.ts';
+import { openListing } from '../../../src/features/coverage/open-listing.ts';
+import { reconcile } from '../../../src/features/coverage/reconcile.ts';
+import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
+import { openProducts } from '../../../src/features/products/index-file/products.ts';
+import {
+  fetchRecords,
+  type MissingRecord,
+  type RecordContext,
+} from '../../../src/features/pull/records.ts';
+import { recordReader } from '../../../src/features/pull/terms.ts';
+import { collect, delivery } from '../../helpers/deliveries.ts';
+import { registration } from '../alerts/watch-context.ts';
+import { dayMs, openPullSetUp, startMs } from './set-up.ts';
+
+const signal = new AbortController().signal;
+const hourUs = 3_600_000_000;
+
+/** Opens a queue of the sandbox, with the catalogue's listing, the product index, and a registration. */
+async function openRecords(events: readonly SubscriptionEvent[] = ['created']) {
+  const setUp = await openPullSetUp({}, { events: [...events] });
+  const { sandbox, store, dataDir, id, nowUs, drain } = setUp;
+  const { catalogueUrl } = sandbox;
+  const config = { account: null, dataDir, sharedLog: null, diskReserveBytes: undefined };
+  const { listing } = openListing(
+    { ...config, catalogueUrl, requestsPerMinute: 1e9 },
+    { nowUs, random: () => 0.5, fetch, signal },
+    () => undefined,
+  );
+  const index = () => catchUpIndex({ dataDir });
+  await index();
+  const products = openProducts(dataDir);
+  onTestFinished(() => products.close());
+  const save = registration({
+    ...{ type: 'pull', events: [...events], subscriptionId: id },
+    activityAtUs: startMs * 1_000,
+  });
+  await store.administration.commit({ save });
+  const context = {
+    ...{ listing, products, log: store, cursors: store, completeness: store.completeness, nowUs },
+    pause: async () => void (await index()),
+    isAnswering: true,
+    report: async () => undefined,
+  };
+  const asked = () => sandbox.requests().flatMap(({ path }) => pathOf(path));
+  return {
+    ...{ ...setUp, context, index, products, asked },
+    /** Publishes events, and reads the queue when its entries have lost their records. */
+    readLate: async (count: number, event: SubscriptionEvent = 'created') => {
+      await sandbox.publishNow(count, event);
+      sandbox.clock.advance(4 * dayMs);
+      await drain();
+    },
+    run: async (changes: Partial<RecordContext> = {}) => {
+      const gone: Omit<MissingRecord, 'error'>[] = [];
+      const report: RecordContext['report'] = async (missing) => {
+        for (const { error, ...product } of missing) if (error === null) gone.push(product);
+      };
+      const { fetched } = await fetchRecords({ ...context, report, ...changes }, [save], signal);
+      return { fetched, gone };
+    },
+    cursor: () => store.cursor(recordReader),
+  };
+}
+
+/** Returns the entity and id of a request for one product; nothing for other requests. */
+function pathOf(path: string): string[] {
+  const [, entity = '', productId = ''] = /\/(\w*Products)\(([^)]*)\)/.exec(path) ?? [];
+  return entity === '' ? [] : [`${entity} ${productId}`];
+}
+
+type Opened = Awaited<ReturnType<typeof openRecords>>;
+
+/** Returns the rows that were not pulled. */
+const recoveredRows = async ({ rows }: Opened) =>
+  (await rows()).filter(({ source }) => source === 'reconcile');
+
+const idsOf = (some: readonly { productId: string }[]) =>
+  some.map(({ productId }) => productId).toSorted();
+
+/** Returns the products of the index. */
+const indexed = async ({ products, index }: Opened, entity: 'Products' | 'DeletedProducts') => {
+  await index();
+  return collect(products.find({ entity, filter: null }));
+};
+
+describe('entries that were read after three days', () => {
+  it('are stored without a record, and their products have no attributes', async () => {
+    const opened = await openRecords();
+    await opened.readLate(3);
+    const stored = await opened.rows();
+    expect(stored.map(({ productName, source }) => [productName, source])).toEqual(
+      Array(3).fill([null, 'pull']),
+    );
+    const found = await indexed(opened, 'Products');
+    expect(found.map(({ record }) => Object.keys(record))).toEqual(Array(3).fill(['Id']));
+  });
+
+  it('get one row each with the record of the catalogue, and the index has their attributes', async () => {
+    const opened = await openRecords();
+    await opened.readLate(3);
+    expect(await opened.run()).toEqual({ fetched: 3, gone: [] });
+    const recovered = await recoveredRows(opened);
+    expect(idsOf(recovered)).toEqual(idsOf(opened.sandbox.entries()));
+    expect(recovered[0]).toMatchObject({ subscription: 'alps', event: 'created', ackId: null });
+    const body = await opened.store.body(recovered[0]?.position ?? 0);
+    const { SubscriptionId, value } = JSON.parse(Buffer.from(body).toString());
+    expect(SubscriptionId).toBe(opened.id);
+    expect(value.Attributes.length).toBeGreaterThan(0);
+    const found = await indexed(opened, 'Products');
+    expect(idsOf(found.map(({ row }) => row))).toEqual(idsOf(recovered));
+    for (const { row, record } of found) {
+      expect(record).toMatchObject({ Id: row.productId, Name: row.productName });
+      expect(row.sensingStartUs).toEqual(expect.any(Number));
+    }
+  });
+
+  it('are requested by id, once each, oldest first', async () => {
+    const opened = await openRecords();
+    await opened.readLate(3);
+    await opened.run();
+    const ids = opened.sandbox.entries().map(({ productId }) => `Products ${productId}`);
+    expect(opened.asked()).toEqual(ids);
+  });
+
+  it('are not requested again by the next run, which moves the cursor', async () => {
+    const opened = await openRecords();
+    expect(await opened.run()).toEqual({ fetched: 0, gone: [] });
+    expect(await opened.cursor()).toBeNull();
+    await opened.readLate(2);
+    await opened.run();
+    expect(await opened.cursor()).toBe(2);
+    expect(await opened.run()).toEqual({ fetched: 0, gone: [] });
+    expect(await opened.cursor()).toBe(await opened.store.lastPosition());
+    expect(opened.asked()).toHaveLength(2);
+  });
+
+  it('of a product that was deleted since then are reported as gone', async () => {
+    const opened = await openRecords();
+    await opened.sandbox.publishNow(3);
+    await opened.readLate(1, 'deleted');
+    const { fetched, gone } = await opened.run();
+    expect(fetched).toBe(2);
+    const recovered = idsOf(await recoveredRows(opened));
+    const lost = idsOf(opened.sandbox.entries()).filter((one) => !recovered.includes(one));
+    expect(gone).toEqual([{ subscription: 'alps', event: 'created', productId: lost[0] }]);
+    expect(lost).toHaveLength(1);
+    expect((await opened.run()).gone).toEqual([]);
+  });
+
+  it('of deletions get the record of the deleted product', async () => {
+    const opened = await openRecords(['deleted']);
+    await opened.sandbox.publishNow(5);
+    await opened.readLate(2, 'deleted');
+    expect(await opened.run()).toEqual({ fetched: 2, gone: [] });
+    const ids = opened.sandbox.entries().map(({ productId }) => `DeletedProducts ${productId}`);
+    expect(opened.asked()).toEqual(ids);
+    const found = await indexed(opened, 'DeletedProducts');
+    expect(found).toHaveLength(2);
+    for (const { row } of found) {
+      expect(row.deletionDateUs).toEqual(expect.any(Number));
+      expect(row.productName).toEqual(expect.any(String));
+    }
+  });
+
+  it('of several events of a product are requested once for each event', async () => {
+    const opened = await openRecords(['created', 'modified']);
+    await opened.sandbox.publishNow(1);
+    await opened.readLate(1, 'modified');
+    const [created, modified] = await opened.rows();
+    expect(modified?.productId).toBe(created?.productId);
+    expect((await opened.run()).fetched).toBe(2);
+    const recovered = await recoveredRows(opened);
+    expect(recovered.map(({ event }) => event)).toEqual(['created', 'modified']);
+  });
+
+  it('of a later modification get their own rows with the later record', async () => {
+    const opened = await openRecords(['created', 'modified']);
+    await opened.sandbox.publishNow(1);
+    for (const count of [1, 2]) {
+      await opened.readLate(1, 'modified');
+      expect(await opened.run()).toMatchObject({ gone: [] });
+      const modified = (await opened.rows()).filter(({ event }) => event === 'modified');
+      expect(modified.map(({ source }) => source)).toEqual(
+        Array.from({ length: count }, () => ['pull', 'reconcile']).flat(),
+      );
+    }
+  });
+});
+
+describe('a product that cannot be fetched', () => {
+  /** A listing that fails for the products at these places of the queue. */
+  function failingAt(places: readonly number[], code: 'invalid' | 'unavailable', opened: Opened) {
+    const ids = places.map((place) => opened.sandbox.entries()[place]?.productId);
+    const product: RecordContext['listing']['product'] = (query, ...rest) =>
+      ids.includes(query.productId)
+        ? Promise.reject(new AppError(code, 'This product cannot be read.'))
+        : opened.context.listing.product(query, ...rest);
+    return { listing: { product } };
+  }
+
+  it.each([
+    ['invalid', [0, 1]],
+    ['unavailable', [0, 2]],
+  ] as const)('(%s) does not prevent the others, and is reported', async (code, places) => {
+    const opened = await openRecords();
+    await opened.readLate(4);
+    const reported: MissingRecord[] = [];
+    const report = async (missing: readonly MissingRecord[]) => void reported.push(...missing);
+    expect((await opened.run({ ...failingAt(places, code, opened), report })).fetched).toBe(2);
+    expect(reported.map(({ productId, error }) => [productId, error?.code])).toEqual(
+      places.map((place) => [opened.sandbox.entries()[place]?.productId, code]),
+    );
+    expect(await opened.cursor()).toBe(4);
+  });
+
+  it('is not reported as removed when its record has an unusable Id', async () => {
+    const opened = await openRecords();
+    await opened.readLate(1);
+    const product: RecordContext['listing']['product'] = async (...query) => {
+      const found = await opened.context.listing.product(...query);
+      return found && { ...found, productId: ` ${found.productId}` };
+    };
+    const reported: MissingRecord[] = [];
+    const report = async (missing: readonly MissingRecord[]) => void reported.push(...missing);
+    expect((await opened.run({ listing: { product }, report })).fetched).toBe(0);
+    expect(reported.map(({ error }) => error?.code)).toEqual(['invalid']);
+  });
+
+  it('is requested again when the next one fails, too, or when the catalogue did not answer before', async () => {
+    const opened = await openRecords();
+    await opened.readLate(3);
+    const unavailable = { code: 'unavailable' };
+    const [two, first] = [[1, 2], [0]].map((places) => failingAt(places, 'unavailable', opened));
+    await expect(opened.run(two)).rejects.toMatchObject(unavailable);
+    await expect(opened.run({ ...first, isAnswering: false })).rejects.toMatchObject(unavailable);
+    expect(await opened.cursor()).toBeNull();
+    expect((await opened.run()).fetched).toBe(3);
+  });
+
+  it('is requested again when the report is not stored', async () => {
+    const opened = await openRecords();
+    await opened.sandbox.publishNow(3);
+    await opened.readLate(1, 'deleted');
+    const report = () => Promise.reject(new AppError('conflict', 'The lock is in use.'));
+    await expect(opened.run({ report })).rejects.toMatchObject({ code: 'conflict' });
+    expect(await opened.cursor()).toBeNull();
+    expect((await opened.run()).gone).toHaveLength(1);
+  });
+});
+
+describe('a run', () => {
+  it('ends after 300 requests, and the next one continues', async () => {
+    const opened = await openRecords();
+    await opened.readLate(350);
+    expect(await fetchRecords(opened.context, [], signal)).toEqual({ fetched: 300, isEnd: false });
+    expect(await fetchRecords(opened.context, [], signal)).toEqual({ fetched: 50, isEnd: true });
+    expect(opened.asked()).toHaveLength(350);
+  });
+});
+
+describe('entries with a record', () => {
+  it('cause no request', async () => {
+    const opened = await openRecords();
+    await opened.sandbox.publishNow(3);
+    await opened.drain();
+    expect(await opened.run()).toEqual({ fetched: 0, gone: [] });
+    expect(opened.asked()).toEqual([]);
+    expect(await opened.cursor()).toBe(3);
+  });
+
+  it('are not missing one because a push has none', async () => {
+    const opened = await openRecords();
+    const body = { SubscriptionEvent: 'created', ProductId: 'pushed', AckId: 'an-ack-id' };
+    await opened.store.accept(delivery(body, { subscription: 'alps' }));
+    expect(await opened.run()).toEqual({ fetched: 0, gone: [] });
+    expect(opened.asked()).toEqual([]);
+    expect(await opened.cursor()).toBe(1);
+  });
+
+  it('between others are left as they are', async () => {
+    const opened = await openRecords();
+    await opened.sandbox.publishNow(1);
+    opened.sandbox.clock.advance(4 * dayMs);
+    await opened.sandbox.publishNow(1);
+    await opened.drain();
+    expect((await opened.run()).fetched).toBe(1);
+    expect(idsOf(await recoveredRows(opened))).toEqual([opened.sandbox.entries()[0]?.productId]);
+  });
+});
+
+describe('an interrupted run', () => {
+  /** A listing that becomes unavailable after a number of requests. */
+  function failingAfter(count: number, { context }: Opened): Pick<RecordContext, 'listing'> {
+    let calls = 0;
+    const product: RecordContext['listing']['product'] = (...args) => {
+      calls += 1;
+      if (calls <= count) return context.listing.product(...args);
+      return Promise.reject(new AppError('unavailable', 'The catalogue is down.'));
+    };
+    return { listing: { product } };
+  }
+
+  it('continues where the last batch ended, and no record is written twice', async () => {
+    const opened = await openRecords();
+    await opened.readLate(150);
+    await expect(opened.run(failingAfter(120, opened))).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+    expect(await opened.cursor()).toBe(100);
+    expect(await recoveredRows(opened)).toHaveLength(100);
+    const before = opened.asked().length;
+    expect((await opened.run()).fetched).toBe(50);
+    expect(opened.asked().slice(before)).toHaveLength(50);
+    expect(idsOf(await recoveredRows(opened))).toEqual(idsOf(opened.sandbox.entries()));
+  });
+
+  it('that ended before its cursor was stored requests nothing again', async () => {
+    const opened = await openRecords();
+    await opened.readLate(4);
+    const cursors = {
+      cursor: opened.store.cursor,
+      moveCursor: () => Promise.reject(new AppError('unavailable', 'The disk is full.')),
+    };
+    await expect(opened.run({ cursors })).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await opened.run()).toEqual({ fetched: 0, gone: [] });
+    expect(opened.asked()).toHaveLength(4);
+    expect(await recoveredRows(opened)).toHaveLength(4);
+  });
+
+  it('ends with the reason of its signal, before the next request', async () => {
+    const opened = await openRecords();
+    await opened.readLate(3);
+    const stop = new AbortController();
+    let calls = 0;
+    // Answers also after the abort, as a request that was just answered.
+    const listing: RecordContext['listing'] = {
+      product: (query) => {
+        calls += 1;
+        stop.abort(new Error('stopped'));
+        return opened.context.listing.product(query, signal);
+      },
+    };
+    const running = fetchRecords({ ...opened.context, listing }, [], stop.signal);
+    await expect(running).rejects.toThrow('stopped');
+    expect([calls, await opened.cursor()]).toEqual([1, null]);
+  });
+});
+
+describe('the comparison with the catalogue', () => {
+  /** Compares the hour of the events. */
+  async function compare({ context, store, id }: Opened) {
+    const window = { fromUs: startMs * 1_000 - hourUs, toUs: startMs * 1_000 + hourUs };
+    const task = {
+      subscription: 'alps',
+      subscriptionId: id,
+      event: 'created',
+      filter: '',
+    } as const;
+    const [report] = await reconcile(context, {
+      ...{ tasks: [{ ...task, isEarlier: false, ...window, hours: window }], signal },
+      ...{ mode: 'write', settlingUs: 0, resumeSinceUs: null, coverage: true },
+    });
+    const hours = await store.completeness.coverage({
+      ...{ subscription: 'alps', sinceUs: 0, untilUs: Number.MAX_SAFE_INTEGER },
+    });
+    const { expected, pushed, recovered, missing } = report ?? {};
+    return { report: { expected, pushed, recovered, missing }, hours };
+  }
+
+  const counts = { expected: 3, pushed: 0, recovered: 3, missing: 0 };
+
+  it('counts each event once, as recovered, after its record was fetched', async () => {
+    const opened = await openRecords();
+    await opened.readLate(3);
+    await opened.run();
+    await opened.index();
+    const { report, hours } = await compare(opened);
+    expect(report).toEqual(counts);
+    expect(hours.filter(({ expected }) => expected > 0)).toMatchObject([counts]);
+    expect(await recoveredRows(opened)).toHaveLength(3);
+  });
+
+  it('that has recovered the events saves the requests', async () => {
+    const opened = await openRecords();
+    await opened.readLate(3);
+    await opened.index();
+    expect((await compare(opened)).report).toEqual(counts);
+    expect(await opened.run()).toEqual({ fetched: 0, gone: [] });
+    expect(opened.asked()).toEqual([]);
+    expect(await recoveredRows(opened)).toHaveLength(3);
+    expect(await opened.cursor()).toBeGreaterThanOrEqual(3);
+  });
+
+  it('that ran before the queue was read has the records, and the entries count as late', async () => {
+    const opened = await openRecords();
+    await opened.sandbox.publishNow(3);
+    opened.sandbox.clock.advance(4 * dayMs);
+    expect((await compare(opened)).report).toEqual(counts);
+    await opened.drain();
+    expect(opened.length()).toBe(0);
+    expect((await opened.rows()).map(({ timesSeen }) => timesSeen)).toEqual([2, 2, 2]);
+    expect(await opened.run()).toEqual({ fetched: 0, gone: [] });
+    expect(opened.asked()).toEqual([]);
+    const [late] = (await compare(opened)).hours.filter(({ expected }) => expected > 0);
+    expect(late).toMatchObject({ expected: 3, pushed: 0, recovered: 0, late: 3, missing: 0 });
+  });
+});

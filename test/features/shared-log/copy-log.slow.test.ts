@@ -1,0 +1,238 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { copyToSharedLog, leaveSharedLog } from '../../../src/features/shared-log/copy-log.ts';
+import { createAcquireLock } from '../../../src/store/engine/locks.ts';
+import { openStore, type Store } from '../../../src/store/store.ts';
+import { collect, delivery, notification } from '../../helpers/deliveries.ts';
+import { replaceBody } from '../../helpers/replace-body.ts';
+import { openSqliteStore } from '../../store/sqlite-store.ts';
+import { pruneBefore } from '../pruning/prune-to.ts';
+import { contentOf } from './cluster.ts';
+import {
+  createDatabase,
+  hasPostgres,
+  openLog,
+  openNode,
+  query,
+  useServer,
+} from './shared-log-context.ts';
+
+const nowUs = 1_795_000_000_000_000;
+
+async function fill(store: Store): Promise<void> {
+  for (let i = 1; i <= 600; i += 1) await store.accept(delivery(notification(i)));
+  await store.accept(delivery([notification(601), notification(602), notification(1)]));
+  await store.accept(delivery('not JSON'));
+  await store.moveCursor('reader', 5, nowUs);
+  const items = [{ position: 1, productId: 'product-1' }];
+  await store.sinks.enqueue({
+    ...{ sink: 'hook', replayId: null, after: 0, upTo: 2, items, atUs: nowUs },
+  });
+}
+
+/** Options of a copy. */
+async function copyOptions(url: string, dataDir: string) {
+  const nodeId = randomUUID();
+  return {
+    acquireLock: createAcquireLock(dataDir),
+    ...{ dataDir, nodeId, newId: randomUUID, log: await openLog({ url }, nodeId) },
+    ...{ signal: new AbortController().signal, onProgress: () => undefined },
+  };
+}
+
+describe.runIf(hasPostgres)('a log that is copied into a shared log', () => {
+  const server = useServer();
+
+  it('keeps its positions, bodies and state, while its receiver writes it', async () => {
+    const url = await createDatabase(server());
+    const { store, dataDir } = await openSqliteStore();
+    await fill(store);
+    let isCopied = false;
+    const writing = (async () => {
+      const stored: string[] = [];
+      for (let i = 1_000; !isCopied; i += 1) {
+        // New ones, and changes of copied ones.
+        const some = [notification(i), notification(1 + (i % 600))];
+        const receipts = await Promise.allSettled(some.map((one) => store.accept(delivery(one))));
+        if (receipts[0]?.status === 'fulfilled') stored.push(`ack-${i}`);
+      }
+      return stored;
+    })();
+    const copied = await copyToSharedLog(await copyOptions(url, dataDir)).finally(() => {
+      isCopied = true;
+    });
+    await expect(store.accept(delivery(notification(9_999)))).rejects.toMatchObject({
+      code: 'unavailable',
+      advice: expect.stringContaining('EARSHOT_LOG_URL'),
+    });
+    const stored = await writing;
+    await store.close();
+    const content = contentOf(dataDir);
+    expect(copied.notifications).toBe(602 + stored.length);
+    const node = await openNode({ url, dataDir });
+    const other = await openNode({ url });
+    for (const one of [node, other]) await one.store.node?.caughtUp();
+    const strip = (rows: Record<string, string[]>) =>
+      JSON.parse(JSON.stringify(rows).replaceAll(/\\"body_id\\":\d+/g, ''));
+    expect(contentOf(dataDir)).toEqual(content);
+    expect(strip(contentOf(other.dataDir))).toEqual(strip(content));
+    const [first] = await collect(other.store.find({ ackId: 'ack-602' }));
+    const body = Buffer.from(await other.store.body(first?.position ?? 0)).toString();
+    expect(JSON.parse(body)).toHaveLength(3);
+    // The decision continues where the copied log was.
+    const receipts = await Promise.all([
+      other.store.accept(delivery(notification(602))),
+      other.store.accept(delivery(notification(7, { note: 'other content' }))),
+      node.store.accept(delivery(notification(20_000))),
+    ]);
+    expect(receipts).toMatchObject([
+      { outcome: 'duplicate' },
+      { outcome: 'duplicate', quarantineId: 2 },
+      { outcome: 'stored' },
+    ]);
+    expect(await other.store.sinks.counts()).toMatchObject([{ sink: 'hook', waiting: 1 }]);
+  });
+
+  it('is refused for a shared log in use, and continues after an interruption', async () => {
+    const url = await createDatabase(server());
+    const { store, dataDir } = await openSqliteStore();
+    await fill(store);
+    const options = await copyOptions(url, dataDir);
+    const stop = new AbortController();
+    const stopped = copyToSharedLog({
+      ...options,
+      signal: stop.signal,
+      onProgress: ({ done }) => (done > 300 ? stop.abort(new Error('stopped')) : undefined),
+    });
+    await expect(stopped).rejects.toThrow('stopped');
+    await store.accept(delivery(notification(1)));
+    await expect(openNode({ url })).rejects.toMatchObject({ code: 'unavailable' });
+    const another = await openSqliteStore();
+    await fill(another.store);
+    const refused = copyToSharedLog(await copyOptions(url, another.dataDir));
+    await expect(refused).rejects.toMatchObject({ code: 'conflict' });
+    expect(await copyToSharedLog(options)).toMatchObject({ notifications: 602 });
+    expect(await copyToSharedLog(options)).toMatchObject({ notifications: 602, wasMoved: true });
+    const [row] = await query<{ entries: string }>(
+      url,
+      'SELECT count(*) AS entries FROM earshot.entry',
+    );
+    expect(Number(row?.entries)).toBe(4);
+    const again = copyToSharedLog(await copyOptions(url, another.dataDir));
+    await expect(again).rejects.toMatchObject({ code: 'conflict' });
+  });
+
+  it('is pruned before the copy, between its parts, and after it', async () => {
+    const url = await createDatabase(server());
+    const { store, dataDir } = await openSqliteStore();
+    const { log, ...options } = await copyOptions(url, dataDir);
+    for (let i = 1; i <= 900; i += 1) {
+      await store.accept(delivery(notification(i), { receivedAtUs: nowUs + i }));
+    }
+    expect(await pruneBefore(store, nowUs + 100)).toMatchObject({ notifications: 99 });
+    const stop = new AbortController();
+    const stopped = copyToSharedLog({
+      ...{ ...options, log, signal: stop.signal },
+      onProgress: ({ done }) => (done > 300 ? stop.abort(new Error('stopped')) : undefined),
+    });
+    await expect(stopped).rejects.toThrow('stopped');
+    expect(await pruneBefore(store, nowUs + 300)).toMatchObject({ notifications: 200 });
+    // Its earlier row is in the copy.
+    await store.accept(delivery(notification(150), { receivedAtUs: nowUs + 901 }));
+    // Interrupted in the last step, with nothing left to copy.
+    const broken = copyToSharedLog({
+      ...options,
+      log: { ...log, saveCheckpoint: () => Promise.reject(new Error('stopped again')) },
+    });
+    await expect(broken).rejects.toThrow('stopped again');
+    expect(await copyToSharedLog({ ...options, log })).toMatchObject({ notifications: 602 });
+    await store.close();
+    const [node, other] = [await openNode({ url, dataDir }), await openNode({ url })];
+    await other.store.accept(delivery(notification(1_000), { receivedAtUs: nowUs + 1_000 }));
+    for (const one of [node, other]) await one.store.node?.caughtUp();
+    expect(await pruneBefore(other.store, nowUs + 400)).toMatchObject({ notifications: 100 });
+    for (const one of [node, other]) {
+      await one.store.node?.caughtUp();
+      const kept = (await collect(one.store.find({ order: 'oldest' }))).map(({ ackId }) => ackId);
+      expect([kept.length, kept[0], ...kept.slice(-2)]).toEqual([
+        ...[503, 'ack-400', 'ack-150', 'ack-1000'],
+      ]);
+    }
+    // The database still has the keys of the pruned notifications.
+    const left = await leaveSharedLog({
+      ...{ ...(await copyOptions(url, dataDir)), acquireLock: node.store.acquireLock },
+      caughtUp: async () => node.store.node?.caughtUp(),
+    });
+    expect(left.notifications).toBe(503);
+  });
+
+  it('gives its state to new nodes, even without notifications', async () => {
+    const url = await createDatabase(server());
+    const { store, dataDir } = await openSqliteStore();
+    await store.accept(delivery('not JSON'));
+    await store.moveCursor('reader', 5, nowUs);
+    expect(await copyToSharedLog(await copyOptions(url, dataDir))).toMatchObject({
+      ...{ notifications: 0, entries: 1 },
+    });
+    const other = await openNode({ url });
+    await other.store.node?.caughtUp();
+    expect(await other.store.counts()).toMatchObject({ quarantined: 1 });
+    expect(await other.store.cursor('reader')).toBe(5);
+  });
+
+  it('keeps the body of a released notification when its quarantine entry is pruned', async () => {
+    const url = await createDatabase(server());
+    const { store, dataDir } = await openSqliteStore();
+    const receive = (body: string | object, second: number) =>
+      store.accept(delivery(body, { receivedAtUs: nowUs + second * 1_000_000 }));
+    await receive(notification(1), -10);
+    await receive(notification(2), -10);
+    await receive('not JSON', 0);
+    await receive(notification(3), 10);
+    // The third body.
+    replaceBody(dataDir, 3, Buffer.from(JSON.stringify(notification(100))));
+    expect(await store.retry(1, nowUs)).toMatchObject({ outcome: 'stored' });
+    await receive(notification(4), 10);
+    await store.close();
+    await copyToSharedLog(await copyOptions(url, dataDir));
+    const [node, other] = [await openNode({ url, dataDir }), await openNode({ url })];
+    await other.store.node?.caughtUp();
+    expect(await pruneBefore(other.store, nowUs + 1_000_000)).toMatchObject({ notifications: 2 });
+    await node.store.node?.caughtUp();
+    const [released] = await collect(node.store.find({ ackId: 'ack-100' }));
+    const body = await node.store.body(released?.position ?? 0);
+    expect(Buffer.from(body).toString()).toContain('ack-100');
+  });
+
+  it('goes back to one node, with everything that was stored meanwhile', async () => {
+    const url = await createDatabase(server());
+    const { store: own, dataDir } = await openSqliteStore();
+    await fill(own);
+    await own.close();
+    await copyToSharedLog(await copyOptions(url, dataDir));
+    const [node, other] = [await openNode({ url, dataDir }), await openNode({ url })];
+    await other.store.accept(delivery(notification(700)));
+    const { log } = await copyOptions(url, dataDir);
+    const left = await leaveSharedLog({
+      ...(await copyOptions(url, dataDir)),
+      log,
+      caughtUp: async () => node.store.node?.caughtUp(),
+    });
+    expect(left.notifications).toBe(603);
+    // Nobody works for a closed log.
+    await expect(other.store.acquireLock('leader', { waitMs: 0 })).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+    await expect(openNode({ url })).rejects.toMatchObject({ code: 'configuration' });
+    await expect(other.store.accept(delivery(notification(701)))).rejects.toMatchObject({
+      code: 'unavailable',
+    });
+    await node.store.close();
+    const store = await openStore({ dataDir, nowUs: () => nowUs });
+    const receipt = await store.accept(delivery(notification(702)));
+    expect(receipt).toMatchObject({ outcome: 'stored' });
+    expect(await store.lastPosition()).toBe(604);
+    expect(await store.accept(delivery(notification(700)))).toMatchObject({ outcome: 'duplicate' });
+    await store.close();
+  });
+});

@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { Io } from '../../../src/core/cli/io.ts';
+import { type DoctorSettings, runSteps } from '../../../src/features/doctor/steps.ts';
+import { sharedLogSteps } from '../../../src/features/shared-log/doctor-step.ts';
+import { createDatabase, hasPostgres, openLog, query, useServer } from './shared-log-context.ts';
+import { setStandby, startStandby } from './standby.ts';
+
+async function findingsOf(url: string, needsStandby = false) {
+  const serve = { sharedLog: { urls: [url], needsStandby, nodeName: null } };
+  const nowUs = () => Date.now() * 1_000;
+  const io = { newId: randomUUID, random: Math.random, nowUs } as Io;
+  const steps = sharedLogSteps({ serve } as unknown as DoctorSettings, io);
+  const findings = [];
+  for await (const { level, text } of runSteps(steps, new AbortController().signal)) {
+    findings.push(`${level}: ${text}`);
+  }
+  return findings;
+}
+
+describe.runIf(hasPostgres)('the doctor with a shared log', () => {
+  const server = useServer();
+
+  it('reports the database, its standby, and receivers that do not report', async () => {
+    const url = await createDatabase(server());
+    const log = await openLog({ url });
+    const facts = {
+      version: '1',
+      startedAtUs: 0,
+      refusing: null,
+      fault: null,
+      freeBytes: null,
+      credentials: '',
+    };
+    const report = { id: randomUUID(), name: 'receiver-1', applied: 0, facts };
+    await log.report(report);
+    expect(await findingsOf(url)).toEqual([
+      expect.stringMatching(/^ok: PostgreSQL 15\.\d+ accepts entries\.$/),
+      expect.stringMatching(/^warning: Notifications can be lost with the database/),
+      'ok: Receivers: receiver-1.',
+    ]);
+    expect(await findingsOf(url, true)).toEqual([
+      expect.stringMatching(/^critical: .*EARSHOT_LOG_SYNC is standby\.$/),
+    ]);
+    await log.report({ ...report, id: randomUUID() });
+    expect(await findingsOf(url)).toContain('warning: Several receivers have the name receiver-1.');
+    // A copy of a data directory: the receiver that has started later.
+    await log.report({ ...report, facts: { ...facts, startedAtUs: 2 } });
+    await expect(log.report(report)).rejects.toMatchObject({ code: 'conflict' });
+    await startStandby(server(), 'near');
+    await setStandby(server(), 'near');
+    expect(await findingsOf(url, true)).toContain('ok: The database has a synchronous standby.');
+    expect(await findingsOf(url)).toContainEqual(
+      expect.stringMatching(/^warning: Notifications can be lost/),
+    );
+    await setStandby(server(), '');
+  });
+
+  it('names the warnings of the database, which accepts entries', async () => {
+    const url = await createDatabase(server());
+    const log = await openLog({ url });
+    const text = 'database "earshot" must be vacuumed within 9000000 transactions';
+    await query(
+      url,
+      `CREATE OR REPLACE FUNCTION earshot.begin_durable(needs_standby boolean) RETURNS void
+       LANGUAGE plpgsql VOLATILE AS $$ BEGIN RAISE WARNING '${text}'; END $$`,
+    );
+    await log.check();
+    expect(log.warnings()).toEqual([{ code: '01000', text }]);
+    const findings = await findingsOf(url);
+    expect(findings).toContain('warning: The database of the shared log warns.');
+    expect(findings).toContainEqual(expect.stringMatching(/^ok: .* accepts entries\.$/));
+  });
+
+  it('reports why a database cannot be used, without its password', async () => {
+    const wrong = new URL(server().url('missing'));
+    wrong.password = 'secret';
+    const findings = await findingsOf(wrong.href);
+    expect(findings).toEqual([expect.stringMatching(/^critical: The database of the shared log/)]);
+    expect(JSON.stringify(findings)).not.toContain('secret');
+  });
+});

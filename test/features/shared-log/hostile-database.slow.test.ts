@@ -1,0 +1,124 @@
+/** Servers of the shared log: answers that end or block the client library, and warnings. No PostgreSQL is needed. */
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { openConnections } from '../../../src/features/shared-log/connection.ts';
+import { openSharedLog } from '../../../src/features/shared-log/postgres-log.ts';
+import { passSeconds } from '../../helpers/fast-seconds.ts';
+import { answerOnce, measureDelay, startHostileServer } from '../../helpers/hostile-server.ts';
+import {
+  blockingAnswers,
+  hostileAnswers,
+  result,
+  startStub,
+  warning,
+} from '../../helpers/postgres-bytes.ts';
+
+const silent = { debug: vi.fn(), info: vi.fn(), warn: vi.fn(), error: vi.fn() };
+
+/** Opens connections to a server that answers each statement. */
+async function connect(answer: (sql: string) => Buffer) {
+  const log = { ...silent, warn: vi.fn() };
+  const connections = openConnections([await startStub(answer)], log);
+  onTestFinished(() => connections.close());
+  return { ...connections, log };
+}
+
+const answersToLogin = [
+  ...hostileAnswers.map(([name, bytes, reason]) => ({ name, bytes, reason })),
+  ...blockingAnswers.map(([name, bytes]) => ({
+    name,
+    bytes,
+    reason: 'blocked the client library',
+  })),
+];
+
+const inStatements = [
+  { name: 'a message without a body', bytes: Buffer.from('4400000004', 'hex'), blocks: false },
+  { name: 'a row of length 0', bytes: Buffer.from('4400000000', 'hex'), blocks: false },
+  { name: 'an error without a body', bytes: Buffer.from('4500000004', 'hex'), blocks: true },
+];
+
+describe('a hostile server', () => {
+  it.each(answersToLogin)(
+    'that answers the login with $name is an error',
+    async ({ bytes, reason }) => {
+      if (reason.startsWith('blocked')) passSeconds();
+      const port = await startHostileServer(answerOnce(bytes));
+      const delayMs = measureDelay();
+      const opened = openSharedLog({
+        urls: [`postgres://u:p@127.0.0.1:${port}/earshot`],
+        ...{ needsStandby: false, nodeId: randomUUID(), newId: randomUUID, random: Math.random },
+        log: silent,
+      });
+      const text = expect.stringMatching(new RegExp(reason));
+      await expect(opened).rejects.toMatchObject({ code: 'unavailable', advice: text });
+      expect(delayMs()).toBeLessThan(250);
+    },
+  );
+
+  it.each(inStatements)(
+    'that answers a statement with $name leaves its result unknown',
+    async ({ bytes, blocks }) => {
+      const endFastSeconds = blocks ? passSeconds() : () => undefined;
+      let answer: Buffer = bytes;
+      const { query } = await connect(() => answer);
+      await expect(query('SELECT $1', ['x'])).rejects.toMatchObject({
+        ...{ code: 'unavailable', facts: { unknown: true, sqlState: '' } },
+      });
+      endFastSeconds();
+      answer = result('value', 'works');
+      // A thread that failed is started again after a delay.
+      await expect
+        .poll(() => query('SELECT 1').catch(() => []), { timeout: 20_000 })
+        .toEqual([{ value: 'works' }]);
+    },
+  );
+
+  it.each(inStatements)(
+    'that sends $name to the connection that listens is noticed',
+    async ({ bytes, blocks }) => {
+      if (blocks) passSeconds();
+      const { listen } = await connect((sql) =>
+        /LISTEN/.test(sql) ? Buffer.concat([result('value', ''), bytes]) : result('pid', '7'),
+      );
+      const onEnd = vi.fn();
+      await listen('news', { onMessage: () => undefined, onEnd }).catch(onEnd);
+      await expect.poll(() => onEnd.mock.calls.length, { timeout: 20_000 }).toBe(1);
+    },
+  );
+});
+
+describe('a warning', () => {
+  it.each([
+    ['01000', 'database "gis" must be vacuumed within 9000000 transactions', 'GetNewTransactionId'],
+    ['01000', 'raised by a trigger', 'exec_stmt_raise'],
+    ['57P01', 'terminating soon', 'other'],
+    ['XX001', 'page verification failed', 'PageIsVerifiedExtended'],
+  ])('%s: %s does not refuse, is logged once, and has no secret', async (code, text, routine) => {
+    const notice = warning(code, `${text} for pass-word`, routine);
+    const { query, log, warnings } = await connect(() => result('value', '1', notice));
+    for (let i = 0; i < 3; i += 1) expect(await query('SELECT 1')).toEqual([{ value: '1' }]);
+    const found = { code, text: `${text} for …` };
+    expect(warnings()).toEqual([found]);
+    expect(log.warn.mock.calls).toEqual([[found, 'the database of the shared log warns']]);
+  });
+
+  it('that the wait for the standby was cancelled refuses, also after other warnings', async () => {
+    const notices = [
+      warning('01000', 'canceling wait for synchronous replication', 'SyncRepWaitForLSN'),
+      warning('01000', 'another one', 'other'),
+    ];
+    const { query } = await connect(() => result('value', '1', ...notices));
+    await expect(query('SELECT 1')).rejects.toMatchObject({
+      ...{ code: 'unavailable', facts: { unknown: true } },
+      advice: '(the wait for the standby was cancelled)',
+    });
+  });
+
+  it('is no warning if an object already exists, or for a plain notice', async () => {
+    const notices = [warning('42P07', 'exists', 'x'), warning('00000', 'notice', 'y')];
+    const { query, warnings } = await connect(() => result('value', '1', ...notices));
+    expect(await query('SELECT 1')).toEqual([{ value: '1' }]);
+    expect(warnings()).toEqual([]);
+  });
+});

@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { SharedLog } from '../../../src/features/shared-log/terms.ts';
+import { delivery, notification } from '../../helpers/deliveries.ts';
+import { startDatabaseProxy } from './database-proxy.ts';
+import { createDatabase, hasPostgres, openLog, openNode, useServer } from './shared-log-context.ts';
+
+const payload = Buffer.from('content');
+
+/** Appends an entry under the current lease. */
+function appendUnder(log: SharedLog, lease: { name: string; term: number } | null) {
+  const entry = { items: null, checkedPosition: null, refusesReused: false };
+  return log.append({ ...entry, batchId: randomUUID(), lease, payload, encoding: 'test' });
+}
+
+describe.runIf(hasPostgres)('a lease', () => {
+  const server = useServer();
+
+  it('has one holder, and passes to the next when it is released', async () => {
+    const url = await createDatabase(server());
+    const [a, b] = [await openLog({ url }), await openLog({ url })];
+    const first = await a.acquireLease('reconcile', { waitMs: 0 });
+    expect(a.currentLease('reconcile')).toEqual({ name: 'reconcile', term: 1 });
+    await expect(b.acquireLease('reconcile', { waitMs: 0 })).rejects.toMatchObject({
+      code: 'conflict',
+    });
+    await expect(a.acquireLease('reconcile', { waitMs: 0 })).rejects.toMatchObject({
+      code: 'conflict',
+    });
+    // Another lease is independent.
+    (await b.acquireLease('sinks', { waitMs: 0 }))();
+    await appendUnder(a, a.currentLease('reconcile'));
+    first();
+    const second = await b.acquireLease('reconcile', { waitMs: 5_000 });
+    expect(second.since).toBe(1);
+    expect(b.currentLease('reconcile')).toEqual({ name: 'reconcile', term: 2 });
+    expect(a.currentLease('reconcile')).toBeNull();
+    await expect(appendUnder(a, { name: 'reconcile', term: 1 })).rejects.toMatchObject({
+      facts: { reason: 'lease-lost' },
+    });
+    await expect(appendUnder(a, { name: 'reconcile', term: 2 })).rejects.toMatchObject({
+      facts: { reason: 'lease-lost' },
+    });
+    await appendUnder(b, b.currentLease('reconcile'));
+  });
+
+  it('is kept while it is renewed, and taken over within 30 seconds from a holder without the database', async () => {
+    const url = await createDatabase(server());
+    const proxy = await startDatabaseProxy(server().port);
+    const cut = new URL(url);
+    cut.port = String(proxy.port);
+    const [a, b] = [await openLog({ url: cut.href }), await openLog({ url })];
+    const lease = await a.acquireLease('leader', { waitMs: 0 });
+    // Longer than one lease.
+    await expect(b.acquireLease('leader', { waitMs: 17_000 })).rejects.toMatchObject({
+      code: 'conflict',
+    });
+    expect(lease.lost.aborted).toBe(false);
+    const startedMs = performance.now();
+    proxy.stop();
+    const next = await b.acquireLease('leader', { waitMs: 60_000 });
+    const seconds = (performance.now() - startedMs) / 1_000;
+    process.stdout.write(`takeover after ${seconds.toFixed(1)} s\n`);
+    expect(seconds).toBeLessThan(30);
+    // The former holder has given up before.
+    expect(lease.lost.aborted).toBe(true);
+    expect(() => a.currentLease('leader')).toThrow('taken over');
+    proxy.resume();
+    await expect(appendUnder(a, { name: 'leader', term: 1 })).rejects.toMatchObject({
+      facts: { reason: 'lease-lost' },
+    });
+    expect(next.lost.aborted).toBe(false);
+  }, 120_000);
+
+  it('is lost by a node that cannot write its own log, and not acquired by it', async () => {
+    const url = await createDatabase(server());
+    const [a, b] = [await openNode({ url }), await openNode({ url })];
+    const lost = (await a.store.acquireLock('leader', { waitMs: 0 })).lost;
+    const blocker = new Sqlite(join(a.dataDir, 'earshot.db'));
+    onTestFinished(() => void blocker.close());
+    blocker.exec('BEGIN IMMEDIATE');
+    await b.store.accept(delivery(notification(1)));
+    await new Promise((resolve) => lost?.addEventListener('abort', resolve));
+    expect(a.store.node?.state()).toMatchObject({ isStuck: true });
+    await expect(a.store.acquireLock('sinks', { waitMs: 0 })).rejects.toMatchObject({
+      code: 'unavailable',
+      message: expect.stringContaining('has not applied'),
+    });
+    blocker.exec('ROLLBACK');
+    const isStuck = () => a.store.node?.state().isStuck;
+    await expect.poll(isStuck, { timeout: 20_000 }).toBe(false);
+    (await a.store.acquireLock('sinks', { waitMs: 30_000 }))();
+    expect(a.store.node?.state()).toMatchObject({ fault: null });
+  }, 120_000);
+
+  it('begins with the changes of the former holder', async () => {
+    const url = await createDatabase(server());
+    const [a, b] = [await openNode({ url }), await openNode({ url })];
+    const release = await a.store.acquireLock('sinks', { waitMs: 0 });
+    const waiting = b.store.acquireLock('sinks', { waitMs: 20_000 });
+    const items = [{ position: 1, productId: 'product-1' }];
+    await a.store.sinks.enqueue({
+      ...{ sink: 'hook', replayId: null, after: 0, upTo: 1, items, atUs: 1 },
+    });
+    release();
+    const next = await waiting;
+    expect(await b.store.sinks.counts()).toMatchObject([{ sink: 'hook', waiting: 1 }]);
+    next();
+  });
+});

@@ -1,0 +1,85 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { delivery, notification } from '../../helpers/deliveries.ts';
+import { freePort } from '../../helpers/free-ports.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { createDatabase, hasPostgres, openNode, query, useServer } from './shared-log-context.ts';
+
+const program = '/usr/sbin/pgbouncer';
+
+/** Starts PgBouncer in transaction mode in front of a server; returns its port. */
+async function startPooler(target: number): Promise<number> {
+  const folder = temporaryDirectory();
+  const port = await freePort();
+  const users = join(folder, 'users.txt');
+  const file = join(folder, 'pgbouncer.ini');
+  writeFileSync(users, '"postgres" ""\n');
+  writeFileSync(
+    file,
+    `[databases]
+* = host=127.0.0.1 port=${target}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = trust
+auth_file = ${users}
+pool_mode = transaction
+default_pool_size = 3
+`,
+  );
+  chmodSync(folder, 0o755);
+  for (const path of [users, file]) chmodSync(path, 0o644);
+  // It refuses to run as root.
+  const as = process.getuid?.() === 0 ? ['-u', 'postgres'] : [];
+  const pooler = spawn(program, [...as, file], { stdio: 'ignore' });
+  onTestFinished(async () => {
+    const exit = once(pooler, 'exit');
+    pooler.kill('SIGQUIT');
+    await exit;
+  });
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  await expect.poll(() => query(url, 'SELECT 1 AS one').catch(() => [])).toEqual([{ one: 1 }]);
+  return port;
+}
+
+describe.runIf(hasPostgres && (process.env.CI !== undefined || existsSync(program)))(
+  'nodes behind PgBouncer in transaction mode',
+  () => {
+    const server = useServer();
+
+    it('append, follow by polling, and hold leases', async () => {
+      const direct = await createDatabase(server());
+      const pooled = new URL(direct);
+      pooled.port = String(await startPooler(server().port));
+      const url = pooled.href;
+      const messages: string[] = [];
+      const note = (_: object, message: string) => void messages.push(message);
+      const logger = { debug: note, info: note, warn: note, error: note };
+      const [a, b] = [await openNode({ url, logger }), await openNode({ url })];
+      const isPolling = () => messages.some((message) => message.includes('polling'));
+      await expect.poll(isPolling).toBe(true);
+      const release = await a.store.acquireLock('leader', { waitMs: 0 });
+      await expect(b.store.acquireLock('leader', { waitMs: 0 })).rejects.toMatchObject({
+        code: 'conflict',
+      });
+      const all = Array.from({ length: 200 }, (_, i) => delivery(notification(i)));
+      await Promise.all(all.map((one, i) => (i % 2 === 0 ? a : b).store.accept(one)));
+      const startedMs = performance.now();
+      await expect
+        .poll(() => b.store.counts(), { interval: 20 })
+        .toMatchObject({ notifications: 200 });
+      // Polling takes a second.
+      expect(performance.now() - startedMs).toBeLessThan(3_000);
+      release();
+      const next = await b.store.acquireLock('leader', { waitMs: 5_000 });
+      next();
+      // Nothing of a session is left on the connections of the pooler.
+      const listening = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN%'";
+      expect(await query(direct, listening)).toEqual([]);
+    });
+  },
+);

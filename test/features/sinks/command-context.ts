@@ -1,0 +1,92 @@
+/** A data directory and an `earshot.config.ts` with sinks, and the commands run on both. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
+import { pause } from '../../../src/core/cli/io.ts';
+import { createRunProgram } from '../../../src/core/host/run-program.ts';
+import { loadEachSink } from '../../../src/features/sinks/definitions.ts';
+import { startSinks } from '../../../src/features/sinks/run-sinks.ts';
+import { openStore } from '../../../src/store/store.ts';
+import { type FakeIoOptions, nowUs, silentLog, type Words } from '../../helpers/fake-io.ts';
+import { createContext, delivery, hourUs, withStore } from '../../helpers/filled-store.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { messageUrls } from './sink-definition.ts';
+
+/** Creates a context; `sinks` is the source text of the `sinks` object in the file. */
+export function createSinkCommandContext(sinks: string) {
+  const workingDir = temporaryDirectory();
+  writeFileSync(
+    join(workingDir, 'earshot.config.ts'),
+    `export default { subscriptions: {}, sinks: ${sinks} };\n`,
+  );
+  const context = createContext();
+  return {
+    ...context,
+    workingDir,
+    earshot: (argv: Words, more: FakeIoOptions = {}) =>
+      context.earshot(argv, { workingDir, ...more }),
+    /** Stores a notification for each name, an hour apart, the last one an hour ago. */
+    fillNames: (names: readonly string[]) =>
+      context.fill(
+        names.map((Name, i) =>
+          delivery(
+            { ProductId: `product-${i + 1}`, AckId: `ack-${i + 1}`, value: { Name } },
+            { receivedAtUs: nowUs - (names.length - i) * hourUs },
+          ),
+        ),
+      ),
+    /** Delivers as a receiver does, until the condition is true. */
+    serveUntil: async (isDone: (sinks: Store['sinks']) => Promise<boolean>) => {
+      const store = await openStore({ dataDir: context.dataDir, nowUs: () => nowUs });
+      const running = startSinks(
+        {
+          sinks: store.sinks,
+          log: store,
+          nowUs: () => Date.now() * 1000,
+          random: () => 0.5,
+          pause,
+          logger: silentLog,
+          fetch,
+          run: createRunProgram({ env: { PATH: '/usr/bin:/bin' } }),
+          urls: messageUrls,
+        },
+        (await loadEachSink(workingDir)).definitions,
+      );
+      const end = async () => {
+        await running.stop();
+        await store.close();
+      };
+      onTestFinished(end);
+      while (!(await isDone(store.sinks))) await delay(20);
+      await end();
+    },
+  };
+}
+
+type Store = Awaited<ReturnType<typeof openStore>>;
+
+const two = `{ bus: { webhook: 'https://bus.example.org/hook' }, act: { command: ['act'] } }`;
+export const refusal =
+  'it answered 422: the column `cloud` does not exist in the table of products';
+
+/** The sink `bus` accepted one of four notifications and refused two; one is queued. `act` has no state yet. */
+export async function openRefusedContext() {
+  const context = createSinkCommandContext(two);
+  await context.fillNames(['S2A_1', 'S2A_2', 'S1A_3', 'S2B_4', 'S2B_5']);
+  await withStore(context.dataDir, async ({ sinks }) => {
+    const items = [1, 2, 3, 4].map((position) => ({ position, productId: `product-${position}` }));
+    const stream = { sink: 'bus', replayId: null, after: 0, upTo: 4 };
+    await sinks.enqueue({ ...stream, items, atUs: nowUs - hourUs });
+    const due = await sinks.due({ sink: 'bus', nowUs, limit: 9 });
+    await sinks.settle(
+      due.slice(0, 3).map(({ id }) => {
+        if (id === due[0]?.id)
+          return { id, outcome: 'acknowledged', deliveredAtUs: nowUs - hourUs } as const;
+        return { id, outcome: 'dead', error: refusal } as const;
+      }),
+    );
+  });
+  const counts = async () => (await withStore(context.dataDir, ({ sinks }) => sinks.counts()))[0];
+  return { ...context, counts };
+}

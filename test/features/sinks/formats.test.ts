@@ -1,0 +1,253 @@
+/** CloudEvents, read by the SDK of the CloudEvents project, and WIS2 Notification Messages. */
+import { type CloudEvent, HTTP, MQTT } from 'cloudevents';
+import { Webhook } from 'standardwebhooks';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { SinkDocument } from '../../../src/features/sinks/document.ts';
+import { openTarget } from '../../../src/features/sinks/registry.ts';
+import type { OpenContext } from '../../../src/features/sinks/target.ts';
+import { startHook } from './hook-server.ts';
+import { mqttTarget } from './mqtt-target.ts';
+import { hasNats, startNats } from './nats-server.ts';
+import { startBroker } from './simulated-broker.ts';
+import { openSinkContext } from './sink-context.ts';
+import { definition, messageUrls } from './sink-definition.ts';
+
+const format = 'cloudevents' as const;
+
+/** Checks the attributes against the document that the event contains. */
+function expectEvent(event: CloudEvent<unknown>, type: string): void {
+  const data = event.data as SinkDocument;
+  expect(event.validate()).toBe(true);
+  expect(event).toMatchObject({
+    specversion: '1.0',
+    id: data.id,
+    source: 'https://earshot.example.org',
+    type,
+    subject: data.productId,
+    datacontenttype: 'application/json',
+  });
+  expect(Date.parse(event.time ?? '')).toBe(Date.parse(data.notificationDate ?? data.receivedAt));
+  expect(data).toMatchObject({
+    productId: expect.any(String),
+    value: { Name: expect.any(String) },
+  });
+}
+
+describe('a CloudEvent', () => {
+  it('is the signed body of a webhook', async () => {
+    const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+    const hook = await startHook();
+    const { accept, start } = await openSinkContext();
+    await accept({ SubscriptionEvent: 'modified' });
+    start(definition({ kind: 'webhook', url: hook.url, secret, ca: null, format }));
+    await expect.poll(() => hook.received.length).toBe(1);
+    const { headers = {}, body = '' } = hook.received[0] ?? {};
+    expect(headers['content-type']).toBe('application/cloudevents+json');
+    new Webhook(secret).verify(body, headers as Record<string, string>);
+    const event = HTTP.toEvent({ headers, body }) as CloudEvent<unknown>;
+    expectEvent(event, 'internal.earshot.product.modified');
+  });
+
+  it.skipIf(!hasNats)('is a message in a stream (needs nats-server)', async () => {
+    const server = await startNats();
+    await server.addStream(['earshot.products']);
+    const { accept, start, isDone } = await openSinkContext();
+    await accept({ NotificationDate: '' });
+    const login = { subject: 'earshot.products', credentials: { kind: 'none' }, ca: null } as const;
+    start(definition({ kind: 'nats', servers: [server.server], ...login, format }));
+    await expect.poll(() => isDone()).toBe(true);
+    const [{ contentType = '', data } = {}] = await server.messages();
+    expect(contentType).toBe('application/cloudevents+json');
+    const message = { headers: { 'content-type': contentType }, body: data };
+    expectEvent(HTTP.toEvent(message) as CloudEvent<unknown>, 'internal.earshot.product.created');
+  });
+
+  it('is the payload of an MQTT message, with its content type', async () => {
+    const [packet] = await published([{ event: 'created' }], { format });
+    const contentType = packet?.properties?.contentType ?? '';
+    expect(contentType).toBe('application/cloudevents+json; charset=utf-8');
+    const body = String(packet?.payload);
+    const message = { PUBLISH: { 'Content Type': contentType }, body, payload: body };
+    const whole = { ...message, headers: {}, 'User Properties': {} };
+    expect(MQTT.isEvent(whole)).toBe(true);
+    const event = MQTT.toEvent(whole);
+    expectEvent(event as CloudEvent<unknown>, 'internal.earshot.product.created');
+  });
+
+  it('has a constant source without a public URL', async () => {
+    const urls = { ...messageUrls, receiver: undefined };
+    const [packet] = await published([{}], { format }, urls);
+    expect(JSON.parse(String(packet?.payload)).source).toBe('urn:earshot:receiver');
+  });
+});
+
+const squareText = "geography'SRID=4326;POLYGON ((10 45, 11 45, 11 46, 10 46, 10 45))'";
+const square = [
+  [10, 45],
+  [11, 45],
+  [11, 46],
+  [10, 46],
+  [10, 45],
+];
+const id = '8f1c53a6-5d0e-4e55-9f3a-2c1f3d7a9b10';
+const sample: SinkDocument = {
+  ...{ id: 'n_1_a', notificationId: 'n_1_a', replay: false, sink: 'bus', position: 1 },
+  ...{ subscription: 'alps', event: 'created', productId: id, productName: 'S2A_X.SAFE' },
+  ...{ subscriptionId: null, ackId: null, notificationDate: null },
+  ...{ receivedAt: '2026-11-20T06:00:00.000000Z', source: 'push' },
+  value: {
+    Name: 'S2A_X.SAFE',
+    ContentDate: { Start: '2026-05-02T10:30:21.024Z', End: '2026-05-02T10:30:25.5Z' },
+    Footprint: squareText,
+    Checksum: [
+      { Algorithm: 'MD5', Value: '00' },
+      { Algorithm: 'BLAKE3', Value: '00'.repeat(32) },
+    ],
+  },
+};
+
+/** Publishes documents to a simulated broker; returns the packets. */
+async function published(
+  items: readonly Partial<SinkDocument>[],
+  fields: Parameters<typeof mqttTarget>[1],
+  urls = messageUrls,
+) {
+  const broker = await startBroker();
+  const context = { nowUs: () => 1_795_000_000_000_000, urls } as OpenContext;
+  const target = mqttTarget(broker.url, fields);
+  const { deliver, close } = openTarget({ name: 'bus', timeoutMs: 1_000, target }, context);
+  onTestFinished(close);
+  for (const item of items) await deliver({ ...sample, ...item }, new AbortController().signal);
+  expect(broker.published.length).toBe(items.length);
+  return broker.published;
+}
+
+async function messages(
+  items: readonly Partial<SinkDocument>[],
+  fields: Parameters<typeof mqttTarget>[1] = {},
+) {
+  const packets = await published(items, { format: 'wis2', ...fields });
+  return packets.map(({ payload, properties }) => {
+    expect(properties?.contentType).toBe('application/geo+json');
+    expect(Buffer.byteLength(payload)).toBeLessThanOrEqual(8_192);
+    return JSON.parse(String(payload));
+  });
+}
+
+const record = (fields: object) => ({ value: { ...sample.value, ...fields } });
+
+describe('a WIS2 Notification Message', () => {
+  it('has the required members of the standard, and a link with the relation of the event', async () => {
+    const made = await messages(
+      [{}, { id: 'n_2_b', event: 'modified' }, { event: 'deleted' }, { event: 'restored' }],
+      { metadataId: 'urn:wmo:md:centre:products' },
+    );
+    const [first, second] = made;
+    expect(first).toEqual({
+      // Version 5 and variant of RFC 9562.
+      id: expect.stringMatching(/^[\da-f]{8}-[\da-f]{4}-5[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/),
+      conformsTo: ['http://wis.wmo.int/spec/wnm/1/conf/core'],
+      type: 'Feature',
+      geometry: { type: 'Polygon', coordinates: [square] },
+      properties: {
+        data_id: `S2A_X.SAFE/${id}`,
+        metadata_id: 'urn:wmo:md:centre:products',
+        pubtime: '2026-11-18T11:06:40.000000Z',
+        start_datetime: '2026-05-02T10:30:21.024000Z',
+        end_datetime: '2026-05-02T10:30:25.500000Z',
+      },
+      links: [
+        {
+          href: `https://catalogue.example.org/odata/v1/Products(${id})/$value`,
+          rel: 'canonical',
+          security: {
+            default: { type: 'http', scheme: 'bearer', description: expect.any(String) },
+          },
+        },
+      ],
+    });
+    expect(made.map(({ links }) => links[0].rel)).toEqual([
+      'canonical',
+      'update',
+      'deletion',
+      'update',
+    ]);
+    expect(second.id).not.toBe(first.id);
+    expect(second.properties.data_id).toBe(first.properties.data_id);
+  });
+
+  it('has the same id in a repeat, and another one from another receiver', async () => {
+    const [[one], [repeat]] = [await messages([{}]), await messages([{}])];
+    expect(repeat.id).toBe(one.id);
+    const urls = { ...messageUrls, receiver: 'https://other.example.org' };
+    const [other] = await published([{}], { format: 'wis2' }, urls);
+    expect(JSON.parse(String(other?.payload)).id).not.toBe(one.id);
+  });
+
+  it('has no geometry when the footprint is missing, crosses the antimeridian, or is too large', async () => {
+    const polygon = (points: readonly (readonly number[])[]) =>
+      `geography'SRID=4326;POLYGON ((${points.map((point) => point.join(' ')).join(', ')}))'`;
+    const circle = Array.from({ length: 501 }, (_, i) => [
+      20 + Math.cos((i / 250) * Math.PI),
+      20 + Math.sin((i / 250) * Math.PI),
+    ]);
+    const crossing = [
+      [179, 0],
+      [-179, 0],
+      [-179, 1],
+      [179, 1],
+      [179, 0],
+    ];
+    const made = await messages([
+      { value: null },
+      record({ Footprint: polygon(crossing) }),
+      record({ Footprint: polygon(circle) }),
+      record({ Footprint: "geography'SRID=4326;MULTIPOINT ((1 2), (3 4))'" }),
+      record({ Footprint: 'LINESTRING (1 2, 3 4)' }),
+      record({ Footprint: 'nonsense' }),
+      record({
+        Footprint: polygon([
+          [1, 1],
+          [2, 2],
+          [1, 1],
+        ]),
+      }),
+      record({ Footprint: polygon([]), GeoFootprint: { type: 'MultiPolygon', coordinates: [[]] } }),
+      record({ Footprint: "geography'SRID=4326;POINT (1 2)'" }),
+      record({
+        Footprint: polygon(square).replace('POLYGON ((', 'MULTIPOLYGON (((').replace('))', ')))'),
+      }),
+    ]);
+    expect(made.map(({ geometry }) => geometry?.type ?? null)).toEqual([
+      ...Array(8).fill(null),
+      ...['Point', 'Polygon'],
+    ]);
+    expect(made[0].properties).toMatchObject({ datetime: null });
+  });
+
+  it('has one time when the record has one, and only checksums that the standard permits', async () => {
+    const at = '2026-05-02T10:30:21.024Z';
+    const sha256 = 'a1'.repeat(32);
+    const made = await messages([
+      record({ ContentDate: { Start: at, End: at } }),
+      record({ ContentDate: { End: at } }),
+      record({
+        Checksum: [
+          { Algorithm: 'MD5', Value: '00' },
+          { Algorithm: 'SHA-256', Value: sha256 },
+        ],
+      }),
+      record({ Checksum: [{ Algorithm: 'SHA256', Value: 'a1' }] }),
+      { productName: null },
+    ]);
+    for (const { properties } of made.slice(0, 2)) {
+      expect(properties.datetime).toBe('2026-05-02T10:30:21.024000Z');
+      expect(properties).not.toHaveProperty('start_datetime');
+    }
+    expect(made.slice(2, 4).map(({ properties }) => properties.integrity)).toEqual([
+      { method: 'sha256', value: Buffer.from(sha256, 'hex').toString('base64') },
+      undefined,
+    ]);
+    expect(made[4].properties.data_id).toBe(id);
+  });
+});

@@ -1,0 +1,49 @@
+/** A user's web service on loopback that receives webhooks and answers as the test requests. */
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+import type { SinkDocument } from '../../../src/features/sinks/document.ts';
+
+export interface Hooked {
+  headers: IncomingHttpHeaders;
+  body: string;
+  data: SinkDocument;
+}
+
+/** Answers a request, or lets it `hang`. Without either, the answer is 204. */
+type Answer = (hooked: Hooked, response: ServerResponse) => unknown;
+
+export async function startHook(
+  options: { answer?: Answer; tls?: { key: string; cert: string } } = {},
+) {
+  const received: Hooked[] = [];
+  let answer: Answer = options.answer ?? (() => undefined);
+  const { tls } = options;
+  const server = tls === undefined ? createServer() : createTlsServer(tls);
+  server.on('request', async (request, response: ServerResponse) => {
+    let body = '';
+    for await (const chunk of request.setEncoding('utf8')) body += chunk;
+    const hooked = { headers: request.headers, body, data: JSON.parse(body).data };
+    received.push(hooked);
+    if (answer(hooked, response) === 'hang' || response.writableEnded) return;
+    response.writeHead(204).end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    url: `${tls === undefined ? 'http://127.0.0.1' : 'https://localhost'}:${port}/hook`,
+    received,
+    positions: () => received.map(({ data }) => data.position),
+    change: (next: Answer) => {
+      answer = next;
+    },
+  };
+}

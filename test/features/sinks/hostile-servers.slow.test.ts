@@ -1,0 +1,129 @@
+/** Servers of sinks whose answers end or block the client library, or use any memory: a failed delivery. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { checkSinks, openTarget, type SinkTarget } from '../../../src/features/sinks/registry.ts';
+import type { OpenContext } from '../../../src/features/sinks/target.ts';
+import { passSeconds } from '../../helpers/fast-seconds.ts';
+import { answerOnce, measureDelay, startHostileServer } from '../../helpers/hostile-server.ts';
+import { blockingAnswers, hostileAnswers } from '../../helpers/postgres-bytes.ts';
+import { mqttTarget } from './mqtt-target.ts';
+import { postgresTarget } from './postgres-database.ts';
+import { definition, messageUrls } from './sink-definition.ts';
+
+const item = {
+  ...{ id: 'n_1_a', notificationId: 'n_1_a', replay: false, sink: 'hook', position: 1 },
+  ...{ subscription: null, event: 'created', productId: 'p-1', productName: 'S2A_X.SAFE' },
+  ...{ subscriptionId: null, ackId: null, notificationDate: null },
+  ...{ receivedAt: '2026-11-20T06:00:00.000000Z', source: 'push' as const, value: null },
+};
+
+/** Delivers an item, delivers a test item, and runs the doctor's check. Returns the reasons of their failures. */
+async function failuresOf(target: SinkTarget, signal: AbortSignal): Promise<string[]> {
+  const context = { nowUs: () => 1_795_000_000_000_000, urls: messageUrls } as OpenContext;
+  const opened = openTarget({ name: 'hook', timeoutMs: 20_000, target }, context);
+  onTestFinished(() => opened.close());
+  const deps = { findProgram: () => null, subscriptions: [], signal };
+  const [answer, tested, found] = await Promise.all([
+    opened.deliver(item, signal),
+    opened.deliver({ ...item, test: true }, signal),
+    checkSinks([definition(target)], deps),
+  ]);
+  return [answer, tested]
+    .map((one) => ('reason' in one ? one.reason : one.kind))
+    .concat(found.map(({ level, text }) => `${level}: ${text}`));
+}
+
+/** Asserts that all of a table fail with their reasons, and that this thread is never blocked. */
+async function expectFailures(
+  cases: readonly [name: string, target: SinkTarget, reason: string][],
+): Promise<void> {
+  const delayMs = measureDelay();
+  const found: (readonly [name: string, failures: string[]])[] = [];
+  // A few at a time: each one starts two threads.
+  for (let first = 0; first < cases.length; first += 4) {
+    const some = cases.slice(first, first + 4);
+    const failures = some.map(async ([name, target, reason]) => {
+      // Without an expected reason, the server may just not answer.
+      const signal = reason === '' ? AbortSignal.timeout(2_000) : never;
+      return [name, await failuresOf(target, signal)] as const;
+    });
+    found.push(...(await Promise.all(failures)));
+  }
+  const expected = cases.map(([name, , reason]) => [
+    name,
+    ['', '', 'critical: '].map((start) =>
+      expect.stringMatching(new RegExp(`^${start}.*${reason}`)),
+    ),
+  ]);
+  expect(found).toEqual(expected);
+  expect(delayMs()).toBeLessThan(250);
+}
+
+const never = new AbortController().signal;
+
+describe('answers of', () => {
+  it('a PostgreSQL server make deliveries, tests and checks fail, not the process', async () => {
+    const cases = hostileAnswers.map(async ([name, bytes, reason]) => {
+      const port = await startHostileServer(answerOnce(bytes));
+      const target = postgresTarget(`postgres://u:p@127.0.0.1:${port}/gis`);
+      return [name, target, reason] as [string, SinkTarget, string];
+    });
+    await expectFailures(await Promise.all(cases));
+  }, 120_000);
+
+  it('a PostgreSQL server that block the client library, too', async () => {
+    passSeconds();
+    const cases = blockingAnswers.map(async ([name, bytes]) => {
+      const port = await startHostileServer(answerOnce(bytes));
+      const target = postgresTarget(`postgres://u:p@127.0.0.1:${port}/gis`);
+      return [name, target, 'blocked the client library'] as [string, SinkTarget, string];
+    });
+    await expectFailures(await Promise.all(cases));
+  }, 120_000);
+
+  it('an MQTT broker, too', async () => {
+    const answers: [string, Parameters<typeof answerOnce>[0], string][] = [
+      ['a 256 MB packet', { flood: Buffer.from('30ffffff7f', 'hex') }, 'invalid length'],
+      ['a length of five bytes', Buffer.from('20ffffffffff', 'hex'), '(invalid length|failed)'],
+      ['an answer to the login without a body', Buffer.from('2000', 'hex'), ''],
+      ['a packet of type 0', Buffer.from('0000', 'hex'), ''],
+      ['an answer of a web server', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n'), ''],
+    ];
+    const cases = answers.map(async ([name, bytes, reason]) => {
+      const port = await startHostileServer(answerOnce(bytes));
+      return [name, mqttTarget(`mqtt://127.0.0.1:${port}`), reason] as [string, SinkTarget, string];
+    });
+    await expectFailures(await Promise.all(cases));
+  }, 120_000);
+
+  it('a NATS server, too', async () => {
+    const answers: [string, string, boolean, string][] = [
+      ['information without end', 'INFO {', true, ''],
+      ['a message of 2 GB', 'INFO {}\r\nMSG a 1 2000000000\r\n', true, ''],
+      ['a message without a size', 'INFO {}\r\nMSG a\r\n', false, ''],
+      ['information that is not JSON', 'INFO {x\r\n', false, ''],
+      ['an answer of a web server', 'HTTP/1.1 400 Bad Request\r\n\r\n', false, ''],
+    ];
+    const cases = answers.map(async ([name, text, isFlood, reason]) => {
+      const bytes = Buffer.from(text);
+      const port = await startHostileServer(
+        answerOnce(isFlood ? { flood: bytes } : bytes),
+        isFlood ? '' : text,
+      );
+      const target: SinkTarget = {
+        ...{ kind: 'nats', servers: [`nats://127.0.0.1:${port}`], subject: 'earshot' },
+        ...{ credentials: { kind: 'none' }, ca: null },
+      };
+      return [name, target, reason] as [string, SinkTarget, string];
+    });
+    await expectFailures(await Promise.all(cases));
+  }, 120_000);
+
+  it('a broker that sends acknowledgements without end do not block this thread', async () => {
+    const accepted = Buffer.from('200300000000', 'hex');
+    const repeated = Buffer.from('40021234', 'hex');
+    const port = await startHostileServer(answerOnce({ flood: accepted, repeated }));
+    const delayMs = measureDelay();
+    await failuresOf(mqttTarget(`mqtt://127.0.0.1:${port}`), AbortSignal.timeout(5_000));
+    expect(delayMs()).toBeLessThan(250);
+  }, 120_000);
+});

@@ -1,0 +1,175 @@
+/** Sinks inside a receiver: log lines and watchdog state for sinks that cannot start, or wait without result. */
+
+import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { loadEachSink } from '../../../src/features/sinks/definitions.ts';
+import { serveSinks } from '../../../src/features/sinks/job.ts';
+import { delivery, notification } from '../../helpers/deliveries.ts';
+import { recordingLog } from '../../helpers/recording-log.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { openSqliteStore } from '../../store/sqlite-store.ts';
+import { registration } from '../alerts/watch-context.ts';
+import { messageUrls } from './sink-definition.ts';
+
+const file = (sinks: string, subscriptions = '{}') =>
+  `export default { subscriptions: ${subscriptions}, sinks: ${sinks} };\n`;
+
+type Opened = Awaited<ReturnType<typeof openSqliteStore>>;
+
+function writeConfig(text: string): string {
+  const folder = temporaryDirectory();
+  writeFileSync(join(folder, 'earshot.config.ts'), text);
+  return folder;
+}
+
+/** Serves the sinks of this `earshot.config.ts`, if any; `prepare` gets the data directory. */
+async function serve(
+  config: string | null,
+  prepare: (dataDir: string, store: Opened['store']) => unknown = () => undefined,
+) {
+  const { store, dataDir } = await openSqliteStore();
+  await prepare(dataDir, store);
+  const workingDir = config === null ? temporaryDirectory() : writeConfig(config);
+  const { log, lines: all } = recordingLog();
+  const io = { nowUs: () => 0, random: () => 0.5, fetch, env: {}, workingDir };
+  const served = await serveSinks({ store, urls: messageUrls }, log, io);
+  onTestFinished(() => served.stop());
+  const lines = () => all.filter(({ level }) => level !== 'debug');
+  return { ...served, lines, store, dataDir };
+}
+
+describe('the sinks of a receiver', () => {
+  it('are reported to the watchdog, also when there are none', async () => {
+    const none = await serve(null);
+    expect(none.deliveryState()).toEqual({
+      names: [],
+      kinds: new Map(),
+      faults: new Map(),
+      fault: null,
+    });
+    const { deliveryState, lines } = await serve(file("{ act: { command: ['true'] } }"));
+    expect(deliveryState()).toEqual({
+      names: ['act'],
+      kinds: new Map([['act', 'command']]),
+      faults: new Map(),
+      fault: null,
+    });
+    await expect.poll(lines).toMatchObject([{ level: 'info' }]);
+  });
+
+  it('are an unknown list and a fault with its reason when the file is invalid', async () => {
+    const { deliveryState } = await serve(file('{ act: {} }'));
+    const { names, fault } = deliveryState();
+    expect(names).toBeNull();
+    expect(fault).toContain('earshot.config.ts');
+    expect(fault).toContain('act');
+  });
+
+  it('start except for the faulty ones, whose reasons are logged and reported to the watchdog', async () => {
+    const { deliveryState, lines, store } = await serve(
+      file(`{
+        act: { command: ['true'], from: 'start' },
+        odd: { command: ['true'], from: 'start', filter: "Naem eq 'x'" },
+        hook: { webhook: 'https://a.example', from: 'start', secretFile: 'gone' },
+      }`),
+      async (_dataDir, store) => {
+        const items = [{ position: 1, productId: 'product-1' }];
+        const from = { sink: 'hook', replayId: null, after: 0, upTo: 1 };
+        await store.accept(delivery(notification(1)));
+        await store.accept(delivery(notification(2)));
+        await store.sinks.enqueue({ ...from, items, atUs: 0 });
+      },
+    );
+    const { names, faults, fault } = deliveryState();
+    expect({ names, fault }).toEqual({ names: ['act', 'hook', 'odd'], fault: null });
+    expect([...(faults ?? [])]).toEqual([
+      [
+        'hook',
+        expect.stringMatching(
+          /^sinks\.hook\.secretFile: .*gone cannot be read: there is no such file \(ENOENT\)/,
+        ),
+      ],
+      ['odd', expect.stringMatching(/^sinks\.odd\.filter: error/)],
+    ]);
+    await expect.poll(() => store.cursor('sink:act')).toBe(2);
+    expect(lines().filter(({ level }) => level !== 'info')).toMatchObject(
+      ['hook', 'odd'].map((sink) => ({
+        level: 'error',
+        message: 'no delivery to this sink until earshot.config.ts is fixed',
+        fields: { sink, details: [faults?.get(sink)] },
+      })),
+    );
+    expect(lines().find(({ level }) => level === 'info')?.fields).toEqual({ sinks: ['act'] });
+    // The state of the faulty sinks does not change.
+    expect(await store.cursor('sink:hook')).toBe(1);
+    expect(await store.cursor('sink:odd')).toBeNull();
+    const counts = await store.sinks.counts();
+    expect(counts.find(({ sink }) => sink === 'hook')).toMatchObject({ waiting: 1, dead: 0 });
+  });
+
+  it('are reported one by one when all are faulty', async () => {
+    const { deliveryState } = await serve(file("{ odd: { command: ['true'], filter: 'x' } }"));
+    const { names, faults, fault } = deliveryState();
+    expect({ names, fault }).toEqual({ names: ['odd'], fault: null });
+    expect(faults?.get('odd')).toContain('sinks.odd.filter');
+  });
+
+  it('cause a warning with a suggestion when they name an unknown subscription', async () => {
+    const { lines, deliveryState } = await serve(
+      file(
+        "{ act: { command: ['true'], subscriptions: ['alps', 'nlie', 'oder'] } }",
+        '{ alps: {}, nile: {} }',
+      ),
+      async (_dataDir, { administration }) => {
+        await administration.commit({ save: registration({ name: 'oder' }) });
+        await administration.commit({ removeRegistration: 'oder' });
+      },
+    );
+    const warnings = lines().filter(({ level }) => level === 'warn');
+    expect(warnings.map(({ fields }) => fields.reason)).toEqual([
+      'sinks.act.subscriptions: unknown subscription nlie. Did you mean nile? Known subscriptions: alps, nile, oder.',
+    ]);
+    expect(deliveryState()).toMatchObject({ names: ['act'], fault: null });
+  });
+
+  const act = "{ act: { command: ['true'], from: 'start' } }";
+  const none = { definitions: [], faulty: [] };
+
+  it('are a fault with its reason when the lock file cannot be used', async () => {
+    const { deliveryState } = await serve(file(act), (dataDir) =>
+      mkdirSync(join(dataDir, 'sinks.lock')),
+    );
+    await vi.waitFor(() => expect(deliveryState().fault).toContain('sinks.lock'));
+    expect(deliveryState().names).toEqual(['act']);
+  });
+
+  it('have no fault after a change to none, and start with a later change', async () => {
+    const { deliveryState, change, store, dataDir } = await serve(file(act), (dataDir) =>
+      mkdirSync(join(dataDir, 'sinks.lock')),
+    );
+    await vi.waitFor(() => expect(deliveryState().fault).toContain('sinks.lock'));
+    await change(none);
+    expect(deliveryState()).toEqual({
+      names: [],
+      kinds: new Map(),
+      faults: new Map(),
+      fault: null,
+    });
+    rmdirSync(join(dataDir, 'sinks.lock'));
+    await change(await loadEachSink(writeConfig(file(act))));
+    await store.accept(delivery(notification(1)));
+    await expect.poll(() => store.cursor('sink:act')).toBe(1);
+    expect(deliveryState().fault).toBeNull();
+  });
+
+  it('change when the file changes while they start', async () => {
+    const next = await loadEachSink(
+      writeConfig(file("{ next: { command: ['true'], from: 'start' } }")),
+    );
+    const { change, store } = await serve(file(act));
+    await change(next);
+    await store.accept(delivery(notification(1)));
+    await expect.poll(() => store.cursor('sink:next')).toBe(1);
+  });
+});

@@ -1,0 +1,244 @@
+/** Answers of MQTT brokers: reason codes, limits, and silence. */
+import { createServer } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { SinkDocument } from '../../../src/features/sinks/document.ts';
+import { openTarget } from '../../../src/features/sinks/registry.ts';
+import type { OpenContext } from '../../../src/features/sinks/target.ts';
+import { startSilentServer } from '../../helpers/silent-server.ts';
+import { mqttTarget } from './mqtt-target.ts';
+import { startBroker } from './simulated-broker.ts';
+import { messageUrls } from './sink-definition.ts';
+
+function open(url: string, fields: Parameters<typeof mqttTarget>[1] = {}) {
+  const context = { nowUs: () => 1_795_000_000_000_000, urls: messageUrls } as OpenContext;
+  const opened = openTarget(
+    { name: 'bus', timeoutMs: 1_000, target: mqttTarget(url, fields) },
+    context,
+  );
+  onTestFinished(() => opened.close());
+  const never = new AbortController().signal;
+  return {
+    ...opened,
+    deliver: (item: Partial<SinkDocument> = {}, signal = never) =>
+      opened.deliver({ ...sample, ...item }, signal),
+  };
+}
+
+const sample: SinkDocument = {
+  ...{ id: 'n_1_a', notificationId: 'n_1_a', replay: false, sink: 'bus', position: 1 },
+  ...{ subscription: 'alps', event: 'created', productId: 'p-1', productName: 'S2A_X.SAFE' },
+  ...{ subscriptionId: null, ackId: null, notificationDate: null },
+  ...{ receivedAt: '2026-11-20T06:00:00.000000Z', source: 'push', value: null },
+};
+
+describe('an acknowledgement', () => {
+  it.each<[code: number, kind: string, reason?: string]>([
+    [0x00, 'acknowledged'],
+    [0x10, 'acknowledged'],
+    [0x80, 'unavailable', 'it answered 0x80'],
+    [0x87, 'misconfigured', 'the login has no permission to publish to earshot/SENTINEL-2/created'],
+    [0x90, 'refused', 'the broker rejects the topic'],
+    [0x97, 'unavailable', 'it answered 0x97 (quota exceeded)'],
+    [0x99, 'refused', 'the broker rejects the format of the payload'],
+  ])('with the reason code %i is %s', async (code, kind, reason) => {
+    const broker = await startBroker({ answer: () => code });
+    const { deliver } = open(broker.url);
+    expect(await deliver()).toMatchObject({ kind, ...(reason !== undefined && { reason }) });
+    expect(broker.published).toMatchObject([{ qos: 1, dup: false, retain: false }]);
+    expect(broker.open()).toBe(1);
+  });
+});
+
+describe('a connection', () => {
+  it.each<[code: number, kind: string, reason: string]>([
+    [0x01, 'misconfigured', 'it does not support MQTT 5'],
+    [0x84, 'misconfigured', 'it does not support MQTT 5'],
+    [0x85, 'misconfigured', 'it rejected the client id: set clientId'],
+    [0x86, 'misconfigured', 'it rejected the login'],
+    [0x87, 'misconfigured', 'the login has no permission'],
+    [0x88, 'unavailable', 'it answered 0x88 (server unavailable)'],
+  ])('refused with the reason code %i is %s', async (reasonCode, kind, reason) => {
+    const broker = await startBroker({ connack: { reasonCode } });
+    const { deliver } = open(broker.url);
+    expect(await deliver()).toMatchObject({ kind, reason });
+    await expect.poll(broker.open).toBe(0);
+    broker.change({ connack: { reasonCode: 0 } });
+    expect(await deliver()).toEqual({ kind: 'acknowledged' });
+  });
+
+  it('requests a session under a stable client id, and another one for test deliveries', async () => {
+    const broker = await startBroker();
+    const { deliver } = open(broker.url, { sessionExpirySeconds: 60, isRetained: true });
+    await deliver();
+    await deliver({ test: true });
+    await deliver({ replay: true });
+    expect(broker.connects).toMatchObject([
+      { clientId: 'earshot-bus', clean: false, properties: { sessionExpiryInterval: 60 } },
+      { clientId: 'earshot-bus-test', clean: true },
+    ]);
+    expect(broker.published.map(({ retain }) => retain)).toEqual([true, false, false]);
+    const named = open(broker.url, { clientId: 'mine' });
+    await named.deliver();
+    expect(broker.connects.at(-1)).toMatchObject({ clientId: 'mine' });
+  });
+
+  it('that another client took over is misconfigured, also for the item after it', async () => {
+    const broker = await startBroker({ answer: () => ({ disconnect: 0x8e }) });
+    const { deliver } = open(broker.url);
+    const taken = {
+      kind: 'misconfigured',
+      reason: 'another client connected with the same client id: set clientId',
+    };
+    expect(await deliver()).toEqual(taken);
+    broker.change({ answer: () => 0 });
+    expect(await deliver()).toEqual({ kind: 'acknowledged' });
+    broker.disconnect(0x8e);
+    await expect.poll(broker.open).toBe(0);
+    await setImmediate();
+    expect(await deliver()).toEqual(taken);
+    expect(await deliver()).toEqual({ kind: 'acknowledged' });
+    broker.disconnect(0x8b);
+    await expect.poll(broker.open).toBe(0);
+    await setImmediate();
+    expect(await deliver()).toEqual({ kind: 'acknowledged' });
+  });
+
+  it('that ends makes the open deliveries unavailable, and the next one connects again', async () => {
+    const broker = await startBroker({ answer: () => ({ disconnect: 0x8b }) });
+    const { deliver } = open(broker.url);
+    const reason = 'it answered 0x8b (server shutting down)';
+    expect(await Promise.all([deliver(), deliver()])).toMatchObject([
+      { kind: 'unavailable', reason },
+      { reason },
+    ]);
+    expect(broker.connects.length).toBe(1);
+    broker.change({ answer: () => 0 });
+    expect(await deliver()).toEqual({ kind: 'acknowledged' });
+  });
+});
+
+it('a connection without a reason for its end names the client id as a possible cause', async () => {
+  const broker = await startBroker({ answer: () => 'close' });
+  const reason =
+    'it closed the connection; another client with the client id earshot-bus can be the cause';
+  expect(await open(broker.url).deliver()).toMatchObject({ kind: 'unavailable', reason });
+});
+
+it('a connection that ends before the login names the port as a possible cause', async () => {
+  const server = createServer((socket) => socket.end());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as { port: number };
+  const reason = 'it closed the connection before the login: is this the port of an MQTT broker?';
+  expect(await open(`mqtt://127.0.0.1:${port}`).deliver()).toMatchObject({ reason });
+});
+
+it('a connection with an invalid packet is unavailable, and its connection is closed', async () => {
+  // 0x95 is not a reason code of PUBACK; mosquitto sends it for `message_size_limit`.
+  const broker = await startBroker({ answer: () => 0x95 });
+  expect(await open(broker.url).deliver()).toMatchObject({ kind: 'unavailable' });
+  await expect.poll(broker.open).toBe(0);
+});
+
+describe('the limits of a broker', () => {
+  it('are reported when it lacks QoS 1, or retained messages that the sink needs', async () => {
+    const broker = await startBroker({ connack: { properties: { maximumQoS: 0 } } });
+    expect(await open(broker.url).deliver()).toEqual({
+      kind: 'misconfigured',
+      reason: 'the broker does not support QoS 1',
+    });
+    const other = await startBroker({ connack: { properties: { retainAvailable: false } } });
+    expect(await open(other.url, { isRetained: true }).deliver()).toEqual({
+      kind: 'misconfigured',
+      reason: 'the broker does not support retained messages: set retain to false',
+    });
+    expect(await open(other.url).deliver()).toEqual({ kind: 'acknowledged' });
+    expect([broker, other].map(({ published }) => published.length)).toEqual([0, 1]);
+  });
+
+  it('apply to the size of the packet, exactly', async () => {
+    const broker = await startBroker();
+    await open(broker.url).deliver();
+    const { length: remaining = 0 } = broker.published[0] ?? {};
+    // One byte for the type, and two for a length of 128 to 16,383.
+    const bytes = 1 + 2 + remaining;
+    broker.change({ connack: { properties: { maximumPacketSize: bytes } } });
+    expect(await open(broker.url).deliver()).toEqual({ kind: 'acknowledged' });
+    broker.change({ connack: { properties: { maximumPacketSize: bytes - 1 } } });
+    expect(await open(broker.url).deliver()).toEqual({
+      kind: 'refused',
+      reason: 'the message is larger than the broker accepts',
+    });
+    expect(broker.published.length).toBe(2);
+  });
+
+  it('apply to the number of unacknowledged messages', async () => {
+    const broker = await startBroker({
+      connack: { properties: { receiveMaximum: 2 } },
+      answer: () => 'none',
+    });
+    const { deliver } = open(broker.url);
+    const deliveries = [deliver(), deliver(), deliver()];
+    for (let i = 0; i < 7; i += 1) {
+      const sent = Math.min(7, i + 2);
+      await expect.poll(() => broker.published.length).toBe(sent);
+      if (deliveries.length < 7) deliveries.push(deliver());
+      await setImmediate();
+      expect(broker.published.length).toBe(sent);
+      broker.acknowledge(broker.published[i] ?? {});
+    }
+    expect(await Promise.all(deliveries)).toEqual(Array(7).fill({ kind: 'acknowledged' }));
+  });
+
+  it('include the length of a topic', async () => {
+    const broker = await startBroker();
+    const { deliver } = open(broker.url, { topic: '{productId}' });
+    expect(await deliver({ productId: 'x'.repeat(65_536) })).toEqual({
+      kind: 'refused',
+      reason: 'the topic is longer than 65,535 bytes',
+    });
+    expect(await deliver({ productId: 'x'.repeat(65_535) })).toEqual({ kind: 'acknowledged' });
+  });
+});
+
+describe('a broker without an answer', () => {
+  /** Delivers an item whose time is up as soon as the broker has something. */
+  const deliverLate = async (
+    deliver: ReturnType<typeof open>['deliver'],
+    reached: () => number,
+  ) => {
+    const late = new AbortController();
+    const answer = deliver({}, late.signal);
+    await expect.poll(reached, { timeout: 10_000 }).toBe(1);
+    late.abort(new DOMException('the time is up', 'TimeoutError'));
+    return answer;
+  };
+
+  it('that never accepts the login is unavailable, and leaves no socket open', async () => {
+    const silent = await startSilentServer();
+    const { deliver, close } = open(`mqtt://127.0.0.1:${silent.port}`);
+    const answer = await deliverLate(deliver, silent.open);
+    expect(answer).toMatchObject({ reason: 'it did not answer in time' });
+    await close();
+    await expect.poll(silent.open).toBe(0);
+  });
+
+  it.each([1, 65_535])(
+    'that never acknowledges is unavailable, and the connection is replaced',
+    async (receiveMaximum) => {
+      const broker = await startBroker({
+        connack: { properties: { receiveMaximum } },
+        answer: () => 'none',
+      });
+      const { deliver, close } = open(broker.url);
+      const late = { kind: 'unavailable', reason: 'it did not answer in time' };
+      expect(await deliverLate(deliver, () => broker.published.length)).toMatchObject(late);
+      await expect.poll(broker.open).toBe(0);
+      broker.change({ answer: () => 0 });
+      expect(await deliver()).toEqual({ kind: 'acknowledged' });
+      await close();
+      await expect.poll(broker.open).toBe(0);
+    },
+  );
+});

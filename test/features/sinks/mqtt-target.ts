@@ -1,0 +1,20 @@
+/** The target of an MQTT sink. This file is also loaded without a test runner. */
+import type { SinkTarget } from '../../../src/features/sinks/registry.ts';
+
+type Mqtt = Extract<SinkTarget, { kind: 'mqtt' }>;
+
+export function mqttTarget(url: string, fields: Partial<Mqtt> = {}): Mqtt {
+  return {
+    kind: 'mqtt',
+    url,
+    topic: 'earshot/{collection}/{event}',
+    isRetained: false,
+    login: null,
+    ca: null,
+    clientId: null,
+    sessionExpirySeconds: 86_400,
+    metadataId: null,
+    format: 'document',
+    ...fields,
+  };
+}

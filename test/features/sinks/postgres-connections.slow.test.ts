@@ -1,0 +1,218 @@
+/** Connections of PostgreSQL sinks: faults, timeouts, TLS, the doctor's check, and test deliveries. */
+import { chownSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { attemptOnce, testDocument } from '../../../src/features/sinks/delivery.ts';
+import { checkSinks, openTarget } from '../../../src/features/sinks/registry.ts';
+import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
+import { collect } from '../../helpers/deliveries.ts';
+import { freePort } from '../../helpers/free-ports.ts';
+import { createDatabase, query, useServer } from '../shared-log/shared-log-context.ts';
+import {
+  createSpatialDatabase,
+  hasPostgis,
+  type PostgresTarget,
+  postgresTarget,
+} from './postgres-database.ts';
+import { openSinkContext } from './sink-context.ts';
+import { definition } from './sink-definition.ts';
+
+async function check(target: PostgresTarget) {
+  const [finding] = await checkSinks([definition(target, { name: 'gis' })], {
+    findProgram: () => null,
+    subscriptions: [],
+    signal: new AbortController().signal,
+  });
+  return finding;
+}
+
+/** Opens a store with one notification, and a function that delivers it. */
+async function openAttempts() {
+  const context = await openSinkContext();
+  await context.accept({ ProductId: 'a' });
+  const [row] = await collect(context.store.find({ order: 'oldest' }));
+  if (row === undefined) throw new Error('The log is empty.');
+  const body = await context.store.body(1);
+  const attempt = async (settings: PostgresTarget, { timeoutMs = 10_000, isTest = true } = {}) => {
+    const target = openTarget(
+      { target: settings, name: 'gis', timeoutMs },
+      {
+        ...context.context,
+      },
+    );
+    onTestFinished(() => target.close());
+    const { test: _, ...document } = testDocument(row, body, 'gis', 'x');
+    const sent = isTest ? { ...document, test: true as const } : document;
+    const { pause } = context.context;
+    const { signal } = new AbortController();
+    return attemptOnce(sent, { timeoutMs }, { target, pause, signal });
+  };
+  return { ...context, attempt };
+}
+
+describe.skipIf(!hasPostgis)('a connection of a PostgreSQL sink (needs postgresql-postgis)', () => {
+  const server = useServer({ fsync: 'off' });
+
+  it('is checked without writing: tables, permissions, PostGIS', async () => {
+    const url = await createSpatialDatabase(server());
+    const tables = { notifications: 'events', deleted: 'remove' } as const;
+    const before = await check(postgresTarget(url, tables));
+    expect(before).toMatchObject({ check: 'sink gis', level: 'ok' });
+    expect(before?.text).toMatch(
+      /^PostgreSQL at 127\.0\.0\.1:\d+, version 1\d.* with PostGIS, accepts the login\. Tables: earshot_products \(will be created\), earshot_products_removed \(will be created\), events \(will be created\)\.$/,
+    );
+    expect(await query(url, "SELECT FROM pg_tables WHERE schemaname = 'public'")).toHaveLength(1);
+    expect(await check(postgresTarget(url, { create: false }))).toMatchObject({
+      level: 'critical',
+      text: expect.stringContaining(
+        ' cannot be written: the table earshot_products does not exist, and create is false.',
+      ),
+      nextStep: expect.stringContaining('docs/sinks.md'),
+    });
+    const plain = await createDatabase(server());
+    await query(plain, 'REVOKE CREATE ON SCHEMA public FROM PUBLIC');
+    await query(plain, 'CREATE ROLE reader LOGIN');
+    await query(plain, 'CREATE TABLE mine (product_id text PRIMARY KEY)');
+    const limited = plain.replace('postgres@', 'reader@');
+    expect((await check(postgresTarget(limited)))?.text).toContain(
+      'cannot be written: the user has no permission to create the table earshot_products.',
+    );
+    const mine = {
+      products: 'mine',
+      columns: { product_id: 'product_id' },
+      deleted: 'remove',
+    } as const;
+    expect((await check(postgresTarget(limited, mine)))?.text).toContain(
+      'the user lacks SELECT on the table mine; the user lacks INSERT on the table mine',
+    );
+    const url2 = plain.replace('127.0.0.1', '0.0.0.0');
+    expect(await check(postgresTarget(`${url2}?sslmode=disable`))).toMatchObject({
+      level: 'warning',
+      text: expect.stringContaining('without PostGIS'),
+      nextStep: expect.stringContaining('sslmode'),
+    });
+  });
+
+  it('fails with the reason, and the class of the failure', async () => {
+    const url = await createDatabase(server());
+    const { attempt } = await openAttempts();
+    const closed = `postgres://postgres@127.0.0.1:${await freePort()}/x`;
+    const cases: [string, object][] = [
+      [closed, { kind: 'unavailable', reason: 'the connection was refused (ECONNREFUSED)' }],
+      [
+        url.replace(/\/\w+$/, '/none'),
+        {
+          kind: 'misconfigured',
+          reason: expect.stringContaining('3D000: database "none" does not'),
+        },
+      ],
+      [
+        url.replace('postgres@', 'nobody:hunter2@'),
+        { kind: 'misconfigured', reason: expect.stringContaining('28000: role "nobody" does not') },
+      ],
+      [
+        `${url}?sslmode=verify-full`,
+        { kind: 'unavailable', reason: 'The server does not support SSL connections' },
+      ],
+    ];
+    for (const [bad, expected] of cases) {
+      expect(await attempt(postgresTarget(bad)), bad).toMatchObject(expected);
+      const found = await check(postgresTarget(bad));
+      expect(found).toMatchObject({
+        level: 'critical',
+        nextStep: expect.stringContaining('queued'),
+      });
+      expect(JSON.stringify(found)).not.toContain('hunter2');
+    }
+    // A later server is used if the first one does not answer.
+    expect(await attempt(postgresTarget(url, { urls: [closed, url] }))).toEqual({
+      kind: 'acknowledged',
+    });
+  });
+
+  it('tests a delivery without a trace', async () => {
+    const url = await createSpatialDatabase(server());
+    const { attempt } = await openAttempts();
+    const target = postgresTarget(url, { notifications: 'events' });
+    expect(await attempt(target)).toEqual({ kind: 'acknowledged' });
+    const tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'";
+    expect(await query(url, tables)).toEqual([{ tablename: 'spatial_ref_sys' }]);
+    expect(await attempt(target, { isTest: false })).toEqual({ kind: 'acknowledged' });
+    expect(await query(url, tables)).toHaveLength(3);
+  });
+
+  it('that hangs or waits for a lock ends at the timeout, and the next delivery succeeds', async () => {
+    const sockets = new Set<Socket>();
+    const silent = createServer((socket) => void sockets.add(socket));
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+      silent.close();
+    });
+    const { attempt } = await openAttempts();
+    const { port } = silent.address() as { port: number };
+    const inTime = { kind: 'unavailable', reason: 'it did not answer in time' };
+    const hanging = postgresTarget(`postgres://postgres@127.0.0.1:${port}/x`);
+    expect(await attempt(hanging, { timeoutMs: 100, isTest: false })).toMatchObject(inTime);
+
+    const url = await createSpatialDatabase(server());
+    const { accept, start, items, isDone } = await openSinkContext();
+    await accept({ ProductId: 'a' });
+    const target = postgresTarget(url);
+    const running = start(definition(target, { timeoutMs: 300 }));
+    await expect.poll(() => isDone()).toBe(true);
+    const locked = query(
+      url,
+      'BEGIN; LOCK TABLE earshot_products IN EXCLUSIVE MODE; SELECT pg_sleep(1); COMMIT',
+    );
+    const locks = "SELECT FROM pg_locks WHERE mode = 'ExclusiveLock' AND locktype = 'relation'";
+    await expect.poll(() => query(url, locks)).toHaveLength(1);
+    await accept({ ProductId: 'b' });
+    await expect
+      .poll(async () => (await items('waiting'))[0]?.error)
+      .toMatch(/^the database answered 55P03: canceling statement due to lock timeout/);
+    await locked;
+    await expect.poll(() => isDone(), { timeout: 10_000 }).toBe(true);
+
+    // A process of the server that is stopped cannot end its statement; another connection replaces it.
+    const ofSink = "SELECT pid FROM pg_stat_activity WHERE application_name = 'earshot sink'";
+    const [{ pid } = { pid: 0 }] = await query<{ pid: number }>(url, ofSink);
+    process.kill(pid, 'SIGSTOP');
+    onTestFinished(() => void process.kill(pid, 'SIGCONT'));
+    await accept({ ProductId: 'c' });
+    const error = async () => (await items('waiting'))[0]?.error;
+    await expect.poll(error, { timeout: 10_000 }).toBe('it did not answer in time');
+    await expect.poll(() => isDone(), { timeout: 10_000 }).toBe(true);
+    await running.stop();
+    await expect
+      .poll(async () => (await query<{ pid: number }>(url, ofSink)).map((one) => one.pid))
+      .toEqual([pid]);
+  });
+
+  it('trusts the authority in `ca` only, and verifies the name of the server', async () => {
+    const authority = await createCertificateAuthority({ now: Date.now });
+    const other = await createCertificateAuthority({ now: Date.now });
+    const pair = await authority.issue({ hosts: ['127.0.0.1'] });
+    const { folder, configure, run } = server();
+    const files = { 'server.crt': pair.certificatePem, 'server.key': pair.keyPem };
+    const { uid, gid } = statSync(folder);
+    for (const [name, pem] of Object.entries(files)) {
+      writeFileSync(join(folder, name), pem, { mode: 0o600 });
+      chownSync(join(folder, name), uid, gid);
+    }
+    configure({ ssl: 'on' });
+    await run('pg_ctl', ['reload', '-D', folder]);
+    const url = await createDatabase(server());
+    const { attempt } = await openAttempts();
+    const answer = (ca: string, at = url) => attempt(postgresTarget(at, { ca }));
+    const ok = { kind: 'acknowledged' };
+    await expect.poll(() => answer(authority.certificatePem)).toEqual(ok);
+    expect(await answer(other.certificatePem)).toMatchObject({
+      kind: 'unavailable',
+      reason: expect.stringMatching(/^the authority is unknown.* \([A-Z_]+\)$/),
+    });
+    const named = url.replace('127.0.0.1', 'localhost');
+    expect(await answer(authority.certificatePem, named)).toMatchObject({ kind: 'unavailable' });
+  });
+});

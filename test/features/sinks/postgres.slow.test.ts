@@ -1,0 +1,411 @@
+/** PostgreSQL sinks: tables, states, mappings and bad items, on a real server. */
+
+import fc from 'fast-check';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { toProductJson } from '../../../src/core/terms/read-models.ts';
+import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
+import { openProducts } from '../../../src/features/products/index-file/products.ts';
+import { all, generatedRecords, oddRecords } from '../products/index-file/product-context.ts';
+import { createDatabase, query, useServer } from '../shared-log/shared-log-context.ts';
+import {
+  createSpatialDatabase,
+  hasPostgis,
+  type PostgresTarget,
+  postgresTarget,
+} from './postgres-database.ts';
+import { openSinkContext } from './sink-context.ts';
+import { definition } from './sink-definition.ts';
+
+const at = (minute: number) =>
+  new Date(Date.UTC(2026, 0, 1) + minute * 60_000).toISOString().replace('Z', '000Z');
+
+const id = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
+
+const polygon = (west: number) => ({
+  type: 'Polygon',
+  coordinates: [
+    [
+      [west, 40],
+      [west + 10, 40],
+      [west + 10, 50],
+      [west, 50],
+      [west, 40],
+    ],
+  ],
+});
+
+function alive(ProductId: string, minute: number, more: object = {}) {
+  const ProductName = 'S2A_MSIL2A_20260101T000000_N0511_R022_T32TQM_20260101T000000.SAFE';
+  const dates = { PublicationDate: at(0), ModificationDate: at(minute) };
+  const value = { Id: ProductId, Name: ProductName, ...dates, ContentLength: minute, ...more };
+  return { SubscriptionEvent: 'modified', ProductId, ProductName, value };
+}
+
+function gone(ProductId: string, minute: number) {
+  const { ProductName } = alive(ProductId, minute);
+  const value = { Id: ProductId, Name: ProductName, DeletionDate: at(minute), DeletionCause: 'x' };
+  return { SubscriptionEvent: 'deleted', ProductId, ProductName, value };
+}
+
+interface Row {
+  [column: string]: unknown;
+}
+
+const rowsOf = (url: string, table = 'earshot_products') =>
+  query<Row>(url, `SELECT * FROM ${table} ORDER BY 1`);
+
+describe.skipIf(!hasPostgis)('a PostgreSQL sink (needs postgresql-postgis)', () => {
+  const server = useServer({ fsync: 'off' });
+
+  async function openContext(url: string, fields: Partial<PostgresTarget> = {}) {
+    const context = await openSinkContext();
+    const target = postgresTarget(url, fields);
+    const sink = definition(target, { concurrency: 200, attemptsMax: 1 });
+    const deliver = async (...notifications: object[]) => {
+      for (const one of notifications) await context.accept({ ...one });
+      await expect.poll(() => context.isDone(), { timeout: 20_000 }).toBe(true);
+    };
+    return { ...context, sink, running: context.start(sink), deliver };
+  }
+
+  it('has the same columns as the product index, for every form of a record', async () => {
+    const url = await createSpatialDatabase(server());
+    const { accept, deliver, dataDir } = await openContext(url);
+    const flat = ['POLYGON ((1 2))', 'POLYGON ((1 2, 3 4, 1 2))', 'MULTIPOLYGON (((1 2, 3 4)))'];
+    const thin = flat.map((text, i) => ({
+      Id: id(50 + i),
+      Name: 'thin',
+      Footprint: `geography'SRID=4326;${text}'`,
+    }));
+    const records = [...generatedRecords(60, 3), ...oddRecords, ...thin];
+    for (const value of records) {
+      await accept({ ProductId: value.Id, ProductName: value.Name ?? 'a.SAFE', value });
+    }
+    await deliver();
+    await catchUpIndex({ dataDir });
+    const products = openProducts(dataDir);
+    onTestFinished(() => products.close());
+    const found = await all(products.find({ entity: 'Products', filter: null }));
+    const rows = new Map((await rowsOf(url)).map((row) => [row.product_id, row]));
+    expect(rows.size).toBe(records.length);
+    const snake = (name: string) => name.replaceAll(/[A-Z]/g, (one) => `_${one.toLowerCase()}`);
+    for (const { row, record } of found) {
+      const stored = rows.get(row.productId.toLowerCase()) ?? {};
+      const { position: _, deletionDate: __, receivedAt, ...json } = toProductJson(row);
+      for (const [field, value] of Object.entries({ ...json, receivedAt })) {
+        const known = stored[snake(field)];
+        const text = known instanceof Date ? known.toISOString().replace('Z', '') : known;
+        const expected = known instanceof Date ? String(value).slice(0, 23) : value;
+        const isId = field === 'productId';
+        const asStored = typeof expected === 'number' ? Number(text) : text;
+        expect(asStored, field).toEqual(isId ? row.productId.toLowerCase() : expected);
+      }
+      expect(stored.record).toMatchObject({ Id: record.Id });
+    }
+    const [counts] = await query<Row>(
+      url,
+      `SELECT count(*) FILTER (WHERE ST_Area(footprint) > 0) > 40 AS has_footprints,
+         (SELECT string_agg(ST_AsText(footprint), ';' ORDER BY product_id DESC) FROM earshot_products
+          WHERE ST_Dimension(footprint) = 1) AS lines,
+         count(*) FILTER (WHERE product_name = 'thin' AND footprint IS NULL) AS thin,
+         (SELECT indexdef FROM pg_indexes WHERE indexname = 'earshot_products_footprint') AS index
+       FROM earshot_products`,
+    );
+    expect(counts).toEqual({
+      has_footprints: true,
+      lines:
+        'MULTILINESTRING((170 -10,180 5),(-180 5,-170 20));GEOMETRYCOLLECTION(POINT(10 45),LINESTRING(11 45,12 47))',
+      thin: '3',
+      index: expect.stringContaining('USING gist'),
+    });
+  });
+
+  it('has the states of the product index, in any order of notifications, and after a replay', async () => {
+    const url = await createSpatialDatabase(server());
+    const events = fc.uniqueArray(fc.integer({ min: 1, max: 40 }), {
+      minLength: 1,
+      maxLength: 6,
+    });
+    const cases = fc.sample(events, { numRuns: 150, seed: 4 });
+    const { accept, deliver, dataDir, start, store, isDone } = await openContext(url);
+    const removing = definition(
+      postgresTarget(url, { products: 'gis_removed', deleted: 'remove' }),
+      {
+        ...{ name: 'removing', concurrency: 200 },
+      },
+    );
+    start(removing);
+    await Promise.all(
+      cases.flatMap((minutes, i) =>
+        // Every third state is a deletion; equal states are not compared, because the index does it otherwise.
+        minutes.map((minute) =>
+          accept(minute % 3 === 0 ? gone(id(i), minute) : alive(id(i), minute)),
+        ),
+      ),
+    );
+    await deliver();
+    await expect.poll(() => isDone('removing'), { timeout: 20_000 }).toBe(true);
+    await catchUpIndex({ dataDir });
+    const products = openProducts(dataDir);
+    onTestFinished(() => products.close());
+    const living = await all(products.find({ entity: 'Products', filter: null }));
+    const tombstones = await all(products.find({ entity: 'DeletedProducts', filter: null }));
+    expect(Math.min(living.length, tombstones.length)).toBeGreaterThan(20);
+    const stateOf = (row: Row) => [
+      row.product_id,
+      Number(row.size_bytes),
+      row.deleted_at instanceof Date ? row.deleted_at.getTime() : null,
+    ];
+    const expected = [...living, ...tombstones].map(({ row }) => [
+      row.productId,
+      Number(row.sizeBytes),
+      row.deletionDateUs === null ? null : row.deletionDateUs / 1_000,
+    ]);
+    const byId = (rows: unknown[][]) =>
+      rows.toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1));
+    const marked = await rowsOf(url);
+    expect(byId(marked.map(stateOf))).toEqual(byId(expected));
+    const removed = await rowsOf(url, 'gis_removed');
+    expect(byId(removed.map(stateOf))).toEqual(
+      byId(expected.filter(([, , date]) => date === null)),
+    );
+
+    const replay = { filter: '', sinceUs: null, untilUs: null, afterPosition: 0, requestedAtUs: 1 };
+    const lastPosition = await store.lastPosition();
+    for (const sink of ['sink', 'removing']) {
+      await store.sinks.addReplay({ sink, ...replay, lastPosition });
+    }
+    const delivered = async () => (await store.sinks.deliveries()).map((one) => one.delivered);
+    await expect.poll(delivered, { timeout: 20_000 }).toEqual([2 * lastPosition, 2 * lastPosition]);
+    // Not even `updated_at` changes.
+    expect(await rowsOf(url)).toEqual(marked);
+    expect(await rowsOf(url, 'gis_removed')).toEqual(removed);
+  });
+
+  it('keeps the record when a deletion has none, and a name until a record arrives', async () => {
+    const url = await createSpatialDatabase(server());
+    const { deliver } = await openContext(url);
+    const bare = { value: null, NotificationDate: at(8), ProductName: 'a.SAFE' };
+    await deliver(
+      alive(id(1), 3),
+      { ...bare, ProductId: id(1), SubscriptionEvent: 'deleted' },
+      { ...bare, ProductId: id(2), SubscriptionEvent: 'created' },
+      { ...bare, ProductId: id(3), SubscriptionEvent: 'created' },
+      alive(id(3), 1),
+      { ...bare, ProductId: id(3), SubscriptionEvent: 'created' },
+    );
+    const [first, second, third] = await rowsOf(url);
+    expect(first).toMatchObject({ size_bytes: '3', deleted_at: new Date(at(8)), event: 'deleted' });
+    expect(second).toMatchObject({ product_name: 'a.SAFE', record: null, state_at: null });
+    expect(third).toMatchObject({ size_bytes: '1', event: 'modified', state_at: new Date(at(1)) });
+  });
+
+  it('counts a deletion as newer than a record of the same date', async () => {
+    const url = await createSpatialDatabase(server());
+    const { deliver } = await openContext(url);
+    await deliver(alive(id(1), 3), gone(id(1), 3), gone(id(2), 3), alive(id(2), 3));
+    const deleted = { deleted_at: new Date(at(3)), event: 'deleted', deletion_cause: 'x' };
+    expect(await rowsOf(url)).toMatchObject([deleted, deleted]);
+  });
+
+  it('removes a deleted product, and adds it again only for a newer notification', async () => {
+    const url = await createSpatialDatabase(server());
+    const { deliver } = await openContext(url, { deleted: 'remove' });
+    await deliver(alive(id(1), 3), gone(id(1), 5));
+    expect(await rowsOf(url)).toEqual([]);
+    await deliver(alive(id(1), 4), alive(id(1), 5));
+    expect(await rowsOf(url)).toEqual([]);
+    const late = { ...gone(id(2), 5), ProductId: id(2).toUpperCase() };
+    await deliver(late, alive(id(2), 4), alive(id(1), 6), gone(id(1), 2));
+    expect(await rowsOf(url)).toMatchObject([{ product_id: id(1), size_bytes: '6' }]);
+    const removed = await rowsOf(url, 'earshot_products_removed');
+    expect(removed).toMatchObject([{ product_id: id(2), state_at: new Date(at(5)) }]);
+  });
+
+  it('stores each notification once, also in a replay', async () => {
+    const url = await createSpatialDatabase(server());
+    const { deliver, store } = await openContext(url, { notifications: 'events' });
+    await deliver(alive(id(1), 3), alive(id(1), 2), gone(id(2), 2));
+    const rows = await rowsOf(url, 'events');
+    expect(rows).toMatchObject([
+      { position: '1', product_id: id(1), event: 'modified', value: { ContentLength: 3 } },
+      { position: '2', source: 'push', subscription: 'default', sink: 'sink' },
+      { position: '3', event: 'deleted', value: { DeletionCause: 'x' } },
+    ]);
+    const bounds = { filter: '', sinceUs: null, untilUs: null, requestedAtUs: 1 };
+    await store.sinks.addReplay({ sink: 'sink', ...bounds, afterPosition: 0, lastPosition: 3 });
+    await expect.poll(async () => (await store.sinks.deliveries())[0]?.delivered).toBe(6);
+    expect(await rowsOf(url, 'events')).toEqual(rows);
+  });
+
+  it('stores footprints as GeoJSON without PostGIS, cut at the antimeridian', async () => {
+    const url = await createDatabase(server());
+    const { deliver } = await openContext(url);
+    await deliver(alive(id(1), 1, { GeoFootprint: polygon(175) }), alive(id(2), 1));
+    const [row, without] = await rowsOf(url);
+    expect(row?.footprint).toMatchObject({ type: 'MultiPolygon' });
+    expect(without?.footprint).toBeNull();
+    const columns = await query(
+      url,
+      "SELECT data_type FROM information_schema.columns WHERE column_name = 'footprint'",
+    );
+    expect(columns).toEqual([{ data_type: 'jsonb' }]);
+  });
+
+  it('writes the columns of a supplied table, with PostGIS in another schema', async () => {
+    const url = await createDatabase(server());
+    await query(url, 'CREATE SCHEMA gis; CREATE SCHEMA spatial');
+    await query(url, 'CREATE EXTENSION postgis SCHEMA spatial');
+    await query(
+      url,
+      `CREATE TABLE gis."Scenes" (
+         id uuid PRIMARY KEY, area spatial.geography(MultiPolygon, 4326), shape text,
+         "from" timestamp, clouds numeric, changed timestamp NOT NULL, at numeric NOT NULL,
+         gone date, note text DEFAULT 'none', n serial)`,
+    );
+    const { deliver } = await openContext(url, {
+      products: 'gis.Scenes',
+      columns: {
+        ...{ id: 'product_id', area: 'footprint', shape: 'record', from: 'sensing_start' },
+        ...{ clouds: 'cloud_cover_percent', changed: 'state_at', at: 'position' },
+        gone: 'deleted_at',
+      },
+    });
+    const ContentDate = { Start: '2026-01-01T12:00:00.123456Z' };
+    await deliver(alive(id(1), 1, { GeoFootprint: polygon(10), ContentDate }), gone(id(2), 9));
+    const rows = await query(
+      url,
+      `SELECT id, spatial.ST_AsText(area) AS area, shape::json->>'Id' AS shape, "from"::text,
+         changed::text, at, gone::text, note FROM gis."Scenes" ORDER BY id`,
+    );
+    const common = { note: 'none' };
+    expect(rows).toEqual([
+      {
+        ...common,
+        ...{ id: id(1), area: 'MULTIPOLYGON(((10 40,20 40,20 50,10 50,10 40)))', shape: id(1) },
+        ...{ from: '2026-01-01 12:00:00.123456', changed: '2026-01-01 00:01:00', at: '1' },
+        gone: null,
+      },
+      {
+        ...common,
+        ...{ id: id(2), area: null, shape: id(2), from: null },
+        ...{ changed: '2026-01-01 00:09:00', at: '2', gone: '2026-01-01' },
+      },
+    ]);
+  });
+
+  it('replaces what PostgreSQL cannot store, and refuses one item without the others', async () => {
+    const url = await createSpatialDatabase(server());
+    await query(url, 'CREATE SCHEMA gis');
+    await query(
+      url,
+      `CREATE TABLE gis.short (id text PRIMARY KEY, name varchar(70), t timestamptz, p bigint,
+         d timestamptz, size bigint CHECK (size <> 13), record jsonb)`,
+    );
+    const { accept, deliver, items } = await openContext(url, {
+      products: 'gis.short',
+      columns: {
+        ...{ id: 'product_id', name: 'product_name', t: 'state_at', p: 'position' },
+        ...{ d: 'deleted_at', size: 'size_bytes', record: 'record' },
+      },
+    });
+    const odd = { 'k\0': 'a\0b', list: ['\ud800', { deep: 'x\udc00' }], text: '\\u0000' };
+    for (let i = 1; i <= 100; i += 1) {
+      const name = i === 40 ? { Name: 'x'.repeat(71) } : {};
+      await accept(alive(id(i), i, i === 1 ? odd : { ...name, GeoFootprint: polygon(0) }));
+    }
+    await deliver();
+    expect((await items('dead')).map(({ position, error }) => [position, error])).toEqual([
+      [40, 'the database answered 22001: value too long for type character varying(70)'],
+      [13, expect.stringMatching(/^the database answered 23514: new row for relation "short"/)],
+    ]);
+    const rows = await rowsOf(url, 'gis.short');
+    expect(rows).toHaveLength(98);
+    expect(rows[0]?.record).toMatchObject({
+      'k\ufffd': 'a\ufffdb',
+      list: ['\ufffd', { deep: 'x\ufffd' }],
+      text: '\\u0000',
+    });
+  });
+
+  it('removes a product that another program adds at the same time', async () => {
+    const url = await createSpatialDatabase(server());
+    const { deliver, accept, isDone } = await openContext(url, { deleted: 'remove' });
+    await deliver(alive(id(9), 1));
+    const other = query(
+      url,
+      `BEGIN;
+       SELECT pg_advisory_xact_lock(hashtextextended('earshot ${id(1)}', 0));
+       INSERT INTO earshot_products (product_id, state_at, position)
+       VALUES ('${id(1)}', '${at(1)}', 0);
+       SELECT pg_sleep(0.5);
+       COMMIT`,
+    );
+    const locks = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted";
+    await expect.poll(() => query(url, locks)).toHaveLength(1);
+    await accept(gone(id(1), 2));
+    await other;
+    await expect.poll(() => isDone()).toBe(true);
+    expect(await rowsOf(url)).toMatchObject([{ product_id: id(9) }]);
+  });
+
+  it('reports a violated constraint of the table of notifications', async () => {
+    const url = await createSpatialDatabase(server());
+    const { deliver, accept, items } = await openContext(url, { notifications: 'events' });
+    await deliver(alive(id(1), 1));
+    await query(url, 'CREATE UNIQUE INDEX ON events (product_id)');
+    await accept(alive(id(1), 2));
+    const error = async () => (await items('dead'))[0]?.error;
+    await expect.poll(error).toMatch(/^the database answered 23505: duplicate key/);
+  });
+
+  it('waits while a column cannot store a deletion without a record', async () => {
+    const url = await createSpatialDatabase(server());
+    await query(
+      url,
+      `CREATE TABLE scenes (id text PRIMARY KEY, t timestamptz, p bigint, gone timestamptz,
+         sensed timestamptz NOT NULL)`,
+    );
+    const columns = {
+      ...{ id: 'product_id', t: 'state_at', p: 'position', gone: 'deleted_at' },
+      sensed: 'sensing_start',
+    };
+    const { accept, items } = await openContext(url, { products: 'scenes', columns });
+    await accept(alive(id(1), 1));
+    const error = async () => (await items('waiting'))[0]?.error;
+    await expect
+      .poll(error)
+      .toBe('the column scenes.sensed must accept NULL: a product may have no sensing_start');
+  });
+
+  it('waits while tables do not fit, and names all faults at once', async () => {
+    const url = await createSpatialDatabase(server());
+    await query(
+      url,
+      `CREATE TABLE wrong (id text, t date, p text, area geometry(Polygon, 3857),
+         size timestamptz, must text NOT NULL, made text GENERATED ALWAYS AS (id) STORED)`,
+    );
+    const columns = {
+      ...{ id: 'product_id', t: 'state_at', p: 'position', area: 'footprint', made: 'tile' },
+      ...{ size: 'size_bytes', none: 'deleted_at' },
+    };
+    const { accept, items } = await openContext(url, {
+      ...{ products: 'wrong', columns, notifications: 'gone.events' },
+    });
+    await accept(alive(id(1), 1));
+    const error = async () => (await items('waiting'))[0]?.error?.split('; ');
+    await expect
+      .poll(error)
+      .toEqual([
+        'the column wrong.t (date) cannot store state_at',
+        'the column wrong.p (text) cannot store position',
+        'the column wrong.area (geometry(Polygon,3857)) cannot store footprint',
+        'the column wrong.made is generated',
+        'the column wrong.size (timestamp with time zone) cannot store size_bytes',
+        'the table wrong has no column none',
+        'the table wrong has no unique key on id alone',
+        'the column wrong.must needs a value, but has no default',
+        'the schema of the table gone.events does not exist',
+      ]);
+  });
+});

@@ -1,0 +1,69 @@
+/** Sample items and replays for tests of sinks. */
+import type { Cursors } from '../../../src/core/terms/ports.ts';
+import { type SinkItem, type Sinks, sinkReader } from '../../../src/features/sinks/terms.ts';
+import { collect } from '../../helpers/deliveries.ts';
+
+export const atUs = 1_795_000_000_000_001;
+
+export type SinkStore = Pick<Cursors, 'cursor' | 'moveCursor'> & { sinks: Sinks };
+
+type Settled = Parameters<Sinks['settle']>[0][number];
+
+/** Queues one item per product, after the items queued before. */
+export async function queued(
+  store: SinkStore,
+  products: readonly string[],
+  options: { sink?: string; replayId?: number | null; atUs?: number } = {},
+): Promise<SinkItem[]> {
+  const { sink = 'act', replayId = null } = options;
+  const replays = await store.sinks.replays({ sink, all: true });
+  const replay = replays.find(({ id }) => id === replayId);
+  const after = replay?.position ?? (await store.cursor(sinkReader(sink))) ?? 0;
+  const items = products.map((productId, i) => ({ productId, position: after + i + 1 }));
+  const upTo = after + products.length;
+  const read = { sink, replayId, after, upTo, items, atUs, ...options };
+  if (!(await store.sinks.enqueue(read))) throw new Error('nothing was queued');
+  return newest(store.sinks, sink, products.length);
+}
+
+/** The most recently queued items of a sink, in order. */
+export async function newest(sinks: Sinks, sink: string, limit: number): Promise<SinkItem[]> {
+  return (await collect(sinks.items({ sink, state: 'waiting', limit }))).toReversed();
+}
+
+/** A replay of the log from its start up to `lastPosition`. */
+export const replayOf = (
+  lastPosition: number,
+  fields: { sink?: string; filter?: string } = {},
+) => ({
+  sink: 'act',
+  filter: "contains(Name,'Kärnten €')",
+  sinceUs: atUs - 9,
+  untilUs: null,
+  afterPosition: 0,
+  lastPosition,
+  requestedAtUs: atUs,
+  ...fields,
+});
+
+export const acknowledged = ({ id }: { id: number }): Settled => ({ id, outcome: 'acknowledged' });
+
+export const dead = ({ id }: { id: number }, error = 'It answered 400.'): Settled => ({
+  id,
+  outcome: 'dead',
+  error,
+});
+
+export const postponed = (
+  { id }: { id: number },
+  nextAttemptAtUs: number,
+  { counts = true, error = 'It answered 500.' } = {},
+): Settled => ({ id, outcome: 'postponed', error, nextAttemptAtUs, counts });
+
+/** The products of the due items, in order. */
+export async function dueProducts(
+  { sinks }: SinkStore,
+  { sink = 'act', nowUs = atUs, limit = 99 } = {},
+): Promise<string[]> {
+  return (await sinks.due({ sink, nowUs, limit })).map(({ productId }) => productId);
+}

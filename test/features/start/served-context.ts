@@ -1,0 +1,80 @@
+/** A receiver as `start` composes it, with both listeners, an adjustable clock, and its metrics. */
+
+import { randomUUID } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:https';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { serve } from '../../../src/features/start/serve.ts';
+import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
+import { silentLog } from '../../helpers/recording-log.ts';
+import { credentials } from '../../helpers/spawned-receiver.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { readScrape } from '../metrics/metric-samples.ts';
+
+const loopback = { host: '127.0.0.1', port: 0 };
+
+/** Opens the receiver; it is closed when the test has finished. */
+export async function openServed({ index = false } = {}) {
+  const folder = temporaryDirectory();
+  const dataDir = join(folder, 'data');
+  const files = { cert: join(folder, 'certificate.pem'), key: join(folder, 'key.pem') };
+  const authority = await createCertificateAuthority({ now: Date.now });
+  const { certificatePem, keyPem } = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
+  writeFileSync(files.cert, certificatePem);
+  writeFileSync(files.key, keyPem);
+  let aheadUs = 0;
+  const nowUs = () => Date.now() * 1_000 + aheadUs;
+  const receiver = await serve(
+    {
+      listen: loopback,
+      publicUrl: undefined,
+      dataDir,
+      diskReserveBytes: undefined,
+      sharedLog: null,
+      credentials: { source: 'variables', pairs: [credentials] },
+      tls: { kind: 'files', ...files },
+      trustedProxies: [],
+      console: { listen: loopback, password: undefined, catalogueUrl: 'https://catalogue.test' },
+      index,
+      logLevel: 'info',
+    },
+    silentLog,
+    { nowUs, newId: randomUUID, random: Math.random },
+  );
+  onTestFinished(() => receiver.close());
+  const agent = new Agent({ ca: authority.certificatePem, keepAlive: true });
+  onTestFinished(() => agent.destroy());
+  const auth = `${credentials.username}:${credentials.password}`;
+  const post = (path: string, body: string, login = auth): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const url = new URL(path, receiver.url ?? '');
+      const sent = request(url, { method: 'POST', agent, auth: login }, (response) => {
+        response.resume().on('end', () => resolve(response.statusCode ?? 0));
+      });
+      sent.on('error', reject).end(body);
+    });
+  const ask = async (path: string) => {
+    const answer = await fetch(new URL(path, receiver.consoleUrl ?? ''));
+    return { status: answer.status, text: await answer.text() };
+  };
+  return {
+    ...receiver,
+    /** Root certificate of the authority, PEM. */
+    ca: authority.certificatePem,
+    /** Replaces the data directory by a file, so that nothing can be written. */
+    breakStore: () => {
+      rmSync(dataDir, { recursive: true });
+      writeFileSync(dataDir, '');
+    },
+    repairStore: () => rmSync(dataDir),
+    nowUs,
+    passUs: (us: number) => {
+      aheadUs += us;
+    },
+    /** Resolves with the status. */
+    post,
+    ask,
+    scrape: async () => readScrape((await ask('/metrics')).text),
+  };
+}

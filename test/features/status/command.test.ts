@@ -1,0 +1,200 @@
+/** `earshot status`: one screen for people, JSON for programs, with and without a running receiver. */
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type FakeIoOptions, nowUs, version } from '../../helpers/fake-io.ts';
+import { filledContext, hourUs, numbered, withStore } from '../../helpers/filled-store.ts';
+import { freePort } from '../../helpers/free-ports.ts';
+import { spawnCommand } from '../../helpers/spawned-command.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { registration } from '../alerts/watch-context.ts';
+import { activeAlert } from './status-facts.ts';
+
+const password = 'a:long-secret';
+
+/** A data directory with one subscription and two notifications; by default no receiver listens. */
+async function openContext(port?: number) {
+  const context = await filledContext(numbered(1, 2));
+  await withStore(context.dataDir, async ({ administration, completeness }) => {
+    const times = { activityAtUs: nowUs - hourUs, notifiedAtUs: nowUs - hourUs };
+    await administration.commit({ save: registration({ name: 'sea-ice', ...times }) });
+    const mark = { subscription: 'sea-ice', username: 'catalogue', lastAtUs: nowUs - hourUs };
+    await administration.markDeliveries([mark]);
+    await completeness.recordUptime({ fromUs: nowUs - 12 * hourUs, toUs: nowUs });
+  });
+  const env = {
+    EARSHOT_DATA_DIR: context.dataDir,
+    EARSHOT_TLS: 'off',
+    EARSHOT_LISTEN: `127.0.0.1:${port ?? (await freePort())}`,
+    EARSHOT_ENDPOINT_USERNAME: 'catalogue',
+    EARSHOT_ENDPOINT_PASSWORD: password,
+    // No index in this context.
+    EARSHOT_INDEX: 'off',
+  };
+  const workingDir = temporaryDirectory();
+  const status = (argv: readonly string[] = [], { env: more = {}, ...rest }: FakeIoOptions = {}) =>
+    context.earshot(['status', ...argv], { workingDir, ...rest, env: { ...env, ...more } });
+  return { ...context, env, workingDir, status };
+}
+
+/** Answers the probe with this status, as a receiver would. */
+async function listening(answer: number): Promise<number> {
+  const server = createServer((incoming, outgoing) => {
+    outgoing.writeHead(incoming.url === '/notifications' ? answer : 404).end();
+  });
+  onTestFinished(() => void server.close());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port;
+}
+
+/** The line of a part with its continuation lines. */
+function part(out: string, name: string): string {
+  const lines = out.split('\n');
+  const from = lines.findIndex((line) => line.slice(3).startsWith(`${name} `));
+  const length = lines.slice(from + 1).findIndex((line) => !line.startsWith(' '.repeat(18)));
+  return lines.slice(from, from + 1 + length).join('\n');
+}
+
+describe('earshot status', () => {
+  it('lists the healthy parts on one screen', async () => {
+    const { status } = await openContext(await listening(200));
+    const { code, out, err } = await status(['--check']);
+    expect({ code, err }, out).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(
+      /^Everything is ok\.\n\n {3}receiver {7}accepting notifications, up for 12 h; /,
+    );
+    expect(part(out, 'subscriptions')).toContain('sea-ice (running, last notification 60 min ago)');
+    const lines = out.split('\n');
+    expect(lines.length).toBeLessThanOrEqual(24);
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100);
+  });
+
+  it('starts with the missing receiver, then other problems and the next step', async () => {
+    const { status, dataDir } = await openContext();
+    const alert = activeAlert('silence', 'sea-ice', 'critical');
+    await withStore(dataDir, ({ alerts }) =>
+      alerts.settleFindings({ checked: [], findings: [alert], channels: [], atUs: nowUs }),
+    );
+    const { code, out, err } = await status();
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(
+      /^The receiver is not running: .+\n\n!! receiver +The receiver is not running/,
+    );
+    expect(part(out, 'receiver')).toMatch(/\n {18}Next: Start the receiver with `earshot start`/);
+    expect(part(out, 'subscriptions')).toMatch(
+      /^!! subscriptions.*The text of silence\.\n +Next: What to do about/,
+    );
+  });
+
+  it('reports that a receiver refuses notifications', async () => {
+    const { status } = await openContext(await listening(503));
+    const { out } = await status();
+    expect(part(out, 'receiver')).toMatch(
+      /^!! receiver .*are refused: The receiver cannot store notifications\./,
+    );
+  });
+
+  it('ends with 3 and the reason on stderr with --check', async () => {
+    const { status } = await openContext();
+    const { code, out, err } = await status(['--check']);
+    expect(code).toBe(3);
+    expect(out).toContain('!! receiver');
+    expect(err).toMatch(/^earshot: The receiver is not running: .+\n$/);
+  });
+
+  it('has the facts and the levels with --json', async () => {
+    const { status } = await openContext(await listening(200));
+    const { code, out } = await status(['--json', '--check']);
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({
+      ...{ at: '2026-05-02T12:00:00.000000Z', version, ok: true, failures: [], alerts: [] },
+      receiver: { startedAt: '2026-05-02T00:00:00.000000Z', refusing: null, queue: null },
+      log: { firstPosition: 1, lastPosition: 2, lastReceivedAt: '2026-05-02T11:00:00.000000Z' },
+      subscriptions: [
+        { name: 'sea-ice', state: 'running', pausesAt: '2026-07-01T11:00:00.000000Z' },
+      ],
+      behindProxy: true,
+      certificate: null,
+    });
+  });
+
+  it('has colour on a terminal only, and fits its width', async () => {
+    const { status } = await openContext();
+    expect((await status()).out).not.toContain('\u001b');
+    const { out } = await status([], { isTTY: true, columns: 72 });
+    expect(out).toContain('\u001b[31m!! receiver');
+    const plain = await status([], { isTTY: true, columns: 72, env: { NO_COLOR: '1' } });
+    const widths = plain.out.split('\n').map(({ length }) => length);
+    expect(Math.max(...widths)).toBeLessThanOrEqual(72);
+  });
+
+  it('is a command of its own that ends, without a receiver', { timeout: 30_000 }, async () => {
+    const { env, workingDir } = await openContext();
+    const { code, out, err } = await spawnCommand(['status', '--check'], { env, cwd: workingDir })
+      .ended;
+    expect(code).toBe(3);
+    expect(out).toMatch(/^The receiver is not running/);
+    expect(err).not.toContain(password);
+  });
+});
+
+describe('earshot status reports the cause of a problem:', () => {
+  it('missing settings, below the state of the data directory', async () => {
+    const { status } = await openContext();
+    const env = { EARSHOT_ENDPOINT_USERNAME: '', EARSHOT_ENDPOINT_PASSWORD: '', EARSHOT_TLS: '' };
+    const { code, out, err } = await status([], { env });
+    expect(code).toBe(2);
+    expect(part(out, 'subscriptions')).toContain('sea-ice (running, last notification 60 min ago)');
+    expect(part(out, 'receiver')).toMatch(/^\? {2}receiver .*The settings have problems/);
+    const { log, failures } = JSON.parse((await status(['--json'], { env })).out);
+    expect(log.lastPosition).toBe(2);
+    expect(failures.map((one: { part: string }) => one.part)).toEqual(['receiver', 'certificate']);
+    expect(err).toContain('No endpoint credentials are configured');
+    expect(err).toContain('HTTPS needs EARSHOT_TLS_CERT and EARSHOT_TLS_KEY');
+  });
+
+  it('a missing data directory', async () => {
+    const { status } = await openContext();
+    const folder = temporaryDirectory();
+    // Also when other settings are missing, as in a folder that is not the receiver's.
+    for (const lacking of [{}, { EARSHOT_ENDPOINT_USERNAME: '', EARSHOT_TLS: '' }]) {
+      const { code, out, err } = await status(['--data-dir', folder], { env: lacking });
+      expect({ code, out }).toEqual({ code: 2, out: '' });
+      expect(err).toMatch(new RegExp(`^earshot: There is no database in ${folder}\\. `));
+      expect(err).not.toContain('credentials');
+    }
+  });
+
+  it('an unknown option or argument', async () => {
+    const { status } = await openContext();
+    const misspelt = await status(['--jsn']);
+    expect(misspelt).toMatchObject({ code: 2, out: '' });
+    expect(misspelt.err).toContain('(Did you mean --json?)');
+    expect(await status(['now'])).toMatchObject({ code: 2, out: '' });
+  });
+
+  it('another receiver, or another program, answers', async () => {
+    const other = await openContext(await listening(401));
+    expect(part((await other.status()).out, 'receiver')).toMatch(
+      /^\? {2}receiver .*[Tt]he receiver has different credentials\. Run this command with the settings of the receiver\./,
+    );
+    const foreign = await openContext(await listening(302));
+    expect(part((await foreign.status()).out, 'receiver')).toMatch(/Another program answers/);
+  });
+
+  it('an unreadable earshot.config.ts, next to all other parts', async () => {
+    const { status, workingDir } = await openContext(await listening(200));
+    writeFileSync(
+      join(workingDir, 'earshot.config.ts'),
+      'export default { subscriptions: {}, sinks: { act: {} } };\n',
+    );
+    const { code, out } = await status(['--check']);
+    expect(code).toBe(3);
+    expect(part(out, 'sinks')).toMatch(/^! {2}sinks .*earshot\.config\.ts is rejected/);
+    expect(part(out, 'receiver')).toContain('accepting notifications');
+  });
+});

@@ -1,0 +1,97 @@
+/** `/api/subscriptions`, `/api/alerts` and `/api/quarantine`, as a program uses them. */
+import { describe, expect, it } from 'vitest';
+import { type Answer, follow, openConsole } from '../../core/api/console-context.ts';
+import { filledOperations } from '../../core/api/operation-sample.ts';
+
+const nextOf = ({ next }: Answer['json']) => next;
+const idsOf = (name: string) => (answers: Answer[]) =>
+  answers.flatMap(({ json }) => json[name].map(({ id }: { id: number }) => id));
+
+describe('/api/subscriptions', () => {
+  it('returns the state, dates, senders, gaps and history of a registered subscription', async () => {
+    const { get } = await openConsole(filledOperations());
+    const { json } = await get('/api/subscriptions');
+    expect(json.subscriptions[0]).toMatchObject({
+      ...{ name: 'alps', state: 'running', type: 'push', path: '/notifications/alps' },
+      lastDeliveryAt: '2026-05-02T10:00:00.000000Z',
+      ...{ pausesAt: '2026-05-12T12:00:00.000000Z', cancelsAt: '2026-07-01T12:00:00.000000Z' },
+      senders: [{ username: 'new', lastAt: '2026-05-02T10:00:00.000000Z' }],
+      gaps: [{ from: '2026-04-29T12:00:00.000000Z', to: '2026-04-30T12:00:00.000000Z' }],
+      evaluation: { level: 'ok', text: 'fine', evidence: [], nextStep: null },
+      history: [
+        {
+          at: '2026-05-01T00:00:00.000000Z',
+          ...{ subscriptionId: 'an-id', action: 'created', actor: 'register', reason: 'New.' },
+        },
+      ],
+    });
+  });
+
+  it('contains paths that received notifications without a registration', async () => {
+    const { get } = await openConsole(filledOperations());
+    const senders = [{ username: 'old', lastAt: '2026-05-01T00:00:00.000000Z' }];
+    expect((await get('/api/subscriptions')).json.otherPaths).toEqual([
+      { subscription: 'old-path', path: '/notifications/old-path', senders },
+      { subscription: null, path: '/notifications', senders },
+    ]);
+  });
+});
+
+describe('/api/alerts', () => {
+  it('returns the fields of the command line', async () => {
+    const { get } = await openConsole(filledOperations());
+    const { json } = await get('/api/alerts?limit=1');
+    expect(json.alerts).toEqual([
+      {
+        ...{ id: 2, kind: 'silence', subject: 'alps', level: 'warning' },
+        ...{ text: 'It is silent.', evidence: ['Usually 20 an hour.'] },
+        ...{ nextStep: 'Run `earshot doctor`.', raisedAt: '2026-05-01T00:00:00.000000Z' },
+        ...{ resolvedAt: null, channels: ['url'] },
+      },
+    ]);
+  });
+
+  it('queries active alerts, or all of a period', async () => {
+    const operations = filledOperations();
+    const { get } = await openConsole(operations);
+    await get('/api/alerts');
+    await get('/api/alerts?all=true&since=2026-05-01&until=2026-05-02&before=9&limit=5');
+    const [sinceUs, untilUs] = [Date.UTC(2026, 4, 1) * 1000, Date.UTC(2026, 4, 2) * 1000];
+    expect(operations.asked).toEqual([
+      { all: false, limit: 101 },
+      { all: true, sinceUs, untilUs, beforeId: 9, limit: 6 },
+    ]);
+  });
+
+  it('gives each alert once through its links', async () => {
+    const context = await openConsole(filledOperations({ alerts: [1, 2, 3, 4, 5] }));
+    const answers = await follow(context, '/api/alerts?limit=2', nextOf);
+    expect(idsOf('alerts')(answers)).toEqual([5, 4, 3, 2, 1]);
+    expect(answers).toHaveLength(3);
+  });
+});
+
+describe('/api/quarantine', () => {
+  it('gives each quarantined body once through its links, and released ones on request', async () => {
+    const context = await openConsole(filledOperations({ bodies: [1, 2, 3, 4, 5] }));
+    const quarantined = await follow(context, '/api/quarantine?limit=2', nextOf);
+    expect(idsOf('quarantine')(quarantined)).toEqual([5, 3, 1]);
+    const all = await follow(context, '/api/quarantine?limit=2&released=true', nextOf);
+    expect(idsOf('quarantine')(all)).toEqual([5, 4, 3, 2, 1]);
+  });
+
+  it('returns the fields of the command line, and headers and content of one body', async () => {
+    const { get } = await openConsole(filledOperations());
+    const listed = {
+      ...{ id: 1, receivedAt: '2026-05-01T00:00:00.000000Z', subscription: 'alps' },
+      ...{ source: 'push', reason: 'not-json', bodyBytes: 6, releasedAt: null },
+      faults: [{ code: 'not-json', index: null, message: 'The body is not JSON.' }],
+    };
+    expect((await get('/api/quarantine')).json).toEqual({ quarantine: [listed], next: null });
+    const content = { headers: ['Content-Type', 'text/plain'], bodyBase64: btoa('body 1') };
+    expect((await get('/api/quarantine?id=1')).json.quarantine).toEqual([
+      { ...listed, ...content },
+    ]);
+    expect((await get('/api/quarantine?id=9')).json).toEqual({ quarantine: [], next: null });
+  });
+});

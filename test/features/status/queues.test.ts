@@ -1,0 +1,103 @@
+/** Alerts of the queues of pull subscriptions: unread entries, failures, and other readers. */
+import { describe, expect, it } from 'vitest';
+import type { Check } from '../../../src/core/terms/check.ts';
+import type { QueueState } from '../../../src/features/pull/terms.ts';
+import { subscriptionChecks } from '../../../src/features/subscriptions/checks.ts';
+import type { SubscriptionState } from '../../../src/features/subscriptions/state.ts';
+import { activeAlert, beginUs, dayUs, hourUs, minuteUs, view } from '../alerts/watch-context.ts';
+import { queueState } from '../pull/sample-queue.ts';
+
+const hour = (at: number) => beginUs + at * hourUs;
+
+/** A queue that was read to its end at `beginUs`; nothing arrives. */
+const read = (fields: Partial<QueueState> = {}) =>
+  queueState({ emptiedAtUs: beginUs, readAtUs: beginUs, entriesPerHour: 0, ...fields });
+
+/** A failure since `beginUs`. */
+const failing = { failure: 'No answer.', failingSinceUs: beginUs };
+
+const checkOf = (kind: string) =>
+  subscriptionChecks.find((one) => one.kind === kind) as Check<SubscriptionState>;
+
+function check(queue: QueueState, nowUs: number, fields: Partial<SubscriptionState> = {}) {
+  const subscription = view({ type: 'pull', queue, ...fields });
+  return checkOf('queue').check(subscription, { nowUs, upSinceUs: 0, alert: undefined });
+}
+
+const severityOf = (...of: Parameters<typeof check>) => {
+  const result = check(...of);
+  return result === null || result === 'unchecked' ? result : result.level;
+};
+
+describe('the alert of a queue', () => {
+  it.each([
+    ['below 30 % of its length', { length: 29_999 }, null],
+    ['at 30 % of its length', { length: 30_000 }, 'warning'],
+    ['below 70 % of its length', { length: 69_999 }, 'warning'],
+    ['at 70 % of its length', { length: 70_000 }, 'critical'],
+    ['at 30 % of a shorter one', { length: 30, lengthMax: 100 }, 'warning'],
+    ['with entries of less than a day', { length: 5, oldestAtUs: beginUs + 1 }, null],
+    ['with entries of a day', { length: 5, oldestAtUs: beginUs }, 'warning'],
+    ['with entries of 53 hours', { length: 5, oldestAtUs: hour(-29) }, 'warning'],
+    ['with entries of 54 hours', { length: 5, oldestAtUs: hour(-30) }, 'critical'],
+    ['with entries of unknown age', { length: 5, oldestAtUs: null, emptiedAtUs: null }, null],
+  ])('%s is %j: %j', (_title, fields, expected) => {
+    const readAtUs = beginUs + dayUs;
+    expect(severityOf(read({ readAtUs, ...fields }), readAtUs)).toBe(expected);
+  });
+
+  it('counts entries that arrived since the last answer, at the usual rate', () => {
+    const state = read({ length: 29_000, oldestAtUs: beginUs, entriesPerHour: 100 });
+    expect([severityOf(state, hour(9)), severityOf(state, hour(10))]).toEqual([null, 'warning']);
+  });
+
+  it('is not raised by refused requests while the subscription is paused', () => {
+    const state = read({ ...failing, entriesPerHour: 100 });
+    expect(severityOf(state, hour(60), { pausedSeenAtUs: beginUs })).toBeNull();
+    expect(severityOf(state, hour(2))).toBe('warning');
+  });
+
+  it('is raised when requests fail for an hour, whatever the queue contains', () => {
+    const unknown = { length: null, emptiedAtUs: null, readAtUs: null, entriesPerHour: null };
+    const state = read({ ...unknown, ...failing });
+    expect(check(state, beginUs + minuteUs)).toMatchObject({
+      ...{ level: 'warning', raiseAfterUs: hourUs, sinceUs: beginUs },
+      text: 'The queue of the subscription alps cannot be read.',
+      evidence: [expect.stringMatching(/^Requests fail since .* UTC: No answer\.$/)],
+      nextStep: expect.stringContaining('earshot doctor'),
+    });
+  });
+
+  it.each([
+    [2_501, 'in less than 36 hours', 'warning'],
+    [7_500, 'in 12 hours', 'warning'],
+    [7_501, 'in less than 12 hours', 'critical'],
+  ])(
+    'with %i entries per hour, so that it is full %s, is %j only while requests fail',
+    (entriesPerHour, _title, expected) => {
+      const state = read({ length: 10_000, oldestAtUs: beginUs, entriesPerHour });
+      expect(severityOf(state, beginUs)).toBeNull();
+      expect(severityOf({ ...state, ...failing }, beginUs)).toBe(expected);
+    },
+  );
+});
+
+it.each([
+  ['is raised at once', 1, 1, null, 'critical'],
+  ['stays for a day', 1, 25, 1, 'critical'],
+  ['is resolved after a day', 1, 25.1, 1, null],
+  ['stays after a restart, which clears what was noticed', null, 25, 1, 'unchecked'],
+  ['is resolved a day after a restart', null, 25.1, 1, null],
+  ['is not raised without another reader', null, 1, null, null],
+])('the alert of another reader %s', (_title, at, now, raisedAt, expected) => {
+  const otherReader = at === null ? null : { atUs: hour(at), entries: 1_234 };
+  const alert = raisedAt === null ? undefined : activeAlert('queue-reader', hour(raisedAt));
+  const subscription = view({ type: 'pull', queue: read({ otherReader }) });
+  const result = checkOf('queue-reader').check(subscription, {
+    nowUs: hour(now),
+    upSinceUs: 0,
+    alert,
+  });
+  const problem = { level: expected, evidence: [expect.stringContaining('1,234 entries left')] };
+  expect(result).toEqual(expected === 'critical' ? expect.objectContaining(problem) : expected);
+});

@@ -1,0 +1,146 @@
+/** A catalogue account in the sandbox, a receiver over real TLS, and commands that use both. */
+import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { loadConfig, serveSections } from '../../../src/core/config/config.ts';
+import { writeCredentialsFile } from '../../../src/core/config/endpoint-credentials.ts';
+import { type RunningReceiver, serve } from '../../../src/features/start/serve.ts';
+import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
+import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
+import type { SandboxOptions } from '../../../src/sandbox/sandbox-options.ts';
+import { type Ended, type FakeIoOptions, runCommand, type Words } from '../../helpers/fake-io.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+
+export const account = { username: 'me@example.org', password: 'the-password-of-the-account' };
+export const endpointPair = { username: 'earshot-first', password: 'the-first-endpoint-password' };
+
+export interface AccountContext {
+  /** Contains the certificate, the data directory, and `earshot.config.ts` if a test writes one. */
+  folder: string;
+  dataDir: string;
+  env: Record<string, string>;
+  sandbox: Sandbox;
+  receiver: RunningReceiver;
+  publicUrl: string;
+  /** The receiver's log lines, as JSON. */
+  log: string[];
+  /** Runs a command in the folder, on the sandbox's clock. */
+  run(argv: Words, options?: Partial<FakeIoOptions>): Promise<Ended>;
+  /** Advances the clock of sandbox, receiver and commands. */
+  passDays(days: number): void;
+}
+
+/** Opens the context; everything is closed when the test has finished. */
+export async function openAccountContext(
+  options: { sandbox?: Partial<SandboxOptions> } = {},
+): Promise<AccountContext> {
+  const folder = temporaryDirectory();
+  const dataDir = join(folder, 'data');
+  const authority = await createCertificateAuthority({ now: Date.now });
+  const files = await writeCertificate(folder, authority);
+  const sandbox = await startSandbox({
+    account,
+    now: Date.now,
+    ratePerSecond: 50,
+    count: 0,
+    trustedCaPems: [authority.certificatePem],
+    ...options.sandbox,
+  });
+  onTestFinished(() => sandbox.close());
+  const env: Record<string, string> = {
+    EARSHOT_DATA_DIR: dataDir,
+    EARSHOT_LISTEN: '127.0.0.1:0',
+    EARSHOT_CONSOLE_LISTEN: '127.0.0.1:0',
+    EARSHOT_TLS_CERT: files.cert,
+    EARSHOT_TLS_KEY: files.key,
+    EARSHOT_PROBE_CA: files.ca,
+    EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
+    EARSHOT_TOKEN_URL: sandbox.tokenUrl,
+    EARSHOT_ACCOUNT_USERNAME: account.username,
+    EARSHOT_ACCOUNT_PASSWORD: account.password,
+  };
+  const nowUs = () => Math.trunc(sandbox.clock.now()) * 1000;
+  const run = (argv: Words, more: Partial<FakeIoOptions> = {}) =>
+    runCommand(argv, { env, nowUs, workingDir: folder, ...more });
+  const created = await run('credentials create');
+  if (created.code !== 0) throw new Error(created.err);
+  await writeCredentialsFile(dataDir, [endpointPair]);
+  const { log, logger } = recordLog();
+  const config = loadConfig({ env, readFile: () => '' }, serveSections);
+  const receiver = await serve(config, logger, { nowUs, newId: randomUUID, random: Math.random });
+  onTestFinished(() => receiver.close());
+  const publicUrl = (receiver.url ?? '').replace('127.0.0.1', 'localhost');
+  env.EARSHOT_PUBLIC_URL = publicUrl;
+  const passDays = (days: number) => sandbox.clock.advance(days * 86_400_000);
+  return { folder, dataDir, env, sandbox, receiver, publicUrl, log, run, passDays };
+}
+
+async function writeCertificate(
+  folder: string,
+  authority: Awaited<ReturnType<typeof createCertificateAuthority>>,
+) {
+  const certificate = await authority.issue({ hosts: ['localhost', '127.0.0.1'] });
+  const file = (name: string) => join(folder, name);
+  const files = { cert: file('cert.pem'), key: file('key.pem'), ca: file('authority.pem') };
+  writeFileSync(files.cert, certificate.certificatePem);
+  writeFileSync(files.key, certificate.keyPem, { mode: 0o600 });
+  writeFileSync(files.ca, authority.certificatePem);
+  return files;
+}
+
+function recordLog() {
+  const log: string[] = [];
+  const at = (level: string) => (fields: object, message: string) =>
+    void log.push(JSON.stringify({ level, ...fields, message }));
+  return {
+    log,
+    logger: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') },
+  };
+}
+
+/** Returns the account's subscriptions as rows that are easy to compare. */
+export function rows({ sandbox }: Pick<AccountContext, 'sandbox'>) {
+  return sandbox.subscriptions().map(({ endpoint, status, filter }) => ({
+    name: endpoint?.split('/').at(-1) ?? 'pull',
+    status,
+    filter,
+  }));
+}
+
+/** Counts the creation requests that the catalogue received. */
+export function creations({ sandbox }: Pick<AccountContext, 'sandbox'>): number {
+  const isCreation = (one: { method: string; path: string }) =>
+    one.method === 'POST' && one.path.includes('/odata/');
+  return sandbox.requests().filter(isCreation).length;
+}
+
+/** Returns a push subscription that earshot does not manage. */
+export function unmanaged(name: string, status: 'running' | 'paused' = 'running') {
+  return {
+    type: 'push' as const,
+    status,
+    events: ['created' as const],
+    filter: "Collection/Name eq 'LANDSAT-8'",
+    endpoint: `https://localhost:9/${name}`,
+    username: 'u',
+    password: 'p',
+  };
+}
+
+/** Changes a subscription at the catalogue without earshot: PATCH, or DELETE when there is no body. */
+export async function asPerson(
+  { sandbox }: Pick<AccountContext, 'sandbox'>,
+  id: string,
+  change?: object,
+): Promise<number> {
+  const form = { grant_type: 'password', client_id: 'cdse-public', ...account };
+  const login = await fetch(sandbox.tokenUrl, { method: 'POST', body: new URLSearchParams(form) });
+  const { access_token: token } = (await login.json()) as { access_token: string };
+  const answer = await fetch(`${sandbox.catalogueUrl}/odata/v1/Subscriptions(${id})`, {
+    method: change === undefined ? 'DELETE' : 'PATCH',
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    ...(change === undefined ? {} : { body: JSON.stringify(change) }),
+  });
+  return answer.status;
+}

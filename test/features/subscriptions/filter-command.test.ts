@@ -1,0 +1,169 @@
+/** `earshot filter`: findings, explanation, and the stored products that a filter matches. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { expectEnd, runCommand } from '../../helpers/fake-io.ts';
+import { writeSubscriptions } from '../../helpers/filled-store.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { createProductContext } from '../products/product-samples.ts';
+
+const collection = "Collection/Name eq 'SENTINEL-2'";
+
+/** Creates a folder whose `earshot.config.ts` names these subscriptions. */
+function folderWith(subscriptions: object): string {
+  const folder = temporaryDirectory();
+  writeSubscriptions({ folder }, subscriptions);
+  return folder;
+}
+
+describe('filter check', () => {
+  it('prints one line for a valid filter, and exits 0', async () => {
+    expect(await runCommand(['filter', 'check', collection])).toMatchObject({
+      code: 0,
+      out: '',
+      err: 'The filter is valid for Products.\n',
+    });
+    const argv = ['filter', 'check', 'DeletionDate gt 2026-01-01', '--entity', 'DeletedProducts'];
+    expect(await runCommand(argv)).toMatchObject({ code: 0, out: '' });
+  });
+
+  it.each<[string, RegExp]>([
+    ["foo eq 'bar'", /^error: .*foo.*\n {2}foo eq 'bar'\n {2}\^\^\^\n/],
+    ['Collection/Name eq SENTINEL-2', /'SENTINEL-2'/],
+    [`${collection} and (Online eq true`, /\n {2}.*\n {2} +\^/],
+    ['DeletionDate gt 2026-01-01', /DeletedProducts/],
+    ["Nmae eq 'x'", /Name/],
+    ["OData.CSC.Intersects(area=geography'SRID=4326;POLYGON((4 50,5 50,5 51,4 51))')", /clos/],
+    ["substringof('IW_GRDH',Name)", /contains/],
+    ['Online eq 1', /true or false/],
+    [collection.replaceAll("'", '"'), /single quotes/],
+  ])('shows the position in %s, and exits 2', async (filter, message) => {
+    const { out, err } = await expectEnd(runCommand(['filter', 'check', filter]), 2);
+    expect(out).toMatch(message);
+    expect(err).toBe('earshot: The filter has an error.\n');
+  });
+
+  it('warns of a common mistake, and exits 0', async () => {
+    const { out } = await expectEnd(runCommand(['filter', 'check', "contains(Name,'_COG')"]), 0);
+    expect(out).toMatch(/^warning: /);
+  });
+
+  it('colours the severity on a terminal', async () => {
+    const { out } = await runCommand(['filter', 'check', "foo eq 'bar'"], { isTTY: true });
+    expect(out).toContain('\u001b[31merror\u001b[39m: ');
+  });
+
+  it('removes control characters of the filter from the output', async () => {
+    const { out } = await runCommand(['filter', 'check', "foo\u001b[2J eq 'a\u202eb'"]);
+    expect(out).not.toMatch(/\p{Cc}(?<!\n)|\u202e/u);
+  });
+
+  it('prints every field of each finding with --json', async () => {
+    const { code, out } = await runCommand(['filter', 'check', "foo eq 'bar'", '--json']);
+    expect(code).toBe(2);
+    const shown = JSON.parse(out);
+    expect(shown).toMatchObject({ valid: false, entity: 'Products', canonical: null });
+    const [finding] = shown.findings;
+    expect(Object.keys(finding)).toEqual(
+      'severity code message expected hint start end'.split(' '),
+    );
+    expect(finding).toMatchObject({ severity: 'error', code: 'unknown-field', start: 0, end: 3 });
+    const good = await runCommand(['filter', 'check', `(${collection})`, '--json']);
+    expect(good).toMatchObject({ code: 0, err: '' });
+    const canonical = collection;
+    expect(JSON.parse(good.out)).toMatchObject({ valid: true, canonical, findings: [] });
+  });
+
+  it('accepts an empty filter, and says that it matches every product', async () => {
+    const { out } = await expectEnd(runCommand(['filter', 'check', '']), 0);
+    expect(out).toMatch(/every product/);
+    const { out: json } = await runCommand(['filter', 'check', '', '--json']);
+    expect(JSON.parse(json)).toMatchObject({ valid: true, canonical: '' });
+  });
+
+  it('fails with an error for a megabyte of text, and for a thousand parentheses', async () => {
+    for (const text of [`Name eq '${'x'.repeat(2 ** 20)}'`, '('.repeat(1_000)]) {
+      expect(await runCommand(['filter', 'check', text])).toMatchObject({ code: 2 });
+    }
+  });
+});
+
+describe('--subscription', () => {
+  const workingDir = () =>
+    folderWith({
+      good: { filter: collection },
+      gone: { events: ['deleted'], filter: 'DeletionDate gt 2026-01-01' },
+      wrong: { filter: "foo eq 'bar'" },
+      mixed: { events: ['created', 'deleted'], filter: 'DeletionDate gt 2026-01-01' },
+    });
+
+  it('checks the filter of earshot.config.ts for the subscribed events', async () => {
+    const options = { workingDir: workingDir() };
+    const check = (...words: string[]) =>
+      runCommand(['filter', 'check', '--subscription', ...words], options);
+    expect(await check('good')).toMatchObject({ code: 0 });
+    expect((await check('gone')).err).toContain('valid for DeletedProducts');
+    expect((await check('wrong')).out).toContain("foo eq 'bar'");
+    await expectEnd(check('mixed'), 2, /--entity Products or --entity DeletedProducts/);
+    expect(await check('mixed', '--entity', 'DeletedProducts')).toMatchObject({ code: 0 });
+    expect(await check('mixed', '--entity', 'Products')).toMatchObject({ code: 2 });
+  });
+
+  it.each<[string[], RegExp]>([
+    [[], /Give an expression in quotes/],
+    [[collection, '--subscription', 'good'], /either an expression or --subscription/],
+    [['--subscription', 'god'], /no subscription "god"\. Did you mean good\?/],
+    [['--subscription', 'alps'], /no subscription "alps"\. Known subscriptions: .*good/],
+    [[collection, '--entity', 'Bursts'], /Allowed choices are Products, DeletedProducts/],
+  ])('%j is a usage error', async (words, message) => {
+    const { code, out, err } = await runCommand(['filter', 'check', ...words], {
+      workingDir: workingDir(),
+    });
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(message);
+  });
+
+  it('fails with 1, not 2, if the registered subscriptions cannot be read', async () => {
+    const folder = workingDir();
+    writeFileSync(join(folder, 'earshot.db'), 'junk'.repeat(1_000));
+    const options = { workingDir: folder, env: { EARSHOT_DATA_DIR: folder } };
+    const check = (name: string) =>
+      runCommand(['filter', 'check', '--subscription', name], options);
+    expect(await check('good')).toMatchObject({ code: 0 });
+    const { code, err } = await check('registered');
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('damaged') });
+  });
+
+  it('reports that there is none', async () => {
+    const { err } = await expectEnd(runCommand('filter explain --subscription a'), 2);
+    expect(err).toContain('Known subscriptions: none.');
+  });
+});
+
+describe('filter explain', () => {
+  const filter = `${collection} and Attributes/OData.CSC.StringAttribute/any(a:a/Name eq 'timeliness' and a/OData.CSC.StringAttribute/Value eq 'NRT')`;
+
+  it('explains the filter as text, and needs no data directory', async () => {
+    const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
+    const { out } = await expectEnd(runCommand(['filter', 'explain', filter], { env }), 0);
+    expect(out).toMatch(/SENTINEL-2[\s\S]*timeliness/);
+    const { out: json } = await runCommand(['filter', 'explain', filter, '--json'], { env });
+    expect(JSON.parse(json)).toEqual({
+      entity: 'Products',
+      canonical: expect.stringContaining('timeliness'),
+      words: expect.any(Array),
+    });
+  });
+});
+
+it.each([
+  ['filter', 'check'],
+  ['filter', 'explain'],
+  ['query', 'products', '--filter'],
+  ['summarize', '--each', '--filter'],
+])('a faulty filter is a usage error of %s %s, with the position', async (...words) => {
+  const context = await createProductContext();
+  const { out, err } = await expectEnd(context.earshot([...words, "foo eq 'bar'"]), 2);
+  expect(words[1] === 'check' ? out : err).toMatch(/foo eq 'bar'\n *\^\^\^/);
+  if (words[1] !== 'check') expect(out).toBe('');
+});

@@ -1,0 +1,48 @@
+/** Differences of a plan, as the command line shows them. */
+import type { Difference, Plan } from '../../../src/admin/differences.ts';
+import type { CatalogueSubscription } from '../../../src/admin/subscription-client.ts';
+import type { DesiredSubscription } from '../../../src/core/terms/subscription.ts';
+
+export const publicUrl = 'https://earshot.example.org:8443';
+export const endpoint = `${publicUrl}/notifications/alps`;
+
+export const desired: DesiredSubscription = {
+  name: 'alps',
+  type: 'push',
+  events: ['created', 'modified'],
+  filter: "Collection/Name eq 'SENTINEL-2'",
+  status: 'running',
+};
+
+export const current: CatalogueSubscription = {
+  id: 'c06f2e68',
+  status: 'running',
+  type: 'push',
+  events: ['created'],
+  filter: "Collection/Name eq 'SENTINEL-1'",
+  endpoint,
+  submittedAtUs: 1,
+  lastNotificationAtUs: null,
+};
+
+/** An empty plan for an account without subscriptions. */
+export const empty: Plan = {
+  differences: [],
+  unchanged: [],
+  obsolete: [],
+  unmanaged: [],
+  counts: { running: 0, total: 0 },
+  limitErrors: [],
+};
+
+/** Returns the difference of a subscription that is to be created. */
+export const creating = (one: DesiredSubscription = desired): Difference => ({
+  ...{ name: one.name, desired: one, current: null, edit: {}, old: [], differs: [] },
+  ...{ way: 'overlap', adopted: false, isAgain: false },
+});
+
+/** Returns the difference of a subscription that is to be replaced. */
+export const replacing = (changes: Partial<Difference> = {}): Difference => ({
+  ...{ ...creating(), old: [current], differs: ['events', 'filter'] },
+  ...changes,
+});

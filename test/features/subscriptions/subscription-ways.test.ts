@@ -1,0 +1,99 @@
+/** The decision if a receiver needs a public listener. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { SubscriptionType } from '../../../src/core/terms/subscription.ts';
+import { needsEndpoint } from '../../../src/features/subscriptions/subscription-ways.ts';
+import { databaseFileName } from '../../../src/store/engine/database.ts';
+import { environment } from '../../core/config/environment.ts';
+import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { openSqliteStore } from '../../store/sqlite-store.ts';
+import { registration } from '../alerts/watch-context.ts';
+
+interface Ways {
+  /** Types of the registered subscriptions; no database by default. */
+  registered?: readonly SubscriptionType[];
+  /** Text of `earshot.config.ts`; no file by default. */
+  file?: string;
+  env?: Record<string, string>;
+  dataDir?: string;
+}
+
+/** Returns true if a receiver with these subscriptions needs an endpoint. */
+async function needs({ registered, file, env = {}, dataDir = temporaryDirectory() }: Ways) {
+  const workingDir = temporaryDirectory();
+  if (file !== undefined) writeFileSync(join(workingDir, 'earshot.config.ts'), file);
+  if (registered !== undefined) {
+    const { store } = await openSqliteStore({ dataDir });
+    for (const [i, type] of registered.entries()) {
+      await store.administration.commit({ save: registration({ name: `s${i}`, type }) });
+    }
+  }
+  return needsEndpoint({ ...environment({ EARSHOT_DATA_DIR: dataDir, ...env }), workingDir });
+}
+
+const fileWith = (...types: SubscriptionType[]) =>
+  `export default { subscriptions: { ${types
+    .map((type, i) => `s${i}: { type: '${type}', filter: "Name eq 'a'" }`)
+    .join(', ')} } };`;
+
+const account = { EARSHOT_ACCOUNT_USERNAME: 'me', EARSHOT_ACCOUNT_PASSWORD: 'secret' };
+
+describe('a receiver needs an endpoint', () => {
+  it.each<[string, Ways]>([
+    ['without a database and a file', {}],
+    ['with an empty database', { registered: [] }],
+    ['with a push subscription', { registered: ['push'] }],
+    ['with a push and a pull subscription', { registered: ['pull', 'push'] }],
+    ['with push subscriptions in the file only', { file: fileWith('push'), env: account }],
+    [
+      'with a pull subscription that becomes push',
+      { registered: ['pull'], file: fileWith('push') },
+    ],
+    [
+      'with a push subscription that becomes pull',
+      { registered: ['push'], file: fileWith('pull') },
+    ],
+    ['with both in the file', { file: fileWith('pull', 'push'), env: account }],
+    [
+      'with an account and a variable of the listener, and nothing registered',
+      { file: 'export default { sinks: {} };', env: { ...account, EARSHOT_TLS: 'off' } },
+    ],
+    [
+      'with a subscription without a type',
+      { file: 'export default { subscriptions: { a: {} } };', env: account },
+    ],
+    [
+      'with pull subscriptions and a public URL',
+      { registered: ['pull'], env: { EARSHOT_PUBLIC_URL: 'https://earshot.example.org' } },
+    ],
+    [
+      'without an account and anything registered, whatever the file does',
+      { file: 'await new Promise(() => undefined);' },
+    ],
+    ['with a data directory that does not exist', { dataDir: '/nonexistent/earshot' }],
+  ])('%s', async (_title, ways) => {
+    expect(await needs(ways)).toBe(true);
+  });
+});
+
+describe('a receiver needs no endpoint', () => {
+  it.each<[string, Ways]>([
+    ['with a pull subscription', { registered: ['pull'] }],
+    ['with several pull subscriptions', { registered: ['pull', 'pull'], file: fileWith('pull') }],
+    [
+      'with an account and a pull subscription in the file',
+      { file: fileWith('pull'), env: account },
+    ],
+    ['with an account, before the first registration', { env: account }],
+    ['with a pull subscription and an invalid file', { registered: ['pull'], file: 'export {' }],
+  ])('%s', async (_title, ways) => {
+    expect(await needs(ways)).toBe(false);
+  });
+});
+
+it('a file that is no database is left to the start, which reports it', async () => {
+  const dataDir = temporaryDirectory();
+  writeFileSync(join(dataDir, databaseFileName), 'no database', { mode: 0o600 });
+  expect(await needs({ dataDir })).toBe(true);
+});

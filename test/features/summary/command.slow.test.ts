@@ -1,0 +1,181 @@
+/** `earshot summarize`: the summaries of rules and flags, the preview, the budget, and a service that fails. */
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it, vi } from 'vitest';
+import { summaryFields } from '../../../src/core/terms/read-models.ts';
+import { nowUs, runCommand } from '../../helpers/fake-io.ts';
+import { deliveryOf, guid, samples } from '../products/product-samples.ts';
+import { createSummaryContext, model } from './summary-context.ts';
+
+const linesOf = (out: string) =>
+  out
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+
+const news = ['6', '7'].map((digit) => ({
+  id: guid(digit),
+  name: `S2A_MSIL2A_20260502T10302${digit}_N0511_R108_T31UFR_20260502T11000${digit}.SAFE`,
+}));
+
+it('writes the summaries that the rules request, of notifications since the first run', async () => {
+  const context = await createSummaryContext();
+  const none = await context.summarize([]);
+  expect(none).toMatchObject({ code: 0, out: '' });
+  expect(none.err).toMatch(/^No rule requests summaries\. Set EARSHOT_SUMMARY.*--each --since 24h/);
+  const env = { EARSHOT_SUMMARY: 'each' };
+  await context.fill(news.map(deliveryOf));
+  const shown = await context.summarize(['--dry-run', '--json'], { env });
+  expect(shown.err).toMatch(/^2 requests, about [\d,]+ tokens\. Nothing was sent\.\n$/);
+  const rows = linesOf(shown.out);
+  expect(rows.map(({ productId }) => productId)).toEqual(news.map(({ id }) => id));
+  expect(rows[0].request).toMatchObject({ model, messages: [{ role: 'system' }, {}] });
+  const look = await context.summarize(['--dry-run', '--limit', '1'], { env });
+  expect(look.out).toMatch(/^S2A_MSIL2A_.*\n\nYou write [\s\S]*\n\{mission\}: Sentinel-2A\n/);
+  expect(context.inference.totals().requests).toBe(0);
+  const { code, out, err } = await context.summarize([], { env });
+  expect({ code, err }).toEqual({ code: 0, err: '2 written.\n' });
+  for (const { name } of news) expect(out).toContain(name);
+  expect((await context.summarize([], { env })).err).toMatch(/^There is nothing to summarize\./);
+  expect(context.inference.totals()).toMatchObject({ requests: 2 });
+});
+
+it('takes rules from earshot.config.ts, and refuses a faulty filter', async () => {
+  const context = await createSummaryContext();
+  const write = (filter: string) => {
+    const subscriptions = { 'sea-ice': { summary: { each: { filter } } } };
+    const text = `export default ${JSON.stringify({ subscriptions })};\n`;
+    writeFileSync(join(context.workingDir, 'earshot.config.ts'), text);
+  };
+  write("endswith(Name,'110007.SAFE')");
+  await context.summarize([]);
+  await context.fill(news.map(deliveryOf));
+  expect(await context.summarize([])).toMatchObject({ err: '1 written.\n' });
+  expect(await context.summaries()).toMatchObject([{ productId: guid('7'), reason: null }]);
+  write("Naem eq 'x'");
+  const { code, err } = await context.summarize([]);
+  expect(code).toBe(2);
+  expect(err).toMatch(/sea-ice\.summary\.each\.filter: [\s\S]*Naem/);
+});
+
+it('--each writes one summary of each product received in a period, once', async () => {
+  const context = await createSummaryContext();
+  const some = await context.summarize(['--each', '--since', '2h', '--limit', '2', '--json']);
+  expect(some).toMatchObject({ code: 0, err: '2 written.\n' });
+  const rows = linesOf(some.out);
+  expect(rows.map((row) => Object.keys(row))).toEqual([[...summaryFields], [...summaryFields]]);
+  expect(rows.map(({ productId }) => productId).toSorted()).toEqual([guid('3'), guid('4')]);
+  expect(rows[0]).toMatchObject({ kind: 'product', model, state: 'done' });
+  const all = await context.summarize(['--each', '--subscription', 'sea-ice']);
+  expect(all.err).toBe('2 written, 2 already present.\n');
+  for (const { name } of samples.slice(0, 4)) expect(all.out).toContain(name);
+  const early = ['--each', '--until', '90m', '--limit', '1'];
+  expect((await context.summarize(early)).err).toMatch(/^There is nothing to summarize\./);
+});
+
+it.each<[words: string[], digits: string[]]>([
+  [[], ['2', '1']],
+  [['--since', '24h'], []],
+])('--each --filter %j selects products of any time, or of the period', async (words, digits) => {
+  const context = await createSummaryContext();
+  const later = () => Date.UTC(2026, 4, 20) * 1000;
+  const argv = ['--each', '--filter', "startswith(Name,'S2')", '--dry-run', '--json', ...words];
+  const { out } = await context.summarize(argv, { nowUs: later });
+  expect(linesOf(out).map(({ productId }) => productId)).toEqual(digits.map(guid));
+});
+
+it('--digest writes one text for each complete window, or for the current one', async () => {
+  const context = await createSummaryContext();
+  const last = await context.summarize(['--digest', 'hour']);
+  expect(last).toMatchObject({ code: 0, err: '1 written.\n' });
+  const [subject] = last.out.split('\n');
+  const span = '2026-05-02 11:00 to 2026-05-02 12:00 UTC';
+  expect(subject).toBe(`digest of all subscriptions, ${span}  #1 by ${model}`);
+  const later = () => nowUs + 20 * 60_000_000;
+  const more = await context.summarize(['--digest', 'hour', '--since', '150m'], { nowUs: later });
+  expect(more.err).toBe('1 already present, 2 without products.\n');
+  const deleted = ['--digest', 'day', '--filter', "contains(Name,'_20260101T103021_')"];
+  const nextDay = () => nowUs + 24 * 3_600_000_000;
+  const ofDay = await context.summarize(deleted, { nowUs: nextDay });
+  expect(ofDay).toMatchObject({ err: '1 written.\n' });
+  const filter = "Collection/Name eq 'SENTINEL-1'";
+  const part = ['--filter', filter, '--subscription', 'sea-ice', '--since', '24h'];
+  const { err } = await context.summarize(['--digest', 'day', ...part]);
+  expect(err).toBe(
+    'No complete day has products. The digest covers 2026-05-02 00:00 UTC until now.\n1 written.\n',
+  );
+  expect(await context.summaries('--kind', 'digest', '--limit', '1')).toMatchObject([
+    {
+      ...{ kind: 'digest', productId: null, subscription: 'sea-ice', filter },
+      facts: { count: '1' },
+      receivedFrom: '2026-05-02T00:00:00.000000Z',
+      receivedUntil: '2026-05-02T12:00:00.000000Z',
+    },
+  ]);
+});
+
+it('writes the text of the template after two refused answers, and without a model', async () => {
+  const context = await createSummaryContext({ next: { emptyContent: 2 } });
+  const words = ['--each', '--limit', '1'];
+  const refused = await context.summarize(words);
+  expect(refused).toMatchObject({ code: 0, err: '1 from the template.\n' });
+  expect(refused.out).toMatch(/ #1 from the template\n[\s\S]* The answer of the model was refused/);
+  expect(context.inference.totals().requests).toBe(2);
+  const env = { EARSHOT_INFERENCE_API_KEY: '', EARSHOT_INFERENCE_MODEL: '' };
+  const { err } = await context.summarize(words, { env });
+  expect(err).toMatch(/^1 from the template\. No model is configured: set EARSHOT_INFERENCE_API_K/);
+  expect(await context.summaries()).toMatchObject([{ model: null, reason: null }]);
+  expect(context.inference.totals().requests).toBe(2);
+});
+
+it.each([
+  [{ EARSHOT_SUMMARY_REQUESTS_PER_DAY: '2' }, 0, /^2 written\. 2 waiting\. The budget is used up/],
+  [{ EARSHOT_INFERENCE_API_KEY: 'no-key' }, 1, /^earshot: 4 waiting\. .*INFERENCE_API_KEY/],
+  [{ EARSHOT_INFERENCE_URL: 'http://127.0.0.1:9' }, 1, /^earshot: 4 waiting\. .*127\.0\.0\.1:9/],
+])('with %j ends with %i, and the rest waits', async (env, code, message) => {
+  const context = await createSummaryContext();
+  const ended = await context.summarize(['--each'], { env });
+  expect(ended).toMatchObject({ code, err: expect.stringMatching(message) });
+  expect(ended.err).not.toContain('no-key');
+  const later = () => nowUs + 25 * 3_600_000_000;
+  expect(await context.summarize([], { nowUs: later })).toMatchObject({ code: 0 });
+  expect(await context.summaries('--state', 'done')).toHaveLength(4);
+});
+
+it('ends at once when the user stops it, and the rest waits', async () => {
+  const context = await createSummaryContext({ next: { hang: 1 } });
+  const running = context.startSummarize(['--each']);
+  await vi.waitFor(() => expect(context.inference.totals().inFlight).toBe(1), 10_000);
+  running.stop();
+  const { code, out, err } = await running.ended;
+  expect({ code, out }).toEqual({ code: 1, out: '' });
+  expect(err).toMatch(
+    /^earshot: Stopped\. 4 waiting\. A running receiver .* or the next `earshot summarize`, writes them\.$/m,
+  );
+  expect(await context.summarize([])).toMatchObject({ err: '4 written.\n' });
+});
+
+it.each([
+  ['--digest daily', /Allowed choices are hour, day, week/],
+  ['--each --digest day', /'--digest <window>' cannot be used with option '--each'/],
+  ['each', /too many arguments/],
+  ['--since 24h --filter x', /--since and --filter, add --each or --digest/],
+  ['--each --since 2027-01-01', /There is no database in \/nonexistent\/earshot.*EARSHOT_DATA_DIR/],
+  ['--each --filter Naem', /The filter is not valid for Products[\s\S]*Naem\n\s*\^/],
+])('%s exits 2 with a correction', async (line, message) => {
+  const env = { EARSHOT_DATA_DIR: '/nonexistent/earshot' };
+  const { code, out, err } = await runCommand(['summarize', ...line.split(' ')], { env });
+  expect({ code, out }).toEqual({ code: 2, out: '' });
+  expect(err).toMatch(message);
+});
+
+it('refuses an empty period, and more summaries than can wait', async () => {
+  const context = await createSummaryContext();
+  const empty = await context.summarize(['--each', '--since', '2027-01-01']);
+  expect(empty).toMatchObject({ code: 2, out: '' });
+  expect(empty.err).toContain('--since must be earlier than --until and earlier than now');
+  const many = await context.summarize(['--digest', 'hour', '--since', '600d']);
+  expect(many).toMatchObject({ code: 2, out: '' });
+  expect(many.err).toContain('More than 10000 summaries cannot wait.');
+});

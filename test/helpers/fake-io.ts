@@ -1,0 +1,189 @@
+/** Runs commands in this process: captured streams, a fixed clock, a stop switch. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { EventEmitter } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { expect } from 'vitest';
+import { run } from '../../src/core/cli/run.ts';
+import { AppError } from '../../src/core/terms/app-error.ts';
+
+/** 2026-05-02T12:00:00Z, the time at which every command of these tests runs. */
+export const nowUs = Date.UTC(2026, 4, 2, 12) * 1000;
+export const version = '9.8.7-test';
+
+/** Answer of a user who presses Ctrl-C. */
+export const ctrlC = '\u0003';
+
+export interface FakeIoOptions {
+  env?: Record<string, string>;
+  /** Simulates a terminal on both streams, of this width. */
+  isTTY?: boolean;
+  /** Simulates a terminal on stderr only. */
+  stderrIsTTY?: boolean;
+  columns?: number;
+  /** The reader of stdout accepts one chunk at a time. */
+  slowReader?: boolean;
+  /** The user stops the command after it has written this number of chunks to stdout. */
+  stopAfterChunks?: number;
+  /** The user's answers, one per question; without them there is no terminal to ask on. */
+  answers?: string[];
+  /** Folder in which `earshot.config.ts` is searched; by default one without that file. */
+  workingDir?: string;
+  nowUs?: () => number;
+  fetch?: typeof fetch;
+}
+
+/** Output of a finished command, and its exit code. */
+export interface Ended {
+  code: number;
+  out: string;
+  err: string;
+  outBytes: Buffer;
+}
+
+/** A running command. */
+export interface Running {
+  /** Output on stdout up to now. */
+  out(): string;
+  /** Output on stderr up to now. */
+  err(): string;
+  stop(): void;
+  ended: Promise<Ended>;
+}
+
+/** Arguments of a command line; a string is split at blanks. */
+export type Words = string | readonly string[];
+
+export const wordsOf = (argv: Words): readonly string[] =>
+  typeof argv === 'string' ? argv.split(' ') : argv;
+
+/** Starts a command. */
+export function startCommand(argv: Words, options: FakeIoOptions = {}): Running {
+  const { env = {}, isTTY, columns, slowReader = false } = options;
+  const stopping = new AbortController();
+  const stdout = createStream({
+    isTTY,
+    columns,
+    slowReader,
+    onChunk: (count) => {
+      if (count === options.stopAfterChunks) stopping.abort('test');
+    },
+  });
+  const stderr = createStream({
+    isTTY: options.stderrIsTTY ?? isTTY,
+    columns,
+    slowReader: false,
+    onChunk: () => undefined,
+  });
+  const io = {
+    stdout: stdout.output,
+    stderr: stderr.output,
+    env,
+    readFile: (path: string) => readFileSync(path, 'utf8'),
+    nowUs: options.nowUs ?? (() => nowUs),
+    newId: randomUUID,
+    newSecret: () => randomBytes(32).toString('base64url'),
+    random: () => 0.5,
+    fetch: options.fetch ?? fetch,
+    localAddresses: () => ['127.0.0.1', '::1'],
+    pid: process.pid,
+    workingDir: options.workingDir ?? import.meta.dirname,
+    ask: async (question: string) => {
+      if (options.answers === undefined) return null;
+      stderr.output.write(`${question}\n`);
+      const answer = options.answers.shift() ?? '';
+      if (answer === ctrlC) throw new AppError('cancelled', 'Cancelled at the prompt.');
+      return answer;
+    },
+    signal: stopping.signal,
+    exit: () => undefined,
+  };
+  const ended = run(wordsOf(argv), io, version).then((code) => {
+    const outBytes = stdout.bytes();
+    return { code, outBytes, out: outBytes.toString(), err: stderr.bytes().toString() };
+  });
+  const text = ({ bytes }: { bytes: () => Buffer }) => bytes().toString();
+  return {
+    out: () => text(stdout),
+    err: () => text(stderr),
+    stop: () => stopping.abort('test'),
+    ended,
+  };
+}
+
+const nothing = () => undefined;
+
+/** A log that discards its lines. */
+export const silentLog = { debug: nothing, info: nothing, warn: nothing, error: nothing };
+
+/** Returns the questions in the output of a command. */
+export function promptsIn(err: string): string[] {
+  return err.split('\n').filter((line) => line.endsWith(': '));
+}
+
+/** Runs a command to its end. */
+export function runCommand(argv: Words, options?: FakeIoOptions): Promise<Ended> {
+  return startCommand(argv, options).ended;
+}
+
+type Printed = Pick<Ended, 'out' | 'err'> & { code: number | null };
+
+/** Expects this exit code, and this text on stderr. */
+export async function expectEnd<Finished extends Printed>(
+  ended: Promise<Finished>,
+  code: number,
+  err: RegExp | string = '',
+): Promise<Finished> {
+  const all = await ended;
+  expect(all, all.err).toMatchObject({ code });
+  expect(all.err).toMatch(err);
+  return all;
+}
+
+/** Like expectEnd, for a command that prints no data: by default a usage error. Returns all of stderr. */
+export async function expectRefusal(
+  ended: Promise<Printed>,
+  reason: RegExp | string,
+  code = 2,
+): Promise<string> {
+  const { out, err } = await expectEnd(ended, code, reason);
+  expect(out).toBe('');
+  return err;
+}
+
+/** Returns the output of a command that succeeds and prints nothing on stderr. */
+export async function printed(ended: Promise<Printed>): Promise<string> {
+  const { code, out, err } = await ended;
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  return out;
+}
+
+/** Returns the JSON document that a command prints, whatever its exit code. */
+export async function printedJson(ended: Promise<Printed>) {
+  return JSON.parse((await ended).out);
+}
+
+function createStream(options: {
+  isTTY: boolean | undefined;
+  columns: number | undefined;
+  slowReader: boolean;
+  onChunk: (count: number) => void;
+}) {
+  const { isTTY, columns, slowReader, onChunk } = options;
+  const chunks: Buffer[] = [];
+  const emitter = new EventEmitter();
+  let waiting = false;
+  const write = (chunk: string | Uint8Array) => {
+    if (waiting) throw new Error('Written before the reader was ready for more.');
+    onChunk(chunks.push(Buffer.from(chunk)));
+    waiting = slowReader;
+    if (waiting) {
+      setImmediate(() => {
+        waiting = false;
+        emitter.emit('drain');
+      });
+    }
+    return !waiting;
+  };
+  const once = (event: 'drain', listener: () => void) => emitter.once(event, listener);
+  return { output: { write, once, isTTY, columns }, bytes: () => Buffer.concat(chunks) };
+}

@@ -77,10 +77,11 @@ if (!isCheckout && !existsSync(built)) {
   process.exit(1);
 }
 const load = (/** @type {string} */ name) =>
-  import(isCheckout ? `${sources}core/cli/${name}.ts` : `${built}core/cli/${name}.js`);
+  import(isCheckout ? `${sources}${name}.ts` : `${built}${name}.js`);
 
-const { createProcessIo } = await load('io');
-const { run } = await load('run');
+const { app } = await load('app');
+const { createProcessIo } = await load('core/cli/io');
+const { run } = await load('core/cli/run');
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 
-process.exitCode = await run(process.argv.slice(2), createProcessIo(), version);
+process.exitCode = await run(process.argv.slice(2), createProcessIo(app), version);

@@ -1,8 +1,9 @@
 /** Files generated from the program's own tables: path in the project -> text. */
 import type { Command, Option } from 'commander';
+import { app } from '../src/app.ts';
 import { asCalled } from '../src/core/cli/called-as.ts';
 import type { Io, Output } from '../src/core/cli/io.ts';
-import { createProgram, fullName, groups, withChildren } from '../src/core/cli/program.ts';
+import { commandsByGroup, createProgram, fullName, withChildren } from '../src/core/cli/program.ts';
 import { exitCodeOf } from '../src/core/cli/run.ts';
 import { variableRows } from '../src/core/config/variables.ts';
 import { errorMeanings } from '../src/core/terms/app-error.ts';
@@ -40,6 +41,7 @@ export const idleIo: Io = {
   localAddresses: () => [],
   pid: 0,
   workingDir: '',
+  features: app,
   ask: async () => null,
   signal: new AbortController().signal,
   exit: () => undefined,
@@ -172,8 +174,8 @@ function tableOf(rows: readonly MetricRow[]): string {
 }
 
 function groupRows(program: Command): string[] {
-  return Object.entries(groups).flatMap(([group, names]) =>
-    Object.keys(names).map((name, index) => {
+  return [...commandsByGroup(app)].flatMap(([group, names]) =>
+    names.map((name, index) => {
       const description = program.commands.find((one) => one.name() === name)?.description();
       return `| ${index === 0 ? group : ''} | [\`${name}\`](#earshot-${name}) | ${description} |`;
     }),

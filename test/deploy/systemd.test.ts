@@ -42,10 +42,7 @@ describe.runIf(hasSystemd)('the systemd unit', () => {
   });
 
   it('gives the program time to finish requests in flight', () => {
-    const serve = readFileSync(
-      join(import.meta.dirname, '../../src/features/start/serve.ts'),
-      'utf8',
-    );
+    const serve = readFileSync(join(import.meta.dirname, '../../src/receiver/serve.ts'), 'utf8');
     const graceMs = Number(/graceMs = ([\d_]+);/.exec(serve)?.[1]?.replace('_', ''));
     const stopSeconds = Number(/^TimeoutStopSec=(\d+)s$/m.exec(shipped)?.[1]);
     expect(stopSeconds * 1000).toBeGreaterThanOrEqual(graceMs + 15_000);

@@ -3,8 +3,8 @@ import { EdmV4, OData } from '@odata/client';
 import { o } from 'odata';
 import odataQuery from 'odata-query';
 import { describe, expect, it } from 'vitest';
-import { openServed } from '../features/start/served-context.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';
+import { openServed } from '../receiver/served-context.ts';
 
 // The package declares its types as CommonJS, but the import is the function itself.
 const buildQuery = odataQuery as unknown as typeof odataQuery.default;

@@ -11,9 +11,9 @@ import {
   realRecords,
   type TestRecord,
 } from '../features/products/index-file/product-context.ts';
-import { openServed } from '../features/start/served-context.ts';
 import { bareEnvironment } from '../helpers/bare-environment.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { openServed } from '../receiver/served-context.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');

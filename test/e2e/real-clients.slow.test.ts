@@ -5,10 +5,10 @@ import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openServed } from '../features/start/served-context.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';
 import { credentials } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { openServed } from '../receiver/served-context.ts';
 
 const run = promisify(execFile);
 const canRun = (program: string) => spawnSync(program, ['--version']).status === 0;

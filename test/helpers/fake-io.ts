@@ -3,6 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { expect } from 'vitest';
+import { app } from '../../src/app.ts';
 import { run } from '../../src/core/cli/run.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
 
@@ -87,6 +88,7 @@ export function startCommand(argv: Words, options: FakeIoOptions = {}): Running 
     localAddresses: () => ['127.0.0.1', '::1'],
     pid: process.pid,
     workingDir: options.workingDir ?? import.meta.dirname,
+    features: app,
     ask: async (question: string) => {
       if (options.answers === undefined) return null;
       stderr.output.write(`${question}\n`);

@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createEndpoint } from '../../bench/servers.ts';
+import { app } from '../../src/app.ts';
 import type { Io } from '../../src/core/cli/io.ts';
 import {
   loadAccountConfig,
@@ -15,9 +16,9 @@ import {
 } from '../../src/core/config/config.ts';
 import type { Logger } from '../../src/core/terms/ports.ts';
 import { createReconcileRounds } from '../../src/features/coverage/job.ts';
-import { type RunningReceiver, serve } from '../../src/features/start/serve.ts';
 import { maintenanceRound } from '../../src/features/subscriptions/job.ts';
 import { needsEndpoint } from '../../src/features/subscriptions/subscription-ways.ts';
+import { type RunningReceiver, serve } from '../../src/receiver/serve.ts';
 import { createRandom } from '../../src/sandbox/clock.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
@@ -220,5 +221,6 @@ function createIo(own: {
     ask: async () => null,
     signal: new AbortController().signal,
     exit: () => undefined,
+    features: app,
   };
 }

@@ -5,6 +5,7 @@ import { networkInterfaces } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Feature } from '../feature.ts';
 import { AppError, errorText } from '../terms/app-error.ts';
 
 /** Output stream. */
@@ -37,6 +38,8 @@ export interface Io {
   pid: number;
   /** Folder of `earshot.config.ts`. */
   workingDir: string;
+  /** The features of the program. */
+  features: readonly Feature[];
   /**
    * Asks the user; resolves with null without a terminal. A hidden answer is not echoed. Rejects with `cancelled` at
    * Ctrl-C and Ctrl-D.
@@ -54,7 +57,7 @@ export interface Io {
 const sameSignalMs = 300;
 
 /** Creates the Io of the process. Reads `.env` if it exists; variables that are already set win. */
-export function createProcessIo(): Io {
+export function createProcessIo(features: readonly Feature[]): Io {
   // Files are readable by their owner only.
   process.umask(0o077);
   const envFileNames = loadEnvironmentFile();
@@ -92,6 +95,7 @@ export function createProcessIo(): Io {
       Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address)),
     pid: process.pid,
     workingDir: process.cwd(),
+    features,
     ask: (question, { hidden } = { hidden: false }) => ask(question, hidden, stop.signal),
     signal: stop.signal,
     exit: (code) => process.exit(code),

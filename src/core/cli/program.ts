@@ -1,85 +1,46 @@
 /** The command line: every command with its options, as one commander program. */
 import { Command } from 'commander';
+import { commandGroups, type Feature } from '../feature.ts';
 import { likelyNames, printable } from '../terms/text.ts';
 import { asCalled } from './called-as.ts';
 import { addCommonFlags, dataDirOf, refuseEmptySpan } from './flags.ts';
 import type { Io } from './io.ts';
 
-/** Commands by group, in the order of the help text; each loads its code when it is used. */
-export const groups = {
-  run: {
-    setup: async () => (await import('../../features/setup/command.ts')).setupCommand,
-    start: async () => (await import('../../features/start/command.ts')).startCommand,
-  },
-  look: {
-    status: async () => (await import('../../features/status/command.ts')).statusCommand,
-    query: async () => (await import('../../features/notifications/command.ts')).queryCommand,
-    tail: async () => (await import('../../features/notifications/tail-command.ts')).tailCommand,
-    coverage: async () => (await import('../../features/coverage/command.ts')).coverageCommand,
-    alerts: async () => (await import('../../features/alerts/command.ts')).alertsCommand,
-    summarize: async () => (await import('../../features/summary/command.ts')).summarizeCommand,
-  },
-  subscribe: {
-    register: async () =>
-      (await import('../../features/subscriptions/register-command.ts')).registerCommand,
-    subscriptions: async () =>
-      (await import('../../features/subscriptions/command.ts')).subscriptionsCommand,
-    maintain: async () =>
-      (await import('../../features/subscriptions/maintain-command.ts')).maintainCommand,
-    filter: async () =>
-      (await import('../../features/subscriptions/filter-command.ts')).filterCommand,
-    credentials: async () =>
-      (await import('../../features/credentials/command.ts')).credentialsCommand,
-    certificate: async () =>
-      (await import('../../features/certificate/command.ts')).certificateCommand,
-  },
-  repair: {
-    doctor: async () => (await import('../../features/doctor/command.ts')).doctorCommand,
-    reconcile: async () =>
-      (await import('../../features/coverage/reconcile-command.ts')).reconcileCommand,
-    quarantine: async () =>
-      (await import('../../features/quarantine/command.ts')).quarantineCommand,
-    sinks: async () => (await import('../../features/sinks/command.ts')).sinksCommand,
-  },
-  data: {
-    backup: async () => (await import('../../features/backup/command.ts')).backupCommand,
-    restore: async () => (await import('../../features/backup/restore-command.ts')).restoreCommand,
-    prune: async () => (await import('../../features/pruning/command.ts')).pruneCommand,
-    admin: async () => (await import('./commands/admin.ts')).adminCommand,
-  },
-  try: {
-    demo: async () => (await import('../../features/demo/command.ts')).demoCommand,
-    sandbox: async () => (await import('../../features/demo/sandbox-command.ts')).sandboxCommand,
-  },
-} as const satisfies Record<string, Record<string, () => Promise<(io: Io) => Command>>>;
+/** Returns the names of the commands by group. */
+export function commandsByGroup(features: readonly Feature[]): Map<string, string[]> {
+  const all = features.flatMap(({ commands = [] }) => commands);
+  return new Map(
+    commandGroups.map((group) => [
+      group,
+      all.filter(({ under }) => under === group).map(({ name }) => name),
+    ]),
+  );
+}
 
-const loaders: Record<string, () => Promise<(io: Io) => Command>> = Object.assign(
-  {},
-  ...Object.values(groups),
-);
-
-/** The help of the program: 24 lines of at most 80 columns, so that it fits on one screen. */
-const overview = `Usage: earshot <command> [flags]
+/** Returns the help of the program: at most 80 columns, and short enough for one screen. */
+function overviewOf(features: readonly Feature[]): string {
+  const common = features.flatMap(({ commands = [] }) =>
+    commands.flatMap(({ name, overview }) =>
+      overview === undefined ? [] : [`  ${name.padEnd(10)} ${overview}\n`],
+    ),
+  );
+  const groups = [...commandsByGroup(features)].map(
+    ([group, names]) => `  ${group.padEnd(10)} ${names.join('  ')}\n`,
+  );
+  return `Usage: earshot <command> [flags]
 
 Receives and stores the push notifications of the Copernicus catalogue.
 
 Common commands:
-  demo       run a simulated catalogue and a receiver; no account is needed
-  setup      ask for the settings, start the receiver, register a subscription
-  start      run the receiver
-  status     show the state of all parts on one screen
-  query      search the received notifications and products
-  doctor     check settings, network, certificate, account and delivery
-
+${common.join('')}
 All commands by group:
-${Object.entries(groups)
-  .map(([group, commands]) => `  ${group.padEnd(10)} ${Object.keys(commands).join('  ')}\n`)
-  .join('')}
+${groups.join('')}
 Flags: --data-dir <folder> (EARSHOT_DATA_DIR), -V or --version, -h or --help
 Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 problem found
 
 Flags and examples of a command: \`earshot <command> --help\`
 `;
+}
 
 /**
  * Builds the program without running it. With `argv`, loads only the command that its first word names, and none for
@@ -93,13 +54,10 @@ export async function createProgram(
   const program = new Command('earshot')
     .description('Receives and stores the push notifications of the Copernicus catalogue.')
     .version(version)
-    .configureHelp({ formatHelp: () => overview });
+    .configureHelp({ formatHelp: () => overviewOf(io.features) });
   // Shared by all commands, and completed before one runs.
   const own = { ...io };
-  for (const name of namesToLoad(argv)) {
-    const load = loaders[name];
-    if (load !== undefined) program.addCommand((await load())(own));
-  }
+  await addCommands(program, own, argv);
   program.hook('preAction', async (_, action) => {
     refuseSurplusWord(action);
     refuseEmptySpan(action);
@@ -129,9 +87,29 @@ export async function createProgram(
   return program;
 }
 
-/** Returns every name for an unknown word, too: its error suggests the nearest one. */
-function namesToLoad(argv: readonly string[] | undefined): readonly string[] {
-  const all = Object.keys(loaders);
+/** Adds every command for an unknown word, too: its error suggests the nearest name. */
+async function addCommands(program: Command, io: Io, argv: readonly string[] | undefined) {
+  const slots = io.features.flatMap(({ commands = [] }) => commands);
+  const all = slots.filter(({ under }) => typeof under === 'string');
+  const named = namesToLoad(
+    all.map(({ name }) => name),
+    argv,
+  );
+  for (const { name, load } of all) {
+    if (!named.includes(name)) continue;
+    const command = (await load())(io);
+    for (const { under, load: loadChild } of slots) {
+      if (typeof under === 'string' || under.command !== name) continue;
+      command.addCommand((await loadChild())(io));
+    }
+    program.addCommand(command);
+  }
+}
+
+function namesToLoad(
+  all: readonly string[],
+  argv: readonly string[] | undefined,
+): readonly string[] {
   if (argv === undefined) return all;
   const [name, second] = argv[0] === '--data-dir' ? argv.slice(2) : argv;
   if (argv.length === 0 || /^(--help|-h|--version|-V)$/.test(name ?? '')) return [];

@@ -3,8 +3,8 @@
 import { type Io, pause } from '../../core/cli/io.ts';
 import { painter, shorten, widthOf, wrapText } from '../../core/cli/output.ts';
 import { printable } from '../../core/terms/text.ts';
+import type { RunningReceiver } from '../../receiver/serve.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
-import type { RunningReceiver } from '../start/serve.ts';
 
 /** When the budget is used up, summaries wait, as with a real service. */
 const requestsPerDay = 250;

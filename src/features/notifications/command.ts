@@ -26,8 +26,6 @@ import type { DriftCount, NotificationQuery } from '../../core/terms/ports.ts';
 import { notificationFields } from '../../core/terms/read-models.ts';
 import * as report from '../../core/terms/report.ts';
 import type { StoreReader } from '../../store/store.ts';
-import { queryProductsCommand } from '../products/query-products.ts';
-import { querySummariesCommand } from '../summary/query-command.ts';
 import {
   addFilterOptions,
   type FilterFlags,
@@ -66,8 +64,6 @@ export const queryCommand = defineCommand('query', {
           'print only the original body, byte for byte (compressed if the push was compressed)',
         ).conflicts(['output', 'json', 'columns', 'wide']),
       )
-      .addCommand(queryProductsCommand(io))
-      .addCommand(querySummariesCommand(io))
       .addCommand(driftCommand(io));
   },
   help: `Fields of JSON and CSV: position, ackId, productId, productName, event, subscription,

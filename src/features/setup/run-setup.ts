@@ -29,11 +29,11 @@ import {
 } from '../../core/terms/subscription.ts';
 import { printable } from '../../core/terms/text.ts';
 import { describeFilter } from '../../filter/describe.ts';
+import type { RunningReceiver } from '../../receiver/serve.ts';
+import { start } from '../../receiver/start-command.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { runDoctor } from '../doctor/command.ts';
 import { placeOf } from '../products/places/places.ts';
-import { start } from '../start/command.ts';
-import type { RunningReceiver } from '../start/serve.ts';
 import {
   alreadyServed,
   findRunning,

@@ -4,7 +4,7 @@ import type { Release } from '../../admin/account.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
-import type { RunningReceiver } from '../start/serve.ts';
+import type { RunningReceiver } from '../../receiver/serve.ts';
 import { deliveryStateOf, type LoadedSinks, loadEachSink } from './definitions.ts';
 import type { MessageUrls } from './formats.ts';
 import { unknownSinkSubscriptions } from './names.ts';

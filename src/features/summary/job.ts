@@ -4,7 +4,7 @@ import type { Io } from '../../core/cli/io.ts';
 import type { Config } from '../../core/config/config.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
-import type { RunningReceiver } from '../start/serve.ts';
+import type { RunningReceiver } from '../../receiver/serve.ts';
 import { loadSummaryRules, ruleFilterFindings } from './rules.ts';
 import { areAllOff, plainSummaryRule, type SummaryRule } from './terms.ts';
 import type { SummaryWorker } from './worker.ts';

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../../src/core/config/config.ts';
-import { serve } from '../../../src/features/start/serve.ts';
+import { serve } from '../../../src/receiver/serve.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { generatedProducts } from './console-context.ts';
 

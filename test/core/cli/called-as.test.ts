@@ -3,8 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { app } from '../../../src/app.ts';
 import { nameCalledIn } from '../../../src/core/cli/called-as.ts';
-import { groups } from '../../../src/core/cli/program.ts';
+import { commandsByGroup } from '../../../src/core/cli/program.ts';
 import { bareEnvironment } from '../../helpers/bare-environment.ts';
 import { runCommand } from '../../helpers/fake-io.ts';
 import { filledContext } from '../../helpers/filled-store.ts';
@@ -92,7 +93,7 @@ describe('a message', () => {
 });
 
 it('every command in a message is in backticks', () => {
-  const commands = Object.values(groups).flatMap((group) => Object.keys(group));
+  const commands = [...commandsByGroup(app).values()].flat();
   const named = new RegExp(`(?<![\`$\\w./-] ?|command\\(')\\bearshot (${commands.join('|')})\\b`);
   const inExample = /^ +(\$|EARSHOT_)/;
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });

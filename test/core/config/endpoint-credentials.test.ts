@@ -22,7 +22,7 @@ import {
   readCredentialsFile,
   writeCredentialsFile,
 } from '../../../src/core/config/endpoint-credentials.ts';
-import { serve } from '../../../src/features/start/serve.ts';
+import { serve } from '../../../src/receiver/serve.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { minimalEnv, refusalOf, wholeTextOf } from './environment.ts';
 

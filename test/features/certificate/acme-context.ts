@@ -13,7 +13,7 @@ import {
   renew,
 } from '../../../src/features/certificate/acme.ts';
 import { readCertificate, readState } from '../../../src/features/certificate/acme-state.ts';
-import { serve } from '../../../src/features/start/serve.ts';
+import { serve } from '../../../src/receiver/serve.ts';
 import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { recordingLog } from '../../helpers/recording-log.ts';
 import { credentials } from '../../helpers/spawned-receiver.ts';

@@ -1,7 +1,7 @@
 /** A data directory with a damaged record. */
 import { randomUUID } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
-import { serve } from '../../../src/features/start/serve.ts';
+import { serve } from '../../../src/receiver/serve.ts';
 import { StoreThread } from '../../../src/store/engine/thread.ts';
 import { silentLog } from '../../helpers/fake-io.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';

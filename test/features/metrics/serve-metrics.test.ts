@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { formatDateUs } from '../../../src/core/terms/dates.ts';
 import { sinkReader } from '../../../src/features/sinks/terms.ts';
 import { notification } from '../../helpers/deliveries.ts';
-import { openServed } from '../start/served-context.ts';
+import { openServed } from '../../receiver/served-context.ts';
 
 const one = (number: number) => JSON.stringify(notification(number));
 

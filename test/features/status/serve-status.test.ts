@@ -7,14 +7,14 @@ import type { UnreadyReason } from '../../../src/core/api/app.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import { watchProbes } from '../../../src/features/alerts/watch-probes.ts';
 import { readState, writeState } from '../../../src/features/certificate/acme-state.ts';
-import { createReadiness } from '../../../src/features/start/console.ts';
-import { serveStatus } from '../../../src/features/start/serve.ts';
+import { createReadiness } from '../../../src/receiver/console.ts';
+import { serveStatus } from '../../../src/receiver/serve.ts';
 import { notification } from '../../helpers/deliveries.ts';
 import { nowUs } from '../../helpers/fake-io.ts';
 import { silentLog } from '../../helpers/recording-log.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { openServed } from '../../receiver/served-context.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
-import { openServed } from '../start/served-context.ts';
 
 async function openStatus(reasons: readonly UnreadyReason[]) {
   const { store, dataDir } = await openSqliteStore();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { loadConfig, serveSections } from '../../../src/core/config/config.ts';
 import { writeCredentialsFile } from '../../../src/core/config/endpoint-credentials.ts';
-import { type RunningReceiver, serve } from '../../../src/features/start/serve.ts';
+import { type RunningReceiver, serve } from '../../../src/receiver/serve.ts';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../../src/sandbox/sandbox-options.ts';

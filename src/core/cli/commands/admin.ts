@@ -1,11 +1,6 @@
 /** `earshot admin`: commands that are rarely needed. */
 
-import { indexCommand } from '../../../features/products/index-command.ts';
-import { logCommand } from '../../../features/shared-log/command.ts';
-import { healthCommand } from '../../../features/status/health-command.ts';
 import { defineGroup } from '../command.ts';
-import { completionCommand } from './completion.ts';
-import { configCommand } from './config.ts';
 
 export const adminCommand = defineGroup('admin', {
   description: 'Check the settings, the listener, the product index and the shared log.',
@@ -14,5 +9,5 @@ export const adminCommand = defineGroup('admin', {
   $ earshot admin index              print the state of the product index
   $ earshot admin health             check the running receiver
   $ earshot admin completion bash    print the completion script of a shell`,
-  commands: [configCommand, indexCommand, logCommand, healthCommand, completionCommand],
+  commands: [],
 });

@@ -1,30 +1,31 @@
 /** Composes the receiver: store, index, certificate, listeners. Closes them in reverse order. */
 
-import type { ConsoleOptions, Readiness, UnreadyReason } from '../../core/api/app.ts';
-import type { Io } from '../../core/cli/io.ts';
-import { openConfiguredStore } from '../../core/cli/open-store.ts';
-import type { ServeConfig } from '../../core/config/config.ts';
+import type { ConsoleOptions, Readiness, UnreadyReason } from '../core/api/app.ts';
+import type { Io } from '../core/cli/io.ts';
+import { openConfiguredStore } from '../core/cli/open-store.ts';
+import type { ServeConfig } from '../core/config/config.ts';
+import { type CredentialPairs, watchCredentialsFile } from '../core/config/endpoint-credentials.ts';
+import { createClosers } from '../core/host/closers.ts';
+import { startIdleCollection } from '../core/host/memory.ts';
+import { type Listener, type ListenerLimits, startListener } from '../core/http/listener.ts';
+import { hostInUrl } from '../core/http/network-address.ts';
+import { createProbeProofCheck } from '../core/http/probe-proof.ts';
+import { problemResponse } from '../core/http/problem.ts';
+import { AppError, errorText } from '../core/terms/app-error.ts';
+import type { Logger, Receipt } from '../core/terms/ports.ts';
+import { watchProbes } from '../features/alerts/watch-probes.ts';
+import { openServedCertificate, type ServedCertificate } from '../features/certificate/job.ts';
+import { createMetrics } from '../features/metrics/metrics.ts';
 import {
-  type CredentialPairs,
-  watchCredentialsFile,
-} from '../../core/config/endpoint-credentials.ts';
-import { createClosers } from '../../core/host/closers.ts';
-import { startIdleCollection } from '../../core/host/memory.ts';
-import { type Listener, type ListenerLimits, startListener } from '../../core/http/listener.ts';
-import { hostInUrl } from '../../core/http/network-address.ts';
-import { createProbeProofCheck } from '../../core/http/probe-proof.ts';
-import { problemResponse } from '../../core/http/problem.ts';
-import { AppError, errorText } from '../../core/terms/app-error.ts';
-import type { Logger, Receipt } from '../../core/terms/ports.ts';
-import type { Products } from '../../filter/products.ts';
-import { createReceiverApp } from '../../receiver/app.ts';
-import { createCredentialCheck, type GateOptions } from '../../receiver/basic-auth.ts';
-import type { Store } from '../../store/store.ts';
-import { watchProbes } from '../alerts/watch-probes.ts';
-import { openServedCertificate, type ServedCertificate } from '../certificate/job.ts';
-import { createMetrics } from '../metrics/metrics.ts';
-import { createFileSync, credentialsDigest, type FileSync } from '../shared-log/shared-files.ts';
-import { type BackgroundJobs, createStatus } from '../status/read-status.ts';
+  createFileSync,
+  credentialsDigest,
+  type FileSync,
+} from '../features/shared-log/shared-files.ts';
+import { type BackgroundJobs, createStatus } from '../features/status/read-status.ts';
+import type { Products } from '../filter/products.ts';
+import type { Store } from '../store/store.ts';
+import { createReceiverApp } from './app.ts';
+import { createCredentialCheck, type GateOptions } from './basic-auth.ts';
 import { createReadiness, serveQueries } from './console.ts';
 import { startDeliveryMarks, startOutcomeSummary } from './marks.ts';
 

@@ -1,20 +1,20 @@
 /** `earshot start`: runs the receiver. */
 
-import { registeredSubscriptions } from '../../admin/operations.ts';
-import { defineCommand } from '../../core/cli/command.ts';
-import { type Io, pause, untilAborted } from '../../core/cli/io.ts';
+import { registeredSubscriptions } from '../admin/operations.ts';
+import { defineCommand } from '../core/cli/command.ts';
+import { type Io, pause, untilAborted } from '../core/cli/io.ts';
 import {
   checkConfig,
   dataSections,
   loadServed,
   type ServeConfig,
   startSections,
-} from '../../core/config/config.ts';
-import { checkConsolePassword } from '../../core/config/console-password.ts';
-import type { Closers } from '../../core/host/closers.ts';
-import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
-import type { Logger } from '../../core/terms/ports.ts';
-import { needsEndpoint } from '../subscriptions/subscription-ways.ts';
+} from '../core/config/config.ts';
+import { checkConsolePassword } from '../core/config/console-password.ts';
+import type { Closers } from '../core/host/closers.ts';
+import { AppError, errorText, isAppError } from '../core/terms/app-error.ts';
+import type { Logger } from '../core/terms/ports.ts';
+import { needsEndpoint } from '../features/subscriptions/subscription-ways.ts';
 import type { RunningReceiver } from './serve.ts';
 import { startSystemdNotices } from './systemd.ts';
 
@@ -69,12 +69,12 @@ export async function start(
     { startBackgroundJobs },
     { createClosers },
   ] = await Promise.all([
-    import('../../core/cli/logger.ts'),
-    import('../status/running-receiver.ts'),
-    import('../../store/leftovers.ts'),
+    import('../core/cli/logger.ts'),
+    import('../features/status/running-receiver.ts'),
+    import('../store/leftovers.ts'),
     import('./serve.ts'),
     import('./background.ts'),
-    import('../../core/host/closers.ts'),
+    import('../core/host/closers.ts'),
   ]);
   const log = createLogger(io, config.logLevel);
   const closers = createClosers();
@@ -126,8 +126,8 @@ async function copySharedFiles(io: Io): Promise<void> {
   // Problems are reported with those of all other settings.
   if (problems.length > 0 || !sharedLog || dataDir === undefined) return;
   const [{ openConfiguredLog }, { createFileSync }] = await Promise.all([
-    import('../../core/cli/open-store.ts'),
-    import('../shared-log/shared-files.ts'),
+    import('../core/cli/open-store.ts'),
+    import('../features/shared-log/shared-files.ts'),
   ]);
   const log = await openConfiguredLog({ sharedLog }, io, io.newId());
   try {
@@ -198,7 +198,7 @@ function endInTime(closers: Pick<Closers, 'open'>, log: Logger, { exit }: Pick<I
 }
 
 async function warnOfOpenFiles(io: Io, log: Logger): Promise<void> {
-  const { checkSecretFiles } = await import('../../core/config/secret-file-checks.ts');
+  const { checkSecretFiles } = await import('../core/config/secret-file-checks.ts');
   for (const { level, text, nextStep } of await checkSecretFiles(io)) {
     if (level !== 'ok') log.warn({ advice: nextStep }, text);
   }

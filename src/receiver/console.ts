@@ -5,22 +5,22 @@ import {
   createConsoleApp,
   type Readiness,
   type UnreadyReason,
-} from '../../core/api/app.ts';
-import { nameCalled } from '../../core/cli/called-as.ts';
-import { type Io, pause } from '../../core/cli/io.ts';
-import type { Config, ServeConfig } from '../../core/config/config.ts';
-import { createClosers } from '../../core/host/closers.ts';
-import { type Listener, startListener } from '../../core/http/listener.ts';
-import { localUrl } from '../../core/http/network-address.ts';
-import { problemResponse } from '../../core/http/problem.ts';
-import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
-import type { Products } from '../../filter/products.ts';
-import { createCredentialCheck, createGate } from '../../receiver/basic-auth.ts';
-import { createDeviceCookies } from '../../receiver/device-cookies.ts';
-import type { Store } from '../../store/store.ts';
-import type { ServedCertificate } from '../certificate/job.ts';
-import { startIndexing } from '../products/index-file/index-maintenance.ts';
-import { openProducts } from '../products/index-file/products.ts';
+} from '../core/api/app.ts';
+import { nameCalled } from '../core/cli/called-as.ts';
+import { type Io, pause } from '../core/cli/io.ts';
+import type { Config, ServeConfig } from '../core/config/config.ts';
+import { createClosers } from '../core/host/closers.ts';
+import { type Listener, startListener } from '../core/http/listener.ts';
+import { localUrl } from '../core/http/network-address.ts';
+import { problemResponse } from '../core/http/problem.ts';
+import { AppError, errorText, isAppError } from '../core/terms/app-error.ts';
+import type { ServedCertificate } from '../features/certificate/job.ts';
+import { startIndexing } from '../features/products/index-file/index-maintenance.ts';
+import { openProducts } from '../features/products/index-file/products.ts';
+import type { Products } from '../filter/products.ts';
+import type { Store } from '../store/store.ts';
+import { createCredentialCheck, createGate } from './basic-auth.ts';
+import { createDeviceCookies } from './device-cookies.ts';
 
 /** The user name that belongs to EARSHOT_CONSOLE_PASSWORD. */
 const username = 'earshot';

@@ -5,12 +5,12 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { serve } from '../../../src/features/start/serve.ts';
-import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
-import { silentLog } from '../../helpers/recording-log.ts';
-import { credentials } from '../../helpers/spawned-receiver.ts';
-import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
-import { readScrape } from '../metrics/metric-samples.ts';
+import { serve } from '../../src/receiver/serve.ts';
+import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
+import { readScrape } from '../features/metrics/metric-samples.ts';
+import { silentLog } from '../helpers/recording-log.ts';
+import { credentials } from '../helpers/spawned-receiver.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const loopback = { host: '127.0.0.1', port: 0 };
 

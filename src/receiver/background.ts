@@ -1,20 +1,20 @@
 /** Background jobs of a receiver: maintenance, summaries, comparison, watchdog, sinks, backups, pruning. */
 
-import { type Io, pause } from '../../core/cli/io.ts';
+import { type Io, pause } from '../core/cli/io.ts';
 import {
   type AccountConfig,
   type CompleteAccountConfig,
   comparisonOff,
   completeAccountConfig,
   type StartConfig,
-} from '../../core/config/config.ts';
-import { type Closers, createClosers } from '../../core/host/closers.ts';
-import type { Job } from '../../core/host/job.ts';
-import type { Logger } from '../../core/terms/ports.ts';
-import type { Store } from '../../store/store.ts';
-import { recordReader } from '../pull/terms.ts';
-import type { LeaderJobs } from '../shared-log/leadership.ts';
-import type { DeliveryState } from '../sinks/terms.ts';
+} from '../core/config/config.ts';
+import { type Closers, createClosers } from '../core/host/closers.ts';
+import type { Job } from '../core/host/job.ts';
+import type { Logger } from '../core/terms/ports.ts';
+import { recordReader } from '../features/pull/terms.ts';
+import type { LeaderJobs } from '../features/shared-log/leadership.ts';
+import type { DeliveryState } from '../features/sinks/terms.ts';
+import type { Store } from '../store/store.ts';
 import type { ConfigWatch } from './reload-config.ts';
 import type { RunningReceiver } from './serve.ts';
 
@@ -51,7 +51,7 @@ export async function startBackgroundJobs(
   const reports = loaded.startNodeReports(receiver, log, settings, io);
   if (reports !== null) started('reports to other receivers', reports);
   if (receiver.syncFiles !== null) {
-    const { startFileSync } = await import('../shared-log/shared-files.ts');
+    const { startFileSync } = await import('../features/shared-log/shared-files.ts');
     started('shared files', startFileSync(receiver.syncFiles, { ...io, log }));
   }
   startStorageJobs(loaded, started, { parts, settings, io });
@@ -95,18 +95,20 @@ async function startSingleJobs(
   try {
     const account = maintainedAccount(settings, log);
     if (settings.account !== null) {
-      const { startPullIntake } = await import('../pull/job.ts');
+      const { startPullIntake } = await import('../features/pull/job.ts');
       const pulled = { ...settings, account: settings.account };
       started('pull intake', startPullIntake({ ...receiver, log }, pulled, io));
     } else await warnOfUnreadQueues(store, log);
     if (account !== null) {
-      const { maintenanceRound, startMaintenance } = await import('../subscriptions/job.ts');
+      const { maintenanceRound, startMaintenance } = await import(
+        '../features/subscriptions/job.ts'
+      );
       const round = () => maintenanceRound(account, store, io);
       started('maintenance', startMaintenance({ round, log, random: io.random }));
     }
     const comparisonOffReason = comparisonOff(settings);
     if (comparisonOffReason === null) {
-      const { startReconcile } = await import('../coverage/job.ts');
+      const { startReconcile } = await import('../features/coverage/job.ts');
       started('reconcile', startReconcile({ store, products, log }, settings, io));
     } else {
       // Nothing fetches records, so its cursor must not prevent pruning.
@@ -156,13 +158,13 @@ async function loadJobs() {
   const modules = await Promise.all([
     import('./marks.ts'),
     import('./storage-jobs.ts'),
-    import('../summary/job.ts'),
-    import('../summary/rules.ts'),
-    import('../alerts/job.ts'),
-    import('../sinks/job.ts'),
+    import('../features/summary/job.ts'),
+    import('../features/summary/rules.ts'),
+    import('../features/alerts/job.ts'),
+    import('../features/sinks/job.ts'),
     import('./reload-config.ts'),
-    import('../shared-log/leadership.ts'),
-    import('../shared-log/job.ts'),
+    import('../features/shared-log/leadership.ts'),
+    import('../features/shared-log/job.ts'),
   ]);
   const [marks, storage, summaries, context, watchdog, sinks, ...others] = modules;
   const [reload, leadership, sharedLog] = others;

@@ -1,11 +1,11 @@
 /** The receiver's compaction of the log. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startCompacting } from '../../../src/features/start/storage-jobs.ts';
-import { createAcquireLock } from '../../../src/store/engine/locks.ts';
-import { delivery } from '../../helpers/deliveries.ts';
-import { generatedBodies } from '../../helpers/generated-bodies.ts';
-import { countOthers, keptRows, openSinglesStore } from '../../store/bodies/bodies-in-file.ts';
-import { openSqliteStore } from '../../store/sqlite-store.ts';
+import { startCompacting } from '../../src/receiver/storage-jobs.ts';
+import { createAcquireLock } from '../../src/store/engine/locks.ts';
+import { delivery } from '../helpers/deliveries.ts';
+import { generatedBodies } from '../helpers/generated-bodies.ts';
+import { countOthers, keptRows, openSinglesStore } from '../store/bodies/bodies-in-file.ts';
+import { openSqliteStore } from '../store/sqlite-store.ts';
 
 describe('the compaction of a receiver', () => {
   const bodies = generatedBodies(45);

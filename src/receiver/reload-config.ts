@@ -1,17 +1,17 @@
 /** Applies changes of earshot.config.ts to a running receiver. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { pause } from '../../core/cli/io.ts';
+import { pause } from '../core/cli/io.ts';
 import {
   loadSubscriptionsFile,
   readConfigFile,
   subscriptionsFileName,
-} from '../../core/config/subscriptions-file.ts';
-import { errorFields, type Job, startJob } from '../../core/host/job.ts';
-import { AppError, errorText } from '../../core/terms/app-error.ts';
-import type { Logger } from '../../core/terms/ports.ts';
-import { faultySinks, type LoadedSinks, loadEachSink } from '../sinks/definitions.ts';
-import { loadSummaryRules } from '../summary/rules.ts';
+} from '../core/config/subscriptions-file.ts';
+import { errorFields, type Job, startJob } from '../core/host/job.ts';
+import { AppError, errorText } from '../core/terms/app-error.ts';
+import type { Logger } from '../core/terms/ports.ts';
+import { faultySinks, type LoadedSinks, loadEachSink } from '../features/sinks/definitions.ts';
+import { loadSummaryRules } from '../features/summary/rules.ts';
 
 /** Polling interval. Polling also detects changes on network drives and replaced symbolic links. */
 const pollMs = 500;

@@ -6,10 +6,10 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startSystemdNotices } from '../../../src/features/start/systemd.ts';
-import { recordingLog } from '../../helpers/recording-log.ts';
-import { createReceiverContext } from '../../helpers/spawned-receiver.ts';
-import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { startSystemdNotices } from '../../src/receiver/systemd.ts';
+import { recordingLog } from '../helpers/recording-log.ts';
+import { createReceiverContext } from '../helpers/spawned-receiver.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 /** Node cannot listen on unix datagram sockets; Perl, part of every Debian, can. */
 const listener = `

@@ -1,21 +1,21 @@
 /** Storage jobs of a receiver: backups, pruning, compaction. Locks exclude commands and other receivers. */
 
-import { type Io, pause } from '../../core/cli/io.ts';
-import type { Config } from '../../core/config/config.ts';
-import { type Job, type RoundTimes, startJob } from '../../core/host/job.ts';
-import { formatDateUs } from '../../core/terms/dates.ts';
-import { sizeText } from '../../core/terms/formats.ts';
-import type { BackupRun, Logger } from '../../core/terms/ports.ts';
-import { dayUs, hourUs, minuteMs } from '../../core/terms/time-units.ts';
-import { compactLog } from '../../store/bodies/compact-log.ts';
-import type { DataPlace } from '../../store/engine/disk-limit.ts';
-import { createAcquireLock } from '../../store/engine/locks.ts';
-import type { Store } from '../../store/store.ts';
-import { removeOldBackups } from '../backup/backup-folder.ts';
-import { makeBackup } from '../backup/make-backup.ts';
-import { blockerText } from '../pruning/command.ts';
-import { type Pruned, pruneLog } from '../pruning/prune-log.ts';
-import type { LogSize, Retention } from '../pruning/terms.ts';
+import { type Io, pause } from '../core/cli/io.ts';
+import type { Config } from '../core/config/config.ts';
+import { type Job, type RoundTimes, startJob } from '../core/host/job.ts';
+import { formatDateUs } from '../core/terms/dates.ts';
+import { sizeText } from '../core/terms/formats.ts';
+import type { BackupRun, Logger } from '../core/terms/ports.ts';
+import { dayUs, hourUs, minuteMs } from '../core/terms/time-units.ts';
+import { removeOldBackups } from '../features/backup/backup-folder.ts';
+import { makeBackup } from '../features/backup/make-backup.ts';
+import { blockerText } from '../features/pruning/command.ts';
+import { type Pruned, pruneLog } from '../features/pruning/prune-log.ts';
+import type { LogSize, Retention } from '../features/pruning/terms.ts';
+import { compactLog } from '../store/bodies/compact-log.ts';
+import type { DataPlace } from '../store/engine/disk-limit.ts';
+import { createAcquireLock } from '../store/engine/locks.ts';
+import type { Store } from '../store/store.ts';
 
 /** Each round checks whether a backup is due. */
 const backupTimes: RoundTimes = {

@@ -1,11 +1,11 @@
 /** Records the last deliveries, the uptime, and counts of requests, without slowing intake. */
-import type { Administration, DeliveryMark } from '../../admin/account.ts';
-import type { Job } from '../../core/host/job.ts';
-import { errorText } from '../../core/terms/app-error.ts';
-import type { Logger } from '../../core/terms/ports.ts';
-import type { Outcome } from '../../receiver/app.ts';
-import type { Store } from '../../store/store.ts';
-import type { Completeness } from '../coverage/completeness.ts';
+import type { Administration, DeliveryMark } from '../admin/account.ts';
+import type { Job } from '../core/host/job.ts';
+import { errorText } from '../core/terms/app-error.ts';
+import type { Logger } from '../core/terms/ports.ts';
+import type { Completeness } from '../features/coverage/completeness.ts';
+import type { Store } from '../store/store.ts';
+import type { Outcome } from './app.ts';
 
 /** Maximum age of a mark in memory. After a crash, the next delivery sets a lost mark again. */
 const deliveryIntervalMs = 2_000;

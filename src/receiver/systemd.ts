@@ -1,7 +1,7 @@
 /** Reports the state of the service to systemd: ready, alive, stopping (sd_notify(3)). */
 import { execFile } from 'node:child_process';
-import { type Io, pause } from '../../core/cli/io.ts';
-import type { Intake, Logger } from '../../core/terms/ports.ts';
+import { type Io, pause } from '../core/cli/io.ts';
+import type { Intake, Logger } from '../core/terms/ports.ts';
 
 /** Timeout of `systemd-notify`; long, because systemd may be busy at boot. */
 const notifyTimeoutMs = 10_000;

@@ -4,12 +4,12 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type ServeTuning, serve } from '../../../src/features/start/serve.ts';
-import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
-import { startCommand } from '../../helpers/fake-io.ts';
-import { recordingLog } from '../../helpers/recording-log.ts';
-import { credentials } from '../../helpers/spawned-receiver.ts';
-import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
+import { type ServeTuning, serve } from '../../src/receiver/serve.ts';
+import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
+import { startCommand } from '../helpers/fake-io.ts';
+import { recordingLog } from '../helpers/recording-log.ts';
+import { credentials } from '../helpers/spawned-receiver.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 async function startServing(tuning: ServeTuning, notAfterMs?: number) {
   const folder = temporaryDirectory();

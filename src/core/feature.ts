@@ -1,0 +1,30 @@
+/**
+ * The contract of features: a feature is one folder, and this object in its `index.ts` is all that the rest of the
+ * program knows of it. Nothing happens at import: heavy parts are functions that import them.
+ */
+import type { Command } from 'commander';
+import type { Io } from './cli/io.ts';
+
+/** Groups of the command overview, in its order. */
+export const commandGroups = ['run', 'look', 'subscribe', 'repair', 'data', 'try'] as const;
+
+/** A command. `load` is called when the command is used, described or completed. */
+export interface CommandSlot {
+  name: string;
+  /** Place: a group of the overview, or the name of the command that contains it, such as `query`. */
+  under: (typeof commandGroups)[number] | { command: string };
+  /** One line for the most used commands in the overview; by default the command is only named there. */
+  overview?: string;
+  load: () => Promise<(io: Io) => Command>;
+}
+
+/** Everything that a feature may contribute. Every slot is optional. */
+export interface Feature {
+  name: string;
+  /** Features whose `public.ts` this one imports. */
+  needs?: readonly string[];
+  commands?: readonly CommandSlot[];
+}
+
+/** Declares a feature. */
+export const defineFeature = <const Own extends Feature>(feature: Own): Own => feature;

@@ -1,0 +1,23 @@
+/** What the command line has without any feature. */
+import { defineFeature } from './feature.ts';
+
+export const core = defineFeature({
+  name: 'core',
+  commands: [
+    {
+      name: 'admin',
+      under: 'data',
+      load: async () => (await import('./cli/commands/admin.ts')).adminCommand,
+    },
+    {
+      name: 'config',
+      under: { command: 'admin' },
+      load: async () => (await import('./cli/commands/config.ts')).configCommand,
+    },
+    {
+      name: 'completion',
+      under: { command: 'admin' },
+      load: async () => (await import('./cli/commands/completion.ts')).completionCommand,
+    },
+  ],
+});

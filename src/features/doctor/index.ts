@@ -1,0 +1,14 @@
+/** The feature `doctor`. */
+import { defineFeature } from '../../core/feature.ts';
+
+export const doctor = defineFeature({
+  name: 'doctor',
+  commands: [
+    {
+      name: 'doctor',
+      under: 'repair',
+      overview: 'check settings, network, certificate, account and delivery',
+      load: async () => (await import('./command.ts')).doctorCommand,
+    },
+  ],
+});

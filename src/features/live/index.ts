@@ -1,0 +1,6 @@
+/** The feature `live`. */
+import { defineFeature } from '../../core/feature.ts';
+
+export const live = defineFeature({
+  name: 'live',
+});

@@ -1,0 +1,6 @@
+/** The feature `map`. */
+import { defineFeature } from '../../core/feature.ts';
+
+export const map = defineFeature({
+  name: 'map',
+});

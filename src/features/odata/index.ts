@@ -1,0 +1,6 @@
+/** The feature `odata`. */
+import { defineFeature } from '../../core/feature.ts';
+
+export const odata = defineFeature({
+  name: 'odata',
+});

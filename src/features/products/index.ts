@@ -1,0 +1,18 @@
+/** The feature `products`. */
+import { defineFeature } from '../../core/feature.ts';
+
+export const products = defineFeature({
+  name: 'products',
+  commands: [
+    {
+      name: 'products',
+      under: { command: 'query' },
+      load: async () => (await import('./query-products.ts')).queryProductsCommand,
+    },
+    {
+      name: 'index',
+      under: { command: 'admin' },
+      load: async () => (await import('./index-command.ts')).indexCommand,
+    },
+  ],
+});

@@ -1,0 +1,13 @@
+/** The feature `quarantine`. */
+import { defineFeature } from '../../core/feature.ts';
+
+export const quarantine = defineFeature({
+  name: 'quarantine',
+  commands: [
+    {
+      name: 'quarantine',
+      under: 'repair',
+      load: async () => (await import('./command.ts')).quarantineCommand,
+    },
+  ],
+});

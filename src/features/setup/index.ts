@@ -1,0 +1,14 @@
+/** The feature `setup`. */
+import { defineFeature } from '../../core/feature.ts';
+
+export const setup = defineFeature({
+  name: 'setup',
+  commands: [
+    {
+      name: 'setup',
+      under: 'run',
+      overview: 'ask for the settings, start the receiver, register a subscription',
+      load: async () => (await import('./command.ts')).setupCommand,
+    },
+  ],
+});

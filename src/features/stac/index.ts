@@ -1,0 +1,6 @@
+/** The feature `stac`. */
+import { defineFeature } from '../../core/feature.ts';
+
+export const stac = defineFeature({
+  name: 'stac',
+});

@@ -1,0 +1,6 @@
+/** The feature `timeliness`. */
+import { defineFeature } from '../../core/feature.ts';
+
+export const timeliness = defineFeature({
+  name: 'timeliness',
+});

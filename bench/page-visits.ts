@@ -2,7 +2,7 @@
 import { Agent, get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { navigation } from '../src/core/page/layout.ts';
+import { navigation } from '../test/helpers/pages.ts';
 import { alignTable, figure, median, quantile, target } from './figures.ts';
 import type { MeasuredPart } from './intake-parts.ts';
 import type { LargeReceiver } from './page-data.ts';

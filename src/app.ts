@@ -25,9 +25,10 @@ import { subscriptions } from './features/subscriptions/index.ts';
 import { summary } from './features/summary/index.ts';
 import { timeliness } from './features/timeliness/index.ts';
 import { receiver } from './receiver/index.ts';
+import { store } from './store/index.ts';
 
 /**
- * One line each, in the order of their commands in the help. `core`, `receiver`, `store` and `admin` have the same contract, but
+ * Each has one line, in the order of their commands in the help. `core`, `receiver`, `store` and `admin` have the same contract, but
  * cannot be removed.
  */
 export const app = [
@@ -36,25 +37,26 @@ export const app = [
   receiver,
   status,
   notifications,
-  products,
-  coverage,
-  pull,
-  alerts,
-  summary,
   live,
   map,
+  products,
   timeliness,
+  coverage,
+  pull,
   subscriptions,
   credentials,
   certificate,
   doctor,
-  quarantine,
   sinks,
+  alerts,
+  quarantine,
+  summary,
   backup,
   pruning,
   stac,
   odata,
   metrics,
   sharedLog,
+  store,
   core,
 ];

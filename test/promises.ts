@@ -23,7 +23,7 @@ export const promises = [
   'test/features/shared-log/kill-receivers.slow.test.ts',
   'test/core/page/all-pages.slow.test.ts',
   'test/core/page/frame.slow.test.ts',
-  'test/features/live/page.slow.test.ts',
+  'test/features/live/listener.slow.test.ts',
   'test/core/page/operation-pages.slow.test.ts',
   'test/features/certificate/command.slow.test.ts',
 ];

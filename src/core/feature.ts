@@ -3,6 +3,7 @@
  * program knows of it. Nothing happens at import: heavy parts are functions that import them.
  */
 import type { Command } from 'commander';
+import type { ListenerSlot } from './api/listener-slot.ts';
 import type { Io } from './cli/io.ts';
 
 /** Groups of the command overview, in its order. */
@@ -13,7 +14,7 @@ export interface CommandSlot {
   name: string;
   /** Place: a group of the overview, or the name of the command that contains it, such as `query`. */
   under: (typeof commandGroups)[number] | { command: string };
-  /** One line for the most used commands in the overview; by default the command is only named there. */
+  /** Text for the most used commands in the overview; by default, the command is only named there. */
   overview?: string;
   load: () => Promise<(io: Io) => Command>;
 }
@@ -24,6 +25,8 @@ export interface Feature {
   /** Features whose `public.ts` this one imports. */
   needs?: readonly string[];
   commands?: readonly CommandSlot[];
+  /** Routes and pages of the private listener, loaded when it is opened. */
+  listener?: () => Promise<ListenerSlot>;
 }
 
 /** Declares a feature. */

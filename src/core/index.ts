@@ -1,4 +1,4 @@
-/** What the command line has without any feature. */
+/** The command line without any feature. */
 import { defineFeature } from './feature.ts';
 
 export const core = defineFeature({

@@ -6,6 +6,7 @@ import {
   type Readiness,
   type UnreadyReason,
 } from '../core/api/app.ts';
+import { loadListenerSlots } from '../core/api/listener-slot.ts';
 import { nameCalled } from '../core/cli/called-as.ts';
 import { type Io, pause } from '../core/cli/io.ts';
 import type { Config, ServeConfig } from '../core/config/config.ts';
@@ -31,7 +32,7 @@ const connectionsMax = 200;
 /** Time to send an answer of a thousand records at shutdown. */
 const graceMs = 2_000;
 
-type ConsoleIo = Pick<Io, 'nowUs' | 'newId'> & Partial<Pick<Io, 'env'>>;
+type ConsoleIo = Pick<Io, 'nowUs' | 'newId' | 'features'> & Partial<Pick<Io, 'env'>>;
 
 type ConsoleParts = Omit<
   ConsoleOptions,
@@ -45,13 +46,14 @@ type ConsoleParts = Omit<
   | 'nowUs'
   | 'limits'
   | 'closing'
+  | 'slots'
 >;
 
 /** Returns null if the port cannot be opened: that is logged, and the receiver continues. */
 async function openConsole(
   config: NonNullable<Config['console']>,
   { log, ...parts }: ConsoleParts,
-  { nowUs, newId, env = {} }: ConsoleIo,
+  { nowUs, newId, features, env = {} }: ConsoleIo,
   closing: AbortSignal,
 ): Promise<Listener | null> {
   const { listen, password, catalogueUrl, url: consoleUrl, origins } = config;
@@ -61,6 +63,7 @@ async function openConsole(
   const gate = { log, nowUs, newRequestId: newId, devices };
   const app = createConsoleApp({
     ...parts,
+    slots: await loadListenerSlots(features),
     catalogueUrl,
     consoleUrl,
     origins,

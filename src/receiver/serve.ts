@@ -63,7 +63,8 @@ export interface RunningReceiver {
 export async function serve(
   config: ServeConfig,
   log: Logger,
-  io: Pick<Io, 'nowUs' | 'newId' | 'random'> & Partial<Pick<Io, 'fetch' | 'pid' | 'env'>>,
+  io: Pick<Io, 'nowUs' | 'newId' | 'random' | 'features'> &
+    Partial<Pick<Io, 'fetch' | 'pid' | 'env'>>,
   tuning: ServeTuning = {},
 ): Promise<RunningReceiver> {
   const closers = createClosers();

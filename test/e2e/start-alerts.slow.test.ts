@@ -8,7 +8,6 @@ import { openRegistered, publish, type StartContext } from './start-context.ts';
 
 /** Alert command that records its input and its process id. If it hangs, it ends after a minute without the test. */
 const program = (isHanging: boolean) => `
-import { appendFileSync, readFileSync } from 'node:fs';
 const alert = { pid: process.pid, ...JSON.parse(readFileSync(0, 'utf8')) };
 appendFileSync(process.argv[2], JSON.stringify(alert) + '\\n');
 ${isHanging ? 'setTimeout(() => undefined, 60_000);' : ''}

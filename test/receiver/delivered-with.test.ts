@@ -1,7 +1,9 @@
 /** Recorded deliveries, with the subscription name and the user name of each. */
+
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { DeliveryMark } from '../../src/admin/account.ts';
+import { app } from '../../src/app.ts';
 import { startListener } from '../../src/core/http/listener.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
 import type { Intake } from '../../src/core/terms/ports.ts';
@@ -80,6 +82,7 @@ async function startServing() {
   const receiver = await serve(config, log, {
     nowUs: () => clock.us,
     newId: randomUUID,
+    features: app,
     random: Math.random,
   });
   onTestFinished(() => receiver.close());

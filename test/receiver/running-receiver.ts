@@ -2,10 +2,12 @@
  * A real receiver for one test: TLS on loopback, store in a temporary directory, removed
  * automatically.
  */
+
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { onTestFinished, test } from 'vitest';
+import { app } from '../../src/app.ts';
 import { type KeyPair, type Listener, startListener } from '../../src/core/http/listener.ts';
 import type { CredentialPair } from '../../src/core/http/probe-proof.ts';
 import type { Intake, Logger } from '../../src/core/terms/ports.ts';
@@ -67,7 +69,7 @@ export async function startReceiver(
       logLevel: 'debug',
     },
     logger,
-    { nowUs: () => clock.us, newId: randomUUID, random: Math.random },
+    { nowUs: () => clock.us, newId: randomUUID, features: app, random: Math.random },
   );
   onTestFinished(() => running.close());
   const port = Number(new URL(running.url ?? '').port);

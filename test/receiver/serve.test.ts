@@ -1,9 +1,11 @@
 /** The composed receiver: faults that only the composition can cause. */
+
 import { once } from 'node:events';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { app } from '../../src/app.ts';
 import { type ServeTuning, serve } from '../../src/receiver/serve.ts';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { startCommand } from '../helpers/fake-io.ts';
@@ -36,7 +38,12 @@ async function startServing(tuning: ServeTuning, notAfterMs?: number) {
     index: false,
     logLevel: 'info' as const,
   };
-  const io = { nowUs: () => Date.now() * 1000, newId: () => 'id', random: Math.random };
+  const io = {
+    features: app,
+    nowUs: () => Date.now() * 1000,
+    newId: () => 'id',
+    random: Math.random,
+  };
   const receiver = await serve(config, log, io, tuning);
   onTestFinished(() => receiver.close());
   const port = Number(new URL(receiver.url ?? '').port);

@@ -5,6 +5,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { app } from '../../src/app.ts';
 import { serve } from '../../src/receiver/serve.ts';
 import { createCertificateAuthority } from '../../src/sandbox/certificate-authority.ts';
 import { readScrape } from '../features/metrics/metric-samples.ts';
@@ -40,7 +41,7 @@ export async function openServed({ index = false } = {}) {
       logLevel: 'info',
     },
     silentLog,
-    { nowUs, newId: randomUUID, random: Math.random },
+    { nowUs, newId: randomUUID, features: app, random: Math.random },
   );
   onTestFinished(() => receiver.close());
   const agent = new Agent({ ca: authority.certificatePem, keepAlive: true });

@@ -45,11 +45,7 @@ describe('dependencies', () => {
   });
 
   it('of the sandbox alone are not loaded by a receiver', () => {
-    const loaded = packagesLoadedBy(
-      'features/start/serve.ts',
-      'features/start/background.ts',
-      'index.ts',
-    );
+    const loaded = packagesLoadedBy('receiver/serve.ts', 'receiver/background.ts', 'index.ts');
     expect([...loaded]).toEqual(expect.arrayContaining(['hono', 'better-sqlite3', 'zod']));
     expect([...loaded].filter((name) => ['mgrs', 'pure-rand'].includes(name))).toEqual([]);
   });

@@ -16,21 +16,19 @@ export interface Address {
 /** Maximum length of a prefix: a longer one would enlarge each link of an answer. */
 const prefixCharactersMax = 200;
 
-/** Paths of the listener, in addition to pages, that begin with a name of their own. */
-const ownPaths = ['/api', '/assets', '/odata', '/stac'];
-
 /**
  * Creates the functions that read addresses. `consoleUrl` is the configured address of the listener; it has precedence
- * over all headers. A proxy may send the prefix of this address, or remove it.
+ * over all headers. A proxy may send the prefix of this address, or remove it. `isOwnPath` is true for paths of the
+ * listener itself.
  */
 export function createAddresses(
   consoleUrl: string | undefined,
-  isPagePath: (path: string) => boolean,
+  isOwnPath: (path: string) => boolean,
 ) {
   const configured = new URL(consoleUrl ?? 'http://localhost').pathname.replace(/\/$/, '');
   const top = configured.replace(/(?<=.)\/.*/, '');
   // Such a prefix cannot be distinguished from the path itself.
-  const sent = ownPaths.includes(top) || isPagePath(top) ? '' : configured;
+  const sent = isOwnPath(top) ? '' : configured;
   const withoutPrefix = (path: string) => {
     if (sent === '' || !`${path}/`.startsWith(`${sent}/`)) return path;
     return path.slice(sent.length) || '/';

@@ -6,54 +6,27 @@
 import type { IncomingMessage } from 'node:http';
 import { type Context, Hono, type HonoRequest } from 'hono';
 import { compress } from 'hono/compress';
-import { z } from 'zod';
-import { coverageSchema, readCoverage, toCoverageJson } from '../../features/coverage/coverage.ts';
-import { createLiveFeed, type LiveLimits, liveRoute } from '../../features/live/feed.ts';
-import { footprintsRoute } from '../../features/map/footprints-route.ts';
-import { type Metrics, metricsContentType } from '../../features/metrics/metrics.ts';
-import { notificationRoute, notificationsRoute } from '../../features/notifications/route.ts';
-import { addODataRoutes, odataPaths } from '../../features/odata/routes.ts';
-import { productsRoute } from '../../features/products/route.ts';
-import { addStacRoutes, stacPaths } from '../../features/stac/routes.ts';
-import {
-  alertsRoute,
-  quarantineRoute,
-  subscriptionsRoute,
-} from '../../features/status/operation-routes.ts';
-import { type Status, statusSchema, toStatusJson } from '../../features/status/status.ts';
-import { summariesRoute } from '../../features/summary/route.ts';
-import { timelinessRoute } from '../../features/timeliness/route.ts';
+
 import { hostInUrl } from '../http/network-address.ts';
 import { statusOf } from '../http/problem.ts';
-import { navigation } from '../page/layout.ts';
-import type { PageParts } from '../page/page-route.ts';
-import { addPages, isPagePath } from '../page/pages.ts';
+import type { PageRoute } from '../page/page-route.ts';
+import { addPages, createIsPagePath } from '../page/pages.ts';
 import { AppError, errorText } from '../terms/app-error.ts';
-import { jsonSchemaOf } from '../terms/json-rows.ts';
+
 import type { Logger } from '../terms/ports.ts';
-import { weekUs } from '../terms/time-units.ts';
+
 import { createAddresses } from './address.ts';
-import {
-  type ApiRoute,
-  apiRoute,
-  dateParameter,
-  openApiDocument,
-  periodDaysMax,
-  periodOf,
-} from './api-route.ts';
+import { type ApiRoute, openApiDocument } from './api-route.ts';
+
 import { type IsReadable, shareWith } from './cross-origin.ts';
-import {
-  apiProblem,
-  exceedsLimit,
-  forbidden,
-  isODataPath,
-  isStacPath,
-  jsonAnswer,
-  notFound,
-  odataFailure,
-  refusedMethod,
-  stacProblem,
-} from './errors.ts';
+import { type Answers, createAnswers, exceedsLimit, jsonAnswer } from './errors.ts';
+import type {
+  ConsoleParts,
+  ListenerSlot,
+  PathRow,
+  Protocol,
+  ServedRoute,
+} from './listener-slot.ts';
 import {
   createLane,
   createQueryLine,
@@ -64,12 +37,11 @@ import {
   sent,
 } from './query-line.ts';
 
-export interface ConsoleOptions extends GuardOptions, Omit<PageParts, 'passwordNeeded'> {
-  metrics: Pick<Metrics, 'scrape'>;
+export interface ConsoleOptions extends GuardOptions, Omit<ConsoleParts, 'passwordNeeded'> {
+  /** Contributions of the features, in the order of the navigation. */
+  slots: readonly ListenerSlot[];
   readiness: Readiness;
   log: Logger;
-  /** Aborted at shutdown: live streams end. */
-  closing: AbortSignal;
   /** Address at which users reach the listener, without a slash at the end; by default, that of each request. */
   consoleUrl?: string | undefined;
   /** Origins of other pages that may read answers. */
@@ -77,7 +49,6 @@ export interface ConsoleOptions extends GuardOptions, Omit<PageParts, 'passwordN
   /** Name of the program in commands of pages, as the user calls it; `earshot` by default. */
   programName?: string;
   limits?: Partial<QueryLineOptions>;
-  liveLimits?: Partial<LiveLimits>;
 }
 
 /** The default of `limit`. Answers with more rows are large: records are about 5 kB each. */
@@ -94,11 +65,20 @@ const sameOrigin = ['Cross-Origin-Resource-Policy', 'same-origin'] as const;
 
 /** Builds the app. It changes nothing: it has GET, HEAD, and a POST that queries by list. */
 export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
-  const { products, notifications, summaries, newRequestId } = options;
-  const { notificationLine, productLine, pageLine, largeLine, bySize } = createLines(options);
-  const { isReadable, share } = shareWith(options.origins ?? []);
-  const guard = createConsoleGuard({ ...options, isReadable });
-  const addresses = createAddresses(options.consoleUrl, isPagePath);
+  const { slots, newRequestId } = options;
+  const parts: ConsoleParts = { ...options, passwordNeeded: options.authorize !== null };
+  const pages = slots.flatMap((slot) => slot.pages ?? []);
+  const protocols = slots.flatMap((slot) => slot.protocols ?? []);
+  const routes = slots.flatMap((slot) => slot.routes?.(parts) ?? []);
+  const roots = ['/api', '/assets', ...protocols.map(({ root }) => root)];
+  const isPagePath = createIsPagePath(pages);
+  const answers = createAnswers(protocols);
+  const { isReadable, share } = shareWith(options.origins ?? [], answers);
+  const guard = createConsoleGuard({ ...options, isReadable, isPagePath, answers });
+  const addresses = createAddresses(
+    options.consoleUrl,
+    (path) => roots.includes(path) || isPagePath(path),
+  );
   const app = new Hono<Environment>({ getPath: addresses.pathOf });
 
   app.use(share);
@@ -109,155 +89,94 @@ export function createConsoleApp(options: ConsoleOptions): Hono<Environment> {
       cookie = given;
     };
     const refusal =
-      guard(c.env.incoming, c.req.path, onLogin) ?? refusedMethod(c.req, newRequestId);
+      guard(c.env.incoming, c.req.path, onLogin) ?? answers.refusedMethod(c.req, newRequestId);
     if (refusal === undefined) await next();
     else c.res = refusal;
     c.header(...sameOrigin);
     if (cookie !== undefined) c.header('Set-Cookie', cookie);
   });
 
-  const lineFor = (rows: unknown) => bySize(productLine, rows);
-  addODataRoutes(app, { products, lineFor, newRequestId });
-  const passwordNeeded = options.authorize !== null;
-  addStacRoutes(app, { ...options, passwordNeeded, lineFor });
+  const lines = createLines(options);
+  const lineFor = (rows: unknown) => bySize(lines, 'products', rows);
+  for (const { add } of protocols) add(app, { ...parts, lineFor });
 
   // Any answer shows that the process and its event loop work.
   app.get('/healthz', () => new Response('ok'));
   app.get('/readyz', () => readyAnswer(options.readiness));
-  app.get('/metrics', async (c) =>
-    c.body(await options.metrics.scrape(options.status), 200, {
-      'Content-Type': metricsContentType,
-    }),
-  );
 
-  const routes = [
-    { route: notificationsRoute(notifications), line: notificationLine },
-    { route: notificationRoute(notifications), line: notificationLine },
-    { route: productsRoute(options), line: productLine },
-    { route: footprintsRoute(options), line: largeLine },
-    { route: summariesRoute(summaries), line: notificationLine },
-    { route: coverageRoute(options), line: notificationLine },
-    { route: subscriptionsRoute(options), line: notificationLine },
-    { route: alertsRoute(options.alerts), line: notificationLine },
-    { route: quarantineRoute(options.quarantine), line: notificationLine },
-    { route: timelinessRoute(options), line: productLine },
-    { route: statusRoute(options.status), line: atOnce },
-    {
-      route: liveRoute(createLiveFeed(options, options.closing, options.liveLimits)),
-      line: atOnce,
-    },
-  ];
-  // The largest answer of this API.
-  app.use('/api/footprints', compress({ encoding: 'gzip' }));
-  for (const { route, line } of routes) {
-    app.get(route.path, (c) => answerApi(route, bySize(line, c.req.query('limit')), c));
+  for (const { route, line, isCompressed } of routes) {
+    if (isCompressed) app.use(route.path, compress({ encoding: 'gzip' }));
+    app.get(route.path, (c) => answerApi(route, bySize(lines, line, c.req.query('limit')), c));
   }
   const table = routes.map(({ route }) => route);
   app.get('/api/openapi.json', (c) =>
-    c.json(openApiDocument(table, { passwordNeeded, base: c.var.address.base })),
+    c.json(openApiDocument(table, { ...parts, base: c.var.address.base })),
   );
+  app.get('/api', (c) => c.json({ paths: pathsOf(pages, table, protocols) }));
+  addPages(app, parts, {
+    ...{ pages, roots, newRequestId, line: lines.pages },
+    livePosition: slots.find((slot) => slot.livePosition !== undefined)?.livePosition,
+    programName: options.programName ?? 'earshot',
+    onFailure: (error, requestId, path) => logFailure(error, { requestId, path }, options.log),
+  });
 
-  app.get('/api', (c) => c.json({ paths: pathsOf(table) }));
-  addPages(
-    app,
-    { ...options, passwordNeeded },
-    {
-      line: pageLine,
-      newRequestId,
-      programName: options.programName ?? 'earshot',
-      onFailure: (error, requestId, path) => logFailure(error, { requestId, path }, options.log),
-    },
-  );
-
-  app.notFound((c) => notFound(c.req.path, newRequestId()));
-  app.onError((thrown, c) => answerFailure(thrown, c.req, options));
+  app.notFound((c) => answers.notFound(c.req.path, newRequestId()));
+  app.onError((thrown, c) => answerFailure(thrown, c.req, { ...options, answers }));
   return app;
 }
 
+type Lines = Record<ServedRoute['line'] | 'pages', QueryLine>;
+
 /** Creates the lines of queries. Each kind has its own thread, so that neither waits for the other; pages use both. */
-function createLines(options: Pick<ConsoleOptions, 'limits'>) {
+function createLines(options: Pick<ConsoleOptions, 'limits'>): Lines {
   const limits = { ...queryLineDefaults, ...options.limits };
-  const notificationLine = createQueryLine(limits);
   // At most one query of products is slow, so that the others pass it between its steps.
   const slow = createLane(1, limits.waitingMax);
-  const [productLine, pageLine] = [createQueryLine(limits, slow), createQueryLine(limits, slow)];
-  // A large answer needs some ten megabytes: one at a time, of any path.
-  const largeLine = createQueryLine({ ...limits, atOnceMax: 1 }, slow);
-  const bySize = (line: QueryLine, rows: unknown) =>
-    Number(rows) > smallRowsMax ? largeLine : line;
-  return { notificationLine, productLine, pageLine, largeLine, bySize };
+  return {
+    log: createQueryLine(limits),
+    products: createQueryLine(limits, slow),
+    pages: createQueryLine(limits, slow),
+    // A large answer needs some ten megabytes: one at a time, of any path.
+    large: createQueryLine({ ...limits, atOnceMax: 1 }, slow),
+    none: atOnce,
+  };
 }
+
+const bySize = (lines: Lines, line: ServedRoute['line'], rows: unknown) =>
+  Number(rows) > smallRowsMax ? lines.large : lines[line];
 
 /** Logs an error, and answers it in the format of its path. */
 function answerFailure(
   thrown: Error,
   { path, raw }: HonoRequest,
-  { newRequestId, log }: Pick<ConsoleOptions, 'newRequestId' | 'log'>,
+  {
+    newRequestId,
+    log,
+    answers,
+  }: Pick<ConsoleOptions, 'newRequestId' | 'log'> & { answers: Pick<Answers, 'failure'> },
 ): Response | Promise<Response> {
   const gone = raw.signal.aborted;
   const error = gone ? new AppError('cancelled', 'The client closed the connection.') : thrown;
   const requestId = newRequestId();
   logFailure(error, { requestId, path }, log);
-  if (isStacPath(path)) return stacProblem(error, requestId);
-  return isODataPath(path) ? odataFailure(error, requestId) : apiProblem(error, requestId);
-}
-
-/** `/api/status`. */
-function statusRoute(status: () => Promise<Status>): ApiRoute {
-  return apiRoute({
-    path: '/api/status',
-    operationId: 'showStatus',
-    summary: 'Status of the receiver',
-    description:
-      'Status of each part of the receiver, with the next step for a part with a problem.',
-    query: z.strictObject({}),
-    answer: jsonSchemaOf(statusSchema),
-    respond: async () => ({ body: toStatusJson(await status()) }),
-  });
-}
-
-const coverageQuery = z.strictObject({
-  since: dateParameter
-    .optional()
-    .describe('Start of the first hour, ISO 8601. The default is seven days before `until`.'),
-  until: dateParameter.optional().describe('End of the last hour, ISO 8601. The default is now.'),
-  subscription: z.string().optional(),
-});
-
-/** `/api/coverage`. */
-function coverageRoute(
-  parts: Pick<ConsoleOptions, 'completeness' | 'products' | 'comparisonOff' | 'nowUs'>,
-): ApiRoute {
-  return apiRoute({
-    path: '/api/coverage',
-    operationId: 'showCoverage',
-    summary: 'Coverage by hour: expected, received and missing notifications',
-    description: `An event belongs to the hour of its date in the catalogue. A request can cover at most ${periodDaysMax} days.`,
-    query: coverageQuery,
-    answer: jsonSchemaOf(coverageSchema),
-    respond: async ({ since, until, subscription }, _url, signal) => {
-      const nowUs = parts.nowUs();
-      const period = periodOf({ since, until }, { nowUs, backUs: weekUs });
-      const question = { ...period, subscription, nowUs };
-      const report = await readCoverage(parts, question, signal);
-      return { body: toCoverageJson(report, parts.comparisonOff()) };
-    },
-  });
+  return answers.failure(path, error, requestId);
 }
 
 /** Returns the paths with method and summary. */
-function pathsOf(table: readonly ApiRoute[]) {
+function pathsOf(
+  pages: readonly PageRoute[],
+  table: readonly ApiRoute[],
+  protocols: readonly Protocol[],
+): PathRow[] {
   const get = (path: string, summary: string) => ({ method: 'GET', path, summary });
   return [
-    ...navigation.map(({ path, label }) => get(path, `Web page: ${label}`)),
+    ...pages.map(({ path, label }) => get(path, `Web page: ${label}`)),
     get('/api', 'List of paths'),
     get('/api/openapi.json', 'Description of the API (OpenAPI 3.1)'),
     ...table.map(({ path, summary }) => get(path, summary)),
-    ...odataPaths,
-    ...stacPaths,
+    ...protocols.flatMap(({ paths }) => paths),
     get('/healthz', 'Liveness: 200 while the process runs'),
     get('/readyz', 'Readiness: 200 while notifications are accepted'),
-    get('/metrics', 'Metrics for Prometheus'),
   ];
 }
 
@@ -318,7 +237,13 @@ function createConsoleGuard({
   listenHost,
   newRequestId,
   isReadable,
-}: GuardOptions & { isReadable: IsReadable }) {
+  isPagePath,
+  answers: { forbidden },
+}: GuardOptions & {
+  isReadable: IsReadable;
+  isPagePath: (path: string) => boolean;
+  answers: Pick<Answers, 'forbidden'>;
+}) {
   const listenName = hostInUrl(listenHost).toLowerCase();
   return (
     incoming: IncomingMessage,
@@ -326,7 +251,8 @@ function createConsoleGuard({
     onLogin: (cookie: string | undefined) => void,
   ): Response | undefined => {
     const { host } = incoming.headers;
-    const isAllowed = isReadable(incoming, path) || isLinkToPage(incoming, path);
+    const isLink = isPagePath(path) && isLinkToPage(incoming);
+    const isAllowed = isReadable(incoming, path) || isLink;
     if (isFromAnotherPage(incoming) && !isAllowed) {
       const reason = 'Requests from pages of other sites are refused.';
       return forbidden(path, reason, newRequestId());
@@ -356,10 +282,10 @@ function isFromAnotherPage({ headers: { host, origin, 'sec-fetch-site': site } }
 }
 
 /** True for a link that opens a page in a tab: the other page cannot read it, and pages change nothing. */
-function isLinkToPage({ headers, method }: IncomingMessage, path: string): boolean {
+function isLinkToPage({ headers, method }: IncomingMessage): boolean {
   const { 'sec-fetch-mode': mode, 'sec-fetch-dest': target, origin } = headers;
   const isNavigation = mode === 'navigate' && target === 'document' && method === 'GET';
-  return isNavigation && origin === undefined && isPagePath(path);
+  return isNavigation && origin === undefined;
 }
 
 /**

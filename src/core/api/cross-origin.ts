@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
 import { cors } from 'hono/cors';
-import { methodsOf } from './errors.ts';
+import type { Answers } from './errors.ts';
 import type { Environment } from './query-line.ts';
 
 /** Returns true for a request of a script that may read the answer. */
@@ -15,12 +15,15 @@ const preflightSeconds = 600;
  * Creates the check, and the middleware that adds the headers and answers preflight requests. Those have no credentials,
  * so the middleware runs before the login. Browsers send no stored login: a script adds the header itself.
  */
-export function shareWith(origins: readonly string[]): {
+export function shareWith(
+  origins: readonly string[],
+  { methodsOf, isShared }: Pick<Answers, 'methodsOf' | 'isShared'>,
+): {
   isReadable: IsReadable;
   share: MiddlewareHandler<Environment>;
 } {
   const isReadable: IsReadable = ({ headers: { origin = '' } }, path) =>
-    origins.includes(origin) && /^\/(?:api|odata|stac)(?:\/|$)/.test(path);
+    origins.includes(origin) && isShared(path);
   const answer = cors({
     origin: [...origins],
     allowMethods: (_origin, c) => [...methodsOf(c.req.path)],

@@ -1,66 +1,60 @@
-/** Error answers of the private listener: problem JSON, or the format of the catalogue below `/odata`. */
+/** Error answers of the private listener: problem JSON, or the format of a protocol. */
 
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import { z } from 'zod';
-import { filterListPath, invalidPath, type ODataRefusal, refusalBody } from '../../filter/odata.ts';
-import { problemResponse, statusOf } from '../http/problem.ts';
+import { problemResponse } from '../http/problem.ts';
 import { type AppError, errorText, isAppError } from '../terms/app-error.ts';
+import type { Protocol, Refusal } from './listener-slot.ts';
 
-export const odataPath = '/odata/v1';
-export const stacPath = '/stac';
+/** Value of Retry-After after a failure that may be temporary. */
+export const retryAfterSeconds = 5;
 
-/** Value of Retry-After. */
-const retryAfterSeconds = 5;
-
-const unavailableDetail =
+export const unavailableDetail =
   'The query took too long, or there is no product index. Retry later. If this happens again, use a more specific query, and check the index: `earshot admin index`.';
 
 const unknownPath = 'Unknown path. GET /api lists all paths.';
 
-/** Refuses a request that credentials would not make valid. */
-export function forbidden(path: string, detail: string, requestId: string): Response {
-  return refused(path, { title: 'Forbidden', status: 403, detail, requestId });
+/** Error answers, in the format of each path. */
+export type Answers = ReturnType<typeof createAnswers>;
+
+/** Creates the answers for these protocols; all other paths answer problem JSON. */
+export function createAnswers(protocols: readonly Protocol[]) {
+  const protocolOf = (path: string) => protocols.find(({ root }) => isBelow(path, root));
+  const refused = (path: string, refusal: Refusal, headers: Record<string, string> = {}) =>
+    protocolOf(path)?.refusal?.(refusal, headers) ?? problemJson(refusal, headers);
+  /** Returns the methods of a path. */
+  const methodsOf = (path: string): readonly string[] =>
+    protocolOf(path)?.methods?.[path] ?? ['GET', 'HEAD'];
+  return {
+    methodsOf,
+    /** Refuses a request that credentials would not make valid. */
+    forbidden: (path: string, detail: string, requestId: string) =>
+      refused(path, { title: 'Forbidden', status: 403, detail, requestId }),
+    /** Answers a request to an unknown path. */
+    notFound: (path: string, requestId: string) =>
+      refused(path, { title: 'Not found', status: 404, detail: unknownPath, requestId }),
+    /** Returns the refusal of a method that a path does not have; undefined for others. No method changes anything. */
+    refusedMethod: (
+      { method, path }: { method: string; path: string },
+      newRequestId: () => string,
+    ): Response | undefined => {
+      const allowed = methodsOf(path);
+      if (allowed.includes(method)) return undefined;
+      const title = 'Method not allowed';
+      const detail = `Use ${allowed.join(' or ')}.`;
+      const refusal = { title, status: 405, detail, requestId: newRequestId() };
+      return refused(path, refusal, { Allow: allowed.join(', ') });
+    },
+    /** Answers a failure. */
+    failure: (path: string, error: unknown, requestId: string) =>
+      protocolOf(path)?.failure?.(error, requestId) ?? apiProblem(error, requestId),
+    /** Returns true for a path that scripts of configured origins may read. */
+    isShared: (path: string) => isBelow(path, '/api') || protocolOf(path)?.isShared === true,
+  };
 }
 
-/** Answers a request to an unknown path. */
-export function notFound(path: string, requestId: string): Response {
-  const detail = isODataPath(path) ? invalidPath : unknownPath;
-  return refused(path, { title: 'Not found', status: 404, detail, requestId });
-}
-
-/** Methods of the paths that have others than GET and HEAD. */
-const otherMethods: Readonly<Record<string, readonly string[]>> = {
-  [`${odataPath}${filterListPath}`]: ['POST'],
-  [`${stacPath}/search`]: ['GET', 'HEAD', 'POST'],
-};
-
-/** Returns the methods of a path. */
-export function methodsOf(path: string): readonly string[] {
-  return otherMethods[path] ?? ['GET', 'HEAD'];
-}
-
-/** Returns the refusal of a method that a path does not have; undefined for others. No method changes anything. */
-export function refusedMethod(
-  { method, path }: { method: string; path: string },
-  newRequestId: () => string,
-): Response | undefined {
-  const allowed = methodsOf(path);
-  if (allowed.includes(method)) return undefined;
-  const title = 'Method not allowed';
-  const detail = `Use ${allowed.join(' or ')}.`;
-  const problem = { title, status: 405, detail, requestId: newRequestId() };
-  return refused(path, problem, { Allow: allowed.join(', ') });
-}
-
-/** Returns true for `/odata` and the paths below it. */
-export function isODataPath(path: string): boolean {
-  return /^\/odata(?:\/|$)/.test(path);
-}
-
-/** Returns true for `/stac` and the paths below it. */
-export function isStacPath(path: string): boolean {
-  return path === stacPath || path.startsWith(`${stacPath}/`);
-}
+/** Returns true for a path and the paths below it. */
+export const isBelow = (path: string, root: string): boolean =>
+  path === root || path.startsWith(`${root}/`);
 
 /** Facts of refusals above the limits of queries, live streams and bodies. */
 const limitFacts = ['waitingMax', 'viewersMax', 'allBytesMax'];
@@ -79,62 +73,9 @@ export function apiProblem(error: unknown, requestId: string): Response {
   return problemJson(problem, { 'Retry-After': String(retryAfterSeconds) });
 }
 
-/** Answers a refusal of `/odata`. Its header `request-id` repeats the id in the body. */
-export function odataRefusal(
-  refusal: ODataRefusal,
-  requestId: string,
-  further: Readonly<Record<string, string>> = {},
-): Response {
-  const headers: Record<string, string> = { 'request-id': requestId, ...further };
-  if (refusal.status === 503) headers['Retry-After'] = String(retryAfterSeconds);
-  return Response.json(refusalBody(refusal, requestId), { status: refusal.status, headers });
-}
-
-/** Answers a failure of `/odata`: the refusal of a body, 503 if a retry may succeed, otherwise 500. */
-export function odataFailure(error: unknown, requestId: string): Response {
-  const status = statusOf(error);
-  if (status === 400 || status === 413 || status === 415) {
-    return odataRefusal({ status, message: errorText(error) }, requestId);
-  }
-  const [failure, message] = isAppError(error, 'unavailable')
-    ? ([503, exceedsLimit(error) ? errorText(error) : unavailableDetail] as const)
-    : ([500, `Internal error; see the log for request ${requestId}.`] as const);
-  return odataRefusal({ status: failure, message }, requestId);
-}
-
-/** Members that problem JSON always has. */
-const problemSchema = z.looseObject({
-  title: z.string(),
-  detail: z.string(),
-  errors: z.array(z.string()).default([]),
-});
-
-/** Answers an error of `/stac`: problem JSON, with the members of OGC API Features (1.0, 7.5.1) in addition. */
-export async function stacProblem(error: unknown, requestId: string): Promise<Response> {
-  const answer = apiProblem(error, requestId);
-  const problem = problemSchema.parse(await answer.json());
-  const { title, detail, errors } = problem;
-  const body = { code: title, description: [detail, ...errors].join(' '), ...problem };
-  return new Response(JSON.stringify(body), answer);
-}
-
-interface Problem {
-  title: string;
-  status: number;
-  detail: string;
-  requestId: string;
-}
-
-/** Refuses a request in the format of its path. */
-function refused(path: string, problem: Problem, headers: Record<string, string> = {}): Response {
-  if (!isODataPath(path)) return problemJson(problem, headers);
-  const { status, detail, requestId } = problem;
-  return Response.json({ detail }, { status, headers: { 'request-id': requestId, ...headers } });
-}
-
-function problemJson(problem: Problem, headers: Record<string, string>): Response {
-  return new Response(JSON.stringify({ type: 'about:blank', ...problem }), {
-    status: problem.status,
+function problemJson(refusal: Refusal, headers: Record<string, string>): Response {
+  return new Response(JSON.stringify({ type: 'about:blank', ...refusal }), {
+    status: refusal.status,
     headers: { 'Content-Type': 'application/problem+json', ...headers },
   });
 }

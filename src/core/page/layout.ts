@@ -1,46 +1,13 @@
 /** The frame of every page: navigation, state of the receiver, style sheet and scripts. */
 import { raw } from 'hono/html';
-import { isOk, type Status, type StatusPart } from '../../features/status/status.ts';
+import { isOk, type Status } from '../../features/status/status.ts';
 import { excerptOf, type FilterFinding } from '../../filter/finding.ts';
 import { shortDateUs } from '../terms/dates.ts';
+import type { Level } from '../terms/evaluation.ts';
 import type { Assets } from './assets.ts';
 import { badge, commandsNote, type Html, html, panel, withCommands } from './markup.ts';
+import type { PageRoute } from './page-route.ts';
 import { isAbsolute, linkTo, navigationState, type PageState } from './page-state.ts';
-
-/** Pages in the order of the navigation, with the key that opens each after `g`. */
-export const navigation = [
-  { path: '/', label: 'Overview', key: 'o' },
-  { path: '/live', label: 'Live', key: 'l' },
-  { path: '/map', label: 'Map', key: 'm' },
-  { path: '/products', label: 'Products', key: 'p' },
-  { path: '/timeliness', label: 'Timeliness', key: 't' },
-  { path: '/coverage', label: 'Coverage', key: 'c' },
-  { path: '/subscriptions', label: 'Subscriptions', key: 's' },
-  { path: '/sinks', label: 'Sinks', key: 'k' },
-  { path: '/alerts', label: 'Alerts', key: 'a' },
-  { path: '/quarantine', label: 'Quarantine', key: 'q' },
-  { path: '/summaries', label: 'Summaries', key: 'u' },
-] as const;
-
-/** Parts of the state that limit the content of each page; `/products` has its own search. */
-const scopes: Readonly<Record<PagePath, { period: boolean; subscription: boolean }>> = {
-  '/': { period: true, subscription: true },
-  '/live': { period: true, subscription: true },
-  '/map': { period: true, subscription: true },
-  '/products': { period: false, subscription: false },
-  '/timeliness': { period: true, subscription: true },
-  '/coverage': { period: true, subscription: true },
-  '/subscriptions': { period: false, subscription: true },
-  '/sinks': { period: false, subscription: false },
-  '/alerts': { period: true, subscription: false },
-  '/quarantine': { period: false, subscription: false },
-  '/summaries': { period: true, subscription: true },
-};
-
-/** First page of the second group: operation of the receiver. */
-const secondGroup = '/subscriptions';
-
-export type PagePath = (typeof navigation)[number]['path'];
 
 /** Content of a page, without its frame. */
 export interface PageContent {
@@ -61,8 +28,10 @@ export interface PageContent {
 }
 
 interface Frame {
+  /** Pages of the navigation, in its order. */
+  pages: readonly PageRoute[];
   /** Null for an unknown page. */
-  path: PagePath | null;
+  page: PageRoute | null;
   url?: URL;
   /** Null on a page about an error: links then have no state. */
   state: PageState | null;
@@ -100,26 +69,25 @@ ${sidebar(frame)}
 <div class="heading"><h1 class="${content.title.length > longTitle ? 'long' : ''}">${withBreaks(content.title)}</h1>${content.controls ?? ''}</div>
 ${scopeNote(frame)}${body}
 ${commandsNote(body)}</main>
-${helpDialog()}${content.data === undefined ? '' : dataBlock(content.data)}
+${helpDialog(frame.pages)}${content.data === undefined ? '' : dataBlock(content.data)}
 </body>
 </html>`;
 }
 
-const shortcuts = [
-  ['?', 'show this list'],
-  ['/', 'focus the search'],
-  ['Ctrl+Enter', 'run the filter'],
-  ['j k', 'next and previous row of a list'],
-  ['o', 'open the row'],
-  ...navigation.map(({ key, label }) => [`g ${key}`, `open ${label}`] as const),
-  ['← ↑ ↓ → + − 0', 'move or zoom the map, show all of it'],
-  ['Enter Backspace', 'select on the map or finish a polygon, remove its last corner'],
-  ['Escape', 'stop drawing on the map, or leave the filter'],
-] as const;
+const shortcutsOf = (pages: readonly PageRoute[]) => [
+  ['?', 'show this list'] as const,
+  ['/', 'focus the search'] as const,
+  ['Ctrl+Enter', 'run the filter'] as const,
+  ['j k', 'next and previous row of a list'] as const,
+  ['o', 'open the row'] as const,
+  ...pages.map(({ key, label }) => [`g ${key}`, `open ${label}`] as const),
+  ...pages.flatMap(({ shortcuts = [] }) => shortcuts),
+  ['Escape', 'leave the filter'] as const,
+];
 
 /** Lists the keys of browser/keyboard.ts, which opens the dialog. */
-function helpDialog(): Html {
-  const keys = shortcuts.map(([names, text]) => {
+function helpDialog(pages: readonly PageRoute[]): Html {
+  const keys = shortcutsOf(pages).map(([names, text]) => {
     const parts = names.split(' ').map((name) => html`<kbd>${name}</kbd> `);
     return html`<dt>${parts}</dt><dd>${text}</dd>`;
   });
@@ -139,11 +107,12 @@ function dataBlock(data: object): Html {
 }
 
 /** States which subscription and which absolute period limit the page, with a link that removes both. */
-function scopeNote({ path, state, url }: Frame): Html | string {
-  if (path === null || state === null || url === undefined || url.pathname !== path) return '';
+function scopeNote({ page, state, url }: Frame): Html | string {
+  if (page === null || state === null || url === undefined || url.pathname !== page.path) return '';
+  const { path, scope } = page;
   const { sinceUs, untilUs, subscription } = state;
-  const hasPeriod = scopes[path].period && isAbsolute(state);
-  const hasSubscription = scopes[path].subscription && subscription !== undefined;
+  const hasPeriod = scope.includes('period') && isAbsolute(state);
+  const hasSubscription = scope.includes('subscription') && subscription !== undefined;
   if (!hasPeriod && !hasSubscription) return '';
   const period = `${shortDateUs(sinceUs)} to ${shortDateUs(untilUs)} UTC`;
   const { before: _, subscription: __, ...rest } = Object.fromEntries(url.searchParams);
@@ -154,25 +123,26 @@ function scopeNote({ path, state, url }: Frame): Html | string {
 }
 
 /** Renders the choice of the period for a page whose state cannot be read; nothing on pages without one. */
-export function periodOnly(path: PagePath, url: URL, back: string): Html | undefined {
-  if (!scopes[path].period || url.pathname !== path) return undefined;
+export function periodOnly({ path, scope, back }: PageRoute, url: URL): Html | undefined {
+  if (!scope.includes('period') || url.pathname !== path) return undefined;
   const { since: _, until: __, ...kept } = Object.fromEntries(url.searchParams);
   return stateForm(path, periodChoice({ since: undefined, until: undefined }, back), kept);
 }
 
 /** In a narrow window, a button opens the pages; it has a mark if one of them has. */
-function sidebar({ path, state, status, assets }: Frame): Html {
+function sidebar({ pages, page, state, status, assets }: Frame): Html {
   const shared = state === null ? {} : navigationState(state);
-  const markers = navigation.map((one) => marker(one.path, status));
+  const markers = pages.map((one) => marker(one, status));
+  const firstOfOperation = pages.find(({ group }) => group === 'operation');
   return html`<header class="sidebar">
 <a class="brand" href="/"><svg aria-hidden="true"><use href="${assets.urlOf('icon.svg')}#icon"/></svg>earshot</a>
 <details class="folded menu"><summary class="button">Menu${markers.some((one) => one !== '') ? badge('warn', '!') : ''}</summary>
-<nav aria-label="Pages"><ul>${navigation.map(
+<nav aria-label="Pages"><ul>${pages.map(
     (
       one,
       i,
-    ) => html`<li class="${one.path === secondGroup ? 'group' : ''}"><a href="${linkTo(one.path, shared)}"
-      data-key="${one.key}" ${one.path === path ? html`aria-current="page"` : ''}>${one.label}${markers[i]}</a></li>`,
+    ) => html`<li class="${one === firstOfOperation ? 'group' : ''}"><a href="${linkTo(one.path, shared)}"
+      data-key="${one.key}" ${one === page ? html`aria-current="page"` : ''}>${one.label}${markers[i]}</a></li>`,
   )}</ul></nav>
 <div class="sidebar-end">
 <button type="button" class="quiet" data-theme-button>Theme</button>
@@ -182,31 +152,16 @@ function sidebar({ path, state, status, assets }: Frame): Html {
 }
 
 /** Marks the page with a problem, so that it is visible from all pages. */
-function marker(path: PagePath, status: Frame['status']): Html | string {
+function marker({ parts = [], count }: PageRoute, status: Frame['status']): Html | string {
   if (status === null) return '';
-  const { alerts, parts } = status;
-  if (path === '/alerts' && alerts.length > 0) {
-    const isCritical = alerts.some(({ level }) => level === 'critical');
-    return badge(isCritical ? 'bad' : 'warn', String(alerts.length));
-  }
-  const own = path === '/' ? parts : parts.filter(({ part }) => pageOf(part) === path);
+  const found = count?.(status) ?? null;
+  if (found !== null) return badge(toneOf(found.level), String(found.count));
+  const own = status.parts.filter(({ part }) => parts === 'all' || parts.includes(part));
   if (isOk({ parts: own })) return '';
-  return badge(own.some(({ level }) => level === 'critical') ? 'bad' : 'warn', '!');
+  return badge(toneOf(own.some(({ level }) => level === 'critical') ? 'critical' : 'warning'), '!');
 }
 
-/** Returns the page about a part of the receiver; null without one. */
-export function pageOf(part: StatusPart): PagePath | null {
-  return navigation.find(({ path }) => partsOf[path]?.includes(part))?.path ?? null;
-}
-
-/** Parts of the receiver that each page is about. */
-const partsOf: Readonly<Partial<Record<PagePath, readonly StatusPart[]>>> = {
-  '/coverage': ['coverage'],
-  '/subscriptions': ['subscriptions', 'certificate'],
-  '/sinks': ['sinks'],
-  '/summaries': ['summaries'],
-  '/alerts': ['alerts'],
-};
+const toneOf = (level: Level) => (level === 'critical' ? 'bad' : 'warn');
 
 /** Renders a form that changes parts of the state; on a phone, a button opens it. Scripts submit it on change. */
 export function stateForm(

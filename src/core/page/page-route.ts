@@ -1,39 +1,13 @@
 /** A page of the private listener: its path, its data, and its content. */
-import type { AdministrationReader } from '../../admin/account.ts';
-import type { AlertReader } from '../../features/alerts/terms.ts';
-import type { CompletenessReader } from '../../features/coverage/completeness.ts';
-import type { SinkReader } from '../../features/sinks/terms.ts';
-import type { Status } from '../../features/status/status.ts';
-import type { SummaryReader } from '../../features/summary/terms.ts';
-import type { Products } from '../../filter/products.ts';
+
+import type { Status, StatusPart } from '../../features/status/status.ts';
+import type { ConsoleParts } from '../api/listener-slot.ts';
+import type { Level } from '../terms/evaluation.ts';
 import { counted } from '../terms/formats.ts';
-import type { NotificationLog, Quarantine } from '../terms/ports.ts';
 import type { Assets } from './assets.ts';
-import type { PageContent, PagePath } from './layout.ts';
+import type { PageContent } from './layout.ts';
 import { type Html, html, withCommands } from './markup.ts';
 import type { PageState } from './page-state.ts';
-
-/** The ports that pages read. */
-export interface PageParts {
-  products: Products;
-  notifications: NotificationLog;
-  summaries: SummaryReader;
-  completeness: CompletenessReader;
-  quarantine: Pick<Quarantine, 'quarantined' | 'quarantinedCount' | 'quarantineEntry'>;
-  alerts: AlertReader;
-  sinks: SinkReader;
-  administration: AdministrationReader;
-  status: () => Promise<Status>;
-  /** Returns why hours are not compared automatically; null when they are. */
-  comparisonOff: () => string | null;
-  /** Returns true if alerts are sent to a URL or a command. */
-  hasAlertChannel: () => boolean;
-  /** Base of download URLs. */
-  catalogueUrl: string;
-  /** Requests need the password of the private listener. */
-  passwordNeeded: boolean;
-  nowUs: () => number;
-}
 
 export interface PageRequest {
   url: URL;
@@ -54,20 +28,33 @@ export interface Redirect {
 }
 
 export interface PageRoute {
-  /** Page in the navigation. */
-  path: PagePath;
+  path: `/${string}`;
+  /** Name in the navigation. */
+  label: string;
+  /** Key that opens the page after `g`. */
+  key: string;
+  /** Group of the navigation: the data, or the operation of the receiver. */
+  group: 'data' | 'operation';
+  /** Parts of the state that limit the content. */
+  scope: readonly ('period' | 'subscription')[];
+  /** Parts of the status that the page is about; a problem marks the page in the navigation. */
+  parts?: readonly StatusPart[] | 'all';
+  /** Returns a number that the navigation shows, and its level; null for none. */
+  count?(status: Pick<Status, 'alerts'>): { count: number; level: Level } | null;
+  /** Keys of the page, and what they do. */
+  shortcuts?: readonly (readonly [keys: string, text: string])[];
   /** Default period, such as `24h`. */
   back: string;
   /** Renders the page. Rejects with `invalid` for a state that cannot be shown, and as the ports do. */
-  list(parts: PageParts, request: PageRequest): Promise<PageContent | Redirect>;
+  list(parts: ConsoleParts, request: PageRequest): Promise<PageContent | Redirect>;
   /** Renders the page about one item, below the path. Rejects with `not_found`. */
-  item?(parts: PageParts, request: PageRequest): Promise<PageContent>;
+  item?(parts: ConsoleParts, request: PageRequest): Promise<PageContent>;
 }
 
 /** Returns the names of registered subscriptions, and of the paths that have received notifications. */
 export async function subscriptionNames({
   administration,
-}: Pick<PageParts, 'administration'>): Promise<string[]> {
+}: Pick<ConsoleParts, 'administration'>): Promise<string[]> {
   const [registered, marks] = await Promise.all([
     administration.registrations(),
     administration.deliveryMarks(),
@@ -80,7 +67,7 @@ export async function subscriptionNames({
  * Returns the number of notifications that the product index lacks. Call it before reading the index: if the index
  * catches up meanwhile, the page is newer than it states.
  */
-export async function indexLag({ products, notifications }: PageParts): Promise<number> {
+export async function indexLag({ products, notifications }: ConsoleParts): Promise<number> {
   const [indexed, last] = await Promise.all([
     products.indexedPosition(),
     notifications.lastPosition(),

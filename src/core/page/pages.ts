@@ -1,51 +1,30 @@
 /** Serves the web page: pages rendered with their data, and the files they use. */
 import type { Context, Hono } from 'hono';
 import { compress } from 'hono/compress';
-import { alertsPage } from '../../features/alerts/page.ts';
-import { coveragePage } from '../../features/coverage/page.ts';
-import { livePage } from '../../features/live/page.ts';
-import { cursorText, newestCursor } from '../../features/live/rows.ts';
-import { mapPage } from '../../features/map/page.ts';
-import { productsPage } from '../../features/products/page/products.ts';
-import { quarantinePage } from '../../features/quarantine/page.ts';
-import { sinksPage } from '../../features/sinks/page.ts';
-import { overviewPage } from '../../features/status/page.ts';
 import type { Status } from '../../features/status/status.ts';
-import { subscriptionsPage } from '../../features/subscriptions/page.ts';
-import { summariesPage } from '../../features/summary/page.ts';
-import { timelinessPage } from '../../features/timeliness/page.ts';
-import { exceedsLimit } from '../api/errors.ts';
+import { exceedsLimit, isBelow } from '../api/errors.ts';
+import type { ConsoleParts, ListenerSlot } from '../api/listener-slot.ts';
 import type { Environment, QueryLine } from '../api/query-line.ts';
 import { statusOf } from '../http/problem.ts';
 import { AppError, errorText, isAppError } from '../terms/app-error.ts';
 import { type Assets, loadAssets } from './assets.ts';
-import { document, navigation, type PagePath, periodOnly } from './layout.ts';
+import { document, periodOnly } from './layout.ts';
 import { command, findings, type Html, html, panel } from './markup.ts';
-import type { PageParts, PageRoute } from './page-route.ts';
+import type { PageRoute } from './page-route.ts';
 import { readPageState } from './page-state.ts';
 
-const routes: readonly PageRoute[] = [
-  overviewPage,
-  livePage,
-  mapPage,
-  productsPage,
-  timelinessPage,
-  coveragePage,
-  subscriptionsPage,
-  sinksPage,
-  alertsPage,
-  quarantinePage,
-  summariesPage,
-];
-
-/** Returns true for the paths of pages: a link in another page or program may open them. */
-export function isPagePath(path: string): boolean {
-  return navigation.some((one) => path === one.path || isBelow(path, one.path));
+/** Returns the function that recognizes paths of pages: a link in another page or program may open them. */
+export function createIsPagePath(pages: readonly PageRoute[]): (path: string) => boolean {
+  return (path) =>
+    pages.some((one) => path === one.path || (one.path !== '/' && isBelow(path, one.path)));
 }
 
-const isBelow = (path: string, page: string) => page !== '/' && path.startsWith(`${page}/`);
-
 interface PageOptions {
+  /** In the order of the navigation. */
+  pages: readonly PageRoute[];
+  livePosition: ListenerSlot['livePosition'];
+  /** First parts of paths that answer programs. */
+  roots: readonly string[];
   line: QueryLine;
   newRequestId: () => string;
   /** Name of the program in commands. */
@@ -55,12 +34,9 @@ interface PageOptions {
 }
 
 /** Adds the pages and their files. The first request waits until the files are prepared, about 0.1 s. */
-export function addPages(
-  app: Hono<Environment>,
-  parts: PageParts,
-  { line, newRequestId, onFailure, programName }: PageOptions,
-): void {
-  const paths = routes.flatMap(({ path, item }) => (item ? [path, `${path}/:id`] : [path]));
+export function addPages(app: Hono<Environment>, parts: ConsoleParts, options: PageOptions): void {
+  const { pages, line, newRequestId, onFailure, programName, livePosition } = options;
+  const paths = pages.flatMap(({ path, item }) => (item ? [path, `${path}/:id`] : [path]));
   // Outside of the changes, which read the text.
   for (const path of paths) app.use(path, compress({ encoding: 'gzip' }));
   app.use(async (c, next) => {
@@ -72,12 +48,12 @@ export function addPages(
     const assets = await loadAssets();
     return assets.answer(c.req.path, c.req.header('accept-encoding') ?? '') ?? next();
   });
-  for (const route of routes) {
+  for (const route of pages) {
     const show = async (c: Context<Environment>, id: string) => {
       const loaded = await loadAssets();
       try {
         return await line(
-          (signal) => respond(c, { route, parts, id, assets: loaded, signal }),
+          (signal) => respond(c, { pages, route, parts, id, assets: loaded, signal, livePosition }),
           c.req.raw.signal,
         );
       } catch (error) {
@@ -86,8 +62,8 @@ export function addPages(
         onFailure(failure, requestId, c.req.path);
         // The status may be what failed; that is logged above.
         const status = await parts.status().catch(() => null);
-        const controls = periodOnly(route.path, urlInside(c), route.back);
-        const frame = { path: route.path, assets: loaded, status };
+        const controls = periodOnly(route, urlInside(c));
+        const frame = { pages, page: route, assets: loaded, status };
         return failurePage(failure, { ...frame, requestId, controls });
       }
     };
@@ -96,41 +72,42 @@ export function addPages(
   }
   // A person who opens an unknown address; programs get a problem as JSON.
   app.get('*', async (c, next) => {
-    if (!isForPeople(c.req)) return next();
+    if (!isForPeople(c.req, options.roots)) return next();
     const missing = new AppError('not_found', 'There is no page with this address.');
     const assets = await loadAssets();
-    const frame = { path: null, assets, status: null };
+    const frame = { pages, page: null, assets, status: null };
     return failurePage(missing, { ...frame, requestId: newRequestId() });
   });
 }
 
-function isForPeople(request: Context['req']): boolean {
-  const isFile = /^\/(?:api|odata|assets)(?:\/|$)/.test(request.path);
+function isForPeople(request: Context['req'], roots: readonly string[]): boolean {
+  const isFile = roots.some((root) => isBelow(request.path, root));
   return !isFile && (request.header('accept') ?? '').includes('text/html');
 }
 
 async function respond(
   c: Context<Environment>,
-  {
-    route,
-    parts,
-    id,
-    assets,
-    signal,
-  }: { route: PageRoute; parts: PageParts; id: string; assets: Assets; signal: AbortSignal },
+  request: Pick<PageOptions, 'pages' | 'livePosition'> & {
+    route: PageRoute;
+    parts: ConsoleParts;
+    id: string;
+    assets: Assets;
+    signal: AbortSignal;
+  },
 ): Promise<Response> {
-  const { path, back } = route;
+  const { pages, route, parts, id, assets, signal } = request;
+  const { back } = route;
   const url = urlInside(c);
   const nowUs = parts.nowUs();
   const state = readPageState(url, { nowUs, back });
   const status = await parts.status();
-  const request = { url, state, nowUs, id, status, assets, signal };
+  const shown = { url, state, nowUs, id, status, assets, signal };
   const render = id === '' ? route.list : (route.item ?? route.list);
   // Read before the content, so that later notifications refresh it.
-  const livePosition = await newestCursor(parts).then(cursorText);
-  const content = await render(parts, request);
+  const livePosition = (await request.livePosition?.(parts)) ?? '';
+  const content = await render(parts, shown);
   if ('location' in content) return c.redirect(c.var.address.prefix + content.location, 303);
-  const frame = { path, url, state, status, assets, livePosition };
+  const frame = { pages, page: route, url, state, status, assets, livePosition };
   return pageAnswer(await document(content, frame), 200);
 }
 
@@ -186,7 +163,8 @@ async function failurePage(
     controls,
     ...frame
   }: {
-    path: PagePath | null;
+    pages: readonly PageRoute[];
+    page: PageRoute | null;
     assets: Assets;
     status: Status | null;
     requestId: string;

@@ -61,3 +61,13 @@ export async function firstOf(
   for await (const row of find({ ...query, order: 'oldest', limit: 1 })) return row;
   return null;
 }
+
+/** Collects a stream; rejects when the signal is aborted. */
+export async function collect<Row>(rows: AsyncIterable<Row>, signal: AbortSignal): Promise<Row[]> {
+  const collected: Row[] = [];
+  for await (const row of rows) {
+    signal.throwIfAborted();
+    collected.push(row);
+  }
+  return collected;
+}

@@ -1,6 +1,13 @@
 /** The feature `coverage`. */
 import { defineFeature } from '../../core/feature.ts';
 
+declare module '../../core/api/listener-slot.ts' {
+  interface ConsoleParts {
+    /** Returns why hours are not compared automatically; null when they are. */
+    comparisonOff: () => string | null;
+  }
+}
+
 export const coverage = defineFeature({
   name: 'coverage',
   commands: [
@@ -15,4 +22,5 @@ export const coverage = defineFeature({
       load: async () => (await import('./reconcile-command.ts')).reconcileCommand,
     },
   ],
+  listener: () => import('./listener.ts'),
 });

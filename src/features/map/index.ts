@@ -3,4 +3,5 @@ import { defineFeature } from '../../core/feature.ts';
 
 export const map = defineFeature({
   name: 'map',
+  listener: () => import('./listener.ts'),
 });

@@ -16,4 +16,5 @@ export const notifications = defineFeature({
       load: async () => (await import('./tail-command.ts')).tailCommand,
     },
   ],
+  listener: () => import('./listener.ts'),
 });

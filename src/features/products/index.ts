@@ -1,5 +1,12 @@
 /** The feature `products`. */
 import { defineFeature } from '../../core/feature.ts';
+import type { Products } from '../../filter/products.ts';
+
+declare module '../../core/api/listener-slot.ts' {
+  interface ConsoleParts {
+    products: Products;
+  }
+}
 
 export const products = defineFeature({
   name: 'products',
@@ -15,4 +22,5 @@ export const products = defineFeature({
       load: async () => (await import('./index-command.ts')).indexCommand,
     },
   ],
+  listener: () => import('./listener.ts'),
 });

@@ -22,6 +22,7 @@ import {
   toProductLinks,
   toTextJson,
 } from '../../core/terms/read-models.ts';
+import { collect } from '../../core/terms/streams.ts';
 import { parseBoundingBox } from '../../filter/bounding-box.ts';
 import { intersects } from '../../filter/builder.ts';
 import { requireFilter } from '../../filter/check.ts';
@@ -37,7 +38,6 @@ import {
 } from '../../filter/product-order.ts';
 import { toFeature } from '../../filter/product-view.ts';
 import type { FoundProduct, ProductCount, ProductQuery, Products } from '../../filter/products.ts';
-import { collect } from '../notifications/route.ts';
 import type { SummaryReader, SummaryText } from '../summary/terms.ts';
 
 const productJson = jsonSchemaOf(

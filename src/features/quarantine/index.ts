@@ -10,4 +10,5 @@ export const quarantine = defineFeature({
       load: async () => (await import('./command.ts')).quarantineCommand,
     },
   ],
+  listener: () => import('./listener.ts'),
 });

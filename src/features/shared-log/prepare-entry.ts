@@ -22,8 +22,7 @@ import {
   requireOwnBody,
 } from '../../store/log/recovered-events.ts';
 import { itemIn, notStorable, readDelivery } from '../../store/log/write-delivery.ts';
-import type { Completeness, MissingEvent } from '../coverage/completeness.ts';
-import { writtenEventUs } from '../coverage/completeness.ts';
+import { type Completeness, type MissingEvent, writtenEventUs } from '../coverage/completeness.ts';
 import { bodyDocument } from '../products/index-file/product-record.ts';
 import { type EntryContent, type EntryDelivery, encodeEntry } from './entry.ts';
 import type { LogItem, NewEntry } from './terms.ts';

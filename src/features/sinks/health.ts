@@ -1,8 +1,13 @@
 /** Decides the outcome of each attempt, and the health of the sink. A sink that is down is probed with one item at a time. */
 import { jittered } from '../../core/host/job.ts';
 import type { TargetAnswer } from './target.ts';
-import type { SinkRules } from './terms.ts';
-import { type SinkItem, type Sinks, sinkRetryAfterMaxMs, sinkRetryDelayMaxMs } from './terms.ts';
+import {
+  type SinkItem,
+  type SinkRules,
+  type Sinks,
+  sinkRetryAfterMaxMs,
+  sinkRetryDelayMaxMs,
+} from './terms.ts';
 
 /** Result of an attempt. `failed`: the delivery could not be built or attempted, which counts only against its item. */
 export type AttemptAnswer = TargetAnswer | { kind: 'failed'; reason: string };

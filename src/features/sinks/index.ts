@@ -10,4 +10,5 @@ export const sinks = defineFeature({
       load: async () => (await import('./command.ts')).sinksCommand,
     },
   ],
+  listener: () => import('./listener.ts'),
 });

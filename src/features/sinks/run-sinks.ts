@@ -5,8 +5,7 @@ import { errorText, isAppError } from '../../core/terms/app-error.ts';
 import type { NotificationQuery, NotificationRow } from '../../core/terms/ports.ts';
 import { createDelivery } from './delivery.ts';
 import { compileMatcher, type Matcher } from './document.ts';
-import type { SinkDefinition } from './registry.ts';
-import { openTarget } from './registry.ts';
+import { openTarget, type SinkDefinition } from './registry.ts';
 import type { SinkContext } from './target.ts';
 import { type Replay, type Sinks, sinkReader, sinkWaitingMax } from './terms.ts';
 

@@ -11,8 +11,7 @@ import { printable } from '../../core/terms/text.ts';
 import { attemptOnce, testDocument } from './delivery.ts';
 import { compileMatcher } from './document.ts';
 import { definedSink } from './names.ts';
-import type { SinkDefinition } from './registry.ts';
-import { openTarget } from './registry.ts';
+import { openTarget, type SinkDefinition } from './registry.ts';
 
 export const testCommand = defineCommand('test', {
   description: 'Deliver a test notification to a sink and print the response.',

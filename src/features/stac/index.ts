@@ -3,4 +3,5 @@ import { defineFeature } from '../../core/feature.ts';
 
 export const stac = defineFeature({
   name: 'stac',
+  listener: () => import('./listener.ts'),
 });

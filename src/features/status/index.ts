@@ -1,5 +1,12 @@
 /** The feature `status`. */
 import { defineFeature } from '../../core/feature.ts';
+import type { Status } from './status.ts';
+
+declare module '../../core/api/listener-slot.ts' {
+  interface ConsoleParts {
+    status: () => Promise<Status>;
+  }
+}
 
 export const status = defineFeature({
   name: 'status',
@@ -16,4 +23,5 @@ export const status = defineFeature({
       load: async () => (await import('./health-command.ts')).healthCommand,
     },
   ],
+  listener: () => import('./listener.ts'),
 });

@@ -25,4 +25,5 @@ export const subscriptions = defineFeature({
       load: async () => (await import('./filter-command.ts')).filterCommand,
     },
   ],
+  listener: () => import('./listener.ts'),
 });

@@ -15,4 +15,5 @@ export const summary = defineFeature({
       load: async () => (await import('./query-command.ts')).querySummariesCommand,
     },
   ],
+  listener: () => import('./listener.ts'),
 });

@@ -17,8 +17,15 @@ import { withCurrentIndex } from '../products/product-index.ts';
 import { readFilter } from '../subscriptions/filter-text.ts';
 import { chatRequest, estimateTokens } from './answer.ts';
 import { hasProducts } from './digest.ts';
-import type { SummaryContext } from './jobs.ts';
-import { collectJobs, createRules, digestJob, productJob, waitingMax, windowAt } from './jobs.ts';
+import {
+  collectJobs,
+  createRules,
+  digestJob,
+  productJob,
+  type SummaryContext,
+  waitingMax,
+  windowAt,
+} from './jobs.ts';
 import { openSummaryContext, summaryText } from './open-summaries.ts';
 import { loadSummaryRules } from './rules.ts';
 import {

@@ -3,4 +3,5 @@ import { defineFeature } from '../../core/feature.ts';
 
 export const timeliness = defineFeature({
   name: 'timeliness',
+  listener: () => import('./listener.ts'),
 });

@@ -5,8 +5,7 @@ import fc from 'fast-check';
 import type { HonoRequest } from 'hono';
 import { describe, expect, it } from 'vitest';
 import { createAddresses } from '../../../src/core/api/address.ts';
-import { navigation } from '../../../src/core/page/layout.ts';
-import { isPagePath } from '../../../src/core/page/pages.ts';
+import { isPagePath, navigation } from '../../helpers/pages.ts';
 import {
   type Answer,
   createMemoryLog,

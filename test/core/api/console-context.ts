@@ -1,4 +1,5 @@
 /** The private listener on a real socket, over products and notifications in memory. */
+
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { onTestFinished } from 'vitest';
@@ -36,6 +37,7 @@ import { createCredentialCheck, createGate } from '../../../src/receiver/basic-a
 import { createDeviceCookies } from '../../../src/receiver/device-cookies.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
 import { sampleStatus } from '../../features/status/status-sample.ts';
+import { listenerSlots } from '../../helpers/pages.ts';
 import { keyComparison } from '../../helpers/product-order.ts';
 
 export interface Answer {
@@ -62,6 +64,7 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
   const host = options.host ?? '127.0.0.1';
   const closing = new AbortController();
   const app = createConsoleApp({
+    slots: listenerSlots,
     products,
     notifications: createMemoryLog([]),
     summaries,

@@ -1,8 +1,10 @@
 /** The private listener of a real receiver, over its store and its index. */
+
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { app } from '../../../src/app.ts';
 import type { Config } from '../../../src/core/config/config.ts';
 import { serve } from '../../../src/receiver/serve.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
@@ -31,7 +33,7 @@ async function start(consoleConfig: NonNullable<Config['console']> | null) {
       logLevel: 'info',
     },
     log,
-    { nowUs: () => Date.now() * 1000, newId: randomUUID, random: Math.random },
+    { nowUs: () => Date.now() * 1000, newId: randomUUID, features: app, random: Math.random },
   );
   onTestFinished(() => receiver.close());
   const post = async (product: { Id: string; Name: string }) => {

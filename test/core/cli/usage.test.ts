@@ -301,7 +301,7 @@ it('a time range uses only --since and --until', () => {
 it('every command has --data-dir, except those that read no data directory', () => {
   const without = tree.filter((command) => optionOf(command, '--data-dir') === undefined);
   expect(without.map(fullName)).toEqual([
-    ...['earshot demo', 'earshot filter check', 'earshot admin completion', 'earshot sandbox'],
+    ...['earshot demo', 'earshot sandbox', 'earshot filter check', 'earshot admin completion'],
   ]);
 });
 

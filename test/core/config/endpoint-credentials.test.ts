@@ -1,6 +1,7 @@
 /**
  * The credentials file in the data directory: permissions, contents, and reloading by a receiver.
  */
+
 import { randomUUID } from 'node:crypto';
 import {
   chmodSync,
@@ -15,6 +16,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { app } from '../../../src/app.ts';
 import { loadConfig, serveSections } from '../../../src/core/config/config.ts';
 import {
   type CredentialPairs,
@@ -197,6 +199,7 @@ async function startReceiver(
   const receiver = await serve(config, logger, {
     nowUs: () => Date.now() * 1000,
     newId: randomUUID,
+    features: app,
     random: Math.random,
   });
   onTestFinished(() => receiver.close());

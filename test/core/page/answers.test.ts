@@ -1,10 +1,10 @@
 /** Answers of the web page: who may open it, its headers, its files, and its errors. */
 
 import { describe, expect, it } from 'vitest';
-import { navigation } from '../../../src/core/page/layout.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import { evaluation } from '../../../src/core/terms/evaluation.ts';
 import { emptyStatus, sampleStatus } from '../../features/status/status-sample.ts';
+import { navigation } from '../../helpers/pages.ts';
 import {
   createMemoryLog,
   createMemoryProducts,

@@ -1,7 +1,7 @@
 /** The frame of every page in Chromium: keyboard, theme, ages, refresh and connection. */
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { navigation } from '../../../src/core/page/layout.ts';
+import { navigation } from '../../helpers/pages.ts';
 import { hasChromium, openBrowser, openPage } from './browser.ts';
 import { openSeeded, type SeededReceiver } from './seeded-receiver.ts';
 

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
-import { navigation } from '../../../src/core/page/layout.ts';
+import { navigation } from '../../helpers/pages.ts';
 import { openBrowser } from './browser.ts';
 import { openSeeded } from './seeded-receiver.ts';
 import { showcase, showcaseNowUs } from './showcase.ts';

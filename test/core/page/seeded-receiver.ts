@@ -1,8 +1,10 @@
 /** A receiver with three days of history in a real store, as `start` composes it, for tests of the web page. */
+
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { app } from '../../../src/app.ts';
 import { formatDateUs } from '../../../src/core/terms/dates.ts';
 import type { Delivery } from '../../../src/core/terms/ports.ts';
 import { hourUs } from '../../../src/core/terms/time-units.ts';
@@ -122,7 +124,7 @@ async function serveFolder(
       logLevel: 'warn',
     },
     { debug: silent, info: silent, warn: silent, error: silent },
-    { nowUs, newId: randomUUID, random: Math.random },
+    { nowUs, newId: randomUUID, features: app, random: Math.random },
   );
   receiver.setBackgroundJobs(jobs);
   return receiver;

@@ -1,10 +1,12 @@
 /** Processes that order certificates from an authority on loopback: their settings, files and clock. */
+
 import { randomUUID, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { onTestFinished } from 'vitest';
+import { app } from '../../../src/app.ts';
 import type { Config } from '../../../src/core/config/config.ts';
 import {
   type AcmeContext,
@@ -87,7 +89,7 @@ export async function startReceiver(
     tls: { kind: 'acme' as const, ...settings },
     ...{ trustedProxies: [], console: null, index: false, logLevel: 'info' as const },
   };
-  const io = { nowUs: () => clock.us, newId: randomUUID, random: () => 0 };
+  const io = { features: app, nowUs: () => clock.us, newId: randomUUID, random: () => 0 };
   const receiver = await serve(config, log, io, { certificateWatchMs: 20 });
   let closing: Promise<void> | undefined;
   const close = () => {

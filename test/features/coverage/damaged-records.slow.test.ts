@@ -1,6 +1,8 @@
 /** A data directory with a damaged record. */
+
 import { randomUUID } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
+import { app } from '../../../src/app.ts';
 import { serve } from '../../../src/receiver/serve.ts';
 import { StoreThread } from '../../../src/store/engine/thread.ts';
 import { silentLog } from '../../helpers/fake-io.ts';
@@ -61,7 +63,7 @@ it('lists the product on every page of the private listener', async () => {
       ...{ index: true, logLevel: 'info' },
     },
     silentLog,
-    { nowUs: () => Date.now() * 1000, newId: randomUUID, random: Math.random },
+    { nowUs: () => Date.now() * 1000, newId: randomUUID, features: app, random: Math.random },
   );
   onTestFinished(() => receiver.close());
   const ask = async (path: string) => {

@@ -4,8 +4,7 @@ import { catchUpIndex } from '../../../src/features/products/index-file/index-ma
 import { openProducts } from '../../../src/features/products/index-file/products.ts';
 import { coverageFacts } from '../../../src/features/status/read-status.ts';
 import { openConsole } from '../../core/api/console-context.ts';
-import type { FakeIoOptions } from '../../helpers/fake-io.ts';
-import { expectEnd, printedJson } from '../../helpers/fake-io.ts';
+import { expectEnd, type FakeIoOptions, printedJson } from '../../helpers/fake-io.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import {
   compareAutomatically,

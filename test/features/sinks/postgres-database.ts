@@ -2,8 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { SinkTarget } from '../../../src/features/sinks/registry.ts';
-import type { PostgresServer } from '../../helpers/postgres-server.ts';
-import { findPostgres } from '../../helpers/postgres-server.ts';
+import { findPostgres, type PostgresServer } from '../../helpers/postgres-server.ts';
 import { query } from '../shared-log/shared-log-context.ts';
 
 export type PostgresTarget = Extract<SinkTarget, { kind: 'postgres' }>;

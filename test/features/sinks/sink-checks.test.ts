@@ -1,7 +1,6 @@
 /** The doctor's checks of sinks: real servers on loopback, without deliveries. */
 import { describe, expect, it } from 'vitest';
-import type { SinkTarget } from '../../../src/features/sinks/registry.ts';
-import { checkSinks } from '../../../src/features/sinks/registry.ts';
+import { checkSinks, type SinkTarget } from '../../../src/features/sinks/registry.ts';
 import { createChain } from '../../admin/endpoint/certificate-chain.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { startHook } from './hook-server.ts';

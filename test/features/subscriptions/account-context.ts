@@ -1,8 +1,10 @@
 /** A catalogue account in the sandbox, a receiver over real TLS, and commands that use both. */
+
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { app } from '../../../src/app.ts';
 import { loadConfig, serveSections } from '../../../src/core/config/config.ts';
 import { writeCredentialsFile } from '../../../src/core/config/endpoint-credentials.ts';
 import { type RunningReceiver, serve } from '../../../src/receiver/serve.ts';
@@ -68,7 +70,12 @@ export async function openAccountContext(
   await writeCredentialsFile(dataDir, [endpointPair]);
   const { log, logger } = recordLog();
   const config = loadConfig({ env, readFile: () => '' }, serveSections);
-  const receiver = await serve(config, logger, { nowUs, newId: randomUUID, random: Math.random });
+  const receiver = await serve(config, logger, {
+    nowUs,
+    newId: randomUUID,
+    features: app,
+    random: Math.random,
+  });
   onTestFinished(() => receiver.close());
   const publicUrl = (receiver.url ?? '').replace('127.0.0.1', 'localhost');
   env.EARSHOT_PUBLIC_URL = publicUrl;

@@ -3,8 +3,11 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import type { ChatClient } from '../../../src/features/summary/chat-client.ts';
-import type { SummaryContext } from '../../../src/features/summary/jobs.ts';
-import { collectJobs, createRules } from '../../../src/features/summary/jobs.ts';
+import {
+  collectJobs,
+  createRules,
+  type SummaryContext,
+} from '../../../src/features/summary/jobs.ts';
 import {
   plainSummaryRule,
   type SummaryRule,

@@ -1,9 +1,10 @@
 /** The page of a product, `/products/<id>`: its state, notifications, footprint, summary and deliveries. */
 
+import type { ConsoleParts } from '../../../core/api/listener-slot.ts';
 import { shellText } from '../../../core/page/browser/texts.ts';
 import type { PageContent } from '../../../core/page/layout.ts';
 import { type Html, html, panel } from '../../../core/page/markup.ts';
-import type { PageParts, PageRequest } from '../../../core/page/page-route.ts';
+import type { PageRequest } from '../../../core/page/page-route.ts';
 import { isoMinute, linkTo, productLink } from '../../../core/page/page-state.ts';
 import { renderBlocks, renderReport } from '../../../core/page/render-report.ts';
 import { AppError, isAppError } from '../../../core/terms/app-error.ts';
@@ -33,7 +34,7 @@ import { productNameText } from '../../../filter/product-cells.ts';
 import { partOf } from '../../../filter/product-record.ts';
 import type { FoundProduct, ProductRow } from '../../../filter/products.ts';
 import type { SinkItem } from '../../sinks/terms.ts';
-import { summaryBadge, summaryBody } from '../../summary/page.ts';
+import { summaryBadge, summaryBody } from '../../summary/listener.ts';
 import type { SummaryRow } from '../../summary/terms.ts';
 import { placeOf } from '../places/places.ts';
 import { smallMap } from './small-map.ts';
@@ -44,7 +45,7 @@ const notificationsMax = 200;
 const itemsExaminedMax = 5_000;
 
 /** Renders the page. Rejects with `not_found` if nothing was received about the product. */
-export async function productPage(parts: PageParts, request: PageRequest): Promise<PageContent> {
+export async function productPage(parts: ConsoleParts, request: PageRequest): Promise<PageContent> {
   const found = await findProduct(parts, request);
   const notifications = await notificationsOf(parts, found, request.id);
   // The id in the address may differ in case.
@@ -81,7 +82,7 @@ ${found === null ? '' : show('Attributes of the record', attributes(found))}`,
 
 /** Finds the newest state of the product, existing or deleted; null if it is not in the index. */
 async function findProduct(
-  { products }: PageParts,
+  { products }: ConsoleParts,
   { id: productId, signal }: PageRequest,
 ): Promise<FoundProduct | null> {
   for (const entity of ['Products', 'DeletedProducts'] satisfies Entity[]) {
@@ -93,7 +94,7 @@ async function findProduct(
 
 /** Newest first. The index has their positions; without it, the whole log is searched. */
 async function notificationsOf(
-  { notifications, products }: PageParts,
+  { notifications, products }: ConsoleParts,
   found: FoundProduct | null,
   productId: string,
 ): Promise<NotificationRow[]> {
@@ -193,7 +194,7 @@ function summaryPanel(row: SummaryRow | undefined, productId: string, nowUs: num
 
 /** A delivered item leaves no trace, so the state follows from the position of the sink and from its open items. */
 async function deliveries(
-  { sinks }: PageParts,
+  { sinks }: ConsoleParts,
   { status }: PageRequest,
   { productId, notifications }: { productId: string; notifications: readonly NotificationRow[] },
 ): Promise<Block[]> {

@@ -1,5 +1,6 @@
 /** The page `/products`: a search with a filter, its results, and the same results for other programs. */
 
+import type { ConsoleParts } from '../../../core/api/listener-slot.ts';
 import {
   age,
   command,
@@ -11,7 +12,7 @@ import {
   type TableColumn,
   table,
 } from '../../../core/page/markup.ts';
-import type { PageParts, PageRequest, PageRoute } from '../../../core/page/page-route.ts';
+import type { PageRequest, PageRoute } from '../../../core/page/page-route.ts';
 import { productLink } from '../../../core/page/page-state.ts';
 import { isAppError } from '../../../core/terms/app-error.ts';
 import { counted, countText } from '../../../core/terms/formats.ts';
@@ -47,6 +48,10 @@ const facetsMsMax = 1_000;
 
 export const productsPage: PageRoute = {
   path: '/products',
+  label: 'Products',
+  key: 'p',
+  group: 'data',
+  scope: [],
   back: '30d',
   list: async (parts, request) => {
     const search = readSearch(request.url, request.state);
@@ -61,7 +66,7 @@ export const productsPage: PageRoute = {
 
 /** The counted values stay: each adds its condition at the end of a filter with errors. */
 async function notRun(
-  { products }: PageParts,
+  { products }: ConsoleParts,
   { signal }: PageRequest,
   search: ProductSearch,
 ): Promise<Html> {
@@ -73,7 +78,7 @@ async function notRun(
 }
 
 async function results(
-  { products }: PageParts,
+  { products }: ConsoleParts,
   request: PageRequest,
   search: ProductSearch,
 ): Promise<Html> {
@@ -107,7 +112,7 @@ ${elsewhere(search)}${planPanel(search, explanation)}</div>
 
 /** Counts values and matches; null for values that take too long. */
 async function counts(
-  { products }: Pick<PageParts, 'products'>,
+  { products }: Pick<ConsoleParts, 'products'>,
   query: ProductSelection,
   signal: AbortSignal,
 ): Promise<{ facets: Facets | null; matches: ProductCount }> {
@@ -143,7 +148,7 @@ function remarkOf(
 
 /** Explains why there are no products, if that takes no longer than the counted values. */
 async function nothing(
-  { products }: Pick<PageParts, 'products'>,
+  { products }: Pick<ConsoleParts, 'products'>,
   search: ProductSearch,
   signal: AbortSignal,
 ): Promise<string> {

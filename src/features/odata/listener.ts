@@ -1,9 +1,16 @@
 /** The paths below `/odata/v1`, answered from the product index in the format of the catalogue. */
-
 import type { Context, Hono } from 'hono';
-import { jsonAnswer, notFound, odataPath, odataRefusal } from '../../core/api/errors.ts';
+import {
+  exceedsLimit,
+  jsonAnswer,
+  retryAfterSeconds,
+  unavailableDetail,
+} from '../../core/api/errors.ts';
+import type { PathRow, Protocol, Refusal } from '../../core/api/listener-slot.ts';
 import { createQueryBodyReader } from '../../core/api/query-body.ts';
-import { type Environment, type QueryLine, sent } from '../../core/api/query-line.ts';
+import { type Environment, sent } from '../../core/api/query-line.ts';
+import { statusOf } from '../../core/http/problem.ts';
+import { errorText, isAppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import { attributesOf } from '../../filter/fields.ts';
 import type { Entity, FilterTree } from '../../filter/filter-tree.ts';
@@ -11,8 +18,10 @@ import {
   filterListBytesMax,
   filterListNamesMax,
   filterListPath,
+  invalidPath,
   listAnswer,
   nextLink,
+  type ODataRefusal,
   type QueryOptions,
   type ReadList,
   readAttributesPath,
@@ -20,6 +29,7 @@ import {
   readProductPath,
   readQueryOptions,
   recordAnswer,
+  refusalBody,
   skipMax,
   unknownAttributes,
   unknownProduct,
@@ -30,8 +40,10 @@ import type { FoundProduct, ProductQuery, Products } from '../../filter/products
 import { readProductPage } from '../products/route.ts';
 import { metadataXml, serviceDocument } from './metadata.ts';
 
+const odataPath = '/odata/v1';
+
 /** Entries of the list of paths. */
-export const odataPaths = [
+const paths: readonly PathRow[] = [
   { method: 'GET', path: '/', summary: 'OData service document' },
   { method: 'GET', path: '/$metadata', summary: 'OData description of the service (CSDL XML)' },
   { method: 'GET', path: '/Products', summary: 'Products, in the format of the catalogue' },
@@ -67,19 +79,53 @@ interface ParsedQuery extends ODataSource {
   root: string;
 }
 
+/** Answers a refusal. Its header `request-id` repeats the id in the body. */
+function odataRefusal(
+  refusal: ODataRefusal,
+  requestId: string,
+  further: Readonly<Record<string, string>> = {},
+): Response {
+  const headers: Record<string, string> = { 'request-id': requestId, ...further };
+  if (refusal.status === 503) headers['Retry-After'] = String(retryAfterSeconds);
+  return Response.json(refusalBody(refusal, requestId), { status: refusal.status, headers });
+}
+
+/** Answers a failure: the refusal of a body, 503 if a retry may succeed, otherwise 500. */
+function odataFailure(error: unknown, requestId: string): Response {
+  const status = statusOf(error);
+  if (status === 400 || status === 413 || status === 415) {
+    return odataRefusal({ status, message: errorText(error) }, requestId);
+  }
+  const [failure, message] = isAppError(error, 'unavailable')
+    ? ([503, exceedsLimit(error) ? errorText(error) : unavailableDetail] as const)
+    : ([500, `Internal error; see the log for request ${requestId}.`] as const);
+  return odataRefusal({ status: failure, message }, requestId);
+}
+
+/** Refuses a request before it is routed, as the catalogue does. */
+function refused(
+  { status, detail, requestId }: Omit<Refusal, 'title'>,
+  headers: Record<string, string>,
+): Response {
+  const body = { detail: status === 404 ? invalidPath : detail };
+  return Response.json(body, { status, headers: { 'request-id': requestId, ...headers } });
+}
+
+/** The query service of the catalogue. */
+export const odataProtocol: Protocol = {
+  root: '/odata',
+  paths,
+  methods: { [`${odataPath}${filterListPath}`]: ['POST'] },
+  isShared: true,
+  add: addRoutes,
+  failure: odataFailure,
+  refusal: refused,
+};
+
 /** Adds the query service of the catalogue: GET, and the POST that queries by list. */
-export function addODataRoutes(
+function addRoutes(
   app: Hono<Environment>,
-  {
-    products,
-    lineFor,
-    newRequestId,
-  }: {
-    products: Products;
-    newRequestId: () => string;
-    /** Chooses by the number of rows. */
-    lineFor: (rows: unknown) => QueryLine;
-  },
+  { products, lineFor, newRequestId }: Parameters<Protocol['add']>[1],
 ): void {
   app.use(`${odataPath}/*`, async (c, next) => {
     await next();
@@ -117,7 +163,8 @@ async function answerOData(context: Context<Environment>, source: ODataSource): 
   const listed = resource.replace(countSuffix, '');
   const target = readProductPath(listed);
   const isCount = listed !== resource;
-  if (target === null || (isCount && target.id !== null)) return notFound(path, requestId);
+  if (target === null || (isCount && target.id !== null))
+    return refused({ status: 404, detail: '', requestId }, {});
   const { entity, id } = target;
   const { options, refusal } = readQueryOptions(url.searchParams, entity);
   if (refusal !== undefined) return odataRefusal(refusal, requestId);
@@ -234,3 +281,5 @@ function recordOf({ record: sent, row }: FoundProduct, entity: Entity): FoundPro
     DeletionCause: record.DeletionCause ?? deletionCause,
   };
 }
+
+export const protocols = [odataProtocol];

@@ -1,14 +1,19 @@
-/** The page `/subscriptions`: each subscription, the other paths, and the endpoint of all. */
+/** The page and the API of subscriptions. */
 
+import { z } from 'zod';
+import { type AdministrationReader, historyActions, historyActors } from '../../admin/account.ts';
+import { type ApiRoute, apiRoute } from '../../core/api/api-route.ts';
+import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
 import { choice, stateForm } from '../../core/page/layout.ts';
 import { html } from '../../core/page/markup.ts';
 import type { PageRoute } from '../../core/page/page-route.ts';
 import { renderReport } from '../../core/page/render-report.ts';
+import { jsonSchemaOf, toJson } from '../../core/terms/json-rows.ts';
 import * as report from '../../core/terms/report.ts';
 import { dayUs } from '../../core/terms/time-units.ts';
 import type { Status } from '../status/status.ts';
 import { historyTable, otherPathsReport, subscriptionSection } from './report.ts';
-import { readOtherPaths } from './state.ts';
+import { otherPathSchema, readOtherPaths, subscriptionSchema } from './state.ts';
 
 /** Changes read of each subscription, and shown of removed ones. */
 const historyShown = 20;
@@ -18,6 +23,11 @@ const removedRead = 500;
 
 export const subscriptionsPage: PageRoute = {
   path: '/subscriptions',
+  label: 'Subscriptions',
+  key: 's',
+  group: 'operation',
+  scope: ['subscription'],
+  parts: ['subscriptions', 'certificate'],
   back: '7d',
   list: async ({ administration }, { status, state, nowUs }) => {
     const names = status.subscriptions.map(({ name }) => name);
@@ -101,3 +111,65 @@ function endpointReport({ certificate, behindProxy, parts }: Status): report.Rep
     ],
   };
 }
+
+const historySchema = z.object({
+  atUs: z.number(),
+  subscriptionId: z.string().nullable(),
+  action: z.enum(historyActions),
+  actor: z.enum(historyActors).describe('Command that made the change.'),
+  reason: z.string(),
+});
+
+/** Maximum history per subscription. */
+const historyMax = 50;
+
+const subscriptionsSchema = z.object({
+  subscriptions: z.array(
+    z.object({
+      ...subscriptionSchema.shape,
+      history: z
+        .array(historySchema)
+        .describe(`Changes of the subscription, the newest ${historyMax} first.`),
+    }),
+  ),
+  otherPaths: z
+    .array(otherPathSchema)
+    .describe('Paths that received notifications, but belong to no registered subscription.'),
+});
+
+/** Returns the route. */
+export function subscriptionsRoute({
+  administration,
+  status,
+}: {
+  administration: AdministrationReader;
+  status: () => Promise<Status>;
+}): ApiRoute {
+  return apiRoute({
+    path: '/api/subscriptions',
+    operationId: 'listSubscriptions',
+    summary: 'Subscriptions as the receiver knows them, with gaps and history',
+    description:
+      'Registered subscriptions, and paths that received notifications without a registration. The states are the last known ones: the request does not query the catalogue.',
+    query: z.strictObject({}),
+    answer: jsonSchemaOf(subscriptionsSchema),
+    respond: async () => {
+      const { subscriptions } = await status();
+      const withHistory = subscriptions.map(async (one) => ({
+        ...one,
+        history: await administration.history({ subscription: one.name, limit: historyMax }),
+      }));
+      const found = {
+        subscriptions: await Promise.all(withHistory),
+        otherPaths: await readOtherPaths(administration),
+      };
+      return { body: toJson(subscriptionsSchema, found) };
+    },
+  });
+}
+
+export const pages = [subscriptionsPage];
+
+export const routes = (parts: ConsoleParts): ServedRoute[] => [
+  { route: subscriptionsRoute(parts), line: 'log' },
+];

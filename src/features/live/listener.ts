@@ -1,5 +1,6 @@
 /** The page `/live`: notifications as they arrive, newest first. */
 
+import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
 import { eventTones, liveFacts, timeText } from '../../core/page/browser/texts.ts';
 import {
   choice,
@@ -18,12 +19,7 @@ import {
   table,
   withCommands,
 } from '../../core/page/markup.ts';
-import {
-  type PageParts,
-  type PageRequest,
-  type PageRoute,
-  subscriptionNames,
-} from '../../core/page/page-route.ts';
+import { type PageRequest, type PageRoute, subscriptionNames } from '../../core/page/page-route.ts';
 import { linkTo, type PageState } from '../../core/page/page-state.ts';
 import { formatDateUs, shortDateUs } from '../../core/terms/dates.ts';
 import { countText } from '../../core/terms/formats.ts';
@@ -31,6 +27,7 @@ import { subscriptionEvents } from '../../core/terms/subscription.ts';
 import { checkFilter } from '../../filter/check.ts';
 import type { FilterTree } from '../../filter/filter-tree.ts';
 import { nameLink } from '../products/page/product-columns.ts';
+import { createLiveFeed, liveRoute } from './feed.ts';
 import { cursorText, type LiveRow, type NewestRows, newestCursor, newestLiveRows } from './rows.ts';
 
 /** Rows of the list, also after new ones arrived. */
@@ -49,6 +46,10 @@ export interface LiveData {
 
 export const livePage: PageRoute = {
   path: '/live',
+  label: 'Live',
+  key: 'l',
+  group: 'data',
+  scope: ['period', 'subscription'],
   back: '24h',
   list: async (parts, request) => {
     const { state } = request;
@@ -70,7 +71,7 @@ export const livePage: PageRoute = {
 };
 
 function rowsOf(
-  parts: PageParts,
+  parts: ConsoleParts,
   { state, signal }: PageRequest,
   filter: FilterTree | null,
 ): Promise<NewestRows> {
@@ -136,3 +137,12 @@ function columnsAt(nowUs: number): TableColumn<LiveRow>[] {
     ...liveFacts.map(({ title, class: name, text }) => ({ title, class: name, value: text })),
   ];
 }
+
+export const pages = [livePage];
+
+export const routes = (parts: ConsoleParts): ServedRoute[] => [
+  { route: liveRoute(createLiveFeed(parts, parts.closing, parts.liveLimits)), line: 'none' },
+];
+
+export const livePosition = (parts: ConsoleParts): Promise<string> =>
+  newestCursor(parts).then(cursorText);

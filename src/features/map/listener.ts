@@ -1,5 +1,6 @@
 /** The page `/map`: footprints of received products on a map, and the same products as a list. */
 
+import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
 import {
   choice,
   filterErrors,
@@ -24,7 +25,7 @@ import type { FoundProduct } from '../../filter/products.ts';
 import { productColumns } from '../products/page/product-columns.ts';
 import { withArea } from '../products/page/product-search.ts';
 import { smallMap } from '../products/page/small-map.ts';
-import { footprintLimits, receivedProducts } from './footprints-route.ts';
+import { footprintLimits, footprintsRoute, receivedProducts } from './footprints-route.ts';
 
 /** Products of the list below the map. */
 const listedMax = 100;
@@ -68,6 +69,15 @@ export interface MapData {
 
 export const mapPage: PageRoute = {
   path: '/map',
+  label: 'Map',
+  key: 'm',
+  group: 'data',
+  scope: ['period', 'subscription'],
+  shortcuts: [
+    ['← ↑ ↓ → + − 0', 'move or zoom the map, show all of it'],
+    ['Enter Backspace', 'select on the map or finish a polygon, remove its last corner'],
+    ['Escape', 'stop drawing on the map'],
+  ],
   back: '24h',
   list: async (parts, request) => {
     const { url, state, assets, signal } = request;
@@ -213,3 +223,10 @@ function listPanel(listed: readonly FoundProduct[], { state, nowUs }: PageReques
     html`${count} · <a href="${all}">search these products</a>`,
   );
 }
+
+export const pages = [mapPage];
+
+export const routes = (parts: ConsoleParts): ServedRoute[] => [
+  // The largest answer of this API.
+  { route: footprintsRoute(parts), line: 'large', isCompressed: true },
+];

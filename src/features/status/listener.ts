@@ -1,5 +1,8 @@
-/** The overview: healthy or not, what arrived, what is missing, and the next step. */
+/** The overview, and the API of the status. */
 
+import { z } from 'zod';
+import { type ApiRoute, apiRoute } from '../../core/api/api-route.ts';
+import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
 import { shellText } from '../../core/page/browser/texts.ts';
 import { type Bar, barChart } from '../../core/page/charts.ts';
 import { choice, periodChoice, stateForm } from '../../core/page/layout.ts';
@@ -16,7 +19,6 @@ import {
 import {
   indexLag,
   lagNote,
-  type PageParts,
   type PageRequest,
   type PageRoute,
   subscriptionNames,
@@ -26,6 +28,7 @@ import { renderBlocks, renderEvaluation } from '../../core/page/render-report.ts
 import { isAppError } from '../../core/terms/app-error.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
 import { countText } from '../../core/terms/formats.ts';
+import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
 import * as report from '../../core/terms/report.ts';
 import { hourUs } from '../../core/terms/time-units.ts';
 import { productCells, productNameText } from '../../filter/product-cells.ts';
@@ -35,7 +38,7 @@ import { readSubscriptionCoverage } from '../coverage/coverage.ts';
 import { dayStrip } from '../coverage/coverage-hours.ts';
 import { nameLink } from '../products/page/product-columns.ts';
 import { smallMap } from '../products/page/small-map.ts';
-import { headline, type Status, worstFirst } from './status.ts';
+import { headline, type Status, statusSchema, toStatusJson, worstFirst } from './status.ts';
 
 const productsShown = 10;
 const alertsShown = 5;
@@ -47,6 +50,11 @@ const coverageDays = 7;
 
 export const overviewPage: PageRoute = {
   path: '/',
+  label: 'Overview',
+  key: 'o',
+  group: 'data',
+  scope: ['period', 'subscription'],
+  parts: 'all',
   back: '24h',
   list: async (parts, request) => {
     const { status, state } = request;
@@ -67,7 +75,7 @@ export const overviewPage: PageRoute = {
 };
 
 /** The overview is about all subscriptions; another page may have limited it to one. */
-async function controlsOf(parts: PageParts, state: PageState): Promise<Html> {
+async function controlsOf(parts: ConsoleParts, state: PageState): Promise<Html> {
   const period = periodChoice(state, '24h');
   if (state.subscription === undefined) return stateForm('/', period);
   const names = (await subscriptionNames(parts)).map((name) => [name, name] as const);
@@ -96,7 +104,7 @@ function health(status: Status): Html {
 }
 
 async function arrivalsPanel(
-  { completeness }: PageParts,
+  { completeness }: ConsoleParts,
   { state, nowUs }: PageRequest,
 ): Promise<Html> {
   const bars = await arrivalBars({ completeness }, state);
@@ -134,7 +142,7 @@ function lastHour({ value, fromUs, toUs }: Bar, nowUs: number): string {
 
 /** Counts the notifications of each hour, day by day. */
 async function arrivalBars(
-  { completeness }: Pick<PageParts, 'completeness'>,
+  { completeness }: Pick<ConsoleParts, 'completeness'>,
   { sinceUs, untilUs, subscription }: PageState,
 ): Promise<Bar[]> {
   const counts = new Map<number, number>();
@@ -154,7 +162,7 @@ async function arrivalBars(
 }
 
 async function coveragePanel(
-  { completeness }: PageParts,
+  { completeness }: ConsoleParts,
   { nowUs, state: { subscription } }: PageRequest,
 ): Promise<Html> {
   const sinceUs = nowUs - coverageDays * countedUs;
@@ -194,7 +202,7 @@ function alertsPanel({ status, nowUs }: PageRequest): Html {
   return panel('Alerts', renderBlocks(blocks, nowUs), alerts.length === 0 ? '' : remark);
 }
 
-async function productsPanel(parts: PageParts, request: PageRequest): Promise<Html> {
+async function productsPanel(parts: ConsoleParts, request: PageRequest): Promise<Html> {
   const title = 'Latest products';
   const found = await newestProducts(parts, request);
   if (found === null) {
@@ -222,7 +230,7 @@ async function productsPanel(parts: PageParts, request: PageRequest): Promise<Ht
 }
 
 async function newestProducts(
-  parts: PageParts,
+  parts: ConsoleParts,
   { signal, state: { subscription } }: PageRequest,
 ): Promise<{ products: FoundProduct[]; lag: number } | null> {
   const query = { entity: 'Products', filter: null, limit: productsShown, records: false } as const;
@@ -246,3 +254,23 @@ function columnsAt(nowUs: number): TableColumn<FoundProduct>[] {
     },
   ];
 }
+
+/** `/api/status`. */
+function statusRoute(status: () => Promise<Status>): ApiRoute {
+  return apiRoute({
+    path: '/api/status',
+    operationId: 'showStatus',
+    summary: 'Status of the receiver',
+    description:
+      'Status of each part of the receiver, with the next step for a part with a problem.',
+    query: z.strictObject({}),
+    answer: jsonSchemaOf(statusSchema),
+    respond: async () => ({ body: toStatusJson(await status()) }),
+  });
+}
+
+export const pages = [overviewPage];
+
+export const routes = ({ status }: ConsoleParts): ServedRoute[] => [
+  { route: statusRoute(status), line: 'none' },
+];

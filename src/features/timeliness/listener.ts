@@ -1,5 +1,6 @@
 /** The page `/timeliness`: delays from sensing to receipt, each stage separately. */
 
+import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
 import { spanText } from '../../core/page/browser/texts.ts';
 import { type DelayPoint, delayChart, percentileLines } from '../../core/page/charts.ts';
 import { choice, periodChoice, stateForm } from '../../core/page/layout.ts';
@@ -15,7 +16,6 @@ import {
 import {
   indexLag,
   lagNote,
-  type PageParts,
   type PageRequest,
   type PageRoute,
   subscriptionNames,
@@ -32,6 +32,7 @@ import {
   type Timeliness,
 } from '../../filter/products.ts';
 import { hourOf } from '../coverage/coverage.ts';
+import { timelinessRoute } from './route.ts';
 
 /** With more hours, the chart has no links, and the table contains the newest hours. */
 const linkedHoursMax = 750;
@@ -78,6 +79,10 @@ const stageTexts: Readonly<Record<DelayStage, StageText>> = {
 
 export const timelinessPage: PageRoute = {
   path: '/timeliness',
+  label: 'Timeliness',
+  key: 't',
+  group: 'data',
+  scope: ['period', 'subscription'],
   back,
   list: async (parts, request) => {
     const { state, url } = request;
@@ -99,7 +104,7 @@ type Found = Timeliness & { lag: number };
 
 /** Null when the index cannot be read. */
 async function timelinessOf(
-  parts: PageParts,
+  parts: ConsoleParts,
   { state, signal }: PageRequest,
   collection: string | undefined,
 ): Promise<Found | null> {
@@ -318,3 +323,9 @@ ${table(columnsOf('hour of receipt (UTC)'), rows.slice(0, listedHoursMax), { cap
 ${more <= 0 ? '' : html`<p class="note">And ${countText(more)} older hours: <a href="/api/timeliness">/api/timeliness</a></p>`}
 </details>`;
 }
+
+export const pages = [timelinessPage];
+
+export const routes = (parts: ConsoleParts): ServedRoute[] => [
+  { route: timelinessRoute(parts), line: 'products' },
+];

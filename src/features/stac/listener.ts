@@ -1,9 +1,12 @@
 /** The paths below `/stac`: a STAC API 1.0.0, which is also an OGC API – Features, over the product index. */
+
 import type { Context, Hono } from 'hono';
+import { z } from 'zod';
 import { withParameter } from '../../core/api/api-route.ts';
-import { jsonAnswer, stacPath } from '../../core/api/errors.ts';
+import { apiProblem, jsonAnswer } from '../../core/api/errors.ts';
+import type { PathRow, Protocol } from '../../core/api/listener-slot.ts';
 import { createQueryBodyReader } from '../../core/api/query-body.ts';
-import { type Environment, type QueryLine, sent } from '../../core/api/query-line.ts';
+import { type Environment, sent } from '../../core/api/query-line.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import { warningOf } from '../../filter/bounding-box.ts';
@@ -41,8 +44,10 @@ import {
   withFields,
 } from './search.ts';
 
+const stacPath = '/stac';
+
 /** Entries of the list of paths. */
-export const stacPaths = [
+const paths: readonly PathRow[] = [
   { method: 'GET', path: '', summary: 'STAC API: landing page' },
   { method: 'GET', path: '/conformance', summary: 'STAC API: conformance classes' },
   { method: 'GET', path: '/api', summary: 'STAC API: description (OpenAPI 3.0)' },
@@ -74,18 +79,36 @@ interface StacSource {
 /** Maximum size of the body of a search: an area of about 3,500 positions with four decimals. */
 const searchBytesMax = 64 * 1024;
 
+/** Members that problem JSON always has. */
+const problemSchema = z.looseObject({
+  title: z.string(),
+  detail: z.string(),
+  errors: z.array(z.string()).default([]),
+});
+
+/** Answers an error: problem JSON, with the members of OGC API Features (1.0, 7.5.1) in addition. */
+async function problemOf(error: unknown, requestId: string): Promise<Response> {
+  const answer = apiProblem(error, requestId);
+  const problem = problemSchema.parse(await answer.json());
+  const { title, detail, errors } = problem;
+  const body = { code: title, description: [detail, ...errors].join(' '), ...problem };
+  return new Response(JSON.stringify(body), answer);
+}
+
+/** The STAC API. */
+export const stacProtocol: Protocol = {
+  root: stacPath,
+  paths,
+  methods: { [`${stacPath}/search`]: ['GET', 'HEAD', 'POST'] },
+  isShared: true,
+  add: addRoutes,
+  failure: problemOf,
+};
+
 /** Adds the paths: GET, and the POST that searches. */
-export function addStacRoutes(
+function addRoutes(
   app: Hono<Environment>,
-  {
-    nowUs,
-    lineFor,
-    ...source
-  }: Omit<StacSource, 'collections' | 'signal'> & {
-    nowUs: () => number;
-    /** Chooses by the number of rows. */
-    lineFor: (rows: unknown) => QueryLine;
-  },
+  { nowUs, lineFor, ...source }: Parameters<Protocol['add']>[1],
 ): void {
   const collections = createCollectionList(source.products, nowUs);
   const answer = (c: Context<Environment>, rows: unknown, search?: StacSearch) =>
@@ -336,3 +359,5 @@ function tombstoneAnswer(collection: string, { row }: FoundProduct, requestId: s
   const headers = { 'Content-Type': 'application/problem+json' };
   return Response.json(body, { status: 410, headers });
 }
+
+export const protocols = [stacProtocol];

@@ -1,5 +1,16 @@
-/** The page `/summaries`: texts about products and periods, with their facts, and the state of the queue. */
+/** The page and the API of summaries. */
 
+import { z } from 'zod';
+import {
+  type ApiRoute,
+  apiRoute,
+  dateParameter,
+  limitParameter,
+  nextField,
+  pageOf,
+  positionParameter,
+} from '../../core/api/api-route.ts';
+import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
 import { periodChoice, stateForm } from '../../core/page/layout.ts';
 import {
   age,
@@ -15,13 +26,21 @@ import type { PageRequest, PageRoute } from '../../core/page/page-route.ts';
 import { productLink } from '../../core/page/page-state.ts';
 import { beforeId, commandList, olderLink, partState } from '../../core/page/render-report.ts';
 import { countText } from '../../core/terms/formats.ts';
-import { collect } from '../notifications/route.ts';
-import { type SummaryRow, subjectName } from './terms.ts';
+import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
+import { summaryKinds, summaryStates } from '../../core/terms/kinds.ts';
+import { summarySchema, toSummaryJson } from '../../core/terms/read-models.ts';
+import { collect } from '../../core/terms/streams.ts';
+import { type SummaryReader, type SummaryRow, subjectName } from './terms.ts';
 
 const rowsMax = 50;
 
 export const summariesPage: PageRoute = {
   path: '/summaries',
+  label: 'Summaries',
+  key: 'u',
+  group: 'operation',
+  scope: ['period', 'subscription'],
+  parts: ['summaries'],
   back: '7d',
   list: async ({ summaries }, request) => {
     const { url, signal, status, state } = request;
@@ -111,3 +130,48 @@ export function summaryBadge({ state, text, dueAtUs }: SummaryRow, nowUs: number
   if (text === null) return badge('plain', 'no text');
   return text.model === null ? badge('plain', 'from the template') : badge('good', text.model);
 }
+
+const query = z.strictObject({
+  kind: z.enum(summaryKinds).optional(),
+  state: z.enum(summaryStates).optional(),
+  productId: z.string().optional(),
+  subscription: z.string().optional(),
+  since: dateParameter
+    .optional()
+    .describe('Start of the time range, by time of the request, inclusive, ISO 8601.'),
+  until: dateParameter
+    .optional()
+    .describe('End of the time range, by time of the request, exclusive, ISO 8601.'),
+  before: positionParameter.optional().describe('Only summaries with a lower id.'),
+  limit: limitParameter,
+});
+
+/** Returns the route. */
+export function summariesRoute(summaries: Pick<SummaryReader, 'find'>): ApiRoute {
+  return apiRoute({
+    path: '/api/summaries',
+    operationId: 'listSummaries',
+    summary: 'Summaries of products, and digests',
+    description: 'Pages of summaries, the newest first, with the reason for a missing text.',
+    query,
+    answer: z.object({ summaries: z.array(jsonSchemaOf(summarySchema)), next: nextField }),
+    respond: async ({ since, until, before, limit, ...same }, url, signal) => {
+      const found = summaries.find({
+        ...same,
+        sinceUs: since,
+        untilUs: until,
+        beforeId: before,
+        limit: limit + 1,
+      });
+      const rows = await collect(found, signal);
+      const { page, next } = pageOf(rows, { limit, url, parameter: 'before' }, ({ id }) => id);
+      return { body: { summaries: page.map(toSummaryJson), next } };
+    },
+  });
+}
+
+export const pages = [summariesPage];
+
+export const routes = ({ summaries }: ConsoleParts): ServedRoute[] => [
+  { route: summariesRoute(summaries), line: 'log' },
+];

@@ -1,5 +1,4 @@
-/** The page `/sinks`: the sinks as `earshot sinks` reports them, and each in detail. */
-
+/** The page of sinks. */
 import type { PageRoute } from '../../core/page/page-route.ts';
 import { renderReport } from '../../core/page/render-report.ts';
 import { situationAt } from '../../core/terms/check.ts';
@@ -11,6 +10,11 @@ const itemsShown = { dead: 50, waiting: 5 };
 
 export const sinksPage: PageRoute = {
   path: '/sinks',
+  label: 'Sinks',
+  key: 'k',
+  group: 'operation',
+  scope: [],
+  parts: ['sinks'],
   back: '7d',
   list: async (parts, { status, nowUs }) => {
     const { sinks, rejectedConfig = null, alerts } = status;
@@ -34,3 +38,5 @@ export const sinksPage: PageRoute = {
     return { title: 'Sinks', refresh: true, body };
   },
 };
+
+export const pages = [sinksPage];

@@ -1,15 +1,32 @@
-/** The page `/quarantine`: bodies that are not notifications, as plain text. */
+/** The page and the API of quarantined bodies. */
 
+import { z } from 'zod';
+import {
+  type ApiRoute,
+  apiRoute,
+  flagParameter,
+  limitParameter,
+  nextField,
+  pageOf,
+  positionParameter,
+} from '../../core/api/api-route.ts';
+import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
 import { choice, stateForm } from '../../core/page/layout.ts';
 import { command, emptyState, type Html, html, panel } from '../../core/page/markup.ts';
 import type { PageRequest, PageRoute } from '../../core/page/page-route.ts';
 import { beforeId, olderLink, renderReport } from '../../core/page/render-report.ts';
-import { AppError } from '../../core/terms/app-error.ts';
+import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import { counted, sizeText } from '../../core/terms/formats.ts';
-import type { QuarantineEntry, QuarantineRow } from '../../core/terms/ports.ts';
+import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
+import type { Quarantine, QuarantineEntry, QuarantineRow } from '../../core/terms/ports.ts';
+import {
+  quarantineSchema,
+  toQuarantineEntryJson,
+  toQuarantineJson,
+} from '../../core/terms/read-models.ts';
 import * as report from '../../core/terms/report.ts';
+import { collect } from '../../core/terms/streams.ts';
 import { printable } from '../../core/terms/text.ts';
-import { collect } from '../notifications/route.ts';
 import { bodyReport, emptyQuarantine, quarantineColumns } from './report.ts';
 
 const rowsMax = 50;
@@ -19,6 +36,10 @@ const shownBytes = 32_768;
 
 export const quarantinePage: PageRoute = {
   path: '/quarantine',
+  label: 'Quarantine',
+  key: 'q',
+  group: 'operation',
+  scope: [],
   back: '30d',
   list: async ({ quarantine }, request) => {
     const { url, signal, state } = request;
@@ -127,3 +148,66 @@ function codesOf(text: string): string {
     return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex.padStart(4, '0')}`;
   }).join('');
 }
+
+const quarantineFields = jsonSchemaOf(quarantineSchema).extend({
+  headers: z
+    .array(z.string())
+    .optional()
+    .describe('Names and values, alternating, without credentials. Only with the parameter `id`.'),
+  bodyBase64: z
+    .base64()
+    .optional()
+    .describe('The body as received, as Base64. Only with the parameter `id`.'),
+});
+
+const quarantineQuery = z.strictObject({
+  id: positionParameter.optional().describe('Only this body, with its headers and content.'),
+  released: flagParameter.describe('`true`: also released bodies.'),
+  before: positionParameter.optional().describe('Only bodies with a lower id.'),
+  limit: limitParameter,
+});
+
+type QuarantineReader = Pick<Quarantine, 'quarantined' | 'quarantineEntry'>;
+
+/** Returns the route. */
+export function quarantineRoute(quarantine: QuarantineReader): ApiRoute {
+  return apiRoute({
+    path: '/api/quarantine',
+    operationId: 'listQuarantine',
+    summary: 'Quarantined bodies with the reasons',
+    description:
+      'Pages of bodies that are not valid notifications, the newest first. The content of a body is not trustworthy: escape it in markup.',
+    query: quarantineQuery,
+    answer: z.object({ quarantine: z.array(quarantineFields), next: nextField }),
+    respond: async ({ id, released, before: beforeId, limit }, url, signal) => {
+      if (id !== undefined) {
+        const entry = await entryOrNull(quarantine, id);
+        return {
+          body: { quarantine: entry === null ? [] : [toQuarantineEntryJson(entry)], next: null },
+        };
+      }
+      const options = { released: released === 'true', beforeId, limit: limit + 1 };
+      const rows = await collect(quarantine.quarantined(options), signal);
+      const { page, next } = pageOf(rows, { limit, url, parameter: 'before' }, (row) => row.id);
+      return { body: { quarantine: page.map(toQuarantineJson), next } };
+    },
+  });
+}
+
+async function entryOrNull(
+  quarantine: QuarantineReader,
+  id: number,
+): Promise<QuarantineEntry | null> {
+  try {
+    return await quarantine.quarantineEntry(id);
+  } catch (error) {
+    if (isAppError(error, 'not_found')) return null;
+    throw error;
+  }
+}
+
+export const pages = [quarantinePage];
+
+export const routes = ({ quarantine }: ConsoleParts): ServedRoute[] => [
+  { route: quarantineRoute(quarantine), line: 'log' },
+];

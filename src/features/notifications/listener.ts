@@ -1,5 +1,4 @@
 /** `/api/notifications`: the received notifications. */
-
 import { z } from 'zod';
 import {
   type ApiRoute,
@@ -10,11 +9,13 @@ import {
   pageOf,
   positionParameter,
 } from '../../core/api/api-route.ts';
+import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
 import { notificationSources } from '../../core/terms/kinds.ts';
 import { type NotificationLog, namePatternMax } from '../../core/terms/ports.ts';
 import { notificationSchema, toNotificationJson } from '../../core/terms/read-models.ts';
+import { collect } from '../../core/terms/streams.ts';
 
 const notificationJson = jsonSchemaOf(notificationSchema);
 
@@ -108,12 +109,7 @@ export function notificationRoute(log: NotificationLog): ApiRoute {
   });
 }
 
-/** Collects a stream; rejects when the signal is aborted. */
-export async function collect<Row>(rows: AsyncIterable<Row>, signal: AbortSignal): Promise<Row[]> {
-  const collected: Row[] = [];
-  for await (const row of rows) {
-    signal.throwIfAborted();
-    collected.push(row);
-  }
-  return collected;
-}
+export const routes = ({ notifications }: ConsoleParts): ServedRoute[] => [
+  { route: notificationsRoute(notifications), line: 'log' },
+  { route: notificationRoute(notifications), line: 'log' },
+];

@@ -1,11 +1,26 @@
-/** The page `/alerts`: active alerts as `earshot alerts` reports them, and resolved ones. */
+/** The page and the API of alerts. */
 
+import { z } from 'zod';
+import {
+  type ApiRoute,
+  apiRoute,
+  dateParameter,
+  flagParameter,
+  limitParameter,
+  nextField,
+  pageOf,
+  positionParameter,
+} from '../../core/api/api-route.ts';
+import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
 import { periodChoice, stateForm } from '../../core/page/layout.ts';
 import { html } from '../../core/page/markup.ts';
-import type { PageParts, PageRequest, PageRoute } from '../../core/page/page-route.ts';
+import type { PageRequest, PageRoute } from '../../core/page/page-route.ts';
 import { beforeId, olderLink, renderReport } from '../../core/page/render-report.ts';
+import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
+import { alertSchema, toAlertJson } from '../../core/terms/read-models.ts';
 import * as report from '../../core/terms/report.ts';
 import { alertSections, alertTable } from './report.ts';
+import type { AlertReader } from './terms.ts';
 
 /** Active alerts shown. */
 const activeMax = 100;
@@ -15,6 +30,18 @@ const resolvedMax = 50;
 
 export const alertsPage: PageRoute = {
   path: '/alerts',
+  label: 'Alerts',
+  key: 'a',
+  group: 'operation',
+  scope: ['period'],
+  parts: ['alerts'],
+  count: ({ alerts }) =>
+    alerts.length === 0
+      ? null
+      : {
+          count: alerts.length,
+          level: alerts.some(({ level }) => level === 'critical') ? 'critical' : 'warning',
+        },
   back: '30d',
   list: async (parts, request) => {
     const { state, nowUs } = request;
@@ -41,7 +68,7 @@ ${resolved}${renderReport(channelsReport(parts), nowUs)}`,
 };
 
 async function resolvedAlerts(
-  { alerts }: Pick<PageParts, 'alerts'>,
+  { alerts }: Pick<ConsoleParts, 'alerts'>,
   { state, nowUs, url }: PageRequest,
 ) {
   const { sinceUs, untilUs } = state;
@@ -56,7 +83,7 @@ async function resolvedAlerts(
   return html`${renderReport({ title: 'Resolved alerts', blocks: [block] }, nowUs)}${olderLink(url, last)}`;
 }
 
-function channelsReport({ hasAlertChannel }: PageParts): report.Report {
+function channelsReport({ hasAlertChannel }: ConsoleParts): report.Report {
   const has = hasAlertChannel();
   const unset = has ? '' : ' Neither is set. `docs/monitoring.md` explains them.';
   return {
@@ -72,3 +99,37 @@ function channelsReport({ hasAlertChannel }: PageParts): report.Report {
     ],
   };
 }
+
+const alertQuery = z.strictObject({
+  all: flagParameter.describe('`true`: also resolved alerts.'),
+  since: dateParameter
+    .optional()
+    .describe('Only alerts that were active at this time or later, ISO 8601.'),
+  until: dateParameter.optional().describe('Only alerts raised before this time, ISO 8601.'),
+  before: positionParameter.optional().describe('Only alerts with a lower id.'),
+  limit: limitParameter,
+});
+
+/** Returns the route. */
+export function alertsRoute(alerts: AlertReader): ApiRoute {
+  return apiRoute({
+    path: '/api/alerts',
+    operationId: 'listAlerts',
+    summary: 'Active and resolved alerts, with evidence and next step',
+    description: 'Pages of alerts, the newest first; by default only active alerts.',
+    query: alertQuery,
+    answer: z.object({ alerts: z.array(jsonSchemaOf(alertSchema)), next: nextField }),
+    respond: async ({ all, since, until, before, limit }, url) => {
+      const bounds = { sinceUs: since, untilUs: until, beforeId: before };
+      const rows = await alerts.alerts({ all: all === 'true', ...bounds, limit: limit + 1 });
+      const { page, next } = pageOf(rows, { limit, url, parameter: 'before' }, ({ id }) => id);
+      return { body: { alerts: page.map(toAlertJson), next } };
+    },
+  });
+}
+
+export const pages = [alertsPage];
+
+export const routes = ({ alerts }: ConsoleParts): ServedRoute[] => [
+  { route: alertsRoute(alerts), line: 'log' },
+];

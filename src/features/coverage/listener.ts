@@ -1,0 +1,103 @@
+/** The page and the API of coverage. */
+
+import { z } from 'zod';
+import {
+  type ApiRoute,
+  apiRoute,
+  dateParameter,
+  periodDaysMax,
+  periodOf,
+} from '../../core/api/api-route.ts';
+import type { ConsoleParts, ServedRoute } from '../../core/api/listener-slot.ts';
+import { choice, periodChoice, stateForm } from '../../core/page/layout.ts';
+import { html } from '../../core/page/markup.ts';
+import { type PageRoute, subscriptionNames } from '../../core/page/page-route.ts';
+import type { PageState } from '../../core/page/page-state.ts';
+import { renderReport } from '../../core/page/render-report.ts';
+import { jsonSchemaOf } from '../../core/terms/json-rows.ts';
+import * as report from '../../core/terms/report.ts';
+import { weekUs } from '../../core/terms/time-units.ts';
+import {
+  coverageSchema,
+  readCoverage,
+  readSubscriptionCoverage,
+  toCoverageJson,
+} from './coverage.ts';
+import { coverageReport } from './report.ts';
+
+const back = '7d';
+
+export const coveragePage: PageRoute = {
+  path: '/coverage',
+  label: 'Coverage',
+  key: 'c',
+  group: 'data',
+  scope: ['period', 'subscription'],
+  parts: ['coverage'],
+  back,
+  list: async (parts, { state, nowUs }) => {
+    const { sinceUs, untilUs, subscription } = state;
+    const [reports, names] = await Promise.all([
+      readSubscriptionCoverage(parts.completeness, { sinceUs, untilUs, subscription, nowUs }),
+      subscriptionNames(parts),
+    ]);
+    const options = [['', 'all'], ...names.map((name) => [name, name] as const)] as const;
+    const shown =
+      reports.length === 0
+        ? { title: 'Coverage', blocks: [nothing(state)] }
+        : coverageReport(reports, null, { comparisonOff: parts.comparisonOff(), nowUs });
+    return {
+      title: 'Coverage',
+      refresh: state.until === undefined,
+      controls: stateForm(
+        '/coverage',
+        html`${choice('subscription', 'subscription', options, subscription)}${periodChoice(state, back)}`,
+      ),
+      body: renderReport(shown, nowUs),
+    };
+  },
+};
+
+function nothing({ subscription }: PageState): report.Block {
+  return subscription === undefined
+    ? report.empty(
+        'No subscription was registered in this period, so no event was expected.',
+        'Register one: `earshot register`.',
+      )
+    : report.empty(`The subscription ${subscription} was not registered in this period.`);
+}
+
+const coverageQuery = z.strictObject({
+  since: dateParameter
+    .optional()
+    .describe('Start of the first hour, ISO 8601. The default is seven days before `until`.'),
+  until: dateParameter.optional().describe('End of the last hour, ISO 8601. The default is now.'),
+  subscription: z.string().optional(),
+});
+
+/** `/api/coverage`. */
+function coverageRoute(
+  parts: Pick<ConsoleParts, 'completeness' | 'products' | 'comparisonOff' | 'nowUs'>,
+): ApiRoute {
+  return apiRoute({
+    path: '/api/coverage',
+    operationId: 'showCoverage',
+    summary: 'Coverage by hour: expected, received and missing notifications',
+    description: `An event belongs to the hour of its date in the catalogue. A request can cover at most ${periodDaysMax} days.`,
+    query: coverageQuery,
+    answer: jsonSchemaOf(coverageSchema),
+    respond: async ({ since, until, subscription }, _url, signal) => {
+      const nowUs = parts.nowUs();
+      const period = periodOf({ since, until }, { nowUs, backUs: weekUs });
+      const question = { ...period, subscription, nowUs };
+      const report = await readCoverage(parts, question, signal);
+      return { body: toCoverageJson(report, parts.comparisonOff()) };
+    },
+  });
+}
+
+export const pages = [coveragePage];
+
+export const routes = (parts: ConsoleParts): ServedRoute[] => [
+  { route: coverageRoute(parts), line: 'log' },
+];

@@ -6,7 +6,7 @@ import { createRandom, type Random } from '../src/sandbox/clock.ts';
 import { createNotificationBuilder } from '../src/sandbox/delivery/notification.ts';
 import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
 import { compactLog } from '../src/store/bodies/compact-log.ts';
-import { openStore } from '../src/store/store.ts';
+import { openStore } from '../test/helpers/store.ts';
 import {
   alignTable,
   figure,

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startSandbox } from '../src/sandbox/sandbox.ts';
-import { openStore } from '../src/store/store.ts';
+import { openStore } from '../test/helpers/store.ts';
 import { type BenchIo, type Cleanup, createCleanup, createProgress } from './harness.ts';
 import { freePort } from './processes.ts';
 import { createEndpoint, earshotProgram } from './servers.ts';

@@ -1,7 +1,7 @@
 /** Benchmark of the intake from the queue of a pull subscription, with and without its request budget. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { startSandbox } from '../src/sandbox/sandbox.ts';
-import { openStore } from '../src/store/store.ts';
+import { openStore } from '../test/helpers/store.ts';
 import {
   alignTable,
   figure,

@@ -8,7 +8,7 @@ import { rebuildIndex } from '../src/features/products/index-file/index-maintena
 import { createRandom, type Random } from '../src/sandbox/clock.ts';
 import { createProductGenerator } from '../src/sandbox/products/product-generator.ts';
 import { toTimestamp } from '../src/sandbox/products/record.ts';
-import { openStore } from '../src/store/store.ts';
+import { openStore } from '../test/helpers/store.ts';
 import type { Progress } from './harness.ts';
 import { type LogEntry, writeLog } from './log-writer.ts';
 import {

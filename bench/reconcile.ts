@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { startSandbox } from '../src/sandbox/sandbox.ts';
-import { openStore } from '../src/store/store.ts';
+import { openStore } from '../test/helpers/store.ts';
 import {
   alignTable,
   figure,

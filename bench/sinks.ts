@@ -8,12 +8,12 @@ import { createRunProgram } from '../src/core/host/run-program.ts';
 import type { SinkDefinition } from '../src/features/sinks/registry.ts';
 import { startSinks } from '../src/features/sinks/run-sinks.ts';
 import type { SinkContext } from '../src/features/sinks/target.ts';
-import { openStore } from '../src/store/store.ts';
 import {
   findPostgres,
   type PostgresServer,
   startPostgres,
 } from '../test/helpers/postgres-server.ts';
+import { openStore } from '../test/helpers/store.ts';
 import {
   alignTable,
   figure,

@@ -1,4 +1,5 @@
 /** The program: its parts, and its features, one line each. The only file that names all of them. */
+import { admin } from './admin/index.ts';
 import { core } from './core/index.ts';
 import { alerts } from './features/alerts/index.ts';
 import { backup } from './features/backup/index.ts';
@@ -58,5 +59,6 @@ export const app = [
   metrics,
   sharedLog,
   store,
+  admin,
   core,
 ];

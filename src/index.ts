@@ -1,8 +1,10 @@
 /** Public interface of the library: mount the receiver in your own Hono app, and read the store. */
+
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Hono } from 'hono';
 import { z } from 'zod';
+import { app } from './app.ts';
 import { addressRanges, endpointPassword } from './core/config/values.ts';
 import { type CredentialPair, createProbeProofCheck } from './core/http/probe-proof.ts';
 import { AppError } from './core/terms/app-error.ts';
@@ -35,6 +37,7 @@ import type { Outcome } from './receiver/app.ts';
 import { createCredentialCheck } from './receiver/basic-auth.ts';
 import { createMountableReceiver, guardLog, guardObserve } from './receiver/mountable-receiver.ts';
 import { openStore as openStoreAt } from './store/store.ts';
+import { tablesOf } from './store/tables.ts';
 
 export { defineConfig, type EarshotConfig } from './core/config/subscriptions-file.ts';
 export { AppError, type ErrorCode, isAppError } from './core/terms/app-error.ts';
@@ -128,7 +131,7 @@ export interface Store
  */
 export async function openStore(options: { dataDir: string }): Promise<Store> {
   const { dataDir } = parse(storeOptions, options, 'openStore');
-  const store = await openStoreAt({ dataDir, nowUs });
+  const store = await openStoreAt({ dataDir, tables: tablesOf(app), nowUs });
   const { products, close: closeProducts } = openStoredProducts(dataDir, store);
   return {
     ...store,

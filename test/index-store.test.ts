@@ -9,10 +9,10 @@ import {
   isAppError,
   openStore,
 } from '../src/index.ts';
-import { openStore as openStoreAt } from '../src/store/store.ts';
 import { atUs, doneWith, productJob } from './features/summary/summary-jobs.ts';
 import { collect, delivery, notification } from './helpers/deliveries.ts';
 import { openTestStore, pair } from './helpers/mounted-receiver.ts';
+import { openStore as openStoreAt } from './helpers/store.ts';
 import { temporaryDirectory } from './helpers/temporary-directory.ts';
 
 describe('openStore', () => {

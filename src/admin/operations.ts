@@ -16,10 +16,61 @@ import type {
   Registration,
 } from './account.ts';
 
+export const schema = `
+  -- \`state\` and \`events\` are JSON.
+
+  CREATE TABLE IF NOT EXISTS registration (
+    name TEXT PRIMARY KEY,
+    state TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  -- The latest known state of each queue.
+  CREATE TABLE IF NOT EXISTS pull_queue (
+    subscription TEXT PRIMARY KEY,
+    state TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS history (
+    id INTEGER PRIMARY KEY,
+    at_us INTEGER NOT NULL,
+    subscription TEXT NOT NULL,
+    subscription_id TEXT,
+    action TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    reason TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS history_subscription ON history (subscription);
+  -- Events that a subscription missed. Ids are never reused.
+  CREATE TABLE IF NOT EXISTS gap (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    subscription TEXT NOT NULL,
+    events TEXT NOT NULL,
+    filter TEXT NOT NULL,
+    from_us INTEGER NOT NULL,
+    to_us INTEGER,
+    reason TEXT NOT NULL
+  ) STRICT;
+  -- At most one open gap of a subscription.
+  CREATE UNIQUE INDEX IF NOT EXISTS gap_lasting ON gap (subscription) WHERE to_us IS NULL;
+  -- \`subscription\` is '' for a path without a name, because a key cannot be null.
+  CREATE TABLE IF NOT EXISTS delivery_mark (
+    subscription TEXT NOT NULL,
+    username TEXT NOT NULL,
+    last_at_us INTEGER NOT NULL,
+    PRIMARY KEY (subscription, username)
+  ) STRICT, WITHOUT ROWID;
+  -- \`events\` is empty after the subscription was removed.
+  CREATE TABLE IF NOT EXISTS subscription_definition (
+    id INTEGER PRIMARY KEY,
+    subscription TEXT NOT NULL,
+    from_us INTEGER NOT NULL,
+    events TEXT NOT NULL,
+    filter TEXT NOT NULL
+  ) STRICT;
+`;
+
 /** A stored row: `events` is JSON, written only by this module. */
 type Stored<Row> = Omit<Row, 'events'> & { events: string };
 
-export const accountReads = {
+export const reads = {
   registrations(database: Database): Registration[] {
     const sql = 'SELECT state FROM registration ORDER BY name';
     const states = prepared<[], string>(database, sql).pluck().all();
@@ -65,7 +116,7 @@ export const accountReads = {
   },
 };
 
-export const accountWrites = {
+export const writes = {
   /**
    * Applies the fields of `AdministrationChange` in their order, so that one change can remove a registration and
    * save its successor, or record a closed gap. Also records the changed definition of the subscription.
@@ -136,7 +187,7 @@ function saveDefinitions(database: Database, change: AdministrationChange): void
   const times = history.map(({ atUs }) => atUs);
   const historyAtUs = times.length > 0 ? Math.max(...times) : undefined;
   if (removed !== undefined && removed !== save?.name) {
-    const before = accountReads.registrations(database).find(({ name }) => name === removed);
+    const before = reads.registrations(database).find(({ name }) => name === removed);
     const atUs = historyAtUs ?? closeGaps?.toUs ?? before?.activityAtUs;
     if (atUs !== undefined) saveDefinition(database, removed, noDefinition, atUs);
   }
@@ -186,7 +237,7 @@ export function readRegistrations(dataDir: string): Registration[] {
   let database: Database | undefined;
   try {
     database = openSqlite(file, { readonly: true, timeout: 1_000 });
-    return accountReads.registrations(database);
+    return reads.registrations(database);
   } catch (error) {
     // A file without the table has no registrations.
     if (isEnvironmentFailure(error)) throw storeError(error);

@@ -1,6 +1,7 @@
 /** Reads pages of the catalogue, of queues and of query results; large ones on a thread. */
 
-import { Thread, threadFileOf } from '../core/host/thread.ts';
+import { moduleFile } from '../core/host/module-file.ts';
+import { Thread } from '../core/host/thread.ts';
 import { readEntries } from '../features/pull/queue-client.ts';
 import { readListing } from './read-listing.ts';
 
@@ -21,7 +22,7 @@ const limits = {
  * with `unavailable` for a page that needs too much memory or time.
  */
 export function createReadPage() {
-  const file = threadFileOf('./page-thread', import.meta.url);
+  const file = moduleFile('./page-thread', import.meta.url);
   const thread = new Thread(file, { owner: 'large pages', data: null, ...limits });
   return async <Name extends keyof Readers>(
     name: Name,

@@ -4,11 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { TOTP } from 'otpauth';
 import { z } from 'zod';
 import { readOwnerOnly, writeOwnerOnly } from '../core/host/files.ts';
+import type { AcquireLock } from '../core/host/lock.ts';
 import { createBoundedFetch, networkFault } from '../core/http/bounded-fetch.ts';
 import { foreignText, hintOf } from '../core/http/foreign-text.ts';
 import { AppError, type ErrorCode, isAppError } from '../core/terms/app-error.ts';
 import { faultOf, nextStepOf } from '../core/terms/faults.ts';
-import type { AccessTokens, Account, AcquireLock, PasswordAccount } from './account.ts';
+import type { AccessTokens, Account, PasswordAccount } from './account.ts';
 
 export interface AccessTokensOptions {
   account: Account;

@@ -3,6 +3,7 @@
  * program knows of it. Nothing happens at import: heavy parts are functions that import them.
  */
 import type { Command } from 'commander';
+import type { TablesSlot } from '../store/tables.ts';
 import type { ListenerSlot } from './api/listener-slot.ts';
 import type { Io } from './cli/io.ts';
 
@@ -25,6 +26,8 @@ export interface Feature {
   /** Features whose `public.ts` this one imports. */
   needs?: readonly string[];
   commands?: readonly CommandSlot[];
+  /** Tables in the store. */
+  tables?: readonly TablesSlot[];
   /** Routes and pages of the private listener, loaded when it is opened. */
   listener?: () => Promise<ListenerSlot>;
 }

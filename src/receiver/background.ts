@@ -15,6 +15,7 @@ import { recordReader } from '../features/pull/terms.ts';
 import type { LeaderJobs } from '../features/shared-log/leadership.ts';
 import type { DeliveryState } from '../features/sinks/terms.ts';
 import type { Store } from '../store/store.ts';
+import { tablesOf } from '../store/tables.ts';
 import type { ConfigWatch } from './reload-config.ts';
 import type { RunningReceiver } from './serve.ts';
 
@@ -186,7 +187,10 @@ function startStorageJobs(
   if (keep !== null) started('pruning', startPruning(parts, { ...settings, keep }, io));
   started('compacting', startCompacting(parts, settings, io));
   if (folder === null) return;
-  started('backups', startBackups(parts, { ...settings, ...backup, folder }, io));
+  started(
+    'backups',
+    startBackups(parts, { ...settings, ...backup, folder, tables: tablesOf(io.features) }, io),
+  );
 }
 
 /** Returns the summary mode of the rules as they were last read. */

@@ -71,7 +71,7 @@ export async function start(
   ] = await Promise.all([
     import('../core/cli/logger.ts'),
     import('../features/status/running-receiver.ts'),
-    import('../store/leftovers.ts'),
+    import('../features/products/index-file/leftovers.ts'),
     import('./serve.ts'),
     import('./background.ts'),
     import('../core/host/closers.ts'),

@@ -9,13 +9,14 @@ import type { BackupRun, Logger } from '../core/terms/ports.ts';
 import { dayUs, hourUs, minuteMs } from '../core/terms/time-units.ts';
 import { removeOldBackups } from '../features/backup/backup-folder.ts';
 import { makeBackup } from '../features/backup/make-backup.ts';
-import { blockerText } from '../features/pruning/command.ts';
-import { type Pruned, pruneLog } from '../features/pruning/prune-log.ts';
-import type { LogSize, Retention } from '../features/pruning/terms.ts';
+import { blockerText, othersOf } from '../features/pruning/command.ts';
 import { compactLog } from '../store/bodies/compact-log.ts';
 import type { DataPlace } from '../store/engine/disk-limit.ts';
 import { createAcquireLock } from '../store/engine/locks.ts';
+import { type Pruned, pruneLog } from '../store/pruning/prune-log.ts';
+import type { LogSize, Retention } from '../store/pruning/terms.ts';
 import type { Store } from '../store/store.ts';
+import type { TablesSlot } from '../store/tables.ts';
 
 /** Each round checks whether a backup is due. */
 const backupTimes: RoundTimes = {
@@ -30,7 +31,8 @@ interface BackupParts {
   log: Logger;
 }
 
-type ServedBackups = Config['backup'] & DataPlace & { folder: string; version: string };
+type ServedBackups = Config['backup'] &
+  DataPlace & { folder: string; version: string; tables: readonly TablesSlot[] };
 
 /** Makes a backup whenever one is due. Logs and records a failure, and retries later. */
 export function startBackups(
@@ -70,7 +72,7 @@ function isDue(lastUs: number, everyHours: number, nowUs: number): boolean {
 
 async function backUp(
   { store, log }: BackupParts,
-  { dataDir, diskReserveBytes, folder, keep, version }: ServedBackups,
+  { dataDir, diskReserveBytes, tables, folder, keep, version }: ServedBackups,
   { nowUs, signal }: { nowUs: () => number; signal: AbortSignal },
 ): Promise<void> {
   const record = (run: BackupRun) =>
@@ -78,7 +80,7 @@ async function backUp(
       log.error({ err: error }, 'failed to record the result of a backup');
     });
   const place = { dataDir, diskReserveBytes };
-  const made = await makeBackup({ place, folder, version, nowUs, record, signal });
+  const made = await makeBackup({ place, tables, folder, version, nowUs, record, signal });
   const { path, bytes, notifications, lastPosition } = made;
   const removed = removeOldBackups(folder, keep, path);
   log.info({ path, bytes, notifications, lastPosition, removed }, 'made and verified a backup');
@@ -156,7 +158,7 @@ function logPruned(
   const fields = {
     notifications,
     quarantined,
-    summaries: pruned.summaries,
+    ...othersOf(pruned),
     since: after.firstReceivedAtUs === null ? null : formatDateUs(after.firstReceivedAtUs),
     bytes: after.usedBytes,
     givenBackBytes: before.usedBytes + before.freeBytes - after.usedBytes - after.freeBytes,

@@ -44,10 +44,10 @@ export function createStoreChecks({
         return [finding(check, 'unknown', 'There is no database yet; `earshot start` creates it.')];
       try {
         // Reads first: opening the file for writing would create missing tables.
-        const reader = openStoreReader(dataDir);
+        const reader = openStoreReader(dataDir, []);
         await reader.lastPosition().finally(() => reader.close());
         if (isNode) return [finding(check, 'ok', 'The database can be opened.')];
-        const store = await openStore({ dataDir, nowUs, mustExist: true });
+        const store = await openStore({ dataDir, tables: [], nowUs, mustExist: true });
         await store.checkWritable().finally(() => store.close());
         return [finding(check, 'ok', 'The database can be opened and written.')];
       } catch (error) {

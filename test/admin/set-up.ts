@@ -11,7 +11,7 @@ import {
   type ReviewInput,
   review,
 } from '../../src/admin/maintain.ts';
-import { accountReads, accountWrites } from '../../src/admin/operations.ts';
+import { reads, schema, writes } from '../../src/admin/operations.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
 import type { DesiredSubscription } from '../../src/core/terms/subscription.ts';
 import { migrate } from '../../src/store/engine/database.ts';
@@ -31,8 +31,9 @@ import {
 export function openMemoryAdministration(): Administration & { close: () => void } {
   const database = new Sqlite(':memory:');
   migrate(database);
+  database.exec(schema);
   return {
-    ...localOperations({ ...accountReads, ...accountWrites }, () => database),
+    ...localOperations({ ...reads, ...writes }, () => database),
     close: () => void database.close(),
   };
 }

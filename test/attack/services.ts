@@ -4,7 +4,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Benchmark, dirOption, integer } from '../../bench/harness.ts';
-import { openStore } from '../../src/store/store.ts';
+import { openStore } from '../helpers/store.ts';
 import {
   heapMegabytes,
   pushesPerSecond,

@@ -11,7 +11,7 @@ import {
   earshotProgram,
   startProcess,
 } from '../../bench/servers.ts';
-import { openStoreReader } from '../../src/store/store.ts';
+import { openStoreReader } from '../helpers/store.ts';
 import { basicLogin } from './case.ts';
 import type { Address } from './play-case.ts';
 

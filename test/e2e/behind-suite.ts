@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
-import { openStoreReader } from '../../src/store/store.ts';
 import { notification } from '../helpers/deliveries.ts';
+import { openStoreReader } from '../helpers/store.ts';
 import {
   installed,
   type PrepareProxy,

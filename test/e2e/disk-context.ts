@@ -8,7 +8,6 @@ import Sqlite from 'better-sqlite3';
 import { expect } from 'vitest';
 import { catchUpIndex } from '../../src/features/products/index-file/index-maintenance.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
-import { openStore } from '../../src/store/store.ts';
 import { numberedSample, recordOf } from '../features/products/product-samples.ts';
 import { startHook } from '../features/sinks/hook-server.ts';
 import { startInference } from '../features/summary/summary-context.ts';
@@ -19,6 +18,7 @@ import {
   createReceiverContext,
   type SpawnedReceiver,
 } from '../helpers/spawned-receiver.ts';
+import { openStore } from '../helpers/store.ts';
 import { mountSmallDisk } from './disk-small.ts';
 
 const senders = 8;

@@ -5,9 +5,9 @@ import Sqlite from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openProducts } from '../../src/features/products/index-file/products.ts';
 import { databaseFileName } from '../../src/store/engine/database.ts';
-import { openStore } from '../../src/store/store.ts';
 import { spawnCommand } from '../helpers/spawned-command.ts';
 import { createClient, createReceiverContext } from '../helpers/spawned-receiver.ts';
+import { openStore } from '../helpers/store.ts';
 import { isThorough, itIfComplete } from '../helpers/thorough.ts';
 import {
   bodyOf,

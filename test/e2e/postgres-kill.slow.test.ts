@@ -7,7 +7,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createRandom } from '../../src/sandbox/clock.ts';
-import { openStore } from '../../src/store/store.ts';
 import { blocks, readPage } from '../docs/console-sessions.ts';
 import { query, useServer } from '../features/shared-log/shared-log-context.ts';
 import {
@@ -18,6 +17,7 @@ import {
 import { definition } from '../features/sinks/sink-definition.ts';
 import { collect } from '../helpers/deliveries.ts';
 import type { PostgresServer } from '../helpers/postgres-server.ts';
+import { openStore } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { times } from '../helpers/thorough.ts';
 

@@ -4,11 +4,11 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { openStoreReader } from '../../src/store/store.ts';
 import { startHook } from '../features/sinks/hook-server.ts';
 import { hasNats, startNats } from '../features/sinks/nats-server.ts';
 import { definition } from '../features/sinks/sink-definition.ts';
 import { collect } from '../helpers/deliveries.ts';
+import { openStoreReader } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 /** Minimum number of items delivered while the three hang. */

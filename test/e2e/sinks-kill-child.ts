@@ -4,9 +4,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRunProgram } from '../../src/core/host/run-program.ts';
 import { startSinks } from '../../src/features/sinks/run-sinks.ts';
-import { openStore } from '../../src/store/store.ts';
 import { messageUrls } from '../features/sinks/sink-definition.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
+import { openStore } from '../helpers/store.ts';
 
 const [dataDir = '', firstNumber = '', definitions = '[]', products = '50'] = process.argv.slice(2);
 const nothing = () => undefined;

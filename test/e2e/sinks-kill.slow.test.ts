@@ -7,11 +7,11 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { createRandom } from '../../src/sandbox/clock.ts';
-import { openStore } from '../../src/store/store.ts';
 import { hasNats, startNats } from '../features/sinks/nats-server.ts';
 import { definition } from '../features/sinks/sink-definition.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { freePort } from '../helpers/free-ports.ts';
+import { openStore } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { times } from '../helpers/thorough.ts';
 import {

@@ -5,11 +5,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'mqtt';
 import { expect, it, onTestFinished } from 'vitest';
 import { createRandom } from '../../src/sandbox/clock.ts';
-import { openStore } from '../../src/store/store.ts';
 import { hasMosquitto, startMosquitto } from '../features/sinks/mosquitto.ts';
 import { mqttTarget } from '../features/sinks/mqtt-target.ts';
 import { definition } from '../features/sinks/sink-definition.ts';
 import { collect } from '../helpers/deliveries.ts';
+import { openStore } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { times } from '../helpers/thorough.ts';
 import {

@@ -2,8 +2,8 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { openStoreReader } from '../../src/store/store.ts';
 import { collect } from '../helpers/deliveries.ts';
+import { openStoreReader } from '../helpers/store.ts';
 import { openRegistered, publish, publishedIds } from './start-context.ts';
 
 // The command has no option for these intervals, and its first check is a minute after its start.

@@ -1,10 +1,10 @@
 /** An account with a subscription, and `earshot start` in this process, with short intervals of background jobs. */
 import { expect, onTestFinished, vi } from 'vitest';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
-import { openStoreReader } from '../../src/store/store.ts';
 import { openAccountContext } from '../features/subscriptions/account-context.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { type Running, startCommand } from '../helpers/fake-io.ts';
+import { openStoreReader } from '../helpers/store.ts';
 
 // The command has no option for these intervals, and both jobs start half a minute after it.
 vi.mock('../../src/features/coverage/job.ts', async (load) => {

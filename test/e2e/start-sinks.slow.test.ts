@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { openStoreReader } from '../../src/store/store.ts';
 import { startHook } from '../features/sinks/hook-server.ts';
 import { collect, notification } from '../helpers/deliveries.ts';
 import {
@@ -12,6 +11,7 @@ import {
   type ReceiverContext,
   type SpawnedReceiver,
 } from '../helpers/spawned-receiver.ts';
+import { openStoreReader } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 const concurrency = 8;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Delivery, Receipt } from '../../src/core/terms/ports.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import {
   type FakeIoOptions,
   nowUs,
@@ -13,6 +13,7 @@ import {
   type Words,
   wordsOf,
 } from './fake-io.ts';
+import { openStore } from './store.ts';
 
 export const hourUs = 3_600_000_000;
 export const subscriptionId = '6f1f7f9a-1a0c-4a52-8c0a-5d6f0c1b2a3d';

@@ -10,7 +10,7 @@ import type { Intake } from '../../src/core/terms/ports.ts';
 import { createReceiverApp } from '../../src/receiver/app.ts';
 import { createCredentialCheck } from '../../src/receiver/basic-auth.ts';
 import { serve } from '../../src/receiver/serve.ts';
-import { openStore, openStoreReader } from '../../src/store/store.ts';
+import { openStore, openStoreReader } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { basic, goodNotification } from './raw-client.ts';
 import { goodPair } from './running-receiver.ts';

@@ -3,8 +3,8 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { DeliveryMark } from '../../src/admin/account.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
 import { startDeliveryMarks, startUptimeMarks } from '../../src/receiver/marks.ts';
-import { openStore } from '../../src/store/store.ts';
 import { recordingLog, silentLog } from '../helpers/recording-log.ts';
+import { openStore } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 /** Starts marks on a fake clock, with a store that records them or fails. */

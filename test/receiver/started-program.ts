@@ -2,8 +2,9 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { onTestFinished } from 'vitest';
-import { openStoreReader, type StoreReader } from '../../src/store/store.ts';
+import type { StoreReader } from '../../src/store/store.ts';
 import { createReceiverContext } from '../helpers/spawned-receiver.ts';
+import { openStoreReader } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { type Endpoint, goodPair } from './running-receiver.ts';
 

@@ -5,14 +5,15 @@ import { chmodSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { formatDateUs, shortDateUs } from '../../src/core/terms/dates.ts';
-import type { Retention } from '../../src/features/pruning/terms.ts';
 import { startBackups, startPruning } from '../../src/receiver/storage-jobs.ts';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
+import type { Retention } from '../../src/store/pruning/terms.ts';
 import { openFilled } from '../features/backup/backup-context.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
 import { nowUs as beginUs } from '../helpers/fake-io.ts';
 import { recordingLog } from '../helpers/recording-log.ts';
 import { createReceiverContext } from '../helpers/spawned-receiver.ts';
+import { tables } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openSqliteStore } from '../store/sqlite-store.ts';
 
@@ -29,7 +30,7 @@ async function openBackups(keep = 7) {
   const config = { dataDir, folder: to, everyHours: 24, keep, version: 'test' };
   const start = () => {
     const io = { nowUs: () => nowUs, random: () => 0.5 };
-    const running = startBackups({ store, log }, config, io, times);
+    const running = startBackups({ store, log }, { ...config, tables }, io, times);
     onTestFinished(() => running.stop());
     return running;
   };

@@ -1,8 +1,8 @@
 /** Threads of the store that end while nothing uses them, and reads that are not repeated. */
 
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { moduleFile } from '../../src/core/host/module-file.ts';
 import { remote } from '../../src/core/host/rpc.ts';
-import { threadFileOf } from '../../src/core/host/thread.ts';
 import { StoreThread } from '../../src/store/engine/thread.ts';
 import { rememberingReads } from '../../src/store/engine/unchanged-reads.ts';
 import type { Reads } from '../../src/store/query-thread.ts';
@@ -14,7 +14,7 @@ useRealThreads();
 
 function openThread(dataDir: string, idleSeconds?: number) {
   const thread = new StoreThread(
-    threadFileOf('./query-thread', new URL('../../src/store/store.ts', import.meta.url).href),
+    moduleFile('./query-thread', new URL('../../src/store/store.ts', import.meta.url).href),
     {
       ...{ dataDir, callTimeoutSeconds: Number.POSITIVE_INFINITY },
       ...(idleSeconds === undefined ? {} : { idleSeconds }),

@@ -4,7 +4,6 @@
  */
 import type { Database } from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
-import { accountReads, accountWrites } from '../../src/admin/operations.ts';
 import {
   deserializeError,
   type Operation,
@@ -13,56 +12,44 @@ import {
   serializeError,
 } from '../../src/core/host/rpc.ts';
 import type { Delivery } from '../../src/core/terms/ports.ts';
-import { alertReads, alertWrites } from '../../src/features/alerts/operations.ts';
-import { lastBackups, recordBackup } from '../../src/features/backup/operations.ts';
-import type { Completeness } from '../../src/features/coverage/completeness.ts';
-import { coverageReads, coverageWrites } from '../../src/features/coverage/operations.ts';
+import { openForWriting } from '../../src/store/engine/database.ts';
+import { storeError } from '../../src/store/engine/sqlite-error.ts';
+import { loadTables, withTables } from '../../src/store/engine/table-operations.ts';
+import { changes } from '../../src/store/log/changes.ts';
+import { IntakeActivity } from '../../src/store/log/intake-activity.ts';
+import { quarantineReads } from '../../src/store/log/quarantine.ts';
+import { logReads } from '../../src/store/log/queries.ts';
+import { type RecoverOptions, recover } from '../../src/store/log/recovered-events.ts';
+import { retryQuarantined, writeDeliveries } from '../../src/store/log/write-delivery.ts';
+import type { Writes } from '../../src/store/log/writer-thread.ts';
 import {
   logSize,
   prunable,
   pruneBlockers,
   pruneHorizon,
-} from '../../src/features/pruning/prune-queries.ts';
-import { sinkReads, sinkWrites } from '../../src/features/sinks/operations.ts';
-import { summaryReads, summaryWrites } from '../../src/features/summary/operations.ts';
-import { openForWriting } from '../../src/store/engine/database.ts';
-import { storeError } from '../../src/store/engine/sqlite-error.ts';
-import { quarantineReads } from '../../src/store/log/quarantine.ts';
-import { logReads, logWrites } from '../../src/store/log/queries.ts';
-import { recover } from '../../src/store/log/recovered-events.ts';
-import { retryQuarantined, writeDeliveries } from '../../src/store/log/write-delivery.ts';
-import type { Writes } from '../../src/store/log/writer-thread.ts';
+  prunePhases,
+} from '../../src/store/pruning/prune-queries.ts';
 import type { Reads } from '../../src/store/query-thread.ts';
-import { changePorts, readPorts } from '../../src/store/store.ts';
+import { readPorts, writePorts } from '../../src/store/store.ts';
+import { tableFiles } from '../../src/store/tables.ts';
+import { tables } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
-/** Operation groups of the query thread. */
-const reads = {
+await loadTables(tableFiles(tables));
+
+const reads = withTables('reads', {
   log: logReads,
   quarantine: quarantineReads,
-  account: accountReads,
-  alerts: alertReads,
-  coverage: coverageReads,
-  sinks: sinkReads,
-  summaries: summaryReads,
-  backups: { lastBackups },
-  pruning: { pruneHorizon, pruneBlockers, logSize, prunable },
-} satisfies Reads;
+  pruning: { pruneHorizon, prunePhases, pruneBlockers, logSize, prunable },
+});
 
-/** Operation groups of the writer thread whose changes are plain transactions. */
-const changes = {
-  log: logWrites,
-  account: accountWrites,
-  alerts: alertWrites,
-  coverage: {
-    ...coverageWrites,
-    recover: (database: Database, options: Parameters<Completeness['recover']>[0]) =>
-      recover(database, options),
+const writes = withTables('writes', {
+  ...changes,
+  log: {
+    ...changes.log,
+    recover: (database: Database, options: RecoverOptions) => recover(database, options),
   },
-  sinks: sinkWrites,
-  summaries: summaryWrites,
-  backups: { recordBackup },
-};
+});
 
 type Group = Readonly<Record<string, Operation<Database>>>;
 
@@ -86,13 +73,21 @@ export function localOperations<Ops extends Operations<Database>>(
   return Object.fromEntries(calls) as Remote<Ops>;
 }
 
+const notHere = () => Promise.reject(new Error('This operation needs the writer thread.'));
+
 function portsOver(database: () => Database) {
-  const reader = readPorts(localOperations(reads, database));
-  const writer = localOperations(changes, database);
+  const operations = (own: Operations<Database>) => localOperations(own, database) as unknown;
+  const reader = readPorts(operations(reads) as Remote<Reads>, tables);
+  const writer = operations(writes) as Remote<Writes>;
+  const activity = new IntakeActivity();
+  const ports = writePorts(
+    { ...reader, close: async () => undefined },
+    { ...writer, pruneStep: notHere, checkpoint: notHere },
+    { tables, activity },
+  );
   return {
     ...reader,
-    ...changePorts(reader, { ...writer, pruning: {} } as unknown as Remote<Writes>),
-    moveCursor: writer.log.moveCursor,
+    ...ports,
     accept: async (delivery: Delivery) => {
       const [receipt] = database().transaction(() => writeDeliveries(database(), [delivery]))();
       if (receipt === undefined) throw new Error('A delivery has no receipt.');

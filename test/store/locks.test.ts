@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { AcquireLock } from '../../src/admin/account.ts';
+import type { AcquireLock } from '../../src/core/host/lock.ts';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { runBoundByPermissions } from './bound-by-permissions.ts';
@@ -26,14 +26,14 @@ describe('locks between programs', () => {
     }
   });
 
-  it('report what the other program is doing, and what to do', async () => {
+  it('report which work the other program is doing, and what to do', async () => {
     const [take, takeElsewhere] = twoWays();
     onTestFinished(await take('account', now));
-    onTestFinished(await take('subscriptions', now));
-    const refusal = async (lock: 'account' | 'subscriptions') =>
-      String(await takeElsewhere(lock, now).catch((error: unknown) => error));
-    expect(await refusal('account')).toContain('is logging in to the account. Wait until');
-    expect(await refusal('subscriptions')).toContain('is changing the subscriptions');
+    await expect(takeElsewhere('account', now)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('"account"'),
+      advice: expect.stringContaining('Wait'),
+    });
   });
 
   it('do not block each other', async () => {

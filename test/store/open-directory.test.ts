@@ -14,8 +14,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
-import { openStore, openStoreReader } from '../../src/store/store.ts';
 import { createStoreChecks } from '../../src/store/store-checks.ts';
+import { openStore, openStoreReader } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 function directoryWith(mode: number): string {

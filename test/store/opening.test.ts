@@ -9,8 +9,8 @@ import {
   openForWriting,
   schemaVersion,
 } from '../../src/store/engine/database.ts';
-import { openStore, openStoreReader } from '../../src/store/store.ts';
 import { collect, delivery, notification } from '../helpers/deliveries.ts';
+import { openStore, openStoreReader } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 import { openFile, openReader, openSqliteStore } from './sqlite-store.ts';
 

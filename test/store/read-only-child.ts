@@ -2,8 +2,8 @@
 import { chmodSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { AppError } from '../../src/core/terms/app-error.ts';
-import { openStore } from '../../src/store/store.ts';
 import { delivery, notification } from '../helpers/deliveries.ts';
+import { openStore } from '../helpers/store.ts';
 
 const dataDir = process.argv[2] ?? '';
 const open = () => openStore({ dataDir, nowUs: () => 0 });

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
 import { databaseFileName } from '../../src/store/engine/database.ts';
-import { openStore, openStoreReader, type Store, type StoreReader } from '../../src/store/store.ts';
+import type { Store, StoreReader } from '../../src/store/store.ts';
+import { openStore, openStoreReader } from '../helpers/store.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
 
 export interface OpenedStore {

@@ -1,6 +1,7 @@
 /** Opens a store, stores one notification, and exits. */
-import { openStore } from '../../src/store/store.ts';
+
 import { delivery, notification } from '../helpers/deliveries.ts';
+import { openStore } from '../helpers/store.ts';
 
 const [, , dataDir = '', number = ''] = process.argv;
 const store = await openStore({ dataDir, nowUs: () => 0 });

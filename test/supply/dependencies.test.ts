@@ -79,14 +79,14 @@ function bytesIn(folder: string): number {
 function packagesLoadedBy(...entries: string[]): Set<string> {
   const [seen, packages] = [new Set<string>(), new Set<string>()];
   const visit = (file: string) => {
-    if (seen.has(file)) return;
+    if (seen.has(file) || file.endsWith('command.ts')) return;
     seen.add(file);
     for (const [, name = ''] of textOf(file).matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)) {
       if (name.startsWith('.')) visit(join(dirname(file), name));
       else packages.add(name.split('/', name.startsWith('@') ? 2 : 1).join('/'));
     }
     // Threads are named by their file.
-    for (const [, name = ''] of textOf(file).matchAll(/threadFileOf\('([^']+)'/g)) {
+    for (const [, name = ''] of textOf(file).matchAll(/moduleFile\('([^']+)'/g)) {
       visit(join(dirname(file), `${name}.ts`));
     }
   };

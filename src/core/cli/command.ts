@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import type { AccountUse, OpenedAccount } from '../../features/subscriptions/open-account.ts';
 import type { Products } from '../../filter/products.ts';
 import type { Store, StoreReader } from '../../store/store.ts';
+import { tablesOf } from '../../store/tables.ts';
 import { dataSections, loadAccountConfig, loadConfig } from '../config/config.ts';
 import { createClosers } from '../host/closers.ts';
 import type { Io } from './io.ts';
@@ -130,7 +131,7 @@ type Open<Part> = (io: Io, account: AccountUse) => Promise<Part & { close(): Pro
 const openers: { [Name in keyof Parts]: Open<Parts[Name]> } = {
   reader: async (io) => {
     const { dataDir } = loadConfig(io, dataSections);
-    return (await import('../../store/store.ts')).openStoreReader(dataDir);
+    return (await import('../../store/store.ts')).openStoreReader(dataDir, tablesOf(io.features));
   },
   store: async (io) => {
     const place = loadConfig(io, dataSections);

@@ -4,6 +4,7 @@ import type { SharedLog } from '../../features/shared-log/terms.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { openStore, type Store } from '../../store/store.ts';
+import { tablesOf } from '../../store/tables.ts';
 import type { Config } from '../config/config.ts';
 import { AppError } from '../terms/app-error.ts';
 import type { CommitFacts, Logger } from '../terms/ports.ts';
@@ -25,10 +26,11 @@ export interface StoreUse {
 /** The driver of the database is loaded only with a shared log. */
 export async function openConfiguredStore(
   { sharedLog, ...place }: StoreConfig,
-  { nowUs, newId, random }: Pick<Io, 'nowUs' | 'newId' | 'random'>,
+  { nowUs, newId, random, features }: Pick<Io, 'nowUs' | 'newId' | 'random' | 'features'>,
   { log: logger = silent, ...use }: StoreUse = {},
 ): Promise<Store> {
-  if (sharedLog === null) return openStore({ ...place, ...use, nowUs });
+  const tables = tablesOf(features);
+  if (sharedLog === null) return openStore({ ...place, ...use, tables, nowUs });
   if (use.mustExist === true) requireDatabase(place.dataDir);
   const [{ openNodeStore }, { openSharedLog }] = await Promise.all([
     import('../../features/shared-log/node-store.ts'),
@@ -37,7 +39,7 @@ export async function openConfiguredStore(
   const { urls, needsStandby } = sharedLog;
   const openLog = (nodeId: string) =>
     openSharedLog({ urls, needsStandby, nodeId, newId, random, log: logger });
-  return openNodeStore({ ...place, ...use, openLog, newId, logger });
+  return openNodeStore({ ...place, ...use, tables, openLog, newId, logger });
 }
 
 /** Opens the shared log without a store. Throws `configuration` if it is not configured. */

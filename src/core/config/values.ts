@@ -1,8 +1,8 @@
 /** Schemas that parse the text of a variable, or a field of `earshot.config.ts`. */
 import { resolve } from 'node:path';
 import { z } from 'zod';
-import type { Retention } from '../../features/pruning/terms.ts';
 import type { Expression } from '../../filter/builder.ts';
+import type { Retention } from '../../store/pruning/terms.ts';
 import { exactUrl, pathPrefixForm } from '../http/network-address.ts';
 import { dayUs, hourUs, weekUs } from '../terms/time-units.ts';
 

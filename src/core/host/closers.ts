@@ -1,8 +1,8 @@
 /** Closes opened parts in reverse order; waits for locks. */
 
-import type { AcquireLock } from '../../admin/account.ts';
 import type { Io } from '../cli/io.ts';
 import { AppError, isAppError } from '../terms/app-error.ts';
+import type { AcquireLock } from './lock.ts';
 
 export interface Closers {
   /** Registers a part to close. Throws `cancelled` once closing has begun; the next `closeAll` closes the part. */

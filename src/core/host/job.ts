@@ -1,7 +1,8 @@
 /** Background jobs of a receiver, which run in rounds with jittered intervals until they are stopped. */
-import type { Release } from '../../admin/account.ts';
+
 import { AppError, errorText, isAppError } from '../terms/app-error.ts';
 import type { Logger } from '../terms/ports.ts';
+import type { Release } from './lock.ts';
 
 /** Intervals between rounds, jittered by a tenth. */
 export interface RoundTimes {

@@ -267,11 +267,6 @@ async function endOf(worker: Worker): Promise<void> {
   clearTimeout(timer);
 }
 
-/** Returns the file of a thread next to a file: `.ts` in the sources, `.js` in a build. */
-export function threadFileOf(name: string, nextTo: string): URL {
-  return new URL(`${name}${nextTo.endsWith('.ts') ? '.ts' : '.js'}`, nextTo);
-}
-
 function cancelled(): AppError {
   return new AppError('cancelled', 'The call was cancelled before an answer.');
 }

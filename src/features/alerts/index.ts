@@ -1,5 +1,18 @@
 /** The feature `alerts`. */
 import { defineFeature } from '../../core/feature.ts';
+import { moduleFile } from '../../core/host/module-file.ts';
+import { pick } from '../../core/host/rpc.ts';
+import { defineTables } from '../../store/tables.ts';
+import type { AlertReader, Alerts } from './terms.ts';
+
+declare module '../../store/tables.ts' {
+  interface ReaderPorts {
+    alerts: AlertReader;
+  }
+  interface StorePorts {
+    alerts: Alerts;
+  }
+}
 
 declare module '../../core/api/listener-slot.ts' {
   interface ConsoleParts {
@@ -18,4 +31,21 @@ export const alerts = defineFeature({
     },
   ],
   listener: () => import('./listener.ts'),
+  tables: [
+    defineTables<typeof import('./operations.ts'), AlertReader, Alerts>({
+      group: 'alerts',
+      operations: moduleFile('./operations', import.meta.url),
+      reader: (reads) => ({
+        ...pick(reads, ['alerts', 'unsentDeliveries']),
+        dueDeliveries: async (query) =>
+          (await reads.openDeliveries()) === 0 ? [] : reads.dueDeliveries(query),
+      }),
+      store: (reader, writes) => ({
+        ...reader,
+        ...pick(writes, ['settleFindings', 'settleDelivery']),
+      }),
+      repeated: ['openDeliveries'],
+      lease: 'leader',
+    }),
+  ],
 });

@@ -13,6 +13,39 @@ import {
   type ListedAlert,
 } from './terms.ts';
 
+export const schema = `
+  -- Ids are never reused, so that a delayed answer cannot match another row.
+  -- \`evidence\` and \`channels\` (to which it was sent) are JSON arrays.
+  CREATE TABLE IF NOT EXISTS alert (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    level TEXT NOT NULL,
+    text TEXT NOT NULL,
+    evidence TEXT NOT NULL,
+    next_step TEXT NOT NULL,
+    raised_at_us INTEGER NOT NULL,
+    resolved_at_us INTEGER,
+    channels TEXT NOT NULL
+  ) STRICT;
+  -- At most one active alert per kind and subject.
+  CREATE UNIQUE INDEX IF NOT EXISTS alert_lasting ON alert (kind, subject) WHERE resolved_at_us IS NULL;
+  -- A successful delivery is removed. An abandoned one has \`ended_at_us\`, and is removed when it is not shown any more.
+  CREATE TABLE IF NOT EXISTS alert_delivery (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    alert_id INTEGER NOT NULL,
+    change TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    due_at_us INTEGER NOT NULL,
+    error TEXT,
+    ended_at_us INTEGER
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS alert_delivery_waiting ON alert_delivery (channel, id) WHERE ended_at_us IS NULL;
+`;
+
+export const sharesCommits = true;
+
 type Options<Name extends keyof Alerts> = Parameters<Alerts[Name]>[0];
 
 /** A stored row: `evidence` is JSON, written only by this module. */
@@ -32,7 +65,7 @@ const endless = Number.MAX_SAFE_INTEGER;
 /** Time for which an abandoned delivery is shown. */
 const abandonedShownUs = weekUs;
 
-export const alertReads = {
+export const reads = {
   /** Returns alerts by id, newest first: times are not in order after the clock was set back. */
   alerts(
     database: Database,
@@ -90,7 +123,7 @@ export const alertReads = {
   },
 };
 
-export const alertWrites = {
+export const writes = {
   /** Raises, updates and resolves only the alerts whose keys are in `checked` or `findings`. */
   settleFindings(
     database: Database,

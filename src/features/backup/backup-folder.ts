@@ -1,4 +1,5 @@
 /** The folder of a backup: its name, its manifest, and all checks of its content. */
+
 import { createHash } from 'node:crypto';
 import {
   appendFileSync,
@@ -27,7 +28,9 @@ import {
   schemaVersion as ownSchemaVersion,
   schemaOf,
 } from '../../store/engine/database.ts';
+import { loadTables } from '../../store/engine/table-operations.ts';
 import { lastPosition } from '../../store/log/queries.ts';
+import { type TablesSlot, tableFiles } from '../../store/tables.ts';
 
 /**
  * Files of the data directory, next to the database, that cannot be recreated: the endpoint credentials, which the
@@ -156,8 +159,10 @@ function readManifest(path: string): Manifest {
  */
 export async function checkBackup(
   backup: Backup,
-  { signal, to }: { signal?: AbortSignal | undefined; to?: string } = {},
+  options: { tables: readonly TablesSlot[]; signal?: AbortSignal | undefined; to?: string },
 ): Promise<void> {
+  const { signal, to } = options;
+  await loadTables(tableFiles(options.tables));
   for (const file of backup.files) {
     const found = await sumOf(backup.path, file.path, { signal, to });
     if (!isDeepStrictEqual(found, file)) throw damaged(backup.path, `${file.path} has changed`);
@@ -193,7 +198,8 @@ export function contentOf(database: Database): Content {
 }
 
 /**
- * Returns how a database differs from what it should contain; null if not. Code in another schema would run. `prepare`
+ * Returns how a database differs from what it should contain; null if not. Code in another schema would run; a table of
+ * a feature may be missing. `prepare`
  * may change the database, which otherwise is opened read-only.
  */
 export function databaseFault(
@@ -204,8 +210,11 @@ export function databaseFault(
   const database = openSqlite(file, { readonly: prepare === undefined, fileMustExist: true });
   try {
     prepare?.(database);
-    const [found, own] = [schemaOf(database), expectedSchema(schemaVersion)];
-    const foreign = [...found, ...own].find(([name]) => found.get(name) !== own.get(name));
+    const found = schemaOf(database);
+    const { own, all } = expectedSchema(schemaVersion);
+    const foreign =
+      [...found].find(([name, sql]) => all.get(name) !== sql) ??
+      [...own].find(([name]) => !found.has(name));
     if (foreign !== undefined) return `the database has a foreign ${printable(foreign[0])}`;
     const expected = { schemaVersion, lastPosition, notifications };
     return isDeepStrictEqual(contentOf(database), expected) ? null : 'the content differs';

@@ -5,7 +5,7 @@ import { AppError } from '../../core/terms/app-error.ts';
 import { type Database, databaseFileName, openForCopying } from '../../store/engine/database.ts';
 import { type DataPlace, requireFreeSpace } from '../../store/engine/disk-limit.ts';
 import { lowerPriority, serveThread } from '../../store/engine/serve-thread.ts';
-import { endCopy } from '../shared-log/copied-rows.ts';
+import { loadTables, tables } from '../../store/engine/table-operations.ts';
 import { type Content, contentOf, databaseFault, diskError, sumOf } from './backup-folder.ts';
 
 type Context = DataPlace & { signal: AbortSignal };
@@ -22,8 +22,9 @@ const operations = {
 };
 export type BackupOperations = typeof operations;
 
-export default serveThread((place) => {
+export default serveThread(async (place) => {
   lowerPriority();
+  await loadTables(place.tables);
   return {
     operations,
     context: ({ signal }) => ({ ...place, signal }),
@@ -65,12 +66,12 @@ async function copySnapshot(context: Context, file: string): Promise<Content> {
 }
 
 /**
- * Converts the copy to a single file, which can be opened without creating others, and ends a copy into a shared log
- * there: its trigger would not belong to the schema. Throws if the file is damaged.
+ * Converts the copy to a single file, which can be opened without creating others, and ends there what only the original
+ * continues. Throws if the file is damaged.
  */
 function toCheckedFile(database: Database): void {
   database.pragma('journal_mode = DELETE');
-  endCopy(database);
+  for (const { endInCopy } of tables().values()) endInCopy?.(database);
   const structure = String(database.pragma('quick_check(1)', { simple: true }));
   if (structure !== 'ok') throw new Error(structure);
 }

@@ -1,4 +1,5 @@
 /** `earshot backup`: writes a backup to a folder while the receiver runs; lists the backups in a folder. */
+
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { defineCommand, withParts } from '../../core/cli/command.ts';
@@ -11,6 +12,7 @@ import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import { counted, sizeText } from '../../core/terms/formats.ts';
 import type { BackupRun } from '../../core/terms/ports.ts';
 import * as report from '../../core/terms/report.ts';
+import { tablesOf } from '../../store/tables.ts';
 import { backupsIn, madeText } from './backup-folder.ts';
 import { makeBackup } from './make-backup.ts';
 
@@ -61,7 +63,11 @@ async function runBackup(io: Io & { version: string }, { json }: { json?: true }
   const { version, nowUs, signal } = io;
   const [place, folder] = [loadConfig(io, dataSections), folderOf(io, named)];
   const recordRun = (run: BackupRun) => record(io, run);
-  const made = await makeBackup({ place, folder, version, nowUs, signal, record: recordRun });
+  const tables = tablesOf(io.features);
+  const made = await makeBackup({
+    ...{ place, tables, folder, version, nowUs, signal },
+    record: recordRun,
+  });
   if (json) return printJson(io.stdout, made, 'line');
   const content = `${counted(made.notifications, 'notification')}, ${sizeText(made.bytes)}, checked.`;
   io.stderr.write(`${content} The backup contains secrets: protect it like this machine.\n`);

@@ -1,5 +1,18 @@
 /** The feature `backup`. */
 import { defineFeature } from '../../core/feature.ts';
+import { moduleFile } from '../../core/host/module-file.ts';
+import { pick } from '../../core/host/rpc.ts';
+import type { BackupReader, Backups } from '../../core/terms/ports.ts';
+import { defineTables } from '../../store/tables.ts';
+
+declare module '../../store/tables.ts' {
+  interface ReaderPorts {
+    backups: BackupReader;
+  }
+  interface StorePorts {
+    backups: Backups;
+  }
+}
 
 export const backup = defineFeature({
   name: 'backup',
@@ -14,5 +27,14 @@ export const backup = defineFeature({
       under: 'data',
       load: async () => (await import('./restore-command.ts')).restoreCommand,
     },
+  ],
+  tables: [
+    defineTables<typeof import('./operations.ts'), BackupReader, Backups>({
+      group: 'backups',
+      operations: moduleFile('./operations', import.meta.url),
+      reader: (reads) => pick(reads, ['lastBackups']),
+      store: (reader, writes) => ({ ...reader, ...pick(writes, ['recordBackup']) }),
+      isLocal: true,
+    }),
   ],
 });

@@ -10,8 +10,8 @@ import {
   syncFolder,
   writeOwnerOnly,
 } from '../../core/host/files.ts';
+import { moduleFile } from '../../core/host/module-file.ts';
 import type { Remote } from '../../core/host/rpc.ts';
-import { threadFileOf } from '../../core/host/thread.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import { sizeText } from '../../core/terms/formats.ts';
@@ -20,6 +20,7 @@ import { databaseFileName, requireDatabase } from '../../store/engine/database.t
 import { type DataPlace, diskSize } from '../../store/engine/disk-limit.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { withThread } from '../../store/engine/thread.ts';
+import { type TablesSlot, tableFiles } from '../../store/tables.ts';
 import {
   type Backup,
   backupFormat,
@@ -37,6 +38,7 @@ import type { BackupOperations } from './backup-thread.ts';
 
 export interface BackupOptions {
   place: DataPlace;
+  tables: readonly TablesSlot[];
   /** Absolute path of the folder for backups; created if it is missing. */
   folder: string;
   /** Version of earshot. */
@@ -132,8 +134,8 @@ async function writeFiles(part: string, madeAt: string, options: BackupOptions):
   signal?.addEventListener('abort', stop, { once: true });
   const copy = (thread: Remote<BackupOperations>) => thread.copy(database);
   const { content, sum } = await withThread(
-    threadFileOf('./backup-thread', import.meta.url),
-    place,
+    moduleFile('./backup-thread', import.meta.url),
+    { ...place, tables: tableFiles(options.tables) },
     copy,
     signal,
   );

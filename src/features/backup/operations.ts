@@ -3,9 +3,22 @@
 import type { BackupRun, LastBackups } from '../../core/terms/ports.ts';
 import type { Database } from '../../store/engine/database.ts';
 
+export const schema = `
+  -- The last successful and the last failed backup.
+  CREATE TABLE IF NOT EXISTS backup_run (
+    outcome TEXT PRIMARY KEY CHECK (outcome IN ('made', 'failed')),
+    file TEXT NOT NULL,
+    started_at_us INTEGER NOT NULL,
+    ended_at_us INTEGER NOT NULL,
+    bytes INTEGER,
+    last_position INTEGER,
+    error TEXT
+  ) STRICT, WITHOUT ROWID;
+`;
+
 type Outcome = keyof LastBackups;
 
-export function lastBackups(database: Database): LastBackups {
+function lastBackups(database: Database): LastBackups {
   const rows = database
     .prepare<[], BackupRun & { outcome: Outcome }>(
       `SELECT outcome, file, started_at_us AS startedAtUs, ended_at_us AS endedAtUs, bytes,
@@ -19,7 +32,7 @@ export function lastBackups(database: Database): LastBackups {
 }
 
 /** Runs in the caller's transaction. */
-export function recordBackup(database: Database, run: BackupRun): void {
+function recordBackup(database: Database, run: BackupRun): void {
   const outcome: Outcome = run.error === null ? 'made' : 'failed';
   database
     .prepare(
@@ -28,3 +41,7 @@ export function recordBackup(database: Database, run: BackupRun): void {
     )
     .run({ outcome, ...run });
 }
+
+export const reads = { lastBackups };
+
+export const writes = { recordBackup };

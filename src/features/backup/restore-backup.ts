@@ -1,4 +1,5 @@
 /** Restores a data directory from a backup. Checks the backup before it changes the directory. */
+
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { syncFolder } from '../../core/host/files.ts';
@@ -12,10 +13,12 @@ import {
 } from '../../store/engine/database.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { sqliteCode } from '../../store/engine/sqlite-error.ts';
+import type { TablesSlot } from '../../store/tables.ts';
 import { type Backup, checkBackup, diskError } from './backup-folder.ts';
 
 export interface RestoreOptions {
   dataDir: string;
+  tables: readonly TablesSlot[];
   /** New folder in the data directory for its old contents, if any. */
   aside: string;
   signal?: AbortSignal;
@@ -27,14 +30,14 @@ export interface RestoreOptions {
  * while files are moved, no program opens it until the restore is repeated.
  */
 export async function restoreBackup(backup: Backup, options: RestoreOptions): Promise<void> {
-  const { dataDir, signal } = options;
+  const { dataDir, tables, signal } = options;
   createDirectory(dataDir);
   const release = await createAcquireLock(dataDir)('backup', { waitMs: 0 });
   const staging = join(dataDir, restoringFolderName);
   let isMoving = false;
   try {
     rmSync(staging, { recursive: true, force: true });
-    await checkBackup(backup, { to: staging, signal });
+    await checkBackup(backup, { tables, to: staging, signal });
     for (const { path } of backup.files) await syncFolder(dirname(join(staging, path)));
     refuseInUse(dataDir);
     isMoving = true;

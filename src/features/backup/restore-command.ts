@@ -8,6 +8,7 @@ import { printJson } from '../../core/cli/output.ts';
 import { dataSections, loadConfig } from '../../core/config/config.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
 import { counted } from '../../core/terms/formats.ts';
+import { tablesOf } from '../../store/tables.ts';
 import {
   type Backup,
   checkBackup,
@@ -55,13 +56,14 @@ async function runRestore(io: Io, flags: RestoreFlags, path = ''): Promise<void>
   const { dataDir } = loadConfig(io, dataSections);
   const backup = readBackup(resolve(path));
   refuseInUse(dataDir);
+  const tables = tablesOf(io.features);
   const aside = join(dataDir, `before-restore-${compactTime(io.nowUs())}`);
   const old = oldContents(dataDir, backup);
   if (old.length > 0) {
     io.stderr.write(`${dataDir} contains ${old.join(', ')}, to be moved to ${aside}.\n`);
     await confirm(io, `Restore ${contentText(backup)}?`, flags);
   }
-  await restoreBackup(backup, { dataDir, aside, signal: io.signal });
+  await restoreBackup(backup, { dataDir, tables, aside, signal: io.signal });
   const movedTo = old.length > 0 ? aside : null;
   if (flags.json) return printJson(io.stdout, { ...backup, dataDir, movedTo }, 'line');
   io.stderr.write(`${dataDir}: ${contentText(backup)}.
@@ -74,7 +76,7 @@ Without a shared log, fetch all newer notifications: \`earshot reconcile --since
 async function check(io: Io, path: string, { json }: RestoreFlags): Promise<void> {
   try {
     const backup = readBackup(path);
-    await checkBackup(backup, { signal: io.signal });
+    await checkBackup(backup, { tables: tablesOf(io.features), signal: io.signal });
     if (json) await printJson(io.stdout, backup, 'line');
     else io.stderr.write(`${path}: ${contentText(backup)}. The backup is intact.\n`);
   } catch (error) {

@@ -4,7 +4,7 @@ import { AuthorityKeyIdentifierExtension, X509Certificate } from '@peculiar/x509
 import { Client, crypto } from 'acme-client';
 import axios, { type AxiosRequestConfig } from 'axios';
 import { z } from 'zod';
-import type { AcquireLock } from '../../admin/account.ts';
+import type { AcquireLock } from '../../core/host/lock.ts';
 import { answerBytesMax, networkFault, retryAfterMs } from '../../core/http/bounded-fetch.ts';
 import { foreignText } from '../../core/http/foreign-text.ts';
 import { contextTrusting } from '../../core/http/tls-settings.ts';

@@ -1,9 +1,9 @@
 /** Certificate of the public listener: from files, from a certificate authority, or none. */
 
-import type { AcquireLock } from '../../admin/account.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import type { ServeConfig } from '../../core/config/config.ts';
 import { type Job, startJob } from '../../core/host/job.ts';
+import type { AcquireLock } from '../../core/host/lock.ts';
 import type { HandshakeOnly, KeyPair, Listener } from '../../core/http/listener.ts';
 import { errorText } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';

@@ -1,10 +1,11 @@
 /** Compares a page of events with the log, and records the missing ones. */
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
+import { coversEvent } from '../../core/terms/catalogue-events.ts';
 import { millisecondOf } from '../../core/terms/dates.ts';
 import type { NotificationLog } from '../../core/terms/ports.ts';
 import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
 import type { Products, PushedEvent } from '../../filter/products.ts';
-import { type Completeness, coversEvent, type RecoveredEvent } from './completeness.ts';
+import type { Completeness, RecoveredEvent } from './completeness.ts';
 import type { EventOutcome, ListedEvent, ReconcileMode, ReconcileTask } from './tasks.ts';
 
 /** Maximum number of events in one call of the store. */

@@ -6,7 +6,7 @@
  * time on. An event that was never pushed and was found by a comparison is *recovered*; its entry in the log has the
  * source `reconcile`. All times are microseconds since 1970, UTC.
  */
-import { millisecondOf } from '../../core/terms/dates.ts';
+import type { CatalogueEvent, MissingEvent } from '../../core/terms/catalogue-events.ts';
 import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
 import { hourUs } from '../../core/terms/time-units.ts';
 
@@ -27,22 +27,6 @@ export const recheckAfterUs = 24 * hourUs;
 
 /** Maximum age of hours that are compared automatically. */
 export const comparisonHorizonUs = 30 * 24 * hourUs;
-
-/** An event of a product, expected by a subscription. */
-export interface CatalogueEvent {
-  /** Subscription name. */
-  subscription: string;
-  event: SubscriptionEvent;
-  productId: string;
-  /** Date of the event in the catalogue. */
-  eventUs: number;
-}
-
-/** An event to be written to the log. */
-export interface MissingEvent extends CatalogueEvent {
-  /** JSON in the form of a notification, without AckId and NotificationDate; `value` is the record. */
-  body: Uint8Array;
-}
 
 /** A recovered event. */
 export interface RecoveredEvent extends CatalogueEvent {
@@ -156,37 +140,4 @@ export interface Completeness extends CompletenessReader {
   /** Returns the unfinished run of this request, or a new one. */
   beginRun(options: { request: string; atUs: number }): Promise<ReconcileRun>;
   endRun(options: { id: number; atUs: number }): Promise<void>;
-}
-
-/** The part of a push that identifies an event. `event` is in lower case. */
-interface PushedState {
-  event: string;
-  /** ModificationDate of its record; null without one. */
-  stateUs: number | null;
-  /** NotificationDate. */
-  notificationUs: number | null;
-}
-
-/**
- * Returns the date of an event as written to the log; for modifications, in whole milliseconds. The catalogue once
- * changed from three to six digits, so one modification may be reported with either.
- */
-export function writtenEventUs({ event, eventUs }: Pick<CatalogueEvent, 'event' | 'eventUs'>) {
-  return event === 'modified' ? millisecondOf(eventUs) * 1000 : eventUs;
-}
-
-/**
- * Returns true when a push reports the event. A product is created and deleted once. A modification is reported by
- * any push whose record has this state or a later one, and by a push of a modification without a record that was sent
- * at that date or later.
- */
-export function coversEvent(
-  push: PushedState,
-  { event, eventUs }: Pick<CatalogueEvent, 'event' | 'eventUs'>,
-): boolean {
-  if (event !== 'modified') return push.event === event;
-  const { stateUs, notificationUs } = push;
-  const isNewer = (us: number | null) => us !== null && millisecondOf(us) >= millisecondOf(eventUs);
-  if (push.event === 'modified') return isNewer(stateUs ?? notificationUs);
-  return push.event === 'created' && isNewer(stateUs);
 }

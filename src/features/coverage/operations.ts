@@ -3,8 +3,8 @@ import { AppError } from '../../core/terms/app-error.ts';
 import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
 import { hourUs } from '../../core/terms/time-units.ts';
 import { type Database, prepared } from '../../store/engine/database.ts';
-import { pruneHorizon } from '../pruning/prune-queries.ts';
-import { unprunedSinceUs } from '../pruning/terms.ts';
+import { pruneHorizon } from '../../store/pruning/prune-queries.ts';
+import { unprunedSinceUs } from '../../store/pruning/terms.ts';
 import type {
   Completeness,
   Definition,
@@ -15,6 +15,37 @@ import type {
   RecoveredEvent,
   Uptime,
 } from './completeness.ts';
+
+export const schema = `
+  -- A row ends with the last heartbeat.
+  CREATE TABLE IF NOT EXISTS uptime (
+    from_us INTEGER PRIMARY KEY,
+    to_us INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  -- One row per compared hour: an hour without a row is unknown.
+  CREATE TABLE IF NOT EXISTS coverage (
+    subscription TEXT NOT NULL,
+    event TEXT NOT NULL,
+    hour_us INTEGER NOT NULL,
+    expected INTEGER NOT NULL,
+    pushed INTEGER NOT NULL,
+    late INTEGER NOT NULL,
+    recovered INTEGER NOT NULL,
+    missing INTEGER NOT NULL,
+    compared_at_us INTEGER NOT NULL,
+    PRIMARY KEY (subscription, event, hour_us)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS coverage_hour ON coverage (hour_us);
+  CREATE TABLE IF NOT EXISTS reconcile_run (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    request TEXT NOT NULL,
+    started_at_us INTEGER NOT NULL,
+    ended_at_us INTEGER
+  ) STRICT;
+  CREATE UNIQUE INDEX IF NOT EXISTS reconcile_run_open ON reconcile_run (request) WHERE ended_at_us IS NULL;
+`;
+
+export const needsSpace = ['recordUptime'];
 
 type Options<Name extends keyof Completeness> = Parameters<Completeness[Name]>[0];
 
@@ -30,7 +61,7 @@ function requireFewHours({ sinceUs, untilUs }: Options<'stored'>): void {
   );
 }
 
-export const coverageReads = {
+export const reads = {
   recoveredEvents(
     database: Database,
     { subscription, productIds }: Options<'recoveredEvents'>,
@@ -123,7 +154,7 @@ export const coverageReads = {
   unprunedSinceUs: (database: Database): number => unprunedSinceUs(pruneHorizon(database)),
 };
 
-export const coverageWrites = {
+export const writes = {
   saveCoverage(database: Database, hours: Options<'saveCoverage'>): void {
     if (hours.length > savedHoursMax) {
       throw new AppError(

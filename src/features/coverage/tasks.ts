@@ -1,9 +1,10 @@
 /** Types of a comparison: tasks, modes and results. */
 
 import type { Registration } from '../../admin/account.ts';
+import type { CatalogueEvent } from '../../core/terms/catalogue-events.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../../core/terms/subscription.ts';
 import { hourUs } from '../../core/terms/time-units.ts';
-import type { CatalogueEvent, Definition } from './completeness.ts';
+import type { Definition } from './completeness.ts';
 import { hourOf } from './coverage.ts';
 
 /** Time from `fromUs` (inclusive) to `toUs` (exclusive). */

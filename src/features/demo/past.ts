@@ -31,7 +31,10 @@ export function simulatedPast({ nowUs }: Pick<Io, 'nowUs'>, productsPerDay: numb
   return { durationMs: (now - pastStartUs(now)) / 1_000, productsPerDay };
 }
 
-type PastIo = Pick<Io, 'env' | 'readFile' | 'nowUs' | 'newId' | 'random' | 'fetch' | 'signal'>;
+type PastIo = Pick<
+  Io,
+  'env' | 'readFile' | 'nowUs' | 'newId' | 'random' | 'fetch' | 'signal' | 'features'
+>;
 
 interface PastEvent extends ListedEvent {
   subscription: DesiredSubscription;

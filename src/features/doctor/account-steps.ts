@@ -1,4 +1,5 @@
 /** Steps of the doctor for filters, and at the catalogue: login, limits, managed subscriptions, queues. */
+
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Account } from '../../admin/account.ts';
@@ -15,6 +16,7 @@ import type { DesiredSubscription } from '../../core/terms/subscription.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { openStoreReader } from '../../store/store.ts';
+import { tablesOf } from '../../store/tables.ts';
 import { openPullQueue } from '../pull/open-queue.ts';
 import { sinkFilterFindings, unknownSubscriptions } from '../sinks/definitions.ts';
 import { checkSubscriptionFilter } from '../subscriptions/filter-text.ts';
@@ -44,7 +46,7 @@ export function accountSteps(settings: DoctorSettings, io: Io): Step[] {
       name: 'subscriptions',
       needs: ['login', ...(hasEndpoint ? ['public URL'] : [])],
       run: async () => {
-        const known = await readLocalState(dataDir);
+        const known = await readLocalState(dataDir, io);
         const pairs = config?.endpoint.pairs ?? [];
         const pull = known.registrations.filter((one) => one.type === 'pull' && one.subscriptionId);
         return [
@@ -76,11 +78,11 @@ function openClient(config: AccountConfig, account: Account, io: Io) {
 }
 
 /** Reads what earshot has stored about the account; empty without a database. */
-async function readLocalState(dataDir: string) {
+async function readLocalState(dataDir: string, { features }: Pick<Io, 'features'>) {
   if (!existsSync(join(dataDir, databaseFileName))) {
     return { registrations: [], deliveryMarks: [], everRegistered: [] };
   }
-  const store = openStoreReader(dataDir);
+  const store = openStoreReader(dataDir, tablesOf(features));
   try {
     const { administration, completeness } = store;
     const registrations = await administration.registrations();
@@ -95,10 +97,10 @@ async function readLocalState(dataDir: string) {
 const filters = 'filters';
 
 /** Checks the filters of subscriptions, summary rules and sinks. Their errors have failed as part of the configuration. */
-export function filterSteps(settings: DoctorSettings): Step[] {
+export function filterSteps(settings: DoctorSettings, io: Pick<Io, 'features'>): Step[] {
   const { dataDir, inFile = null, summaryRules = new Map(), sinks } = settings;
   const run = async () => {
-    const { registrations, everRegistered } = await readLocalState(dataDir);
+    const { registrations, everRegistered } = await readLocalState(dataDir, io);
     const known = [...(inFile ?? []).map(({ name }) => name), ...everRegistered];
     const definitions = sinks?.definitions ?? [];
     const ofEarshot = [...ruleFilterFindings(summaryRules), ...sinkFilterFindings(definitions)];

@@ -73,7 +73,7 @@ export async function runDoctor(
   const settings = await readDoctorSettings(io, hasEndpoint);
   const all = [
     ...endpoint.machineSteps(settings, io),
-    ...account.filterSteps(settings),
+    ...account.filterSteps(settings, io),
     ...endpoint.endpointSteps(settings, io),
     ...account.accountSteps(settings, io),
     ...sharedLogSteps(settings, io),

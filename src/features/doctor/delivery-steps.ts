@@ -1,4 +1,5 @@
 /** Steps of the doctor behind the receiver: inference service, sinks, alert channels. */
+
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import type { Io } from '../../core/cli/io.ts';
@@ -6,6 +7,7 @@ import type { WatchConfig } from '../../core/config/config.ts';
 import { reachHost } from '../../core/http/bounded-fetch.ts';
 import { type Finding, finding } from '../../core/terms/finding.ts';
 import { openStoreReader } from '../../store/store.ts';
+import { tablesOf } from '../../store/tables.ts';
 import { createChatClient } from '../summary/chat-client.ts';
 import { checkInference } from '../summary/check-inference.ts';
 import { areAllOff, plainSummaryRule, type RefusedAnswer } from '../summary/terms.ts';
@@ -49,12 +51,13 @@ export function deliverySteps(settings: DoctorSettings, io: Io): Step[] {
 
 async function checkSummaries(
   { summary, summaryRules, dataDir }: DoctorSettings,
-  { fetch, signal }: Io,
+  io: Io,
 ): Promise<Finding[]> {
+  const { fetch, signal } = io;
   if (summary?.inference) {
     const { url: baseUrl, apiKey, model } = summary.inference;
     const client = createChatClient({ baseUrl, apiKey, fetch, timeoutMs });
-    const refusedAnswer = await refusedAnswerIn(dataDir);
+    const refusedAnswer = await refusedAnswerIn(dataDir, io);
     return checkInference({ client, model, refusedAnswer, signal });
   }
   // A missing model is not a failure: summaries then come from the template.
@@ -67,8 +70,11 @@ async function checkSummaries(
 }
 
 /** Null without a store. Another check reports a store that cannot be read. */
-async function refusedAnswerIn(dataDir: string): Promise<RefusedAnswer | null> {
-  const store = openStoreReader(dataDir);
+async function refusedAnswerIn(
+  dataDir: string,
+  { features }: Pick<Io, 'features'>,
+): Promise<RefusedAnswer | null> {
+  const store = openStoreReader(dataDir, tablesOf(features));
   return store.summaries
     .refusedAnswer()
     .catch(() => null)

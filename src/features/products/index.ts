@@ -1,6 +1,8 @@
 /** The feature `products`. */
 import { defineFeature } from '../../core/feature.ts';
+import { moduleFile } from '../../core/host/module-file.ts';
 import type { Products } from '../../filter/products.ts';
+import { defineTables } from '../../store/tables.ts';
 
 declare module '../../core/api/listener-slot.ts' {
   interface ConsoleParts {
@@ -23,4 +25,12 @@ export const products = defineFeature({
     },
   ],
   listener: () => import('./listener.ts'),
+  tables: [
+    defineTables({
+      group: 'products',
+      operations: moduleFile('./operations', import.meta.url),
+      reader: () => ({}),
+      store: () => ({}),
+    }),
+  ],
 });

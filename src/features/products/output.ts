@@ -1,6 +1,6 @@
 /** Writes products in every output format, optionally with summaries. */
 
-import type { Output } from '../../core/cli/io.ts';
+import type { Io, Output } from '../../core/cli/io.ts';
 import { wrapText, writeOut } from '../../core/cli/output.ts';
 import { printTable } from '../../core/cli/print-table.ts';
 import {
@@ -26,6 +26,7 @@ import type { ProductOrder } from '../../filter/product-order.ts';
 import { toFeature } from '../../filter/product-view.ts';
 import type { FoundProduct } from '../../filter/products.ts';
 import { openStoreReader } from '../../store/store.ts';
+import { tablesOf } from '../../store/tables.ts';
 import { toStacItem } from '../stac/item.ts';
 import { cellsOfRecord, productColumns, timeColumn } from './cells.ts';
 
@@ -188,11 +189,11 @@ const lookupBatchSize = 64;
 /** Adds the summary of each product, in the same order. */
 export async function* withTexts(
   found: AsyncIterable<FoundProduct>,
-  { dataDir, nowUs }: { dataDir: string; nowUs: () => number },
+  { dataDir, nowUs, features }: { dataDir: string } & Pick<Io, 'nowUs' | 'features'>,
 ): AsyncGenerator<ShownProduct> {
   const { lazyPlaces } = await import('./places/places.ts');
   const { textFromFacts } = await import('../summary/product-facts.ts');
-  const store = openStoreReader(dataDir);
+  const store = openStoreReader(dataDir, tablesOf(features));
   const places = lazyPlaces();
   try {
     for await (const batch of batches(found, lookupBatchSize)) {

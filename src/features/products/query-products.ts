@@ -174,7 +174,7 @@ async function queryProducts(
     if (flags.count) return writeOut(stdout, `${await products.count(question, signal)}\n`);
     const found = untilAborted(products.find(question, signal), signal);
     const { dataDir } = place;
-    const shown = texts ? withTexts(found, { dataDir, nowUs }) : found;
+    const shown = texts ? withTexts(found, { dataDir, nowUs, features: io.features }) : found;
     const { order, limit } = question;
     const progress = createProgressLine(stderr);
     const onProgress = (count: number) => {

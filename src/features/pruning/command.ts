@@ -17,21 +17,17 @@ import { AppError } from '../../core/terms/app-error.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
 import { counted, countText, sizeText } from '../../core/terms/formats.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
-import { removeLeftovers } from '../../store/leftovers.ts';
-import type { Store, StoreReader } from '../../store/store.ts';
-import { pruneIndex } from '../products/index-file/index-maintenance.ts';
-import { recordReader } from '../pull/terms.ts';
-import { sinkReader } from '../sinks/terms.ts';
-import { summaryReader } from '../summary/terms.ts';
-import { type Pruned, pruneLog } from './prune-log.ts';
+import { type Pruned, pruneLog } from '../../store/pruning/prune-log.ts';
 import type {
   LogSize,
   Prunable,
   PruneBlocker,
-  PrunePhase,
   PruneRequest,
   Retention,
-} from './terms.ts';
+} from '../../store/pruning/terms.ts';
+import type { Store, StoreReader } from '../../store/store.ts';
+import { pruneIndex } from '../products/index-file/index-maintenance.ts';
+import { removeLeftovers } from '../products/index-file/leftovers.ts';
 
 export const pruneCommand = defineCommand('prune', {
   description: 'Delete old notifications permanently and free disk space.',
@@ -171,7 +167,7 @@ async function remove(
   };
   try {
     const bytesBefore = await fileBytes();
-    const onStep = (phase: PrunePhase, { notifications, space }: Readonly<Pruned>) => {
+    const onStep = (phase: string, { notifications, space }: Pruned) => {
       const all = Math.max(notifications, found.notifications);
       if (phase === 'space') progress.show(`Freeing disk space: ${sizeText(space)}`);
       else progress.show(`Deleted ${countText(notifications)} of ${counted(all, 'notification')}`);
@@ -208,7 +204,7 @@ function previewText(found: Prunable, size: LogSize, isEstimated: boolean): stri
   lines.push(...entriesText(quarantined).map((text) => `Selected for deletion: ${text}.`));
   if (heldBy.length > 0) lines.push('Pruning is blocked by:');
   for (const blocker of heldBy) {
-    lines.push(`  ${blockerText(blocker)}`, `    ${blockerAdvice[blocker.kind](blocker.key)}`);
+    lines.push(`  ${blockerText(blocker)}`, `    ${blocker.advice}`);
   }
   return `${lines.join('\n')}\n`;
 }
@@ -225,13 +221,20 @@ const entriesText = (count: number) =>
   count === 0 ? [] : [counted(count, 'quarantined body', 'quarantined bodies')];
 
 function prunedText({ pruned, givenBackBytes }: Removed, size: LogSize): string {
+  const others = Object.entries(othersOf(pruned)).filter(([, count]) => count > 0);
   const parts = [
     counted(pruned.notifications, 'notification'),
     ...entriesText(pruned.quarantine),
-    ...(pruned.summaries > 0 ? [counted(pruned.summaries, 'summary', 'summaries')] : []),
+    ...others.map(([group, count]) => `${countText(count)} ${group}`),
   ];
   const file = sizeText(size.usedBytes + size.freeBytes);
   return `Deleted ${parts.join(', ')}. earshot.db: ${file}, ${sizeText(givenBackBytes)} less.\n`;
+}
+
+/** Returns the removed rows of features, by group. */
+export function othersOf(pruned: Pruned): Record<string, number> {
+  const { notifications: _, quarantine: __, space: ___, ...others } = pruned;
+  return others;
 }
 
 interface Removed {
@@ -257,7 +260,7 @@ function toPruneJson(found: Prunable, removed: Removed | null) {
     removed: removed && {
       notifications: removed.pruned.notifications,
       quarantined: removed.pruned.quarantine,
-      summaries: removed.pruned.summaries,
+      ...othersOf(removed.pruned),
       givenBackBytes: removed.givenBackBytes,
     },
   };
@@ -276,11 +279,10 @@ async function removeReader(
     throw unknownName('reader', key, known);
   }
   // Without its position, a sink would be unknown, and its queue and dead letters could not be dropped.
-  const left = blockers.find((one) => one.kind !== 'cursor' && sinkReader(one.key) === key);
+  const left = blockers.find((one) => one.kind !== 'cursor' && one.key === key);
   if (left !== undefined) {
-    const advice = blockerAdvice[left.kind](left.key);
     throw new AppError('conflict', `Reader ${key} has unfinished work: ${blockerText(left)}.`, {
-      advice,
+      advice: left.advice,
     });
   }
   await confirm(
@@ -298,24 +300,4 @@ async function removeReader(
 export function blockerText({ name, position, sinceUs }: PruneBlocker): string {
   const since = sinceUs === null ? '' : ` since ${shortDateUs(sinceUs)}`;
   return `${name}, at position ${countText(Math.max(position, 0))}${since}`;
-}
-
-/** Advice to advance a blocker, or to remove it. */
-const blockerAdvice: Record<PruneBlocker['kind'], (key: string) => string> = {
-  cursor: (key) =>
-    `To advance the reader: ${advanceText(key)}. To remove the reader: \`earshot prune --remove-reader ${key}\`.`,
-  index: () => 'To update the index: `earshot start` or `earshot query products`.',
-  waiting: (key) =>
-    `For the reason: \`earshot sinks list\`. To drop the queue: \`earshot sinks drop ${key} --waiting\`.`,
-  'dead-letters': (key) =>
-    `To list the dead letters: \`earshot sinks dead ${key}\`. To drop them: \`earshot sinks drop ${key} --all\`.`,
-  replay: (key) =>
-    `The receiver continues the replay. To drop it: \`earshot sinks drop ${key} --waiting\`.`,
-};
-
-function advanceText(key: string): string {
-  if (key === summaryReader) return '`earshot summarize`';
-  if (key === recordReader) return '`earshot start`';
-  if (key.includes(':')) return '`earshot start`, if earshot.config.ts has the sink';
-  return `\`earshot tail --reader ${key}\``;
 }

@@ -2,9 +2,10 @@
  * Intake of pull subscriptions: reads a queue page by page, stores each entry, and acknowledges what is on disk. A
  * crash at any point repeats at most one page, whose entries are known by their AckIds.
  */
-import type { AcquireLock, Release } from '../../admin/account.ts';
+
 import { createPageSize } from '../../admin/page-size.ts';
 import { errorFields, jittered } from '../../core/host/job.ts';
+import type { AcquireLock, Release } from '../../core/host/lock.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import type { Intake, Logger, Receipt } from '../../core/terms/ports.ts';
 import { hourUs } from '../../core/terms/time-units.ts';
@@ -27,7 +28,6 @@ export interface PullIntakeDeps {
   /** Called after entries were stored, before they are acknowledged. */
   onDelivered: (subscription: string, receipts: readonly Receipt[]) => void;
   nowUs: () => number;
-  /** Returns a number in [0, 1). */
   random: () => number;
   /** Resolves after a time, or immediately when the signal is aborted. Never rejects. */
   pause: (ms: number, signal: AbortSignal) => Promise<void>;

@@ -3,8 +3,9 @@
  * block or use any memory.
  */
 
+import { moduleFile } from '../../core/host/module-file.ts';
 import { type Remote, remote } from '../../core/host/rpc.ts';
-import { Thread, type ThreadFault, threadFileOf } from '../../core/host/thread.ts';
+import { Thread, type ThreadFault } from '../../core/host/thread.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import { type DatabaseEvent, type DatabaseOperations, queryTimeoutMs } from './database.ts';
@@ -62,7 +63,7 @@ export function openConnections(urls: readonly string[], log: Logger): Connectio
     listener = undefined;
     ended?.onEnd();
   };
-  const thread = new Thread(threadFileOf('./database-thread', import.meta.url), {
+  const thread = new Thread(moduleFile('./database-thread', import.meta.url), {
     ...{ owner: 'the shared log', data: urls, heapMb, containedBufferBytes, restartDelayMaxMs },
     onEvent: (event: DatabaseEvent) => {
       if (event.kind === 'warning') warnings.add(event);

@@ -177,10 +177,3 @@ function safeName(name: string): string {
   if (/^[a-z_]+$/.test(name)) return name;
   throw new Error('An entry contains an invalid column name.');
 }
-
-/** Removes the state of a copy in progress, if any. */
-export function endCopy(database: Database): void {
-  database.exec(`DROP TRIGGER IF EXISTS copied_change_noted;
-    DELETE FROM copied_change;
-    DELETE FROM shared_copy;`);
-}

@@ -1,8 +1,8 @@
 /** Moves a log of its own into a shared log, and back. */
 
-import type { AcquireLock } from '../../admin/account.ts';
+import type { AcquireLock } from '../../core/host/lock.ts';
+import { moduleFile } from '../../core/host/module-file.ts';
 import type { Remote } from '../../core/host/rpc.ts';
-import { threadFileOf } from '../../core/host/thread.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import { withThread } from '../../store/engine/thread.ts';
@@ -85,7 +85,7 @@ async function withCopyThread(
   const release = await acquireLock('prune', { waitMs: lockWaitMs, signal });
   try {
     return await withThread<CopyOperations, CopiedLog>(
-      threadFileOf('./copy-thread', import.meta.url),
+      moduleFile('./copy-thread', import.meta.url),
       options,
       run,
     );
@@ -213,7 +213,7 @@ async function compare(
 /** Makes a node a log of its own, with the entries that it has applied, after the loss of the database. */
 export async function leaveWithoutDatabase(place: DataPlace): Promise<CopiedLog> {
   return withThread<CopyOperations, CopiedLog>(
-    threadFileOf('./copy-thread', import.meta.url),
+    moduleFile('./copy-thread', import.meta.url),
     place,
     async (node) => {
       const notifications = await node.keysOf(0, Number.MAX_SAFE_INTEGER);

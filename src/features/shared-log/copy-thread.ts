@@ -1,20 +1,21 @@
 /** The thread that reads a log for a copy into a shared log, while the receiver writes it, and moves it there at the end. */
+
 import { hash } from 'node:crypto';
 import { AppError } from '../../core/terms/app-error.ts';
 import { type Database, openForWriting, prepared } from '../../store/engine/database.ts';
 import { serveThread } from '../../store/engine/serve-thread.ts';
 import { lastPosition } from '../../store/log/queries.ts';
-import { pruneHorizon } from '../pruning/prune-queries.ts';
+import { pruneHorizon } from '../../store/pruning/prune-queries.ts';
 import { joinCopied, type NodePlace, nodePlace } from './apply-entries.ts';
 import {
   type CopiedPart,
   changedRows,
   copiedRows,
   dropCopiedChanges,
-  endCopy,
   noRows,
 } from './copied-rows.ts';
 import { encodeContent } from './entry.ts';
+import { endInCopy } from './operations.ts';
 import { readStateTables } from './state-tables.ts';
 
 interface Copying {
@@ -29,7 +30,7 @@ const operations = {
     const place = nodePlace(database);
     if (place !== null) return place;
     const other = prepared<[], string>(database, 'SELECT log_id FROM shared_copy').pluck().get();
-    if (other !== undefined && other !== logId) endCopy(database);
+    if (other !== undefined && other !== logId) endInCopy(database);
     if (other === logId) return null;
     database.exec(`BEGIN IMMEDIATE;
       CREATE TRIGGER copied_change_noted AFTER UPDATE ON notification BEGIN
@@ -67,7 +68,7 @@ const operations = {
   /** Makes the log a node of the shared log. From now on, a receiver without EARSHOT_LOG_URL is refused. */
   join({ database }: Copying, place: NodePlace): void {
     joinCopied(database, place);
-    endCopy(database);
+    endInCopy(database);
     database.exec('COMMIT');
   },
   /** Returns the same as `LogCopy.keysOf`. */

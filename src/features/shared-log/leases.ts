@@ -1,5 +1,5 @@
 /** Leases: the right of one node to a job, for a time that the node prolongs. */
-import type { LockName } from '../../admin/account.ts';
+
 import { jittered } from '../../core/host/job.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
@@ -75,17 +75,17 @@ interface LeasesOptions {
 }
 
 export interface Leases {
-  acquire(name: LockName, options: Parameters<SharedLog['acquireLease']>[1]): Promise<Lease>;
+  acquire(name: string, options: Parameters<SharedLog['acquireLease']>[1]): Promise<Lease>;
   /** Returns the term of a lease of this process; null for none. Throws `conflict` for a lost one. */
-  current(name: LockName): LeaseTerm | null;
+  current(name: string): LeaseTerm | null;
   /** Releases all leases. */
   close(): Promise<void>;
 }
 
 export function createLeases({ query }: Connections, options: LeasesOptions): Leases {
   const { nodeId, random, log } = options;
-  const active = new Map<LockName, ActiveLease>();
-  const acquireOnce = async (name: LockName) => {
+  const active = new Map<string, ActiveLease>();
+  const acquireOnce = async (name: string) => {
     // Before the request: the lease begins when the database has it.
     const sinceMs = performance.now();
     const [row] = await query<{ lease_term: string; head_number: string }>(
@@ -96,7 +96,7 @@ export function createLeases({ query }: Connections, options: LeasesOptions): Le
     if (row === undefined) return null;
     return { term: Number(row.lease_term), since: Number(row.head_number), sinceMs };
   };
-  const renew = async (name: LockName, term: number, forMs: number) => {
+  const renew = async (name: string, term: number, forMs: number) => {
     const [row] = await query<{ renewed: boolean }>(
       'SELECT earshot.renew_lease($1, $2, $3, $4) AS renewed',
       [name, nodeId, term, forMs],
@@ -104,7 +104,7 @@ export function createLeases({ query }: Connections, options: LeasesOptions): Le
     );
     return row?.renewed === true;
   };
-  const keep = (name: LockName, { term, since, sinceMs }: Acquired): Lease => {
+  const keep = (name: string, { term, since, sinceMs }: Acquired): Lease => {
     const lease = new ActiveLease({ name, term }, { sinceMs, renew, log });
     active.set(name, lease);
     const release = () => {
@@ -164,13 +164,13 @@ interface Acquired {
 interface LeaseOptions {
   /** Start of the last renewal, by the monotonic clock. */
   sinceMs: number;
-  renew: (name: LockName, term: number, forMs: number) => Promise<boolean>;
+  renew: (name: string, term: number, forMs: number) => Promise<boolean>;
   log: Logger;
 }
 
 /** A lease that is renewed until it is released or lost. */
 class ActiveLease {
-  readonly #lease: LeaseTerm & { name: LockName };
+  readonly #lease: LeaseTerm & { name: string };
   readonly #options: LeaseOptions;
   readonly #lost = new AbortController();
   #untilMs: number;
@@ -180,7 +180,7 @@ class ActiveLease {
   #renewing: Promise<void> | undefined;
   #released: Promise<void> | undefined;
 
-  constructor(lease: LeaseTerm & { name: LockName }, options: LeaseOptions) {
+  constructor(lease: LeaseTerm & { name: string }, options: LeaseOptions) {
     this.#lease = lease;
     this.#options = options;
     this.#untilMs = options.sinceMs + leaseMs - marginMs;

@@ -1,10 +1,10 @@
 /** Sends changes of the store through the shared log, so that every node applies them. */
 
-import type { LockName } from '../../admin/account.ts';
 import type { Caller, Remote } from '../../core/host/rpc.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
-import type { Completeness } from '../coverage/completeness.ts';
-import type { PruneStep, Pruning } from '../pruning/terms.ts';
+import type { RecoverOptions } from '../../store/log/recovered-events.ts';
+import type { PruneStep, Pruning } from '../../store/pruning/terms.ts';
+import type { TablesSlot } from '../../store/tables.ts';
 import { type ChangeResult, changeValue } from './apply-entries.ts';
 import type { Change } from './entry.ts';
 import type { Follower } from './follower.ts';
@@ -17,30 +17,6 @@ const changesMax = 256;
 
 /** Attempts to write recovered events while notifications of the same products arrive. */
 const recoverAttempts = 5;
-
-/** The lease under which a job sends these changes. Commands send others without one. */
-const leaseOfGroup: Partial<Record<string, LockName>> = {
-  account: 'subscriptions',
-  coverage: 'reconcile',
-  sinks: 'sinks',
-  summaries: 'summaries',
-  alerts: 'leader',
-  pruning: 'prune',
-};
-
-/** Changes by users or by every node, which need no lease. */
-const withoutLease: ReadonlySet<string> = new Set([
-  'account.markDeliveries',
-  'account.saveQueues',
-  'coverage.recordUptime',
-  'sinks.retrySome',
-  'sinks.dropSome',
-  'sinks.addReplay',
-  'pruning.removeReader',
-]);
-
-/** Changes of this node only. */
-const local: ReadonlySet<string> = new Set(['backups.recordBackup', 'checkpoint']);
 
 interface Waiting {
   change: Change;
@@ -55,6 +31,7 @@ export interface NodeChangesOptions {
   thread: Caller;
   writer: Remote<NodeWrites>;
   follower: Pick<Follower, 'until'>;
+  tables: readonly TablesSlot[];
   /** Random UUID. */
   newId: () => string;
 }
@@ -64,6 +41,7 @@ export function createNodeChanges(
   options: NodeChangesOptions,
 ): Caller & { drain(): Promise<void> } {
   const { log, thread, writer, follower, newId } = options;
+  const rules = createRules(options.tables);
   const waiting: Waiting[] = [];
   let sending: Promise<void> | undefined;
 
@@ -93,17 +71,17 @@ export function createNodeChanges(
     sending = undefined;
   };
   const leaseOf = (op: string): LeaseTerm | null => {
-    const name = withoutLease.has(op) ? undefined : leaseOfGroup[op.split('.')[0] ?? ''];
+    const name = rules.leaseOf(op);
     // Jobs of the leader need no other lease; commands have none.
     return name === undefined ? null : (log.currentLease(name) ?? log.currentLease('leader'));
   };
-  const recover = async (options: Parameters<Completeness['recover']>[0]) => {
+  const recover = async (options: RecoverOptions) => {
     for (let attempt = 1; ; attempt++) {
       await follower.until((await log.head()).number);
       const { entry, isMissing } = await writer.prepareRecovered(options);
       if (entry === null) return isMissing.map(() => null);
       try {
-        const { outcomes } = await append(entry, leaseOf('coverage.recover'));
+        const { outcomes } = await append(entry, leaseOf('log.recover'));
         return positionsOf(isMissing, outcomes);
       } catch (error) {
         const isOutdated = isAppError(error, 'conflict') && error.facts.reason === 'received-since';
@@ -120,13 +98,31 @@ export function createNodeChanges(
   };
   return {
     call: async (op, args, signal) => {
-      if (local.has(op)) return thread.call(op, args, signal);
-      if (op === 'coverage.recover') return recover(args[0] as Parameters<typeof recover>[0]);
+      if (rules.isLocal(op)) return thread.call(op, args, signal);
+      if (op === 'log.recover') return recover(args[0] as Parameters<typeof recover>[0]);
       if (op === 'pruneStep') return pruneStep(args[0] as StepOptions, { writer, enqueue });
       return enqueue(op, args);
     },
     drain: async () => {
       await sending;
+    },
+  };
+}
+
+/** Returns the rules of the changes: those of features are in their tables. */
+function createRules(tables: readonly TablesSlot[]) {
+  const byGroup = new Map(tables.map((one) => [one.group, one]));
+  return {
+    /** Changes of this node only. */
+    isLocal: (op: string) =>
+      op === 'checkpoint' || byGroup.get(op.split('.')[0] ?? '')?.isLocal === true,
+    /** Returns the lease under which a job sends a change; undefined for changes that need none. */
+    leaseOf: (op: string): string | undefined => {
+      if (op === 'log.recover') return 'reconcile';
+      if (op === 'pruning.removeSelected') return 'prune';
+      const [group = '', name = ''] = op.split('.');
+      const { lease, withoutLease = [] } = byGroup.get(group) ?? {};
+      return withoutLease.includes(name) ? undefined : lease;
     },
   };
 }

@@ -1,8 +1,8 @@
 /** Opens the store of a node: its changes go through the shared log, and its queries read its own SQLite log. */
 
-import type { AcquireLock, LockName } from '../../admin/account.ts';
+import type { AcquireLock } from '../../core/host/lock.ts';
+import { moduleFile } from '../../core/host/module-file.ts';
 import { type Remote, remote } from '../../core/host/rpc.ts';
-import { threadFileOf } from '../../core/host/thread.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import type { CommitFacts, Logger } from '../../core/terms/ports.ts';
 import type { DataPlace } from '../../store/engine/disk-limit.ts';
@@ -11,6 +11,7 @@ import { StoreThread, withThread } from '../../store/engine/thread.ts';
 import { IntakeActivity } from '../../store/log/intake-activity.ts';
 import type { Writes } from '../../store/log/writer-thread.ts';
 import { openStoreReader, type Store, writePorts } from '../../store/store.ts';
+import { type TablesSlot, tableFiles } from '../../store/tables.ts';
 import type { NodePlace } from './apply-entries.ts';
 import type { CheckpointReads } from './checkpoint-thread.ts';
 import { Follower } from './follower.ts';
@@ -24,20 +25,8 @@ const callTimeoutSeconds = 30;
 
 const queueBytesMaxDefault = 64 * 2 ** 20;
 
-/** Locks of the whole shared log; all others are of this node. */
-const leases: ReadonlySet<LockName> = new Set([
-  'leader',
-  'subscriptions',
-  'reconcile',
-  'pull',
-  'pull-next',
-  'sinks',
-  'summaries',
-  'certificate',
-  'prune',
-]);
-
 export interface NodeStoreOptions extends DataPlace {
+  tables: readonly TablesSlot[];
   /** Opens the shared log for the node with this id. */
   openLog: (nodeId: string) => Promise<SharedLog>;
   /** Random UUID. */
@@ -53,9 +42,9 @@ export interface NodeStoreOptions extends DataPlace {
  * a log that does not belong to this shared log, and with `unavailable`.
  */
 export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
-  const { dataDir, diskReserveBytes, queueBytesMax = queueBytesMaxDefault } = options;
-  const thread = new StoreThread(threadFileOf('./node-thread', import.meta.url), {
-    ...{ dataDir, diskReserveBytes, callTimeoutSeconds },
+  const { dataDir, diskReserveBytes, tables, queueBytesMax = queueBytesMaxDefault } = options;
+  const thread = new StoreThread(moduleFile('./node-thread', import.meta.url), {
+    ...{ dataDir, diskReserveBytes, callTimeoutSeconds, tables: tableFiles(tables) },
   });
   const writer = remote<NodeWrites>(thread);
   const acquireLocal = createAcquireLock(dataDir);
@@ -80,14 +69,14 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<Store> {
     });
     const parts = { log, writer, follower, newId: options.newId, logger: options.logger };
     const intake = new NodeIntake({ ...parts, queueBytesMax, onCommit: options.onCommit });
-    const changes = createNodeChanges({ ...parts, thread });
-    const reader = openStoreReader(dataDir);
-    const ports = writePorts(reader, remote<Writes>(changes));
+    const changes = createNodeChanges({ ...parts, thread, tables });
+    const reader = openStoreReader(dataDir, tables);
+    const ports = writePorts(reader, remote<Writes>(changes), { tables, activity });
     const opened = log;
     return {
       ...reader,
       ...ports,
-      ...{ activity, acquireLock: createAcquire(acquireLocal, log, follower) },
+      ...{ activity, acquireLock: createAcquire(log, follower) },
       node: {
         ...{ log, id: nodeId, state: () => follower.state },
         caughtUp: async () => follower.until((await opened.head()).number),
@@ -130,7 +119,7 @@ async function join(
 /** Saves the state after the last applied entry, which is read on its own thread. */
 async function saveCheckpoint(log: SharedLog, place: DataPlace): Promise<number> {
   return withThread<CheckpointReads, number>(
-    threadFileOf('./checkpoint-thread', import.meta.url),
+    moduleFile('./checkpoint-thread', import.meta.url),
     place,
     async (reading) => {
       const number = await reading.begin();
@@ -178,13 +167,8 @@ const sinceMs = 5_000;
  * Locks of the shared log are leases. The holder has applied everything that earlier holders have written. A node that
  * is stuck acquires none, and gives up the ones that it has.
  */
-function createAcquire(
-  acquireLocal: AcquireLock,
-  log: SharedLog,
-  follower: Pick<Follower, 'state' | 'until'>,
-): AcquireLock {
+function createAcquire(log: SharedLog, follower: Pick<Follower, 'state' | 'until'>): AcquireLock {
   return async (name, options) => {
-    if (!leases.has(name)) return acquireLocal(name, options);
     await follower.until((await log.head()).number);
     const isReady = () => !follower.state.isStuck;
     const lease = await log.acquireLease(name, { ...options, isReady });

@@ -1,21 +1,21 @@
 /** The writer thread of a node of a shared log: prepares and applies entries. */
 
-import { operationsByName } from '../../core/host/rpc.ts';
+import { type Operations, operationsByName } from '../../core/host/rpc.ts';
 import type { Fault } from '../../core/terms/notification.ts';
-import type { BackupRun } from '../../core/terms/ports.ts';
 import type { Database } from '../../store/engine/database.ts';
 import { createDiskLimit, type DataPlace } from '../../store/engine/disk-limit.ts';
 import { serveThread } from '../../store/engine/serve-thread.ts';
+import { loadTables, withTables } from '../../store/engine/table-operations.ts';
 import {
   createWriterConnection,
   type WriterConnection,
 } from '../../store/engine/writer-connection.ts';
 import { changes, pruneShortly } from '../../store/log/changes.ts';
 import { type PackedDelivery, unpackDeliveries } from '../../store/log/intake-queue.ts';
-import type { Completeness } from '../coverage/completeness.ts';
-import { removePruned } from '../pruning/prune-writer.ts';
-import { selectPrunable } from '../pruning/select-prunable.ts';
-import type { PruneStep, Pruning } from '../pruning/terms.ts';
+import type { RecoverOptions } from '../../store/log/recovered-events.ts';
+import { removePruned } from '../../store/pruning/prune-writer.ts';
+import { selectPrunable } from '../../store/pruning/select-prunable.ts';
+import type { PruneStep, Pruning } from '../../store/pruning/terms.ts';
 import {
   applyEntries,
   type EntryResult,
@@ -43,7 +43,7 @@ interface Writer {
   requireSpace: () => void;
 }
 
-const changesByName = operationsByName<Database>(changes);
+let changesByName: ReturnType<typeof operationsByName<Database>>;
 
 const tasks = {
   place: ({ connection }: Writer): NodePlace | null => connection.read(nodePlace),
@@ -73,7 +73,7 @@ const tasks = {
     atUs: number,
   ): PreparedDeliveries | { faults: Fault[] } =>
     connection.read((database) => prepareRetry(database, id, atUs)),
-  prepareRecovered: ({ connection }: Writer, options: Parameters<Completeness['recover']>[0]) =>
+  prepareRecovered: ({ connection }: Writer, options: RecoverOptions) =>
     connection.read((database) => prepareRecovered(database, options)),
   prepareChanges: (_: Writer, changes: Change[]): PreparedEntry =>
     prepareChanges({ kind: 'changes', changes }),
@@ -92,19 +92,26 @@ const tasks = {
   ): PruneStep => pruneShortly(connection, place, options),
   selectPrunable: ({ connection }: Writer, options: Parameters<Pruning['pruneStep']>[0]) =>
     connection.read((database) => selectPrunable(database, options)),
-  backups: {
-    recordBackup({ connection }: Writer, run: BackupRun): void {
-      connection.transact((database) => changes.backups.recordBackup(database, run));
-    },
-  },
 };
 
 export type NodeWrites = typeof tasks;
 
+/** Returns all changes as tasks: those of this node only are called directly. */
+function localChanges(): Operations<Writer> {
+  const wrapped = [...changesByName].map(([name, change]) => [
+    name,
+    ({ connection }: Writer, ...args: never[]) =>
+      connection.transact((database) => change(database, ...args)),
+  ]);
+  return Object.fromEntries(wrapped);
+}
+
 /** Interval of the check for removed files while nothing is written. */
 const removedFilesCheckMs = 250;
 
-export default serveThread<Writer>((place) => {
+export default serveThread<Writer>(async (place) => {
+  await loadTables(place.tables);
+  changesByName = operationsByName(withTables('writes', changes));
   const connection = createWriterConnection(place.dataDir, 'node');
   const writer = {
     place,
@@ -113,5 +120,9 @@ export default serveThread<Writer>((place) => {
   };
   connection.read(nodePlace);
   setInterval(() => connection.saveRemovedLog(), removedFilesCheckMs).unref();
-  return { operations: tasks, context: () => writer, close: () => connection.close() };
+  return {
+    operations: { ...tasks, ...localChanges() },
+    context: () => writer,
+    close: () => connection.close(),
+  };
 });

@@ -1,10 +1,12 @@
 /** Prepares entries of the shared log: parses bodies, and computes what the log needs to decide about them. */
 
 import { hash } from 'node:crypto';
+import { type MissingEvent, writtenEventUs } from '../../core/terms/catalogue-events.ts';
 import { millisecondOf } from '../../core/terms/dates.ts';
 import { type Fault, lacksRecord, type Notification } from '../../core/terms/notification.ts';
 import { contentOf, type Delivery, type PublicationDelay } from '../../core/terms/ports.ts';
 import { subscriptionEvents } from '../../core/terms/subscription.ts';
+import { bodyDocument } from '../../store/bodies/body-document.ts';
 import type { Database } from '../../store/engine/database.ts';
 import {
   dedupeKey,
@@ -18,12 +20,11 @@ import {
   missingIn,
   modificationDateUs,
   publicationDelay,
+  type RecoverOptions,
   recoveredEvent,
   requireOwnBody,
 } from '../../store/log/recovered-events.ts';
 import { itemIn, notStorable, readDelivery } from '../../store/log/write-delivery.ts';
-import { type Completeness, type MissingEvent, writtenEventUs } from '../coverage/completeness.ts';
-import { bodyDocument } from '../products/index-file/product-record.ts';
 import { type EntryContent, type EntryDelivery, encodeEntry } from './entry.ts';
 import type { LogItem, NewEntry } from './terms.ts';
 
@@ -67,7 +68,7 @@ export function prepareRetry(
 /** Prepares the entry of recovered events, without those that this node knows. Null when nothing is left. */
 export function prepareRecovered(
   database: Database,
-  { events, knownUpTo, atUs }: Parameters<Completeness['recover']>[0],
+  { events, knownUpTo, atUs }: RecoverOptions,
 ): { entry: PreparedEntry | null; isMissing: boolean[] } {
   const isMissing = events.map(missingIn(database, { events, knownUpTo }));
   const missing = events.filter((_, i) => isMissing[i]);

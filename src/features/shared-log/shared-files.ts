@@ -2,7 +2,6 @@
 import { hash } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AcquireLock } from '../../admin/account.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import {
   type CredentialPairs,
@@ -12,6 +11,7 @@ import {
 } from '../../core/config/endpoint-credentials.ts';
 import { readOwnerOnly, writeOwnerOnly } from '../../core/host/files.ts';
 import { type Job, startJob } from '../../core/host/job.ts';
+import type { AcquireLock } from '../../core/host/lock.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import { acmeKeptFiles, challengePath } from '../certificate/acme-state.ts';

@@ -6,7 +6,7 @@
  * decision of the log about each notification of its deliveries. A *lease* gives one node the right to a job for a time.
  */
 
-import type { LockName, Release } from '../../admin/account.ts';
+import type { Release } from '../../core/host/lock.ts';
 
 /** A notification that an entry adds, as far as the log decides about it. Keys and digests are hexadecimal text. */
 export interface LogItem {
@@ -250,12 +250,12 @@ export interface SharedLog {
    * Returns the term of a lease that this process holds; null for one that it has not acquired. Throws `conflict` for
    * one that it has lost, until it is released.
    */
-  currentLease(name: LockName): LeaseTerm | null;
+  currentLease(name: string): LeaseTerm | null;
   /** Returns the warnings of the database about statements of this process in the last minutes. */
   warnings(): DatabaseWarning[];
   /** Acquires a lease. Rejects as `AcquireLock` does. */
   acquireLease(
-    name: LockName,
+    name: string,
     options: {
       waitMs: number;
       signal?: AbortSignal | undefined;

@@ -1,5 +1,19 @@
 /** The feature `sinks`. */
 import { defineFeature } from '../../core/feature.ts';
+import { moduleFile } from '../../core/host/module-file.ts';
+import { pick } from '../../core/host/rpc.ts';
+import { changeAll, pages } from '../../store/paging.ts';
+import { defineTables } from '../../store/tables.ts';
+import type { SinkReader, Sinks } from './terms.ts';
+
+declare module '../../store/tables.ts' {
+  interface ReaderPorts {
+    sinks: SinkReader;
+  }
+  interface StorePorts {
+    sinks: Sinks;
+  }
+}
 
 export const sinks = defineFeature({
   name: 'sinks',
@@ -11,4 +25,28 @@ export const sinks = defineFeature({
     },
   ],
   listener: () => import('./listener.ts'),
+  tables: [
+    defineTables<typeof import('./operations.ts'), SinkReader, Sinks>({
+      group: 'sinks',
+      operations: moduleFile('./operations', import.meta.url),
+      reader: (reads) => ({
+        ...pick(reads, ['nextDueAtUs', 'deliveries', 'counts', 'sameReplay', 'replays']),
+        due: async (query) =>
+          (await reads.nextDueAtUs(query.sink)) === null ? [] : reads.due(query),
+        items: ({ limit, ...query }) =>
+          pages(limit, (rowsMax, last) =>
+            reads.itemsPage({ ...query, beforeId: last?.id ?? Number.MAX_SAFE_INTEGER, rowsMax }),
+          ),
+      }),
+      store: (reader, writes) => ({
+        ...reader,
+        ...pick(writes, ['enqueue', 'settle', 'addReplay']),
+        retry: (options) => changeAll(() => writes.retrySome(options)),
+        drop: (options) => changeAll(() => writes.dropSome(options)),
+      }),
+      repeated: ['counts', 'nextDueAtUs', 'replays'],
+      lease: 'sinks',
+      withoutLease: ['retrySome', 'dropSome', 'addReplay'],
+    }),
+  ],
 });

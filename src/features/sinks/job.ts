@@ -1,7 +1,7 @@
 /** The sinks of a receiver: started from earshot.config.ts, and updated when it changes. */
 
-import type { Release } from '../../admin/account.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
+import type { Release } from '../../core/host/lock.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import type { RunningReceiver } from '../../receiver/serve.ts';

@@ -14,6 +14,56 @@ import {
   unfinishedReplay,
 } from './terms.ts';
 
+export { blockers, describeReader } from './blockers.ts';
+
+export const schema = `
+  -- Ids are never reused, so that a delayed answer cannot match another row.
+  -- An item has a row until the sink acknowledges it. \`stream\` is the id of its replay, 0 for live deliveries; within a
+  -- stream, ids give the order. \`failure\` counts the failed attempts of the sink: the highest one is the last failure.
+  -- Ids of products are compared case-insensitively, as elsewhere.
+  CREATE TABLE IF NOT EXISTS sink_item (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    sink TEXT NOT NULL,
+    stream INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    product_id TEXT NOT NULL COLLATE NOCASE,
+    state TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    due_at_us INTEGER NOT NULL,
+    error TEXT,
+    failure INTEGER,
+    queued_at_us INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS sink_item_queue ON sink_item (sink, stream, id, due_at_us) WHERE state = 'waiting';
+  CREATE INDEX IF NOT EXISTS sink_item_product ON sink_item (sink, stream, product_id, id) WHERE state = 'waiting';
+  CREATE INDEX IF NOT EXISTS sink_item_dead ON sink_item (sink, id) WHERE state = 'dead';
+  CREATE INDEX IF NOT EXISTS sink_item_failure ON sink_item (sink, failure) WHERE failure IS NOT NULL;
+  -- Pruning asks for the first notification that a sink needs.
+  CREATE INDEX IF NOT EXISTS sink_item_waiting_position ON sink_item (sink, position) WHERE state = 'waiting';
+  CREATE INDEX IF NOT EXISTS sink_item_dead_position ON sink_item (sink, position) WHERE state = 'dead';
+  CREATE TABLE IF NOT EXISTS sink_replay (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    sink TEXT NOT NULL,
+    filter TEXT NOT NULL,
+    since_us INTEGER,
+    until_us INTEGER,
+    position INTEGER NOT NULL,
+    last_position INTEGER NOT NULL,
+    requested_at_us INTEGER NOT NULL,
+    ended_at_us INTEGER
+  ) STRICT;
+  -- Number and time of acknowledged deliveries.
+  CREATE TABLE IF NOT EXISTS sink_delivery (
+    sink TEXT PRIMARY KEY,
+    delivered INTEGER NOT NULL,
+    last_at_us INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+`;
+
+export const sharesCommits = true;
+
+export const needsSpace = ['enqueue', 'addReplay'];
+
 type Options<Name extends keyof Sinks> = Parameters<Sinks[Name]>[0];
 type Result = Options<'settle'>[number];
 
@@ -69,7 +119,7 @@ const failingSince = `(SELECT min(max(queued_at_us, coalesce(${lastDelivered}, 0
   WHERE item.sink = name.sink AND state = 'waiting' AND error IS NOT NULL
     AND (attempts = 0 OR queued_at_us > coalesce(${lastDelivered}, 0)))`;
 
-export const sinkReads = {
+export const reads = {
   /** Returns waiting items that are due, at most the first of each product, by priority. */
   due(database: Database, { sink, nowUs, limit }: Options<'due'>): SinkItem[] {
     const found: SinkItem[] = [];
@@ -154,7 +204,7 @@ export const sinkReads = {
   },
 };
 
-export const sinkWrites = {
+export const writes = {
   /** Queues the items and moves the position in one transaction, so that each part of the log is queued once. */
   enqueue(database: Database, options: Options<'enqueue'>): boolean {
     const { sink, replayId, after, upTo, items, atUs } = options;
@@ -214,7 +264,7 @@ export const sinkWrites = {
   },
 
   addReplay(database: Database, replay: Options<'addReplay'>): Replay {
-    const same = sinkReads.sameReplay(database, replay);
+    const same = reads.sameReplay(database, replay);
     if (same !== null) throw unfinishedReplay(same);
     const added = prepared<[object], Replay>(
       database,

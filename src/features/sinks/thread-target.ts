@@ -3,8 +3,9 @@
  * memory. A thread that fails is an unavailable target; the next delivery starts another one, after a delay.
  */
 
+import { moduleFile } from '../../core/host/module-file.ts';
 import { remote } from '../../core/host/rpc.ts';
-import { Thread, type ThreadFault, threadFileOf } from '../../core/host/thread.ts';
+import { Thread, type ThreadFault } from '../../core/host/thread.ts';
 import { networkFault } from '../../core/http/bounded-fetch.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
 import type { Evaluation } from '../../core/terms/evaluation.ts';
@@ -62,7 +63,7 @@ function startThread({ name, timeoutMs, urls, target }: ThreadTarget): Thread {
   const data: ThreadTarget = { name, timeoutMs, urls, target };
   const limits = { heapMb, containedBufferBytes, restartDelayMaxMs };
   const owner = `the sink ${name}`;
-  return new Thread(threadFileOf('./target-thread', import.meta.url), { owner, data, ...limits });
+  return new Thread(moduleFile('./target-thread', import.meta.url), { owner, data, ...limits });
 }
 
 /** Starts the thread with the first item. */

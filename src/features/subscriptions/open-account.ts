@@ -116,7 +116,7 @@ export interface AccountUse {
 /** Opens the store; acquires the lock on the account's subscriptions unless `readOnly`. */
 export async function openAccount(
   config: CompleteAccountConfig,
-  io: AccountIo & Pick<Io, 'stderr'>,
+  io: AccountIo & Pick<Io, 'stderr' | 'features'>,
   { readOnly = false, needsCredentials = false }: AccountUse,
 ): Promise<OpenedAccount> {
   const { dataDir, sharedLog } = config;

@@ -1,5 +1,19 @@
 /** The feature `summary`. */
 import { defineFeature } from '../../core/feature.ts';
+import { moduleFile } from '../../core/host/module-file.ts';
+import { pick } from '../../core/host/rpc.ts';
+import { pages } from '../../store/paging.ts';
+import { defineTables } from '../../store/tables.ts';
+import type { Summaries, SummaryReader } from './terms.ts';
+
+declare module '../../store/tables.ts' {
+  interface ReaderPorts {
+    summaries: SummaryReader;
+  }
+  interface StorePorts {
+    summaries: Summaries;
+  }
+}
 
 export const summary = defineFeature({
   name: 'summary',
@@ -16,4 +30,23 @@ export const summary = defineFeature({
     },
   ],
   listener: () => import('./listener.ts'),
+  tables: [
+    defineTables<typeof import('./operations.ts'), SummaryReader, Summaries>({
+      group: 'summaries',
+      operations: moduleFile('./operations', import.meta.url),
+      reader: (reads) => ({
+        ...pick(reads, ['textsOf', 'due', 'waiting', 'spending', 'refusedAnswer']),
+        find: (query) =>
+          pages(query.limit, (rowsMax, last) =>
+            reads.page({ ...query, beforeId: last?.id ?? query.beforeId }, rowsMax),
+          ),
+      }),
+      store: (reader, writes) => ({
+        ...reader,
+        ...pick(writes, ['enqueue', 'beginRequest', 'settle']),
+      }),
+      repeated: ['waiting'],
+      lease: 'summaries',
+    }),
+  ],
 });

@@ -1,6 +1,6 @@
 /** Creates summary jobs: by the rules, from new notifications of the log. */
 
-import type { AcquireLock } from '../../admin/account.ts';
+import type { AcquireLock } from '../../core/host/lock.ts';
 import type { Cursors, Logger, NotificationLog, NotificationRow } from '../../core/terms/ports.ts';
 import { dayUs } from '../../core/terms/time-units.ts';
 import { requireFilter } from '../../filter/check.ts';

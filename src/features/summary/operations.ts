@@ -2,17 +2,62 @@
 import { AppError } from '../../core/terms/app-error.ts';
 import { dayUs } from '../../core/terms/time-units.ts';
 import { type Database, prepared } from '../../store/engine/database.ts';
-import type {
-  DigestScope,
-  NewSummaryJob,
-  RefusedAnswer,
-  Summaries,
-  SummaryJob,
-  SummaryQuery,
-  SummaryRow,
-  SummarySpending,
-  SummaryText,
+import type { DescribeReader, PrunedRows } from '../../store/pruning/terms.ts';
+import {
+  type DigestScope,
+  type NewSummaryJob,
+  type RefusedAnswer,
+  type Summaries,
+  type SummaryJob,
+  type SummaryQuery,
+  type SummaryRow,
+  type SummarySpending,
+  type SummaryText,
+  summaryReader,
 } from './terms.ts';
+
+export const schema = `
+  -- One row per subject with its job and its text. \`due_at_us\` is null when the job is done.
+  -- \`revision\` changes whenever the subject is requested again. \`scope\`, \`facts\` and \`refusal\` are JSON.
+  -- \`request\` is the hash of the request that the text of a model answers.
+
+  CREATE TABLE IF NOT EXISTS summary (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    product_id TEXT,
+    product_name TEXT,
+    subscription TEXT,
+    scope TEXT,
+    position INTEGER NOT NULL,
+    requested_at_us INTEGER NOT NULL,
+    due_at_us INTEGER,
+    reason TEXT,
+    text TEXT,
+    facts TEXT,
+    model TEXT,
+    request BLOB,
+    refusal TEXT,
+    created_at_us INTEGER,
+    UNIQUE (kind, subject)
+  ) STRICT;
+  -- The few open jobs, and the texts that a model was asked for.
+  CREATE INDEX IF NOT EXISTS summary_due ON summary (kind, due_at_us) WHERE due_at_us IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS summary_asked ON summary (created_at_us) WHERE model IS NOT NULL OR refusal IS NOT NULL;
+  -- Requests count against the budget, also of a job that was removed.
+  CREATE TABLE IF NOT EXISTS summary_request (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at_us INTEGER NOT NULL,
+    tokens INTEGER NOT NULL
+  ) STRICT;
+  -- With the tokens, so that adding up a budget does not read the table.
+  CREATE INDEX IF NOT EXISTS summary_request_at_us ON summary_request (at_us, tokens);
+`;
+
+export const sharesCommits = true;
+
+export const needsSpace = ['enqueue', 'beginRequest'];
 
 type Options<Name extends keyof Summaries> = Parameters<Summaries[Name]>[0];
 
@@ -43,7 +88,7 @@ const refusalsMin = 3;
 /** Requests are kept longer than a budget needs, so that people can check the spending. */
 const requestRetentionUs = 31 * dayUs;
 
-export const summaryReads = {
+export const reads = {
   /** Returns a page of rows, newest first; fewer than `rowsMax` mean the end. */
   page(database: Database, query: SummaryQuery, rowsMax: number): SummaryRow[] {
     const conditions: [string, unknown][] = [
@@ -144,7 +189,7 @@ function scopeIn(text: string | null): DigestScope | null {
   return text === null ? null : (JSON.parse(text) as DigestScope);
 }
 
-export const summaryWrites = {
+export const writes = {
   enqueue(
     database: Database,
     { jobs, cursor, waitingMax, atUs }: Options<'enqueue'>,
@@ -246,3 +291,32 @@ function saveText(
     refusal: refusal === null ? null : JSON.stringify(refusal),
   });
 }
+
+export const describeReader: DescribeReader = (key) =>
+  key === summaryReader ? { name: key, advance: '`earshot summarize`' } : null;
+
+/** Digests stay: they are few, and describe removed notifications. */
+export const pruned: PrunedRows = {
+  rows: { own: 200, shared: 2_000 },
+  select: (database, { after, rowsMax }) => {
+    const last = prepared<[number, number], number | null>(
+      database,
+      'SELECT max(id) FROM (SELECT id FROM summary WHERE id > ? ORDER BY id LIMIT ?)',
+    ).pluck();
+    const next = last.get(after, rowsMax) ?? null;
+    if (next === null) return null;
+    const ids = prepared<[number, number], number>(
+      database,
+      `SELECT id FROM summary WHERE id > ? AND id <= ? AND kind = 'product'
+         AND position <= (SELECT position FROM prune_horizon)`,
+    ).pluck();
+    return { ids: ids.all(after, next), next };
+  },
+  remove: (database, ids) => {
+    const remove = prepared<[number]>(
+      database,
+      `DELETE FROM summary WHERE id = ? AND position <= (SELECT position FROM prune_horizon)`,
+    );
+    return ids.reduce((removed, id) => removed + remove.run(id).changes, 0);
+  },
+};

@@ -1,7 +1,7 @@
 /** Compacts the log step by step on its own thread, while others read and write it. */
 
+import { moduleFile } from '../../core/host/module-file.ts';
 import type { Remote } from '../../core/host/rpc.ts';
-import { threadFileOf } from '../../core/host/thread.ts';
 import { requireDatabase } from '../engine/database.ts';
 import type { DataPlace } from '../engine/disk-limit.ts';
 import { withThread } from '../engine/thread.ts';
@@ -29,7 +29,7 @@ export interface CompactOptions extends DataPlace {
 export async function compactLog(options: CompactOptions): Promise<Compacted> {
   requireDatabase(options.dataDir);
   return withThread<CompactOperations, Compacted>(
-    threadFileOf('./compact-thread', import.meta.url),
+    moduleFile('./compact-thread', import.meta.url),
     options,
     (compact) => compactOn(compact, options),
   );

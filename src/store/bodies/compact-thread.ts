@@ -1,9 +1,9 @@
 /** The compaction thread: has its own writing connection, and intake has priority. */
 
-import { releaseFreePages, usualStepMs } from '../../features/pruning/prune-writer.ts';
 import { type DataPlace, requireFreeSpace } from '../engine/disk-limit.ts';
 import { lowerPriority, serveThread } from '../engine/serve-thread.ts';
 import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
+import { releaseFreePages, usualStepMs } from '../pruning/prune-writer.ts';
 import { type CompactStep, createCompactStep } from './compact-step.ts';
 
 interface Context {

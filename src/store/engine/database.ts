@@ -8,6 +8,7 @@ import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import { faultError } from '../../core/terms/faults.ts';
 import { migrations } from './schema.ts';
 import { openingError, sqliteCode } from './sqlite-error.ts';
+import { tables } from './table-operations.ts';
 
 export type { Database };
 
@@ -50,6 +51,7 @@ export function openForWriting(dataDir: string): Database {
     // 8 MiB (a negative value is in KiB). The operating system caches the rest.
     database.pragma('cache_size = -8192');
     migrate(database);
+    createMissing(database);
   });
 }
 
@@ -301,12 +303,30 @@ export function migrate(database: Database): void {
   }
 }
 
-/** Returns the schema of a new file of a version: `type name`, and the SQL code; null for an automatic index. */
-export function expectedSchema(version: number): Map<string, string | null> {
+/** Creates the tables of features that the file does not have yet. */
+function createMissing(database: Database): void {
+  const known = schemaOf(database);
+  const schemas = [...tables().values()].map(({ schema }) => schema);
+  const missing = schemas.filter((sql) =>
+    [...sql.matchAll(/CREATE (TABLE|(?:UNIQUE )?INDEX) IF NOT EXISTS (\w+)/g)].some(
+      ([, type = '', name]) => !known.has(`${type.replace('UNIQUE ', '').toLowerCase()} ${name}`),
+    ),
+  );
+  if (missing.length === 0) return;
+  database.transaction(() => void database.exec(missing.join('\n'))).immediate();
+}
+
+/**
+ * Returns the schema of a new file of a version: `type name`, and the SQL code; null for an automatic index. `own` is that
+ * of the store itself, `all` also has the loaded tables of features.
+ */
+export function expectedSchema(version: number): Record<'own' | 'all', Map<string, string | null>> {
   const database = new Sqlite(':memory:');
   try {
     for (const sql of migrations.slice(0, version)) database.exec(sql);
-    return schemaOf(database);
+    const own = schemaOf(database);
+    createMissing(database);
+    return { own, all: schemaOf(database) };
   } finally {
     database.close();
   }

@@ -2,36 +2,14 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import Sqlite, { type Database } from 'better-sqlite3';
-import type { AcquireLock, LockName } from '../../admin/account.ts';
 import { createOwnerOnly } from '../../core/host/files.ts';
+import type { AcquireLock } from '../../core/host/lock.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { faultError } from '../../core/terms/faults.ts';
 import { createDirectory } from './database.ts';
 import { sqliteCode } from './sqlite-error.ts';
 
 const retryIntervalMs = 100;
-
-export const busyMessages: Record<LockName, string> = {
-  receiver: 'A receiver is already running on this data directory.',
-  checkpoint: 'Another earshot program is filling this receiver from the shared log.',
-  leader: 'Another receiver runs the background jobs.',
-  account:
-    'Another earshot program is logging in to the account. Wait until it has finished, then run this command again.',
-  subscriptions:
-    'Another earshot program is changing the subscriptions of this account. Wait until it has finished, then run this command again.',
-  certificate:
-    'Another earshot program is getting a certificate. Wait until it has finished, then run this command again.',
-  index: 'Another earshot program is rebuilding the product index. Wait until it has finished.',
-  summaries: 'Another earshot program is writing summaries. Wait until it has finished.',
-  reconcile:
-    'Another earshot program is comparing the log with the catalogue. Wait until it has finished, then run this command again.',
-  pull: 'Another earshot program is reading the queue of a pull subscription.',
-  'pull-next': 'Another earshot program is waiting to read the queue of a pull subscription.',
-  sinks: 'Another earshot program is delivering notifications to the sinks.',
-  compact: 'Another earshot program is compacting the log. Wait until it has finished.',
-  prune: 'Another earshot program is pruning the log. Wait until it has finished.',
-  backup: 'Another earshot program is creating or restoring a backup. Wait until it has finished.',
-};
 
 /**
  * Acquires locks on the files `<dataDir>/<name>.lock`, which remain as empty files. Each is an SQLite
@@ -46,7 +24,7 @@ export function createAcquireLock(dataDir: string): AcquireLock {
     try {
       // Counts attempts: the system clock may be changed during the wait.
       for (let waitedMs = 0; !tryLock(database); waitedMs += retryIntervalMs) {
-        if (waitedMs >= waitMs) throw new AppError('conflict', busyMessages[name]);
+        if (waitedMs >= waitMs) throw busyError(name);
         await delay(retryIntervalMs, undefined, signal === undefined ? {} : { signal });
       }
     } catch (error) {
@@ -56,6 +34,12 @@ export function createAcquireLock(dataDir: string): AcquireLock {
     return () => void database.close();
   };
 }
+
+/** Returns the refusal of a lock that another program holds. */
+export const busyError = (name: string): AppError =>
+  new AppError('conflict', `Another earshot program is doing the same work (lock "${name}").`, {
+    advice: 'Wait until it has finished, then run this command again.',
+  });
 
 function openLockFile(file: string): Database {
   try {

@@ -7,16 +7,19 @@ import {
   type Service,
   serveThread as serve,
 } from '../../core/host/serve-thread.ts';
-import type { DataPlace } from './disk-limit.ts';
 import { storeError } from './sqlite-error.ts';
+import type { ThreadPlace } from './thread.ts';
 
 /** Runs this thread. `begin` opens what the operations need, and may throw. */
 export function serveThread<Context>(
-  begin: (place: DataPlace, post: (message: ThreadMessage) => void) => Service<Context>,
+  begin: (
+    place: ThreadPlace,
+    post: (message: ThreadMessage) => void,
+  ) => Service<Context> | Promise<Service<Context>>,
 ): ServeCalls {
-  return serve((place: DataPlace, post) => {
+  return serve(async (place: ThreadPlace, post) => {
     try {
-      const service = begin(place, post);
+      const service = await begin(place, post);
       const { failure = (error: unknown) => error } = service;
       return { ...service, failure: (error) => storeError(failure(error)) };
     } catch (error) {

@@ -1,9 +1,7 @@
-/** The changes of the store by group, for the threads that write it. */
+/** The changes of the store itself by group, for the threads that write it. */
 
-import { accountWrites } from '../../admin/operations.ts';
-import { alertWrites } from '../../features/alerts/operations.ts';
-import { recordBackup } from '../../features/backup/operations.ts';
-import { coverageWrites } from '../../features/coverage/operations.ts';
+import { type DataPlace, spareBytes } from '../engine/disk-limit.ts';
+import type { WriterConnection } from '../engine/writer-connection.ts';
 import {
   dropQuarantined,
   pruneStep,
@@ -11,27 +9,14 @@ import {
   removeSelected,
   shortStepMs,
   usualStepMs,
-} from '../../features/pruning/prune-writer.ts';
-import type { PruneStep, Pruning } from '../../features/pruning/terms.ts';
-import { sinkWrites } from '../../features/sinks/operations.ts';
-import { summaryWrites } from '../../features/summary/operations.ts';
-import { type DataPlace, spareBytes } from '../engine/disk-limit.ts';
-import type { WriterConnection } from '../engine/writer-connection.ts';
+} from '../pruning/prune-writer.ts';
+import type { PruneStep, Pruning } from '../pruning/terms.ts';
 import { logWrites } from './queries.ts';
 
-/**
- * Plain functions that are one transaction each. Their result depends only on the database and their arguments: the
- * nodes of a shared log run the same ones, and must get the same result.
- */
+/** Changes of the store itself; those of features are in their tables. */
 export const changes = {
   log: logWrites,
-  account: accountWrites,
-  alerts: alertWrites,
-  coverage: coverageWrites,
-  sinks: sinkWrites,
-  summaries: summaryWrites,
   quarantine: { drop: dropQuarantined },
-  backups: { recordBackup },
   pruning: { removeReader, removeSelected },
 };
 

@@ -1,26 +1,33 @@
 /** Recovered events: events in the catalogue without a push, and their later pushes. */
 import type { Database } from 'better-sqlite3';
 import { AppError } from '../../core/terms/app-error.ts';
+import {
+  type CatalogueEvent,
+  coversEvent,
+  type MissingEvent,
+  writtenEventUs,
+} from '../../core/terms/catalogue-events.ts';
 import { millisecondOf, readDateUs } from '../../core/terms/dates.ts';
 import { type Notification, readNotifications } from '../../core/terms/notification.ts';
 import { contentOf, type Delivery, type PublicationDelay } from '../../core/terms/ports.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../../core/terms/subscription.ts';
 import { hourUs } from '../../core/terms/time-units.ts';
-import {
-  type CatalogueEvent,
-  type Completeness,
-  coversEvent,
-  type MissingEvent,
-  writtenEventUs,
-} from '../../features/coverage/completeness.ts';
-import { bodyDocument } from '../../features/products/index-file/product-record.ts';
-import { pruneHorizon } from '../../features/pruning/prune-queries.ts';
-import { unprunedSinceUs } from '../../features/pruning/terms.ts';
 import { recordIn } from '../../filter/product-record.ts';
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
+import { bodyDocument } from '../bodies/body-document.ts';
 import { prepared } from '../engine/database.ts';
+import { pruneHorizon } from '../pruning/prune-queries.ts';
+import { unprunedSinceUs } from '../pruning/terms.ts';
 import { dedupeKey, recoveredIdentityOf } from './dedupe-key.ts';
 import { lastPosition } from './queries.ts';
+
+export interface RecoverOptions {
+  /** Events of one subscription, at most 100. */
+  events: readonly MissingEvent[];
+  /** Earlier pushes of these events were checked by the caller. */
+  knownUpTo: number;
+  atUs: number;
+}
 
 const eventsMax = 100;
 /** Maximum rows of the log that are searched: intake waits during the search. */
@@ -41,7 +48,7 @@ const hourOfEvent = `subscription = @subscription AND event = @event AND hour_us
  */
 export function recover(
   database: Database,
-  { events, knownUpTo, atUs }: Parameters<Completeness['recover']>[0],
+  { events, knownUpTo, atUs }: RecoverOptions,
 ): (number | null)[] {
   const isMissing = missingIn(database, { events, knownUpTo });
   const bodies = createBodyWriter(database);
@@ -58,7 +65,7 @@ export function recover(
  */
 export function missingIn(
   database: Database,
-  { events, knownUpTo }: Pick<Parameters<Completeness['recover']>[0], 'events' | 'knownUpTo'>,
+  { events, knownUpTo }: Pick<RecoverOptions, 'events' | 'knownUpTo'>,
 ): (event: CatalogueEvent) => boolean {
   const [first] = events;
   if (first === undefined) return () => false;

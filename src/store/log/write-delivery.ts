@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Database } from 'better-sqlite3';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
+import type { CatalogueEvent } from '../../core/terms/catalogue-events.ts';
 import {
   type DriftShape,
   type Fault,
@@ -12,9 +13,8 @@ import {
   readNotifications,
 } from '../../core/terms/notification.ts';
 import { contentOf, type Delivery, type Receipt } from '../../core/terms/ports.ts';
-import type { CatalogueEvent } from '../../features/coverage/completeness.ts';
-import { bodyDocument } from '../../features/products/index-file/product-record.ts';
 import { type BodyWriter, bodyReader, createBodyWriter } from '../bodies/bodies.ts';
+import { bodyDocument } from '../bodies/body-document.ts';
 import { prepared } from '../engine/database.ts';
 import { dedupeKey, identityOf, recoveredIdentityOf, subscriptionKey } from './dedupe-key.ts';
 import {

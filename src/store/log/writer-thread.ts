@@ -1,7 +1,6 @@
 /** The writer thread: commits together all deliveries that arrived during the last commit (group commit). */
 import type { Database } from 'better-sqlite3';
 import {
-  type OperationName,
   type Operations,
   operationsByName,
   type SerializedError,
@@ -11,15 +10,16 @@ import {
   type ThreadRequest,
 } from '../../core/host/rpc.ts';
 import type { CommitFacts, Delivery, Receipt } from '../../core/terms/ports.ts';
-import type { Completeness } from '../../features/coverage/completeness.ts';
-import type { PruneStep, Pruning } from '../../features/pruning/terms.ts';
 import { prepared } from '../engine/database.ts';
 import { createDiskLimit, type DataPlace } from '../engine/disk-limit.ts';
 import { serveThread } from '../engine/serve-thread.ts';
 import { isEnvironmentFailure, sqliteCode, storeError } from '../engine/sqlite-error.ts';
+import { loadTables, tables, withTables } from '../engine/table-operations.ts';
 import { createWriterConnection, type WriterConnection } from '../engine/writer-connection.ts';
+import type { PruneStep, Pruning } from '../pruning/terms.ts';
 import { changes as plainChanges, pruneShortly } from './changes.ts';
 import { type PackedDelivery, unpackDeliveries } from './intake-queue.ts';
+import type { RecoverOptions } from './recovered-events.ts';
 
 /**
  * Limits of one transaction: its senders are answered while the next one is written, and other programs wait only
@@ -34,12 +34,12 @@ const removedFilesCheckMs = 250;
 /** Bytes written by a check: a disk without space for them has none for notifications. */
 const checkBytes = 128 * 2 ** 10;
 
-/** Operations that are one transaction each. */
+/** Changes of the store itself, one transaction each. */
 const changes = {
   ...plainChanges,
-  coverage: {
-    ...plainChanges.coverage,
-    recover: (database: Database, options: Parameters<Completeness['recover']>[0]) =>
+  log: {
+    ...plainChanges.log,
+    recover: (database: Database, options: RecoverOptions): (number | null)[] =>
       loadedIntake().recover(database, options),
   },
 };
@@ -63,21 +63,8 @@ const tasks = {
 
 export type Writes = typeof changes & typeof tasks;
 
-/** Groups of small, frequent changes, which may share a commit with deliveries. */
-const sharedGroups = ['summaries.', 'alerts.', 'sinks.'];
-
-/** Changes that need free space: they add data, or record that intake works. All others also run on a full disk. */
-const spaceNeeding = new Set<string>([
-  'coverage.recover',
-  'coverage.recordUptime',
-  'summaries.enqueue',
-  'summaries.beginRequest',
-  'sinks.enqueue',
-  'sinks.addReplay',
-] satisfies OperationName<typeof changes>[]);
-
 /** Operations that need the intake code, which takes most of the load time. */
-const intakeOperations = new Set(['deliveries', 'check', 'retry', 'coverage.recover']);
+const intakeOperations = new Set(['deliveries', 'check', 'retry', 'log.recover']);
 
 interface Writer {
   place: DataPlace;
@@ -104,14 +91,25 @@ function loadedIntake() {
   return intake;
 }
 
-const changesByName = operationsByName<Database>(changes);
+/** Changes of the store and of features, by name. */
+let changesByName: ReturnType<typeof operationsByName<Database>>;
+
+/** Returns true for changes that add data, or record that intake works. All others also run on a full disk. */
+function needsSpace(op: string): boolean {
+  const [group = '', name = ''] = op.split('.');
+  return op === 'log.recover' || tables().get(group)?.needsSpace?.includes(name) === true;
+}
+
+const sharesCommits = (op: string): boolean =>
+  tables().get(op.split('.')[0] ?? '')?.sharesCommits === true;
 
 /** Returns all operations, with the changes wrapped in the space check and a transaction. */
 function createOperations(): Operations<Writer> {
+  changesByName = operationsByName(withTables('writes', changes));
   const wrapped = [...changesByName].map(([name, change]) => [
     name,
     ({ connection, requireSpace }: Writer, ...args: never[]) => {
-      if (spaceNeeding.has(name)) requireSpace();
+      if (needsSpace(name)) requireSpace();
       return connection.transact((database) => change(database, ...args));
     },
   ]);
@@ -123,10 +121,7 @@ function answerSome(writer: Writer, requests: readonly ThreadRequest[]): readonl
   const arrived = requests.flatMap(arrivedIn);
   if (arrived.length === 0) return requests;
   let failure = spaceError(writer);
-  const shared =
-    failure === undefined
-      ? requests.filter(({ op }) => sharedGroups.some((group) => op.startsWith(group)))
-      : [];
+  const shared = failure === undefined ? requests.filter(({ op }) => sharesCommits(op)) : [];
   const answered = new Set<number>();
   for (const [i, group] of [...groups(arrived)].entries()) {
     const sharing = i === 0 ? shared : [];
@@ -253,7 +248,8 @@ function proveWritable({ connection }: Writer): void {
   });
 }
 
-export default serveThread<Writer>((place, post) => {
+export default serveThread<Writer>(async (place, post) => {
+  await loadTables(place.tables);
   const connection = createWriterConnection(place.dataDir);
   const writer = {
     place,

@@ -12,7 +12,8 @@ import type { BackgroundJobs } from '../../../src/features/status/read-status.ts
 import { missingFinding } from '../../../src/features/subscriptions/checks.ts';
 import { type RunningReceiver, serve } from '../../../src/receiver/serve.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
-import { openStore, type Store } from '../../../src/store/store.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { openStore } from '../../helpers/store.ts';
 import { fillOperation, seededJobs } from './seeded-operation.ts';
 
 const loopback = { host: '127.0.0.1', port: 0 };

@@ -1,7 +1,7 @@
 /** A program to be killed: raises an alert and sends it. */
 
 import { createUrlSender, deliverDue } from '../../../src/features/alerts/notify.ts';
-import { openStore } from '../../../src/store/store.ts';
+import { openStore } from '../../helpers/store.ts';
 
 const [dataDir = '', url = ''] = process.argv.slice(2);
 const nothing = () => undefined;

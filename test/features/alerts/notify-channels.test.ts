@@ -19,9 +19,9 @@ import type { AlertFinding } from '../../../src/features/alerts/terms.ts';
 import type { AlertSender } from '../../../src/features/alerts/watch-deps.ts';
 import { startWatchdog } from '../../../src/features/alerts/watchdog.ts';
 import { checkAlerts } from '../../../src/features/doctor/delivery-steps.ts';
-import { openStore } from '../../../src/store/store.ts';
 import { type Answer, startServer } from '../../core/http/answering-server.ts';
 import { freePort } from '../../helpers/free-ports.ts';
+import { openStore } from '../../helpers/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { startHook } from '../sinks/hook-server.ts';
 import {

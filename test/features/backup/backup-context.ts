@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { readBackup } from '../../../src/features/backup/backup-folder.ts';
 import { type BackupOptions, makeBackup } from '../../../src/features/backup/make-backup.ts';
 import { type RestoreOptions, restoreBackup } from '../../../src/features/backup/restore-backup.ts';
-import { openStore, type Store } from '../../../src/store/store.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { collect, delivery, notification } from '../../helpers/deliveries.ts';
+import { openStore, tables } from '../../helpers/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
 
@@ -34,7 +35,7 @@ export async function openFilled(notifications: number, bodyBytes = 512) {
   const backUp = (options: Partial<BackupOptions> = {}) => {
     nowUs += 1_000_000;
     return makeBackup({
-      ...{ place: { dataDir }, folder: out, version: '9.8.7-test' },
+      ...{ place: { dataDir }, tables, folder: out, version: '9.8.7-test' },
       ...{ nowUs: () => nowUs, record: async () => undefined },
       ...options,
     });
@@ -59,7 +60,7 @@ let restores = 0;
 export function restore(path: string, dataDir: string, options: Partial<RestoreOptions> = {}) {
   restores += 1;
   const aside = join(dataDir, `before-restore-${restores}`);
-  return restoreBackup(readBackup(path), { dataDir, aside, ...options });
+  return restoreBackup(readBackup(path), { dataDir, tables, aside, ...options });
 }
 
 /** Notifications of a directory that no store has open, with their bodies. */

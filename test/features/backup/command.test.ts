@@ -1,8 +1,8 @@
 import { chmodSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { openStore, openStoreReader } from '../../../src/store/store.ts';
 import { expectEnd, nowUs, runCommand, version, type Words } from '../../helpers/fake-io.ts';
+import { openStore, openStoreReader } from '../../helpers/store.ts';
 import { contentsIn, fill, openFilled } from './backup-context.ts';
 
 /** Folder for 2026-05-02T12:00:00Z, the time at which every command here runs. */

@@ -1,7 +1,9 @@
 /** The simulated past day of the demo. */
+
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { app } from '../../../src/app.ts';
 import { readSubscriptionCoverage } from '../../../src/features/coverage/coverage.ts';
 import {
   pastStartUs,
@@ -34,6 +36,7 @@ async function openPast() {
   const env = { EARSHOT_DATA_DIR: dataDir, EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl };
   const random = createRandom(1);
   const io = {
+    features: app,
     ...{ env, fetch, newId: randomUUID, nowUs: () => nowUs, random: () => random.next() },
     ...{ readFile: (path: string) => readFileSync(path, 'utf8') },
     signal: new AbortController().signal,

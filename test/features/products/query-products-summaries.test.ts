@@ -1,5 +1,7 @@
 /** `earshot query products --summaries`: a summary with each product, in every format. */
+
 import { afterAll, describe, expect, it } from 'vitest';
+import { app } from '../../../src/app.ts';
 import { withTexts } from '../../../src/features/products/output.ts';
 import type { FoundProduct } from '../../../src/filter/products.ts';
 import { collect } from '../../helpers/deliveries.ts';
@@ -119,7 +121,7 @@ async function openStream() {
       yield foundProduct({ productId: guid(`${number === count ? 2 : number}`), position: number });
     }
   };
-  return { state, shown: withTexts(found(), { dataDir, nowUs: () => nowUs }) };
+  return { state, shown: withTexts(found(), { features: app, dataDir, nowUs: () => nowUs }) };
 }
 
 it('gives every product its own summary, in order', async () => {

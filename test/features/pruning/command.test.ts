@@ -163,7 +163,9 @@ describe('earshot prune', () => {
     const release = await createAcquireLock(dataDir)('prune', { waitMs: 0 });
     expect(await run('prune --older-than 3d --yes')).toMatchObject({
       code: 1,
-      err: expect.stringContaining('Another earshot program is pruning the log.'),
+      err: expect.stringContaining(
+        'Another earshot program is doing the same work (lock "prune").',
+      ),
     });
     release();
     expect(await left()).toHaveLength(11);

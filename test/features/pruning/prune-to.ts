@@ -1,7 +1,7 @@
 /** Prunes a store as a command does, without its pauses. */
 
-import { type Pruned, pruneLog } from '../../../src/features/pruning/prune-log.ts';
-import type { PruneRequest, Retention } from '../../../src/features/pruning/terms.ts';
+import { type Pruned, pruneLog } from '../../../src/store/pruning/prune-log.ts';
+import type { PruneRequest, Retention } from '../../../src/store/pruning/terms.ts';
 import type { Store } from '../../../src/store/store.ts';
 
 /** A request that keeps only what `keep` allows. */

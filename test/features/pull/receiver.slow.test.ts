@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openStore } from '../../../src/store/store.ts';
 import { expectEnd, expectRefusal } from '../../helpers/fake-io.ts';
+import { openStore } from '../../helpers/store.ts';
 import { openPullAccount } from './pull-account.ts';
 
 const off = { EARSHOT_CONSOLE_LISTEN: 'off' };

@@ -1,4 +1,5 @@
 /** PostgreSQL servers and nodes of a shared log for tests. */
+
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,6 +12,7 @@ import { openSharedLog } from '../../../src/features/shared-log/postgres-log.ts'
 import type { SharedLog } from '../../../src/features/shared-log/terms.ts';
 import { freePort } from '../../helpers/free-ports.ts';
 import { findPostgres, type PostgresServer, startPostgres } from '../../helpers/postgres-server.ts';
+import { tables } from '../../helpers/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 /** Debian's package `postgresql`. Required in CI: without it, tests fail instead of being skipped. */
@@ -84,7 +86,7 @@ export async function openNode(options: NodeOptions) {
   const { dataDir = temporaryDirectory(), logger = silent } = options;
   const open = () =>
     openNodeStore({
-      ...{ dataDir, newId: randomUUID, logger },
+      ...{ dataDir, tables, newId: randomUUID, logger },
       openLog: (nodeId) => openLog(options, nodeId),
     });
   let store = await open();

@@ -7,9 +7,9 @@ import { pause } from '../../../src/core/cli/io.ts';
 import { createRunProgram } from '../../../src/core/host/run-program.ts';
 import { loadEachSink } from '../../../src/features/sinks/definitions.ts';
 import { startSinks } from '../../../src/features/sinks/run-sinks.ts';
-import { openStore } from '../../../src/store/store.ts';
 import { type FakeIoOptions, nowUs, silentLog, type Words } from '../../helpers/fake-io.ts';
 import { createContext, delivery, hourUs, withStore } from '../../helpers/filled-store.ts';
+import { openStore } from '../../helpers/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { messageUrls } from './sink-definition.ts';
 

@@ -7,7 +7,6 @@ import type { SinkDefinition } from '../../../src/features/sinks/registry.ts';
 import { type RunningSinks, startSinks } from '../../../src/features/sinks/run-sinks.ts';
 import type { SinkContext } from '../../../src/features/sinks/target.ts';
 import type { SinkItem } from '../../../src/features/sinks/terms.ts';
-import { openStore } from '../../../src/store/store.ts';
 import {
   collect,
   delivery,
@@ -15,6 +14,7 @@ import {
   notification,
 } from '../../helpers/deliveries.ts';
 import type { LogLine } from '../../helpers/recording-log.ts';
+import { openStore } from '../../helpers/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { messageUrls } from './sink-definition.ts';
 

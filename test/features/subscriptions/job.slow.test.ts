@@ -13,10 +13,10 @@ import { subscriptionsFileName } from '../../../src/core/config/subscriptions-fi
 import { AppError, errorText } from '../../../src/core/terms/app-error.ts';
 import { maintenanceRound, startMaintenance } from '../../../src/features/subscriptions/job.ts';
 import { createAcquireLock } from '../../../src/store/engine/locks.ts';
-import { openStore } from '../../../src/store/store.ts';
 import { registrationOf } from '../../admin/samples.ts';
 import { startCommand } from '../../helpers/fake-io.ts';
 import { recordingLog } from '../../helpers/recording-log.ts';
+import { openStore } from '../../helpers/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { type AccountContext, endpointPair, openAccountContext } from './account-context.ts';
 

@@ -2,11 +2,11 @@
 import { isAppError } from '../../../core/terms/app-error.ts';
 import { type ProductRecord, recordIn } from '../../../filter/product-record.ts';
 import { type BodyReader, createBodyReader } from '../../../store/bodies/bodies.ts';
+import { parsedBody } from '../../../store/bodies/body-document.ts';
 import { type Database, prepared } from '../../../store/engine/database.ts';
 import { isEnvironmentFailure, storeError } from '../../../store/engine/sqlite-error.ts';
-import { pruneHorizon } from '../../pruning/prune-queries.ts';
+import { pruneHorizon } from '../../../store/pruning/prune-queries.ts';
 import { indexProgress, markAt, readLog } from './product-file.ts';
-import { parsedBody } from './product-record.ts';
 import { type LoggedNotification, removeProduct, writeNotification } from './product-writer.ts';
 
 /**

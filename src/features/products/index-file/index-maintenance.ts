@@ -1,18 +1,18 @@
 /** Keeps the product index up to date with the log: in a receiver, in a command, or by a rebuild. */
 
 import { setTimeout as delay } from 'node:timers/promises';
+import { moduleFile } from '../../../core/host/module-file.ts';
 import type { Remote } from '../../../core/host/rpc.ts';
-import { threadFileOf } from '../../../core/host/thread.ts';
 import { errorText, isAppError } from '../../../core/terms/app-error.ts';
 import type { Logger } from '../../../core/terms/ports.ts';
 import { inodeOf, requireDatabase } from '../../../store/engine/database.ts';
 import type { DataPlace } from '../../../store/engine/disk-limit.ts';
 import { createAcquireLock } from '../../../store/engine/locks.ts';
 import { withThread } from '../../../store/engine/thread.ts';
-import { removeLeftovers } from '../../../store/leftovers.ts';
 import type { IntakeActivity } from '../../../store/log/intake-activity.ts';
 import type { Store } from '../../../store/store.ts';
 import type { IndexOperations, IndexTarget, WorkDone } from './index-thread.ts';
+import { removeLeftovers } from './leftovers.ts';
 import { currentProductFile } from './product-file.ts';
 
 /** Duration of the thread's work between two progress reports. */
@@ -57,11 +57,7 @@ function withIndex<T>(
   place: DataPlace & { idleSeconds?: number },
   work: (index: Index) => Promise<T>,
 ): Promise<T> {
-  return withThread<IndexOperations, T>(
-    threadFileOf('./index-thread', import.meta.url),
-    place,
-    work,
-  );
+  return withThread<IndexOperations, T>(moduleFile('./index-thread', import.meta.url), place, work);
 }
 
 /** Parts of the store that indexing follows. */

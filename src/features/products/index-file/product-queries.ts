@@ -19,10 +19,11 @@ import type {
   QueryExplanation,
 } from '../../../filter/products.ts';
 import { type BodyReader, bodyReader, createBodyReader } from '../../../store/bodies/bodies.ts';
+import { bodyDocument } from '../../../store/bodies/body-document.ts';
 import { type Database, prepared } from '../../../store/engine/database.ts';
 import { lastPosition } from '../../../store/log/queries.ts';
 import { indexedPosition } from './product-file.ts';
-import { bodyDocument, completeRecord, type SentRecord, sentRecord } from './product-record.ts';
+import { completeRecord, type SentRecord, sentRecord } from './product-record.ts';
 import { toProductRow } from './product-rows.ts';
 import {
   allCandidates,

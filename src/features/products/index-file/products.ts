@@ -1,7 +1,7 @@
 /** Queries the products of a data directory from the main thread, and provides them to the library. */
 
+import { moduleFile } from '../../../core/host/module-file.ts';
 import { pick, type Remote, remote } from '../../../core/host/rpc.ts';
-import { threadFileOf } from '../../../core/host/thread.ts';
 import type { NotificationLog } from '../../../core/terms/ports.ts';
 import type { Expression } from '../../../filter/builder.ts';
 import { requireFilter } from '../../../filter/check.ts';
@@ -32,7 +32,7 @@ const queryIdleSeconds = 30;
 
 /** Opens the index for queries, with the first query. */
 export function openProducts(dataDir: string): Products & { close(): Promise<void> } {
-  const thread = new StoreThread(threadFileOf('./product-thread', import.meta.url), {
+  const thread = new StoreThread(moduleFile('./product-thread', import.meta.url), {
     dataDir,
     // A count over a very large index may take long, and blocks no other query.
     callTimeoutSeconds: Number.POSITIVE_INFINITY,

@@ -1,13 +1,8 @@
 /** Pruning steps. Each runs in the caller's transaction. */
-import { type Database, prepared } from '../../store/engine/database.ts';
+import { type Database, prepared } from '../engine/database.ts';
+import { tables } from '../engine/table-operations.ts';
 import { pageBytes, sharedBlockers } from './prune-queries.ts';
-import {
-  createSelection,
-  type PruneUnit,
-  type StepOptions,
-  sharedUnitRows,
-  unitRows,
-} from './select-prunable.ts';
+import { createSelection, type PruneUnit, type StepOptions, unitRows } from './select-prunable.ts';
 import type { PruneHorizon, PruneStep } from './terms.ts';
 
 /** Duration of one pruning transaction. */
@@ -23,7 +18,7 @@ export const shortStepMs = 0;
 export function pruneStep(database: Database, options: StepOptions, stepMs: number): PruneStep {
   const { request } = options;
   if (options.phase === 'space') return releaseFreePages(database, request.freeShare, stepMs);
-  const select = createSelection(database, options, unitRows);
+  const select = createSelection(database, options, 'own');
   let removed = 0;
   let { after } = options;
   const isMore = repeatForStep(stepMs, () => {
@@ -52,19 +47,16 @@ function repeatForStep(stepMs: number, work: () => boolean): boolean {
 export function removeSelected(database: Database, unit: PruneUnit): number {
   const isNeeded = (upTo: number) =>
     sharedBlockers(database).some(({ position }) => position <= upTo);
-  return unit.phase === 'notifications' && isNeeded(unit.position) ? 0 : removeUnit(database, unit);
+  const isKept = unit.phase === 'notifications' && isNeeded(unit.horizon.position);
+  return isKept ? 0 : removeUnit(database, unit);
 }
 
 /** Removes the rows of a unit; returns their number. Depends only on the unit and the database. */
 function removeUnit(database: Database, unit: PruneUnit): number {
-  switch (unit.phase) {
-    case 'notifications':
-      return removeNotifications(database, unit);
-    case 'quarantine':
-      return removeEntries(database, unit.ids);
-    case 'summaries':
-      return removeSummaries(database, unit.ids);
-  }
+  if (unit.phase === 'notifications') return removeNotifications(database, unit.horizon);
+  const { group, ids } = unit;
+  if (group === 'quarantine') return removeEntries(database, ids);
+  return tables().get(group)?.pruned?.remove(database, ids) ?? 0;
 }
 
 /** Removes notifications and their bodies, and moves the horizon. */
@@ -97,7 +89,7 @@ export function removePruned(database: Database): number {
     `SELECT max(position) FROM (SELECT position FROM notification
        WHERE position <= (SELECT position FROM prune_horizon) ORDER BY position LIMIT ?)`,
   ).pluck();
-  const upTo = last.get(sharedUnitRows.notifications) ?? null;
+  const upTo = last.get(unitRows.shared.notifications) ?? null;
   return upTo === null ? 0 : removeUpTo(database, upTo);
 }
 
@@ -186,14 +178,6 @@ function rewindCompaction(database: Database): void {
     `UPDATE compaction SET next_body_id = min(next_body_id,
        coalesce((SELECT id + bodies FROM body ORDER BY id DESC LIMIT 1), 1))`,
   ).run();
-}
-
-function removeSummaries(database: Database, ids: readonly number[]): number {
-  const remove = prepared<[number]>(
-    database,
-    `DELETE FROM summary WHERE id = ? AND position <= (SELECT position FROM prune_horizon)`,
-  );
-  return ids.reduce((removed, id) => removed + remove.run(id).changes, 0);
 }
 
 /** Pages moved between two checks of the time. */

@@ -1,5 +1,6 @@
 /** Pruning: removal of old notifications from the log, to limit its size. Times are microseconds since 1970, UTC. */
 import { hourUs } from '../../core/terms/time-units.ts';
+import type { Database } from '../engine/database.ts';
 
 /** Extent of the pruning so far. */
 export interface PruneHorizon {
@@ -36,12 +37,16 @@ export interface PruneBlocker {
   /** Last position it has finished; pruning may continue up to here. */
   position: number;
   /**
-   * `cursor` and `index` are positions of readers, which advance as they read. The others are pending data: waiting
-   * items of a sink, its dead letters, or a replay.
+   * `cursor` and `index` are positions of readers, which advance as they read. `pending`: data that a reader still
+   * needs, such as waiting items of a sink.
    */
-  kind: 'cursor' | 'index' | 'waiting' | 'dead-letters' | 'replay';
-  /** Bare name of the reader or sink. */
+  kind: 'cursor' | 'index' | 'pending';
+  /** Key of the reader. */
   key: string;
+  /** How to advance it, or to remove it. */
+  advice: string;
+  /** Group of the feature that reads; null for a reader of `earshot tail`. */
+  of: string | null;
   /** Time since which it has been at this position; null when not known. */
   sinceUs: number | null;
 }
@@ -86,6 +91,11 @@ export interface PruneRequest {
 
 /** Read access, which never waits for the intake. All calls reject with `unavailable`. */
 export interface PruningReader {
+  /**
+   * Returns the phases of pruning in their order: `notifications` with their bodies, `quarantine`, rows of features by
+   * their group, `space` (return of free space to the file system).
+   */
+  prunePhases(): Promise<string[]>;
   pruneHorizon(): Promise<PruneHorizon | null>;
   /** Returns the blockers, in no order. */
   pruneBlockers(): Promise<PruneBlocker[]>;
@@ -93,12 +103,21 @@ export interface PruningReader {
   prunable(request: PruneRequest): Promise<Prunable>;
 }
 
-/**
- * Phases of pruning, in this order: notifications with their bodies; quarantine entries; summaries of removed
- * notifications; return of free space to the file system.
- */
-export const prunePhases = ['notifications', 'quarantine', 'summaries', 'space'] as const;
-export type PrunePhase = (typeof prunePhases)[number];
+/** Describes a reader of the log by its key; null for a key of another feature. */
+export type DescribeReader = (key: string) => { name: string; advance: string } | null;
+
+/** Rows of a feature that pruning removes after their notifications, in parts: their table may have no index on it. */
+export interface PrunedRows {
+  /** Rows read in one part: in a log of its own, and in a shared log, of which each part is an entry. */
+  rows: { own: number; shared: number };
+  /** Returns ids to remove among the next rows after an id, and the last row that was read; null at the end. */
+  select(
+    database: Database,
+    options: { after: number; rowsMax: number },
+  ): { ids: number[]; next: number } | null;
+  /** Removes rows; returns their number. */
+  remove(database: Database, ids: readonly number[]): number;
+}
 
 /** Result of one short transaction. */
 export interface PruneStep {
@@ -115,11 +134,7 @@ export interface Pruning extends PruningReader {
    * intake. A step may be repeated, skipped, or run by two processes at once. Moves the horizon with what it removes.
    * Never removes the newest notification, one that a blocker has not finished, or the one at its position.
    */
-  pruneStep(options: {
-    phase: PrunePhase;
-    request: PruneRequest;
-    after: number;
-  }): Promise<PruneStep>;
+  pruneStep(options: { phase: string; request: PruneRequest; after: number }): Promise<PruneStep>;
   /** Writes the write-ahead log to the database file and truncates both, as far as no transaction reads them. */
   checkpoint(): Promise<void>;
   /** Removes the cursor of a reader; resolves with false if there is none of this name. */

@@ -1,16 +1,18 @@
 /** Prunes the log step by step, while other processes read and write it. */
-import { type PrunePhase, type PruneRequest, type Pruning, prunePhases } from './terms.ts';
+import type { PruneRequest, Pruning } from './terms.ts';
 
 /** Removed rows by phase; for `space`, freed bytes. */
-export type Pruned = Record<PrunePhase, number>;
+export type Pruned = Readonly<
+  Record<string, number> & Record<'notifications' | 'quarantine' | 'space', number>
+>;
 
 export interface PruneContext {
-  pruning: Pick<Pruning, 'pruneStep' | 'checkpoint' | 'logSize'>;
+  pruning: Pick<Pruning, 'prunePhases' | 'pruneStep' | 'checkpoint' | 'logSize'>;
   /** Resolves after the delay, or when the signal is aborted. Never rejects. */
   pause: (ms: number, signal: AbortSignal) => Promise<void>;
   signal: AbortSignal;
   /** Called after each step with the totals so far. */
-  onStep?: ((phase: PrunePhase, pruned: Readonly<Pruned>) => void) | undefined;
+  onStep?: ((phase: string, pruned: Pruned) => void) | undefined;
   /** For tests. */
   walBytesMax?: number;
 }
@@ -32,13 +34,12 @@ const walBytesMaxDefault = 64 * 2 ** 20;
  */
 export async function pruneLog(request: PruneRequest, context: PruneContext): Promise<Pruned> {
   const { pruning, pause, signal, onStep, walBytesMax = walBytesMaxDefault } = context;
-  const pruned: Pruned = {
-    notifications: 0,
-    quarantine: 0,
-    summaries: 0,
-    space: 0,
+  const phases = await pruning.prunePhases();
+  const pruned: Record<string, number> & { -readonly [Phase in keyof Pruned]: number } = {
+    ...Object.fromEntries(phases.map((phase) => [phase, 0])),
+    ...{ notifications: 0, quarantine: 0, space: 0 },
   };
-  for (const phase of prunePhases) {
+  for (const phase of phases) {
     for (let after: number | null = 0; after !== null && !signal.aborted; ) {
       if ((await pruning.logSize()).walBytes > walBytesMax) {
         await pruning.checkpoint();
@@ -48,7 +49,7 @@ export async function pruneLog(request: PruneRequest, context: PruneContext): Pr
       const beganMs = performance.now();
       const { removed, next } = await pruning.pruneStep({ phase, request, after });
       const tookMs = performance.now() - beganMs;
-      pruned[phase] += removed;
+      pruned[phase] = (pruned[phase] ?? 0) + removed;
       onStep?.(phase, pruned);
       after = next;
       await pause(Math.min(Math.max(pauseFactor * tookMs, pauseMsMin), pauseMsMax), signal);

@@ -3,13 +3,13 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
-import { pruneLog } from '../../../src/features/pruning/prune-log.ts';
+import { pruneLog } from '../../../src/store/pruning/prune-log.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { prune, pruneBefore, pruneRequest } from '../../features/pruning/prune-to.ts';
+import { digestJob, doneWith, productJob } from '../../features/summary/summary-jobs.ts';
 import { collect, delivery, notification } from '../../helpers/deliveries.ts';
 import { replaceBody } from '../../helpers/replace-body.ts';
-import { openSqliteStore } from '../../store/sqlite-store.ts';
-import { digestJob, doneWith, productJob } from '../summary/summary-jobs.ts';
-import { prune, pruneBefore, pruneRequest } from './prune-to.ts';
+import { openSqliteStore } from '../sqlite-store.ts';
 
 const beginUs = 1_795_000_000_000_000;
 const at = (second: number) => beginUs + second * 1_000_000;

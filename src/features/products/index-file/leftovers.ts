@@ -1,10 +1,7 @@
 /** Removes files left by killed processes: unfinished and older product indexes. */
-import { AppError } from '../core/terms/app-error.ts';
-import {
-  removeStaleProductFiles,
-  staleProductFiles,
-} from '../features/products/index-file/product-file.ts';
-import { createAcquireLock } from './engine/locks.ts';
+import { AppError } from '../../../core/terms/app-error.ts';
+import { createAcquireLock } from '../../../store/engine/locks.ts';
+import { removeStaleProductFiles, staleProductFiles } from './product-file.ts';
 
 /**
  * Skips files of a running process: the operating system releases a lock only when its process ends. Called before

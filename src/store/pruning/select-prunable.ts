@@ -1,6 +1,7 @@
 /** Selects what one step of pruning removes. Reads only. */
-import { type Database, prepared } from '../../store/engine/database.ts';
-import { lastPosition } from '../../store/log/queries.ts';
+import { type Database, prepared } from '../engine/database.ts';
+import { tables } from '../engine/table-operations.ts';
+import { lastPosition } from '../log/queries.ts';
 import {
   keptSinceUs,
   pageBytes,
@@ -12,8 +13,9 @@ import type { PruneHorizon, PruneRequest, Pruning } from './terms.ts';
 
 /** Rows that are removed together. */
 export type PruneUnit =
-  | ({ phase: 'notifications' } & PruneHorizon)
-  | { phase: 'quarantine' | 'summaries'; ids: number[] };
+  | { phase: 'notifications'; horizon: PruneHorizon }
+  /** `quarantine`, or the group of a feature. */
+  | { phase: 'rows'; group: string; ids: number[] };
 
 /** A unit (null for no rows in a part of a table), and `after` of the one that follows. */
 export interface Selected {
@@ -23,36 +25,34 @@ export interface Selected {
 
 export type StepOptions = Parameters<Pruning['pruneStep']>[0];
 
-/** Rows of a unit, by phase: those of a shared log are larger, because each is an entry. */
-type UnitRows = Record<PruneUnit['phase'], number>;
-export const unitRows: UnitRows = {
-  ...{ notifications: 64, quarantine: 1, summaries: 200 },
-};
-export const sharedUnitRows: UnitRows = {
-  ...{ notifications: 1_000, quarantine: 100, summaries: 2_000 },
+/** Rows of a unit: those of a shared log are larger, because each is an entry. */
+export const unitRows = {
+  own: { notifications: 64, quarantine: 1 },
+  shared: { notifications: 1_000, quarantine: 100 },
 };
 
 /** Returns the next rows of a phase to remove in a shared log; null when the phase is complete. */
 export function selectPrunable(database: Database, options: StepOptions): Selected | null {
-  return createSelection(database, options, sharedUnitRows)(options.after);
+  return createSelection(database, options, 'shared')(options.after);
 }
 
 /** Returns the function that returns the next rows to remove; null when the phase is complete. */
 export function createSelection(
   database: Database,
   { phase, request }: StepOptions,
-  rows: UnitRows,
+  use: keyof typeof unitRows,
 ): (after: number) => Selected | null {
-  switch (phase) {
-    case 'notifications':
-      return selectOldest(database, request, rows[phase]);
-    case 'quarantine':
-      return selectQuarantined(database, request, rows[phase]);
-    case 'summaries':
-      return (after) => selectOldSummaries(database, after, rows[phase]);
-    case 'space':
-      return () => null;
-  }
+  const { notifications, quarantine } = unitRows[use];
+  if (phase === 'notifications') return selectOldest(database, request, notifications);
+  if (phase === 'quarantine') return selectQuarantined(database, request, quarantine);
+  const pruned = tables().get(phase)?.pruned;
+  if (pruned === undefined) return () => null;
+  return (after) => {
+    const found = pruned.select(database, { after, rowsMax: pruned.rows[use] });
+    if (found === null) return null;
+    const { ids, next } = found;
+    return { unit: ids.length === 0 ? null : { phase: 'rows', group: phase, ids }, next };
+  };
 }
 
 /** Selects the oldest notifications up to the first that stays. Reads the limits once: they take longer than a unit. */
@@ -81,7 +81,7 @@ function selectOldest(
     // A date in the future, from a clock that ran ahead, must not hide later notifications.
     const receivedBeforeUs = Math.min(newestUs, prunedAtUs) + 1;
     const horizon = { position: last.position, receivedBeforeUs, prunedAtUs };
-    return { unit: { phase: 'notifications', ...horizon }, next: 0 };
+    return { unit: { phase: 'notifications', horizon }, next: 0 };
   };
 }
 
@@ -119,27 +119,6 @@ function selectQuarantined(
   return (after) => {
     const ids = old.all({ after, beforeUs, withQuarantined, rowsMax });
     const next = ids.at(-1);
-    return next === undefined ? null : { unit: { phase: 'quarantine', ids }, next };
+    return next === undefined ? null : { unit: { phase: 'rows', group: 'quarantine', ids }, next };
   };
-}
-
-/**
- * Selects the summaries of removed notifications, in a part of the table, because it has no index on the position.
- * Digests stay: they are few, and describe removed notifications.
- */
-function selectOldSummaries(database: Database, after: number, rowsMax: number): Selected | null {
-  const last = prepared<[number, number], number | null>(
-    database,
-    'SELECT max(id) FROM (SELECT id FROM summary WHERE id > ? ORDER BY id LIMIT ?)',
-  ).pluck();
-  const next = last.get(after, rowsMax) ?? null;
-  if (next === null) return null;
-  const ids = prepared<[number, number], number>(
-    database,
-    `SELECT id FROM summary WHERE id > ? AND id <= ? AND kind = 'product'
-       AND position <= (SELECT position FROM prune_horizon)`,
-  )
-    .pluck()
-    .all(after, next);
-  return { unit: ids.length === 0 ? null : { phase: 'summaries', ids }, next };
 }

@@ -1,17 +1,8 @@
 /** Queries about pruning: its horizon, its blockers, the size of the log, and what would be removed. */
 import { statSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { isAppError } from '../../core/terms/app-error.ts';
-import { type Database, prepared } from '../../store/engine/database.ts';
-import { lastPosition } from '../../store/log/queries.ts';
-import {
-  indexedPosition,
-  isDamage,
-  openProductsForReading,
-} from '../products/index-file/product-file.ts';
-import { recordReader } from '../pull/terms.ts';
-import { type SinkItem, sinkReader } from '../sinks/terms.ts';
-import { summaryReader } from '../summary/terms.ts';
+import { type Database, prepared } from '../engine/database.ts';
+import { tables } from '../engine/table-operations.ts';
+import { lastPosition } from '../log/queries.ts';
 import type { LogSize, Prunable, PruneBlocker, PruneHorizon, PruneRequest } from './terms.ts';
 
 export function pruneHorizon(database: Database): PruneHorizon | null {
@@ -68,77 +59,43 @@ export function quarantineBytes(database: Database): number {
 
 /** Finds all readers and items that still need the log. Fast enough to run in each pruning step. */
 export function pruneBlockers(database: Database): PruneBlocker[] {
-  return [...sharedBlockers(database), ...productIndex(database)];
+  const local = [...tables().values()].flatMap((one) => one.localBlockers?.(database) ?? []);
+  return [...sharedBlockers(database), ...local];
 }
 
 /** Finds those that all nodes of a shared log have. */
 export function sharedBlockers(database: Database): PruneBlocker[] {
-  return [
-    ...cursors(database),
-    ...replays(database),
-    ...sinkItems(database, 'waiting', 'waiting', 'queue of'),
-    ...sinkItems(database, 'dead', 'dead-letters', 'dead letters of'),
-  ];
+  const pending = [...tables().values()].flatMap((one) => one.blockers?.(database) ?? []);
+  return [...cursors(database), ...pending];
 }
-
-type BlockerRow = Pick<PruneBlocker, 'key' | 'position' | 'sinceUs'>;
 
 function cursors(database: Database): PruneBlocker[] {
-  const sql = 'SELECT reader AS key, position, moved_at_us AS sinceUs FROM reader_cursor';
-  const ofSink = sinkReader('');
-  const nameOf = (key: string) => {
-    if (key === summaryReader) return key;
-    if (key === recordReader) return 'records of queues';
-    return key.startsWith(ofSink) ? `sink ${key.slice(ofSink.length)}` : `reader ${key}`;
-  };
-  return prepared<[], BlockerRow>(database, sql)
+  return prepared<[], Pick<PruneBlocker, 'key' | 'position' | 'sinceUs'>>(
+    database,
+    'SELECT reader AS key, position, moved_at_us AS sinceUs FROM reader_cursor',
+  )
     .all()
-    .map((row) => ({ ...row, kind: 'cursor', name: nameOf(row.key) }));
+    .map((row) => {
+      const { name, advance, of } = describeReader(row.key);
+      const advice = `To advance the reader: ${advance}. To remove the reader: \`earshot prune --remove-reader ${row.key}\`.`;
+      return { ...row, kind: 'cursor', name, advice, of };
+    });
 }
 
-function replays(database: Database): PruneBlocker[] {
-  const sql = `SELECT id, sink AS key, position, requested_at_us AS sinceUs
-    FROM sink_replay WHERE ended_at_us IS NULL`;
-  return prepared<[], BlockerRow & { id: number }>(database, sql)
-    .all()
-    .map(({ id, ...row }) => ({ ...row, kind: 'replay', name: `replay ${id} of sink ${row.key}` }));
-}
-
-/** Finds the first item of each sink. The recursive query reads the sink names from the same index. */
-function sinkItems(
-  database: Database,
-  state: SinkItem['state'],
-  kind: PruneBlocker['kind'],
-  label: string,
-): PruneBlocker[] {
-  const items = `sink_item INDEXED BY sink_item_${state}_position WHERE state = '${state}'`;
-  const sql = `WITH RECURSIVE name (sink) AS (
-      SELECT min(sink) FROM ${items}
-      UNION ALL SELECT (SELECT min(sink) FROM ${items} AND sink > name.sink)
-        FROM name WHERE sink IS NOT NULL)
-    SELECT sink AS key, position - 1 AS position, queued_at_us AS sinceUs
-    FROM sink_item WHERE id IN (
-      SELECT (SELECT id FROM ${items} AND sink = name.sink ORDER BY position LIMIT 1)
-      FROM name WHERE sink IS NOT NULL)`;
-  return prepared<[], BlockerRow>(database, sql)
-    .all()
-    .map((row) => ({ ...row, kind, name: `${label} sink ${row.key}` }));
-}
-
-/** Returns nothing if there is no index of this version: a new one is built from the current log. */
-function productIndex(log: Database): PruneBlocker[] {
-  try {
-    const index = openProductsForReading(dirname(log.name));
-    try {
-      const position = indexedPosition({ index, log });
-      return [{ name: 'product index', kind: 'index', key: 'index', position, sinceUs: null }];
-    } finally {
-      index.close();
-    }
-  } catch (error) {
-    if (isDamage(error) || isAppError(error, 'unavailable')) return [];
-    throw error;
+function describeReader(key: string) {
+  for (const [of, { describeReader: describe }] of tables()) {
+    const found = describe?.(key) ?? null;
+    if (found !== null) return { ...found, of };
   }
+  return { name: `reader ${key}`, advance: `\`earshot tail --reader ${key}\``, of: null };
+}
+
+/** Returns the phases of pruning, in their order. */
+export function prunePhases(_: Database): string[] {
+  const added = [...tables()].flatMap(([group, { pruned }]) =>
+    pruned === undefined ? [] : [group],
+  );
+  return ['notifications', 'quarantine', ...added, 'space'];
 }
 
 /** Returns the earliest time of receipt to keep; null without a maximum age. */

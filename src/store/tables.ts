@@ -1,0 +1,89 @@
+/** Tables that a feature adds to the store: their operations run in the threads of the store. */
+
+import type { Feature } from '../core/feature.ts';
+import type { Operations, Remote } from '../core/host/rpc.ts';
+import type { Database } from './engine/database.ts';
+import type { RecoverOptions } from './log/recovered-events.ts';
+import type { DescribeReader, PruneBlocker, PrunedRows } from './pruning/terms.ts';
+
+/** Module of the operations. The threads of the store import it. */
+export interface TableOperations {
+  /** Creates the tables and indexes that are missing. */
+  schema: string;
+  reads: Operations<Database>;
+  /**
+   * Each is one transaction. Its result depends only on the database and the arguments: the nodes of a shared log run
+   * the same ones, and must get the same result.
+   */
+  writes: Operations<Database>;
+  /** Changes that need free space: they add data. All others also run on a full disk. */
+  needsSpace?: readonly string[];
+  /** True for small, frequent changes, which may share a commit with deliveries. */
+  sharesCommits?: boolean;
+  /** Returns data that still needs the log, in addition to the positions of readers. */
+  blockers?(database: Database): PruneBlocker[];
+  /** Returns blockers that other nodes of a shared log do not have. */
+  localBlockers?(database: Database): PruneBlocker[];
+  describeReader?: DescribeReader;
+  /** Ends in a copy of the database, for a backup, what only the original continues. */
+  endInCopy?(database: Database): void;
+  /** Rows that pruning removes together with the notifications. */
+  pruned?: PrunedRows;
+}
+
+/** Ports of the store, by the group of their operations. Features declare theirs in these interfaces. */
+// biome-ignore lint/suspicious/noEmptyInterface: features add members.
+export interface ReaderPorts {}
+// biome-ignore lint/suspicious/noEmptyInterface: features add members.
+export interface StorePorts {}
+
+/** Operations of the store itself, for the ports of features. */
+export interface BaseChanges {
+  recover: (options: RecoverOptions) => Promise<(number | null)[]>;
+}
+
+export interface TablesSlot {
+  /** Name of the port in the store, and of its operations. */
+  group: string;
+  /** File of `TableOperations`. */
+  operations: URL;
+  /** Returns the port of the queries. */
+  reader(reads: never): object;
+  /** Returns the port with the changes. */
+  store(reader: never, writes: never, base: BaseChanges): object;
+  /** Reads that background jobs repeat every second or more often. */
+  repeated?: readonly string[];
+  /** Lease of a shared log under which a job makes changes; changes by users and by every node need none. */
+  lease?: string;
+  withoutLease?: readonly string[];
+  /** True if the changes belong to one node of a shared log only. */
+  isLocal?: true;
+}
+
+/** Declares the tables of a feature. */
+export function defineTables<
+  Module extends Pick<TableOperations, 'reads' | 'writes'>,
+  Reader extends object,
+  Port extends object,
+>(slot: {
+  group: string;
+  operations: URL;
+  reader(reads: Remote<Module['reads']>): Reader;
+  store(reader: Reader, writes: Remote<Module['writes']>, base: BaseChanges): Port;
+  repeated?: readonly (keyof Module['reads'] & string)[];
+  lease?: string;
+  withoutLease?: readonly (keyof Module['writes'] & string)[];
+  isLocal?: true;
+}): TablesSlot {
+  return slot;
+}
+
+/** Returns the tables of all features, in the order in which they are created. */
+export const tablesOf = (features: readonly Feature[]): TablesSlot[] =>
+  features.flatMap(({ tables }) => tables ?? []);
+
+/** Modules of tables, as a thread gets them. */
+export type TableFiles = readonly { group: string; file: string }[];
+
+export const tableFiles = (slots: readonly TablesSlot[]): TableFiles =>
+  slots.map(({ group, operations }) => ({ group, file: operations.href }));

@@ -5,7 +5,7 @@ import { asCalled } from '../src/core/cli/called-as.ts';
 import type { Io, Output } from '../src/core/cli/io.ts';
 import { commandsByGroup, createProgram, fullName, withChildren } from '../src/core/cli/program.ts';
 import { exitCodeOf } from '../src/core/cli/run.ts';
-import { variableRows } from '../src/core/config/variables.ts';
+import { loadSettings } from '../src/core/config/config.ts';
 import { errorMeanings } from '../src/core/terms/app-error.ts';
 import { allFaults } from '../src/core/terms/faults.ts';
 import { metricGroups } from '../src/features/metrics/metric-table.ts';
@@ -25,6 +25,8 @@ export async function generatedFiles(): Promise<Record<string, string>> {
   );
 }
 
+const settings = await loadSettings(app);
+
 const nowhere: Output = { write: () => true, once: () => undefined };
 
 /** Io for commands that are only described, never run. */
@@ -42,6 +44,7 @@ export const idleIo: Io = {
   pid: 0,
   workingDir: '',
   features: app,
+  settings,
   ask: async () => null,
   signal: new AbortController().signal,
   exit: () => undefined,
@@ -49,25 +52,29 @@ export const idleIo: Io = {
 
 /** Returns the text of `.env.example`: every variable, commented out, with its default or an example. */
 function envExample(): string {
-  const blocks = variableRows.map(([name, { description, default: fallback, example, secret }]) => {
-    const file =
-      secret === true
-        ? `\n# Or store the value in a file, and set ${name}_FILE to the path of the file.`
-        : '';
-    return `# ${description}${file}\n# ${name}=${fallback ?? example}\n`;
-  });
+  const blocks = Object.entries(settings.variables).map(
+    ([name, { description, default: fallback, example, secret }]) => {
+      const file =
+        secret === true
+          ? `\n# Or store the value in a file, and set ${name}_FILE to the path of the file.`
+          : '';
+      return `# ${description}${file}\n# ${name}=${fallback ?? example}\n`;
+    },
+  );
   return `# Copy this file to .env and uncomment what you need. Written by \`npm run generate\`.\n\n${blocks.join('\n')}`;
 }
 
 /** The text of `docs/reference/configuration.md`. */
 function configurationPage(): string {
-  const lines = variableRows.map(([name, { description, default: fallback, example, secret }]) => {
-    const names = secret === true ? `\`${name}\`<br>\`${name}_FILE\`` : `\`${name}\``;
-    return `| ${names} | ${description} | ${fallback === undefined ? '' : `\`${fallback}\``} | \`${example}\` |`;
-  });
+  const lines = Object.entries(settings.variables).map(
+    ([name, { description, default: fallback, example, secret }]) => {
+      const names = secret === true ? `\`${name}\`<br>\`${name}_FILE\`` : `\`${name}\``;
+      return `| ${names} | ${description} | ${fallback === undefined ? '' : `\`${fallback}\``} | \`${example}\` |`;
+    },
+  );
   return `# Configuration
 
-<!-- Written by \`npm run generate\` from src/core/config/variables.ts. -->
+<!-- Written by \`npm run generate\` from the settings of the features. -->
 
 All settings are environment variables. Variables can also be in the file \`.env\` in the working directory.
 The environment has priority over \`.env\`. An empty value counts as unset. Each command reads only the variables that it

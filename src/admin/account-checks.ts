@@ -6,12 +6,12 @@ import type { evaluation } from '../core/terms/evaluation.ts';
 import { type Finding, failedFinding, finding } from '../core/terms/finding.ts';
 import type { DesiredSubscription } from '../core/terms/subscription.ts';
 import { hourUs } from '../core/terms/time-units.ts';
-import type { PullQueue } from '../features/pull/terms.ts';
 import type { AccessTokens, Account, DeliveryMark, Registration } from './account.ts';
 import { isDigestOf } from './account-context.ts';
 import { type AccountLimits, countsOf, sortAccount } from './differences.ts';
 import { lastDeliveryOf } from './lifetime.ts';
 import { review } from './maintain.ts';
+import type { PullQueue } from './pull-queue.ts';
 import type {
   CatalogueSubscription,
   EndpointCredentials,

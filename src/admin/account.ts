@@ -4,7 +4,7 @@
  */
 
 import type { DesiredSubscription } from '../core/terms/subscription.ts';
-import type { QueueState } from '../features/pull/terms.ts';
+import type { QueueState } from './pull-queue.ts';
 
 /** A subscription applied by `register`: the desired state, and what is known of the actual one. */
 export interface Registration extends DesiredSubscription {

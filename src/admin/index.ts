@@ -30,4 +30,5 @@ export const admin = defineFeature({
       withoutLease: ['markDeliveries', 'saveQueues'],
     }),
   ],
+  settings: () => import('./settings.ts'),
 });

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { isAppError } from '../core/terms/app-error.ts';
 import { sortedEvents } from '../core/terms/subscription.ts';
 import { notificationDelayUs } from '../features/coverage/completeness.ts';
-import type { QueueState } from '../features/pull/terms.ts';
 import { type Database, databaseFileName, openSqlite, prepared } from '../store/engine/database.ts';
 import { isEnvironmentFailure, sqliteCode, storeError } from '../store/engine/sqlite-error.ts';
 import type {
@@ -15,6 +14,7 @@ import type {
   NewGap,
   Registration,
 } from './account.ts';
+import type { QueueState } from './pull-queue.ts';
 
 export const schema = `
   -- \`state\` and \`events\` are JSON.

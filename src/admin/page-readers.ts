@@ -2,7 +2,7 @@
 
 import { moduleFile } from '../core/host/module-file.ts';
 import { Thread } from '../core/host/thread.ts';
-import { readEntries } from '../features/pull/queue-client.ts';
+import { readEntries } from './queue-client.ts';
 import { readListing } from './read-listing.ts';
 
 export const pageReaders = { readEntries, readListing };

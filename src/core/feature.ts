@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import type { TablesSlot } from '../store/tables.ts';
 import type { ListenerSlot } from './api/listener-slot.ts';
 import type { Io } from './cli/io.ts';
+import type { SettingsSlot } from './config/load.ts';
 
 /** Groups of the command overview, in its order. */
 export const commandGroups = ['run', 'look', 'subscribe', 'repair', 'data', 'try'] as const;
@@ -26,6 +27,8 @@ export interface Feature {
   /** Features whose `public.ts` this one imports. */
   needs?: readonly string[];
   commands?: readonly CommandSlot[];
+  /** Variables and sections of the configuration, loaded with every command. */
+  settings?: () => Promise<SettingsSlot>;
   /** Tables in the store. */
   tables?: readonly TablesSlot[];
   /** Routes and pages of the private listener, loaded when it is opened. */

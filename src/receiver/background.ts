@@ -1,17 +1,17 @@
 /** Background jobs of a receiver: maintenance, summaries, comparison, watchdog, sinks, backups, pruning. */
 
-import { type Io, pause } from '../core/cli/io.ts';
+import { recordReader } from '../admin/pull-queue.ts';
 import {
   type AccountConfig,
   type CompleteAccountConfig,
-  comparisonOff,
   completeAccountConfig,
-  type StartConfig,
-} from '../core/config/config.ts';
+} from '../admin/settings.ts';
+import { type Io, pause } from '../core/cli/io.ts';
+import type { StartConfig } from '../core/config/config.ts';
 import { type Closers, createClosers } from '../core/host/closers.ts';
 import type { Job } from '../core/host/job.ts';
 import type { Logger } from '../core/terms/ports.ts';
-import { recordReader } from '../features/pull/terms.ts';
+import { comparisonOff } from '../features/coverage/settings.ts';
 import type { LeaderJobs } from '../features/shared-log/leadership.ts';
 import type { DeliveryState } from '../features/sinks/terms.ts';
 import type { Store } from '../store/store.ts';

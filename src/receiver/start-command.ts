@@ -3,13 +3,7 @@
 import { registeredSubscriptions } from '../admin/operations.ts';
 import { defineCommand } from '../core/cli/command.ts';
 import { type Io, pause, untilAborted } from '../core/cli/io.ts';
-import {
-  checkConfig,
-  dataSections,
-  loadServed,
-  type ServeConfig,
-  startSections,
-} from '../core/config/config.ts';
+import { checkConfig, loadServed, type ServeConfig } from '../core/config/config.ts';
 import { checkConsolePassword } from '../core/config/console-password.ts';
 import type { Closers } from '../core/host/closers.ts';
 import { AppError, errorText, isAppError } from '../core/terms/app-error.ts';
@@ -58,7 +52,7 @@ export async function start(
 ): Promise<void> {
   await copySharedFiles(io);
   const hasEndpoint = await needsEndpoint(io);
-  const config = loadServed(io, startSections, { hasEndpoint });
+  const config = loadServed(io, 'start', { hasEndpoint });
   if (!hasEndpoint && config.account === null) throw withoutAccount();
   // Loaded on demand: other commands do not need the server.
   const [
@@ -121,7 +115,7 @@ export async function start(
 
 /** With a shared log, copies its files before they are read. */
 async function copySharedFiles(io: Io): Promise<void> {
-  const { config, problems } = checkConfig(io, dataSections);
+  const { config, problems } = checkConfig(io, ['data']);
   const { dataDir, sharedLog } = config;
   // Problems are reported with those of all other settings.
   if (problems.length > 0 || !sharedLog || dataDir === undefined) return;

@@ -8,8 +8,8 @@ import {
   type NewGap,
   type Registration,
 } from '../../src/admin/account.ts';
-import { queueState } from '../features/pull/sample-queue.ts';
 import { openLocalStore } from '../store/local-store.ts';
+import { queueState } from './sample-queue.ts';
 
 const atUs = 1_795_000_000_000_001;
 

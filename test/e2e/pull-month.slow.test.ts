@@ -1,8 +1,8 @@
 /** Simulated weeks of pull subscriptions with outages: afterwards, the log has every event once. */
 import { expect, it, onTestFinished } from 'vitest';
+import { recordAgeMaxUs } from '../../src/admin/pull-queue.ts';
 import type { NotificationRow } from '../../src/core/terms/ports.ts';
 import { hourUs } from '../../src/core/terms/time-units.ts';
-import { recordAgeMaxUs } from '../../src/features/pull/terms.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import { collect } from '../helpers/deliveries.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';

@@ -6,6 +6,7 @@ import { expect } from 'vitest';
 import { app } from '../../src/app.ts';
 import { run } from '../../src/core/cli/run.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
+import { settings } from './settings.ts';
 
 /** 2026-05-02T12:00:00Z, the time at which every command of these tests runs. */
 export const nowUs = Date.UTC(2026, 4, 2, 12) * 1000;
@@ -89,6 +90,7 @@ export function startCommand(argv: Words, options: FakeIoOptions = {}): Running 
     pid: process.pid,
     workingDir: options.workingDir ?? import.meta.dirname,
     features: app,
+    settings,
     ask: async (question: string) => {
       if (options.answers === undefined) return null;
       stderr.output.write(`${question}\n`);

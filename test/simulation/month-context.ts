@@ -5,17 +5,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createEndpoint } from '../../bench/servers.ts';
+import { loadAccountConfig } from '../../src/admin/settings.ts';
 import { app } from '../../src/app.ts';
 import type { Io } from '../../src/core/cli/io.ts';
-import {
-  loadAccountConfig,
-  loadConfig,
-  loadServed,
-  reconcileSections,
-  serveSections,
-} from '../../src/core/config/config.ts';
+import { loadConfig, loadServed } from '../../src/core/config/config.ts';
 import type { Logger } from '../../src/core/terms/ports.ts';
 import { createReconcileRounds } from '../../src/features/coverage/job.ts';
+import { reconcileSections } from '../../src/features/coverage/settings.ts';
 import { maintenanceRound } from '../../src/features/subscriptions/job.ts';
 import { needsEndpoint } from '../../src/features/subscriptions/subscription-ways.ts';
 import { type RunningReceiver, serve } from '../../src/receiver/serve.ts';
@@ -23,6 +19,7 @@ import { createRandom } from '../../src/sandbox/clock.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../src/sandbox/sandbox-options.ts';
 import { type Ended, runCommand } from '../helpers/fake-io.ts';
+import { settings } from '../helpers/settings.ts';
 
 export const account = { username: 'me@example.org', password: 'the-password-of-the-account' };
 
@@ -150,11 +147,7 @@ function createContext({ sandbox, env, io, dataDir, folder }: ContextDeps): Mont
     receiver: () => served?.receiver ?? null,
     open: async () => {
       const hasEndpoint = await needsEndpoint({ ...io, env });
-      const receiver = await serve(
-        loadServed({ ...io, env }, serveSections, { hasEndpoint }),
-        log,
-        io,
-      );
+      const receiver = await serve(loadServed({ ...io, env }, 'serve', { hasEndpoint }), log, io);
       if (receiver.url !== null) {
         const { port } = new URL(receiver.url);
         env.EARSHOT_LISTEN = `127.0.0.1:${port}`;
@@ -210,6 +203,7 @@ function createIo(own: {
   const nowhere = { write: () => true, once: () => undefined };
   return {
     ...{ stdout: nowhere, stderr: nowhere, env: own.env, nowUs: own.nowUs },
+    settings,
     readFile: (path) => readFileSync(path, 'utf8'),
     newId: randomUUID,
     newSecret: () => randomBytes(32).toString('base64url'),

@@ -1,6 +1,7 @@
 /** Simulates a month of pull subscriptions, with receiver outages: the queues are read as `start` does. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { openPullQueue } from '../../src/admin/open-queue.ts';
 import type { SubscriptionEvent } from '../../src/core/terms/subscription.ts';
 import { notificationDelayUs } from '../../src/features/coverage/completeness.ts';
 import {
@@ -8,7 +9,6 @@ import {
   createTurns,
   type QueueReader,
 } from '../../src/features/pull/intake.ts';
-import { openPullQueue } from '../../src/features/pull/open-queue.ts';
 import { times } from '../helpers/thorough.ts';
 import { account, type MonthContext, openMonthContext } from './month-context.ts';
 import type { SubscriptionPeriod } from './month-results.ts';

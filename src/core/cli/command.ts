@@ -1,10 +1,11 @@
 /** Runtime of the commands: opens the parts that a command declares, runs it, and closes them. */
 import { Command } from 'commander';
+import { loadAccountConfig } from '../../admin/settings.ts';
 import type { AccountUse, OpenedAccount } from '../../features/subscriptions/open-account.ts';
 import type { Products } from '../../filter/products.ts';
 import type { Store, StoreReader } from '../../store/store.ts';
 import { tablesOf } from '../../store/tables.ts';
-import { dataSections, loadAccountConfig, loadConfig } from '../config/config.ts';
+import { loadConfig } from '../config/config.ts';
 import { createClosers } from '../host/closers.ts';
 import type { Io } from './io.ts';
 
@@ -130,16 +131,16 @@ type Open<Part> = (io: Io, account: AccountUse) => Promise<Part & { close(): Pro
 /** Each loads its code when it is called: most commands use few of them. */
 const openers: { [Name in keyof Parts]: Open<Parts[Name]> } = {
   reader: async (io) => {
-    const { dataDir } = loadConfig(io, dataSections);
+    const { dataDir } = loadConfig(io, ['data']);
     return (await import('../../store/store.ts')).openStoreReader(dataDir, tablesOf(io.features));
   },
   store: async (io) => {
-    const place = loadConfig(io, dataSections);
+    const place = loadConfig(io, ['data']);
     const { openConfiguredStore } = await import('./open-store.ts');
     return openConfiguredStore(place, io, { mustExist: true });
   },
   products: async (io) => {
-    const { dataDir } = loadConfig(io, dataSections);
+    const { dataDir } = loadConfig(io, ['data']);
     return (await import('../../features/products/index-file/products.ts')).openProducts(dataDir);
   },
   account: async (io, use) => {

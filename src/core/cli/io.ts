@@ -5,6 +5,7 @@ import { networkInterfaces } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { noSettings, type Settings } from '../config/load.ts';
 import type { Feature } from '../feature.ts';
 import { AppError, errorText } from '../terms/app-error.ts';
 
@@ -40,6 +41,8 @@ export interface Io {
   workingDir: string;
   /** The features of the program. */
   features: readonly Feature[];
+  /** Variables and sections of all features; complete before a command runs. */
+  settings: Settings;
   /**
    * Asks the user; resolves with null without a terminal. A hidden answer is not echoed. Rejects with `cancelled` at
    * Ctrl-C and Ctrl-D.
@@ -96,6 +99,7 @@ export function createProcessIo(features: readonly Feature[]): Io {
     pid: process.pid,
     workingDir: process.cwd(),
     features,
+    settings: noSettings,
     ask: (question, { hidden } = { hidden: false }) => ask(question, hidden, stop.signal),
     signal: stop.signal,
     exit: (code) => process.exit(code),

@@ -95,6 +95,8 @@ async function addCommands(program: Command, io: Io, argv: readonly string[] | u
     all.map(({ name }) => name),
     argv,
   );
+  if (named.length === 0) return;
+  io.settings = await (await import('../config/config.ts')).loadSettings(io.features);
   for (const { name, load } of all) {
     if (!named.includes(name)) continue;
     const command = (await load())(io);

@@ -9,6 +9,7 @@ import { faultError } from '../terms/faults.ts';
 import { jsonOf } from '../terms/text.ts';
 import type { Reader } from './load.ts';
 import { endpointPassword, passwordLengthMin } from './values.ts';
+import type { variables } from './variables.ts';
 
 /**
  * File in the data directory, readable only by its owner. It has several pairs during a rotation: all are accepted,
@@ -38,7 +39,7 @@ export function readEndpointCredentials({
   failed,
   report,
   stop,
-}: Reader): EndpointCredentials {
+}: Reader<typeof variables>): EndpointCredentials {
   const username = value('EARSHOT_ENDPOINT_USERNAME');
   const password = value('EARSHOT_ENDPOINT_PASSWORD');
   if (username !== undefined && password !== undefined)

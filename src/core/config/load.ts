@@ -2,16 +2,35 @@
 import type { z } from 'zod';
 import { AppError, withAdvice } from '../terms/app-error.ts';
 import { editDistance } from '../terms/text.ts';
-import {
-  type Value,
-  type Variable,
-  type VariableName,
-  variableRows,
-  variables,
-} from './variables.ts';
+
+/** A variable. The schema parses its text; `default` is a text too. */
+export interface Variable {
+  schema: z.ZodType;
+  default?: string;
+  /** May also be set as `<name>_FILE`, the path of a file that contains the value. */
+  secret?: true;
+  /** A path that decides what earshot trusts or runs: no other user may change it. */
+  isTrusted?: true;
+  /** Description for `docs/reference/configuration.md`, in one to three sentences. */
+  description: string;
+  /** Example of a value. */
+  example: string;
+}
+
+export type Variables = Readonly<Record<`EARSHOT_${string}`, Variable>>;
+
+/** Declares variables. */
+export const defineVariables = <const Table extends Variables>(table: Table): Table => table;
+
+/** Value of a variable; undefined when it is not set and has no default. */
+export type Value<Row extends Variable> =
+  | z.output<Row['schema']>
+  | (Row extends { default: string } ? never : undefined);
 
 /** Environment variables, and access to the files of `…_FILE` variables. */
 export interface Environment {
+  /** All variables and sections. */
+  settings: Settings;
   env: Readonly<Record<string, string | undefined>>;
   readFile: (path: string) => string;
 }
@@ -26,56 +45,109 @@ export interface ConfigProblem {
 }
 
 /** Functions with which a section of the configuration is read. */
-export interface Reader {
+export interface Reader<Table extends Variables> {
   /** Returns the value of a variable; an empty text counts as unset. After a problem: its default, or undefined. */
-  value<Name extends VariableName>(name: Name): Value<Name>;
+  value<Name extends keyof Table & string>(
+    name: Name,
+  ): Table[Name] extends Variable ? Value<Table[Name]> : never;
   /** Returns true when one of them has a reported problem, so that its consequences are not reported again. */
-  failed(...names: VariableName[]): boolean;
-  report(variable: VariableName | null, message: string, advice?: string): void;
+  failed(...names: (keyof Table & string)[]): boolean;
+  report(variable: (keyof Table & string) | null, message: string, advice?: string): void;
   /** Ends a section that has problems and therefore no value. */
   stop(): never;
   readFile: Environment['readFile'];
 }
 
-export type Sections = Readonly<Record<string, (reader: Reader) => unknown>>;
+/** Reads a section from variables, and checks that they are consistent. */
+export type Section<Result = unknown> = (reader: Reader<never>) => Result;
 
-/** Values of sections, frozen. */
+export type Sections = Readonly<Record<string, Section>>;
+
+/** Values of sections. */
 export type Loaded<From extends Sections> = {
   readonly [Name in keyof From]: ReturnType<From[Name]>;
 };
 
-/** Reads all sections. Throws one `configuration` error that lists all problems. */
-export function loadSections<From extends Sections>(
-  environment: Environment,
+/** Declares sections that read these variables. */
+export const defineSections = <
+  Table extends Variables,
+  From extends Readonly<Record<string, (reader: Reader<Table>) => unknown>>,
+>(
+  _: Table,
   sections: From,
-): Loaded<From> {
-  const { config, problems } = checkSections(environment, sections);
+): { readonly [Name in keyof From]: Section<ReturnType<From[Name]>> } =>
+  sections as unknown as { readonly [Name in keyof From]: Section<ReturnType<From[Name]>> };
+
+/** Uses of several sections: of the data directory, of the receiver, of `start` with all background jobs. */
+export type SettingsGroup = 'data' | 'serve' | 'start';
+
+/** Variables and sections of a feature. */
+export interface SettingsSlot {
+  variables: Variables;
+  sections: Sections;
+  groups?: Readonly<Partial<Record<SettingsGroup, readonly string[]>>>;
+}
+
+/** Variables and sections of the program. */
+export interface Settings {
+  variables: Variables;
+  sections: Sections;
+  groups: Readonly<Record<SettingsGroup, readonly string[]>>;
+}
+
+/** Settings of no feature. */
+export const noSettings: Settings = {
+  variables: {},
+  sections: {},
+  groups: { data: [], serve: [], start: [] },
+};
+
+/** Joins the settings of features, in their order. */
+export function joinSettings(slots: readonly SettingsSlot[]): Settings {
+  const group = (name: SettingsGroup) => slots.flatMap(({ groups }) => groups?.[name] ?? []);
+  return {
+    variables: Object.assign({}, ...slots.map(({ variables }) => variables)),
+    sections: Object.assign({}, ...slots.map(({ sections }) => sections)),
+    groups: { data: group('data'), serve: group('serve'), start: group('start') },
+  };
+}
+
+/** Reads all sections. Throws one `configuration` error that lists all problems. */
+export function loadSections(
+  environment: Environment,
+  names: readonly string[],
+): Readonly<Record<string, unknown>> {
+  const { config, problems } = checkSections(environment, names);
   refuseProblems(problems);
-  // Without problems, all sections were read.
-  return config as Loaded<From>;
+  return config;
 }
 
 /** Reads all valid sections, and lists all problems. */
-export function checkSections<From extends Sections>(
+export function checkSections(
   environment: Environment,
-  sections: From,
-): { config: Partial<Loaded<From>>; problems: ConfigProblem[] } {
-  const unknown = unknownNames(environment.env);
+  names: readonly string[],
+): { config: Readonly<Record<string, unknown>>; problems: ConfigProblem[] } {
+  const { variables, sections } = environment.settings;
+  const unknown = unknownNames(environment);
   const suspects = new Set(unknown.map(({ meant }) => meant));
   const all: ConfigProblem[] = unknown.map(({ problem }) => problem);
-  const readings = new Map<VariableName, Reading>();
+  const readings = new Map<string, Reading>();
   const config: Record<string, unknown> = {};
-  for (const [section, read] of Object.entries(sections)) {
+  for (const section of new Set(names)) {
+    const read = sections[section];
+    if (read === undefined) throw new Error(`There is no section ${section}.`);
     const problems: ConfigProblem[] = [];
-    const reading = (name: VariableName) => {
-      const found = readings.get(name) ?? readVariable(name, environment);
+    const reading = (name: string) => {
+      const row = variables[name as keyof Variables];
+      if (row === undefined) throw new Error(`There is no variable ${name}.`);
+      const found = readings.get(name) ?? readVariable(name, row, environment);
       readings.set(name, found);
       if (found.problem !== null) problems.push({ variable: name, ...found.problem });
       return found;
     };
-    const reader: Reader = {
+    const reader: Reader<never> = {
       // Each value was parsed by the schema that defines its type.
-      value: <Name extends VariableName>(name: Name) => reading(name).value as Value<Name>,
+      value: (name) => reading(name).value as never,
       failed: (...names) =>
         names.filter((name) => reading(name).problem !== null || suspects.has(name)).length > 0,
       report: (variable, message, advice) => void problems.push({ variable, message, advice }),
@@ -92,7 +164,7 @@ export function checkSections<From extends Sections>(
     }
     all.push(...problems);
   }
-  return { config: Object.freeze(config) as Partial<Loaded<From>>, problems: distinct(all) };
+  return { config: Object.freeze(config), problems: distinct(all) };
 }
 
 const stopped = Symbol('a section has problems');
@@ -136,8 +208,7 @@ interface Reading {
   problem: Omit<ConfigProblem, 'variable'> | null;
 }
 
-function readVariable(name: VariableName, environment: Environment): Reading {
-  const row: Variable = variables[name];
+function readVariable(name: string, row: Variable, environment: Environment): Reading {
   const fallback = row.default === undefined ? undefined : row.schema.parse(row.default);
   const { text, problem } = textOf(name, row, environment);
   if (text === undefined) return { value: fallback, problem };
@@ -147,7 +218,7 @@ function readVariable(name: VariableName, environment: Environment): Reading {
 }
 
 function textOf(
-  name: VariableName,
+  name: string,
   { secret }: Variable,
   { env, readFile }: Environment,
 ): { text?: string | undefined; problem: Reading['problem'] } {
@@ -186,9 +257,9 @@ function orList(words: readonly string[]): string {
 }
 
 /** Returns unknown EARSHOT_ variables, each with the variable that is probably meant. */
-function unknownNames(env: Environment['env']) {
-  const known = new Map<string, VariableName>(
-    variableRows.flatMap(([name, { secret }]) =>
+function unknownNames({ env, settings }: Environment) {
+  const known = new Map<string, string>(
+    Object.entries(settings.variables).flatMap(([name, { secret }]) =>
       secret === true
         ? [
             [name, name],

@@ -2,16 +2,8 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Finding, finding } from '../terms/finding.ts';
+import type { Settings } from './load.ts';
 import { subscriptionsFileName } from './subscriptions-file.ts';
-import { type VariableName, variableRows } from './variables.ts';
-
-/** Files that determine which certificates earshot uses and trusts, and the folder of the backups. */
-const trustedNames: readonly VariableName[] = [
-  'EARSHOT_TLS_CERT',
-  'EARSHOT_ACME_CA',
-  'EARSHOT_PROBE_CA',
-  'EARSHOT_BACKUP_DIR',
-];
 
 /**
  * Checks the files named by variables, `.env` and `earshot.config.ts` in the working directory, and files of the data
@@ -20,16 +12,17 @@ const trustedNames: readonly VariableName[] = [
  */
 export async function checkSecretFiles(options: {
   env: Readonly<Record<string, string | undefined>>;
+  settings: Settings;
   workingDir: string;
   /** In the data directory. */
   secretFiles?: readonly string[];
   databaseFiles?: readonly string[];
 }): Promise<Finding[]> {
-  const { env, workingDir, secretFiles = [], databaseFiles = [] } = options;
+  const { env, settings, workingDir, secretFiles = [], databaseFiles = [] } = options;
   const named = (names: readonly string[]) => names.flatMap((name) => env[name] || []);
-  const secretNames = variableRows.flatMap(([name, { secret }]) =>
-    secret === true ? [`${name}_FILE`] : [],
-  );
+  const variables = Object.entries(settings.variables);
+  const secretNames = variables.flatMap(([name, { secret }]) => (secret ? [`${name}_FILE`] : []));
+  const trustedNames = variables.flatMap(([name, { isTrusted }]) => (isTrusted ? [name] : []));
   const secrets = [...named([...secretNames, 'EARSHOT_TLS_KEY']), join(workingDir, '.env')];
   const trusted = [...named(trustedNames), join(workingDir, subscriptionsFileName)];
   const found = [

@@ -6,7 +6,7 @@ import type { Io } from '../../core/cli/io.ts';
 import { writeJson } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
 import { reportNextPage } from '../../core/cli/row-forms.ts';
-import { loadConfig, watchSections } from '../../core/config/config.ts';
+import { loadConfig } from '../../core/config/config.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
 import { toAlertJson } from '../../core/terms/read-models.ts';
@@ -16,6 +16,7 @@ import { alertSenders } from './job.ts';
 import { testMessage } from './message.ts';
 import { channelsOf } from './notify.ts';
 import { alertSections } from './report.ts';
+import { channelSections } from './settings.ts';
 import { channelVariables } from './terms.ts';
 
 export const alertsCommand = defineCommand('alerts', {
@@ -98,7 +99,7 @@ async function reportUnwatched(
 
 /** Sends a test alert to every channel. Rejects with the failures. */
 async function sendTest(io: Io): Promise<void> {
-  const senders = alertSenders(loadConfig(io, watchSections), io);
+  const senders = alertSenders(loadConfig(io, channelSections), io);
   if (channelsOf(senders).length === 0) {
     throw new AppError('configuration', 'No notification channel is configured.', {
       advice: 'Set EARSHOT_ALERT_URL or EARSHOT_ALERT_COMMAND.',

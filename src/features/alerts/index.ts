@@ -48,4 +48,5 @@ export const alerts = defineFeature({
       lease: 'leader',
     }),
   ],
+  settings: () => import('./settings.ts'),
 });

@@ -2,7 +2,7 @@
 
 import { asCalled } from '../../core/cli/called-as.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
-import type { ServeConfig, WatchConfig } from '../../core/config/config.ts';
+import type { ServeConfig } from '../../core/config/config.ts';
 import type { Job } from '../../core/host/job.ts';
 import { createRunProgram } from '../../core/host/run-program.ts';
 import type { Logger } from '../../core/terms/ports.ts';
@@ -11,6 +11,7 @@ import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import type { DeliveryState } from '../sinks/terms.ts';
 import type { AlertMessage } from './message.ts';
 import { createCommandSender, createUrlSender } from './notify.ts';
+import type { ChannelConfig } from './settings.ts';
 import type { AlertSender, WatchDeps } from './watch-deps.ts';
 import { watchProbes } from './watch-probes.ts';
 import { startWatchdog } from './watchdog.ts';
@@ -21,10 +22,11 @@ import { startWatchdog } from './watchdog.ts';
  */
 export function serveWatchdog(
   { store }: Pick<RunningReceiver, 'store'>,
-  config: WatchConfig &
+  config: ChannelConfig &
     Pick<ServeConfig, 'tls'> &
     DataPlace & {
       maintenance: boolean;
+      reconcile: boolean;
       deliveryState: () => DeliveryState;
       backupEveryHours: number | null;
     },
@@ -50,7 +52,7 @@ export function serveWatchdog(
 
 /** Returns the senders of the configured notification channels. */
 export function alertSenders(
-  { alertUrl, alertCommand }: Pick<WatchConfig, 'alertUrl' | 'alertCommand'>,
+  { alertUrl, alertCommand }: Pick<ChannelConfig, 'alertUrl' | 'alertCommand'>,
   { fetch, random, ...host }: Pick<Io, 'fetch' | 'random' | 'env' | 'onExit'>,
 ): WatchDeps['senders'] {
   const named = (send: AlertSender): AlertSender => {

@@ -7,7 +7,7 @@ import { jsonOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { printJson, writeOut } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
-import { dataSections, loadConfig } from '../../core/config/config.ts';
+import { loadConfig } from '../../core/config/config.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import { counted, sizeText } from '../../core/terms/formats.ts';
 import type { BackupRun } from '../../core/terms/ports.ts';
@@ -61,7 +61,7 @@ function folderOf(io: Io, named: string | undefined): string {
 
 async function runBackup(io: Io & { version: string }, { json }: { json?: true }, named?: string) {
   const { version, nowUs, signal } = io;
-  const [place, folder] = [loadConfig(io, dataSections), folderOf(io, named)];
+  const [place, folder] = [loadConfig(io, ['data']), folderOf(io, named)];
   const recordRun = (run: BackupRun) => record(io, run);
   const tables = tablesOf(io.features);
   const made = await makeBackup({

@@ -37,4 +37,5 @@ export const backup = defineFeature({
       isLocal: true,
     }),
   ],
+  settings: () => import('./settings.ts'),
 });

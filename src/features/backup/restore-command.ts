@@ -5,7 +5,7 @@ import { defineCommand } from '../../core/cli/command.ts';
 import { confirm, jsonOption, yesOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { printJson } from '../../core/cli/output.ts';
-import { dataSections, loadConfig } from '../../core/config/config.ts';
+import { loadConfig } from '../../core/config/config.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
 import { counted } from '../../core/terms/formats.ts';
 import { tablesOf } from '../../store/tables.ts';
@@ -53,7 +53,7 @@ type RestoreFlags = { [Name in 'check' | 'yes' | 'json']?: true };
 
 async function runRestore(io: Io, flags: RestoreFlags, path = ''): Promise<void> {
   if (flags.check) return check(io, resolve(path), flags);
-  const { dataDir } = loadConfig(io, dataSections);
+  const { dataDir } = loadConfig(io, ['data']);
   const backup = readBackup(resolve(path));
   refuseInUse(dataDir);
   const tables = tablesOf(io.features);

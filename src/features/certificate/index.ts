@@ -10,4 +10,5 @@ export const certificate = defineFeature({
       load: async () => (await import('./command.ts')).certificateCommand,
     },
   ],
+  settings: () => import('./settings.ts'),
 });

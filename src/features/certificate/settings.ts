@@ -1,9 +1,89 @@
 /** HTTPS settings: certificate files, a certificate authority, or a reverse proxy. */
 import { isIP } from 'node:net';
-import type { Reader } from '../../core/config/load.ts';
-import type { VariableName } from '../../core/config/variables.ts';
+import { z } from 'zod';
+import { defineSections, defineVariables, type Reader } from '../../core/config/load.ts';
+import * as values from '../../core/config/values.ts';
+import { variables as coreVariables } from '../../core/config/variables.ts';
+import { exactUrl } from '../../core/http/network-address.ts';
 import { holdsCertificates } from '../../core/http/tls-settings.ts';
 import { AppError } from '../../core/terms/app-error.ts';
+
+declare module '../../core/config/config.ts' {
+  interface Config {
+    tls: TlsConfig;
+    servedTls: Exclude<TlsConfig, { kind: 'off' }>;
+    acme: AcmeConfig;
+  }
+  interface ServeConfig {
+    tls: TlsConfig;
+  }
+}
+
+export const variables = defineVariables({
+  EARSHOT_ACME_DIRECTORY: {
+    schema: exactUrl,
+    default: 'https://acme-v02.api.letsencrypt.org/directory',
+    description:
+      "Directory URL of the certificate authority (ACME, RFC 8555). The default is Let's Encrypt.",
+    example: 'https://acme-v02.api.letsencrypt.org/directory',
+  },
+  EARSHOT_ACME_EMAIL: {
+    schema: z.email('must be an e-mail address'),
+    description:
+      'E-mail address for the certificate authority. Some authorities require an address, others ignore the address.',
+    example: 'me@example.org',
+  },
+  EARSHOT_ACME_AGREE: {
+    schema: z.literal('yes', 'must be yes, to agree to the terms of the authority'),
+    description:
+      '`yes`: you agree to the terms of service of the authority. For the default authority: https://letsencrypt.org/repository.',
+    example: 'yes',
+  },
+  EARSHOT_ACME_CHALLENGE: {
+    schema: z.enum(['http-01', 'tls-alpn-01']),
+    default: 'http-01',
+    description:
+      'Challenge with which the authority verifies the host name. `http-01`: the authority connects to port 80 of the host name. `tls-alpn-01`: the authority connects to port 443, which must lead to EARSHOT_LISTEN.',
+    example: 'http-01',
+  },
+  EARSHOT_ACME_HTTP_LISTEN: {
+    schema: values.listenAddress,
+    default: '0.0.0.0:80',
+    description:
+      'Address and port of the listener for http-01 challenges. The authority connects to port 80 of the host name, which must lead to this listener.',
+    example: '0.0.0.0:80',
+  },
+  EARSHOT_ACME_CA: {
+    schema: z.string(),
+    isTrusted: true,
+    description:
+      'PEM file with the root certificates of a private certificate authority. For the connection to this authority, earshot trusts these certificates in addition to the public ones.',
+    example: './private-authority.pem',
+  },
+  EARSHOT_ACME_EAB_KEY_ID: {
+    schema: z.string(),
+    description: 'Key id of the external account binding, if the authority requires one.',
+    example: 'kid-1',
+  },
+  EARSHOT_ACME_EAB_HMAC_KEY: {
+    schema: z.string().regex(/^[\w+/-]+=*$/, 'must be base64url text, as issued by the authority'),
+    secret: true,
+    description: 'HMAC key of the external account binding (base64url).',
+    example: 'zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W',
+  },
+});
+
+const known = { ...coreVariables, ...variables };
+
+export const sections = defineSections(known, {
+  tls: (reader) => readTls(reader),
+  servedTls: readServedTls,
+  acme: readOwnAcme,
+});
+
+export const groups = { serve: ['tls'] };
+
+type TlsReader = Reader<typeof known>;
 
 /** `off`: plain HTTP behind a proxy that terminates HTTPS. */
 export type TlsConfig = ReturnType<typeof readTls>;
@@ -14,7 +94,7 @@ export type AcmeConfig = ReturnType<typeof readAcme>;
 /** `needed`: a missing agreement to the terms of the authority is a problem. */
 type Agreement = 'needed' | 'asked';
 
-export function readTls(reader: Reader, agreement: Agreement = 'needed') {
+function readTls(reader: TlsReader, agreement: Agreement = 'needed') {
   const { value, failed, report, stop } = reader;
   const [tls, cert, key] = [
     value('EARSHOT_TLS'),
@@ -34,7 +114,7 @@ export function readTls(reader: Reader, agreement: Agreement = 'needed') {
     return stop();
   }
   if (cert !== undefined && key !== undefined) return { kind: 'files' as const, cert, key };
-  const missing: VariableName[] = [
+  const missing: (keyof typeof known)[] = [
     ...(cert === undefined ? ['EARSHOT_TLS_CERT' as const] : []),
     ...(key === undefined ? ['EARSHOT_TLS_KEY' as const] : []),
   ];
@@ -50,7 +130,7 @@ export function readTls(reader: Reader, agreement: Agreement = 'needed') {
  * Reads the settings for commands that order certificates. Throws `configuration` when earshot does not manage the
  * certificate.
  */
-export function readOwnAcme(reader: Reader) {
+function readOwnAcme(reader: TlsReader) {
   const tls = reader.value('EARSHOT_TLS');
   reader.failed(...acmeNames);
   if (tls === 'acme' || reader.failed('EARSHOT_TLS')) return readAcme(reader, 'needed');
@@ -61,7 +141,7 @@ export function readOwnAcme(reader: Reader) {
 }
 
 /** Reads the settings for commands that show the certificate. Throws `configuration` behind a proxy, which has it. */
-export function readServedTls(reader: Reader) {
+function readServedTls(reader: TlsReader) {
   const tls = readTls(reader, 'asked');
   if (tls.kind !== 'off') return tls;
   if (reader.failed(...acmeNames)) return reader.stop();
@@ -82,7 +162,7 @@ const acmeNames = [
   'EARSHOT_ACME_EAB_HMAC_KEY',
 ] as const;
 
-function readAcme(reader: Reader, agreement: Agreement) {
+function readAcme(reader: TlsReader, agreement: Agreement) {
   const { value, failed, report } = reader;
   const host = hostToCertify(reader);
   if (value('EARSHOT_TLS_CERT') !== undefined || value('EARSHOT_TLS_KEY') !== undefined) {
@@ -128,7 +208,7 @@ const hostName =
   /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i;
 
 /** Returns the host name for the certificate; any text when a problem is reported. */
-function hostToCertify({ value, failed, report }: Reader): string {
+function hostToCertify({ value, failed, report }: TlsReader): string {
   const publicUrl = value('EARSHOT_PUBLIC_URL');
   const refuse = (message: string) => report('EARSHOT_PUBLIC_URL', message);
   const host = publicUrl === undefined ? '' : new URL(publicUrl).hostname.replace(/\.$/, '');
@@ -149,7 +229,7 @@ function hostToCertify({ value, failed, report }: Reader): string {
   return host;
 }
 
-function readCa({ value, report, readFile }: Reader): string | undefined {
+function readCa({ value, report, readFile }: TlsReader): string | undefined {
   const file = value('EARSHOT_ACME_CA');
   if (file === undefined) return undefined;
   try {

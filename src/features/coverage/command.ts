@@ -12,7 +12,7 @@ import type { Io } from '../../core/cli/io.ts';
 import { unknownName } from '../../core/cli/known-names.ts';
 import { printJson } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
-import { comparisonOff, loadConfig } from '../../core/config/config.ts';
+import { loadConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import { countText } from '../../core/terms/formats.ts';
@@ -21,6 +21,7 @@ import type { CompletenessReader } from './completeness.ts';
 import { type CoverageReport, readCoverage, toCoverageJson } from './coverage.ts';
 import { neverRegistered } from './open-listing.ts';
 import { coverageReport } from './report.ts';
+import { comparisonOff } from './settings.ts';
 
 export const coverageCommand = defineCommand('coverage', {
   description: 'Show by hour which events of the catalogue are in the log, and which are missing.',

@@ -59,4 +59,5 @@ export const coverage = defineFeature({
       withoutLease: ['recordUptime'],
     }),
   ],
+  settings: () => import('./settings.ts'),
 });

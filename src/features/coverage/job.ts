@@ -1,8 +1,8 @@
 /** Automatic comparison: compares the hours that are due, every few minutes, as a background job. */
 
 import type { HistoryEntry } from '../../admin/account.ts';
+import { recordReader } from '../../admin/pull-queue.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
-import type { ReconcileConfig } from '../../core/config/config.ts';
 import { errorFields, type Job, type RoundTimes, startJob } from '../../core/host/job.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
@@ -11,7 +11,6 @@ import { hourUs, minuteUs } from '../../core/terms/time-units.ts';
 import type { Products } from '../../filter/products.ts';
 import type { Store } from '../../store/store.ts';
 import { fetchRecords, type MissingRecord } from '../pull/records.ts';
-import { recordReader } from '../pull/terms.ts';
 import { comparisonHorizonUs, recheckAfterUs, settlingUs } from './completeness.ts';
 import {
   createKindRound,
@@ -23,6 +22,7 @@ import {
 } from './due-windows.ts';
 import { type OpenedListing, openListing } from './open-listing.ts';
 import { reconcile } from './reconcile.ts';
+import type { ReconcileConfig } from './settings.ts';
 import type { ReconcileTask, TaskReport } from './tasks.ts';
 
 /** The first round waits until pushes arrive again after the start. */

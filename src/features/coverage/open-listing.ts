@@ -5,9 +5,9 @@ import type { ListingRetry } from '../../admin/listing-requests.ts';
 import { createReadPage } from '../../admin/page-readers.ts';
 import { createAccessTokens } from '../../admin/session.ts';
 import { createServiceClock, createStoppableFetch, type Io, pause } from '../../core/cli/io.ts';
-import type { ReconcileConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
+import type { ReconcileConfig } from './settings.ts';
 import type { ProductListing } from './tasks.ts';
 
 export interface OpenedListing {

@@ -13,7 +13,7 @@ import { type Io, pause } from '../../core/cli/io.ts';
 import { unknownName } from '../../core/cli/known-names.ts';
 import { createLogger } from '../../core/cli/logger.ts';
 import { createProgressLine } from '../../core/cli/output.ts';
-import { loadConfig, type ReconcileConfig, reconcileSections } from '../../core/config/config.ts';
+import { loadConfig } from '../../core/config/config.ts';
 import { type Closers, createClosers, waitForLock } from '../../core/host/closers.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
@@ -32,6 +32,7 @@ import {
   progressText,
 } from './output.ts';
 import { reconcile } from './reconcile.ts';
+import { type ReconcileConfig, reconcileSections } from './settings.ts';
 import { type ReconcileTask, type TaskReport, type TimeWindow, tasksOf } from './tasks.ts';
 
 export const reconcileCommand = defineCommand('reconcile', {

@@ -1,14 +1,10 @@
 /** `earshot credentials`: creates and rotates the endpoint credentials. */
 
+import { type AccountConfig, accountSections, loadAccountConfig } from '../../admin/settings.ts';
 import { defineCommand, defineGroup, type Parts } from '../../core/cli/command.ts';
 import { positiveNumber } from '../../core/cli/flags.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
-import {
-  type AccountConfig,
-  accountSections,
-  loadAccountConfig,
-  loadConfig,
-} from '../../core/config/config.ts';
+import { loadConfig } from '../../core/config/config.ts';
 import {
   type CredentialPairs,
   credentialsFileName,

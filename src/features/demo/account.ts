@@ -1,8 +1,8 @@
 /** Subscriptions of the demo, and their registration. */
 import { applyDesired, readPlan } from '../../admin/apply.ts';
+import { loadAccountConfig } from '../../admin/settings.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { painter } from '../../core/cli/output.ts';
-import { loadAccountConfig } from '../../core/config/config.ts';
 import type { DesiredSubscription } from '../../core/terms/subscription.ts';
 import type { Store } from '../../store/store.ts';
 import { createAccountContext } from '../subscriptions/open-account.ts';

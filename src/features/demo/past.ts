@@ -3,7 +3,7 @@
 import type { Registration } from '../../admin/account.ts';
 import { type Io, stopped } from '../../core/cli/io.ts';
 import { openConfiguredStore } from '../../core/cli/open-store.ts';
-import { dataSections, loadConfig, reconcileSections } from '../../core/config/config.ts';
+import { loadConfig } from '../../core/config/config.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import type { Delivery } from '../../core/terms/ports.ts';
 import type { DesiredSubscription } from '../../core/terms/subscription.ts';
@@ -13,6 +13,7 @@ import { isExpected } from '../coverage/compare-page.ts';
 import { type HourCoverage, notificationDelayUs, settlingUs } from '../coverage/completeness.ts';
 import { hourOf } from '../coverage/coverage.ts';
 import { openListing } from '../coverage/open-listing.ts';
+import { reconcileSections } from '../coverage/settings.ts';
 import type { ListedEvent } from '../coverage/tasks.ts';
 
 const hours = 24;
@@ -33,7 +34,7 @@ export function simulatedPast({ nowUs }: Pick<Io, 'nowUs'>, productsPerDay: numb
 
 type PastIo = Pick<
   Io,
-  'env' | 'readFile' | 'nowUs' | 'newId' | 'random' | 'fetch' | 'signal' | 'features'
+  'env' | 'readFile' | 'nowUs' | 'newId' | 'random' | 'fetch' | 'signal' | 'features' | 'settings'
 >;
 
 interface PastEvent extends ListedEvent {
@@ -72,7 +73,7 @@ export async function storePast(
 
 /** Opens the store of the settings, creates it if it is missing, and closes it when `use` has ended. */
 export async function withStore<Result>(io: PastIo, use: (store: Store) => Promise<Result>) {
-  const store = await openConfiguredStore(loadConfig(io, dataSections), io);
+  const store = await openConfiguredStore(loadConfig(io, ['data']), io);
   try {
     return await use(store);
   } finally {

@@ -4,7 +4,7 @@ import { defineCommand } from '../../core/cli/command.ts';
 import { positiveNumber, wholeNumber } from '../../core/cli/flags.ts';
 import { type Io, untilAborted } from '../../core/cli/io.ts';
 import { painter, wrapText } from '../../core/cli/output.ts';
-import { loadSections, type Reader } from '../../core/config/load.ts';
+import { loadConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { knownFault, nextStepOf } from '../../core/terms/faults.ts';
 import { printable } from '../../core/terms/text.ts';
@@ -123,16 +123,11 @@ async function sandbox(io: Io, flags: SandboxFlags): Promise<void> {
 }
 
 function accountOf(io: Io) {
-  const { account, totp } = loadSections(io, {
-    account: ({ value }: Reader) => ({
-      username: value('EARSHOT_ACCOUNT_USERNAME') ?? accountDefault,
-      password: value('EARSHOT_ACCOUNT_PASSWORD') ?? accountDefault,
-    }),
-    totp: ({ value }: Reader) => value('EARSHOT_ACCOUNT_TOTP'),
-  });
+  const { login } = loadConfig(io, ['login']);
+  const { username = accountDefault, password = accountDefault, totp } = login;
   // Six digits are a one-time code, not a shared secret: later codes cannot be checked with it.
   const isSecret = totp !== undefined && !/^\d{6}$/.test(totp);
-  return { account, service: isSecret ? { totpSecret: totp } : {} };
+  return { account: { username, password }, service: isSecret ? { totpSecret: totp } : {} };
 }
 
 function readTrust(io: Io, file: string): string {

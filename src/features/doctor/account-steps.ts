@@ -4,20 +4,20 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Account } from '../../admin/account.ts';
 import { checkAccount, checkQueue, checkSubscriptions } from '../../admin/account-checks.ts';
+import { openPullQueue } from '../../admin/open-queue.ts';
 import { createAccessTokens } from '../../admin/session.ts';
+import type { AccountConfig } from '../../admin/settings.ts';
 import {
   type CatalogueSubscription,
   createSubscriptionClient,
 } from '../../admin/subscription-client.ts';
 import type { Io } from '../../core/cli/io.ts';
-import type { AccountConfig } from '../../core/config/config.ts';
 import { type Finding, finding } from '../../core/terms/finding.ts';
 import type { DesiredSubscription } from '../../core/terms/subscription.ts';
 import { databaseFileName } from '../../store/engine/database.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { tablesOf } from '../../store/tables.ts';
-import { openPullQueue } from '../pull/open-queue.ts';
 import { sinkFilterFindings, unknownSubscriptions } from '../sinks/definitions.ts';
 import { checkSubscriptionFilter } from '../subscriptions/filter-text.ts';
 import { ruleFilterFindings } from '../summary/rules.ts';

@@ -3,11 +3,11 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 import type { Io } from '../../core/cli/io.ts';
-import type { WatchConfig } from '../../core/config/config.ts';
 import { reachHost } from '../../core/http/bounded-fetch.ts';
 import { type Finding, finding } from '../../core/terms/finding.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { tablesOf } from '../../store/tables.ts';
+import type { ChannelConfig } from '../alerts/settings.ts';
 import { createChatClient } from '../summary/chat-client.ts';
 import { checkInference } from '../summary/check-inference.ts';
 import { areAllOff, plainSummaryRule, type RefusedAnswer } from '../summary/terms.ts';
@@ -103,7 +103,7 @@ function createFindProgram({ env, workingDir }: Pick<Io, 'env' | 'workingDir'>):
 
 /** Returns one finding per channel, or one if there is none. A URL is a secret: only its host is named. Never rejects. */
 export async function checkAlerts(
-  { alertUrl, alertCommand }: Pick<WatchConfig, 'alertUrl' | 'alertCommand'>,
+  { alertUrl, alertCommand }: Pick<ChannelConfig, 'alertUrl' | 'alertCommand'>,
   { findProgram, signal }: { findProgram: FindProgram; signal: AbortSignal },
 ): Promise<Finding[]> {
   const faults = new Map<string, string | null>();

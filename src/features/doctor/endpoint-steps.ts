@@ -27,14 +27,14 @@ import { checkConfiguration, type DoctorSettings, needsOf, type Step } from './s
 
 export function machineSteps(settings: DoctorSettings, io: Io): Step[] {
   const { dataDir, catalogueUrl, tokenUrl, serve } = settings;
-  const { nowUs, fetch, env, workingDir } = io;
+  const { nowUs, fetch, env, workingDir, settings: all } = io;
   const within = (names: readonly string[]) => names.map((name) => join(dataDir, name));
   const secretFiles = within([
     ...[credentialsFileName, sessionFileName, acmeFolderName],
     ...acmeKeptFiles,
   ]);
   const databaseFiles = within(['', '-wal', '-shm'].map((end) => `${databaseFileName}${end}`));
-  const files = { env, workingDir, secretFiles, databaseFiles };
+  const files = { env, settings: all, workingDir, secretFiles, databaseFiles };
   const isNode = serve?.sharedLog != null;
   const store = createStoreChecks({ dataDir, isNode, nowUs });
   const services = [catalogueUrl, tokenUrl].filter((url) => url !== undefined);

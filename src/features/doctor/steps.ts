@@ -1,14 +1,8 @@
 /** Runs the doctor's checks in order, and skips those whose prerequisites failed. Reads their settings. */
 
+import { accountSections } from '../../admin/settings.ts';
 import type { Io } from '../../core/cli/io.ts';
-import {
-  accountSections,
-  checkConfig,
-  loadConfig,
-  loadServed,
-  serveSections,
-  watchSections,
-} from '../../core/config/config.ts';
+import { checkConfig, loadConfig, loadServed } from '../../core/config/config.ts';
 import { checkConsolePassword } from '../../core/config/console-password.ts';
 import { problemsOf } from '../../core/config/load.ts';
 import {
@@ -18,6 +12,7 @@ import {
 import { AppError } from '../../core/terms/app-error.ts';
 import { type Check, type Finding, failedFinding, finding } from '../../core/terms/finding.ts';
 import { counted } from '../../core/terms/formats.ts';
+import { channelSections } from '../alerts/settings.ts';
 import { loadEachSink } from '../sinks/definitions.ts';
 import { probeTrusting } from '../subscriptions/open-account.ts';
 import { needsEndpoint } from '../subscriptions/subscription-ways.ts';
@@ -65,7 +60,7 @@ export type DoctorSettings = Awaited<ReturnType<typeof readDoctorSettings>>;
 
 /** Reads all settings. Never rejects because of invalid settings. */
 export async function readDoctorSettings(
-  io: Pick<Io, 'env' | 'readFile' | 'workingDir'>,
+  io: Pick<Io, 'env' | 'readFile' | 'workingDir' | 'settings'>,
   isEndpointNeeded?: boolean,
 ) {
   const problems = new Map<string, { message: string; advice: string }>();
@@ -87,14 +82,14 @@ export async function readDoctorSettings(
   const own = ['dataDir', 'publicUrl', 'catalogueUrl', 'tokenUrl', 'probeCa'] as const;
   const { dataDir = '', publicUrl, catalogueUrl, tokenUrl, probeCa } = checkConfig(io, own).config;
   const read = {
-    serve: await attempt(() => loadServed(io, serveSections, { hasEndpoint })),
+    serve: await attempt(() => loadServed(io, 'serve', { hasEndpoint })),
     account: await attempt(() => loadConfig(io, accountSections)),
     // Null without `earshot.config.ts`.
     inFile: await inFolder(loadSubscriptionsFile),
     summary: await attempt(() => loadConfig(io, ['summary']).summary),
     summaryRules: await inFolder(loadSummaryRules),
     sinks: await inFolder(loadEachSink),
-    watch: await attempt(() => loadConfig(io, watchSections)),
+    watch: await attempt(() => loadConfig(io, channelSections)),
     // Also trusts EARSHOT_PROBE_CA; null without that variable.
     probeWithExtra:
       (await attempt(() => (probeCa === undefined ? null : probeTrusting(probeCa, io)))) ?? null,

@@ -1,5 +1,5 @@
 /** Metrics of subscriptions, and of the queues of pull subscriptions. */
-import { queueOutlook } from '../pull/terms.ts';
+import { queueOutlook } from '../../admin/pull-queue.ts';
 import type { Status } from '../status/status.ts';
 import type { EvaluatedSubscription } from '../subscriptions/state.ts';
 import {

@@ -5,7 +5,7 @@ import { jsonOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { printJson } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
-import { dataSections, loadConfig } from '../../core/config/config.ts';
+import { loadConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { counted, countText } from '../../core/terms/formats.ts';
 import * as report from '../../core/terms/report.ts';
@@ -50,7 +50,7 @@ Examples:
     const { signal } = io;
     const progress = createIndexProgress(io, 'Building the index');
     await rebuildIndex({
-      ...loadConfig(io, dataSections),
+      ...loadConfig(io, ['data']),
       signal,
       onProgress: progress.show,
     }).finally(progress.clear);

@@ -33,4 +33,5 @@ export const products = defineFeature({
       store: () => ({}),
     }),
   ],
+  settings: () => import('./settings.ts'),
 });

@@ -19,7 +19,7 @@ import {
   readColumns,
   reportNextPage,
 } from '../../core/cli/row-forms.ts';
-import { dataSections, loadConfig } from '../../core/config/config.ts';
+import { loadConfig } from '../../core/config/config.ts';
 import { localUrl } from '../../core/http/network-address.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import { countText } from '../../core/terms/formats.ts';
@@ -163,7 +163,7 @@ async function queryProducts(
   }
   const columns = readColumns(flags.columns, form, productFieldNames({ texts }));
   const question = readQuestion(io, flags, columns);
-  const place = loadConfig(io, dataSections);
+  const place = loadConfig(io, ['data']);
   const hasLinks = columns !== undefined || ['csv', 'geojson', 'geoparquet', 'stac'].includes(form);
   const catalogueUrl = hasLinks ? loadConfig(io, ['catalogueUrl']).catalogueUrl : '';
   const console = form === 'stac' ? loadConfig(io, ['console']).console : null;

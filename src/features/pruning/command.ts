@@ -6,12 +6,7 @@ import { confirm, dryRunOption, jsonOption, yesOption } from '../../core/cli/fla
 import { type Io, pause } from '../../core/cli/io.ts';
 import { unknownName } from '../../core/cli/known-names.ts';
 import { createProgressLine, isoTime, printJson } from '../../core/cli/output.ts';
-import {
-  type Config,
-  type DataConfig,
-  dataSections,
-  loadConfig,
-} from '../../core/config/config.ts';
+import { type Config, type DataConfig, loadConfig } from '../../core/config/config.ts';
 import { keptAge, keptSize } from '../../core/config/values.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
@@ -97,7 +92,7 @@ interface PruneFlags {
 }
 
 async function runPrune(io: Io, flags: PruneFlags): Promise<void> {
-  const config = loadConfig(io, [...dataSections, 'keep']);
+  const config = loadConfig(io, ['data', 'keep']);
   const { removeReader: reader } = flags;
   if (reader !== undefined) {
     return withParts(io, ['store'], ({ store }) => removeReader({ ...io, store }, reader, flags));

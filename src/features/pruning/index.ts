@@ -10,4 +10,5 @@ export const pruning = defineFeature({
       load: async () => (await import('./command.ts')).pruneCommand,
     },
   ],
+  settings: () => import('./settings.ts'),
 });

@@ -4,12 +4,6 @@
  */
 
 import { createPageSize } from '../../admin/page-size.ts';
-import { errorFields, jittered } from '../../core/host/job.ts';
-import type { AcquireLock, Release } from '../../core/host/lock.ts';
-import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
-import type { Intake, Logger, Receipt } from '../../core/terms/ports.ts';
-import { hourUs } from '../../core/terms/time-units.ts';
-import { retried, retryDelayMs } from './retries.ts';
 import {
   type Acknowledgement,
   type PullQueue,
@@ -18,7 +12,13 @@ import {
   type QueueState,
   queueLengthMaxDefault,
   readEntriesMax,
-} from './terms.ts';
+} from '../../admin/pull-queue.ts';
+import { errorFields, jittered } from '../../core/host/job.ts';
+import type { AcquireLock, Release } from '../../core/host/lock.ts';
+import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
+import type { Intake, Logger, Receipt } from '../../core/terms/ports.ts';
+import { hourUs } from '../../core/terms/time-units.ts';
+import { retried, retryDelayMs } from './retries.ts';
 
 export interface PullIntakeDeps {
   queue: PullQueue;

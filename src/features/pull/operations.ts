@@ -1,6 +1,7 @@
 /** The reader of records of queues. */
+
+import { recordReader } from '../../admin/pull-queue.ts';
 import type { DescribeReader } from '../../store/pruning/terms.ts';
-import { recordReader } from './terms.ts';
 
 export const schema = '';
 

@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import type { Io } from '../../core/cli/io.ts';
-import { variableRows } from '../../core/config/variables.ts';
 import { writeOwnerOnly } from '../../core/host/files.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 
@@ -71,15 +70,13 @@ export function ioWith<Part extends Pick<Io, 'env'>>(io: Part, settings: Setting
   return { ...io, env: { ...Object.fromEntries(others), ...settings } };
 }
 
-const secretNames = new Set<string>(
-  variableRows.flatMap(([name, { secret }]) => (secret ? [name] : [])),
-);
-
 /** Returns `NAME=value` lines for a screen, with secrets masked. */
-export function shownSettings(settings: Settings): string[] {
+export function shownSettings(settings: Settings, io: Pick<Io, 'settings'>): string[] {
+  const isSecret = (name: string) =>
+    io.settings.variables[name as keyof typeof io.settings.variables]?.secret === true;
   const set = Object.entries(settings).filter(([, value]) => value !== '');
   return set.map(([name, value]) =>
-    secretNames.has(name) ? `${name}=********` : `${name}=${quoted(name, value)}`,
+    isSecret(name) ? `${name}=********` : `${name}=${quoted(name, value)}`,
   );
 }
 

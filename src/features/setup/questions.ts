@@ -2,7 +2,6 @@
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Io } from '../../core/cli/io.ts';
-import { type VariableName, variables } from '../../core/config/variables.ts';
 import { AppError, errorCodeOf, errorText } from '../../core/terms/app-error.ts';
 import { clauseOf } from '../../core/terms/faults.ts';
 import { defaultSubscriptionName } from '../../core/terms/subscription.ts';
@@ -20,7 +19,7 @@ export interface AskContext {
 
 export interface Question {
   /** Variable of the answer, or flag of the subscription. */
-  name: VariableName | keyof SubscriptionFlags;
+  name: `EARSHOT_${string}` | keyof SubscriptionFlags;
   /** Flag, if the name is not one. */
   usage?: string;
   /** Text of the question; of a variable also the help of its flag. */
@@ -209,7 +208,7 @@ function checked(question: Question, text: string, context: AskContext): string 
     throw new InvalidArgumentError(`Allowed choices are ${choices.join(', ')}.`);
   }
   if (check !== undefined) return check(text, context.io);
-  if (isSetting(name)) valueFor(name as VariableName, text);
+  if (isSetting(name)) valueFor(name as `EARSHOT_${string}`, text, context.io);
   else parsedFlag(question, text, context);
   return text;
 }
@@ -275,13 +274,15 @@ function agreement(text: string): string {
   );
 }
 
-function publicUrl(text: string): string {
-  return valueFor('EARSHOT_PUBLIC_URL', text.includes('://') ? text : `https://${text}`);
+function publicUrl(text: string, io: Io): string {
+  return valueFor('EARSHOT_PUBLIC_URL', text.includes('://') ? text : `https://${text}`, io);
 }
 
 /** Returns the value that the variable has with this text. */
-function valueFor(name: VariableName, text: string): string {
-  const result = variables[name].schema.safeParse(text);
+function valueFor(name: `EARSHOT_${string}`, text: string, { settings }: Io): string {
+  const row = settings.variables[name];
+  if (row === undefined) throw new InvalidArgumentError(`${name} is not a known variable.`);
+  const result = row.schema.safeParse(text);
   if (result.success) return String(result.data);
   const messages = result.error.issues.map(({ message }) => message);
   throw new InvalidArgumentError(`Invalid value: ${messages.join('; ')}.`);

@@ -4,14 +4,10 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { registeredSubscriptions } from '../../admin/operations.ts';
+import { accountSections } from '../../admin/settings.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { painter, writeOut } from '../../core/cli/output.ts';
-import {
-  accountSections,
-  checkConfig,
-  dataSections,
-  loadConfig,
-} from '../../core/config/config.ts';
+import { checkConfig, loadConfig } from '../../core/config/config.ts';
 import {
   readCredentialsFile,
   writeCredentialsFile,
@@ -162,7 +158,7 @@ async function install(io: Io, plan: SetupPlan): Promise<void> {
   const { folder, settings, subscription, flags } = plan;
   const own = { ...ioWith(io, settings), workingDir: folder };
   const acme = own.env.EARSHOT_TLS === 'acme' ? (['acme', 'listen'] as const) : [];
-  const { dataDir } = loadConfig(own, [...dataSections, ...accountSections, ...acme]);
+  const { dataDir } = loadConfig(own, ['data', ...accountSections, ...acme]);
   const running = flags.dryRun || subscription.pull ? null : await findRunning(dataDir);
   if (running !== null && !isSameListener(running, loadConfig(own, ['health']).health.listen)) {
     throw alreadyServed(dataDir, running);
@@ -193,7 +189,7 @@ async function showPlan(io: Io, plan: SetupPlan): Promise<void> {
   ];
   const lines = [
     `${path} (${before === null ? 'new' : 'exists; other lines stay unchanged'}; readable only by its owner):`,
-    ...shownSettings(settings).map((line) => `  ${printable(line)}`),
+    ...shownSettings(settings, io).map((line) => `  ${printable(line)}`),
     ...(dropped.length === 0 ? [] : [`Removed: ${dropped.join(', ')}`]),
     'Then:',
     ...steps.map((step, i) => `  ${i + 1}. ${step}`),

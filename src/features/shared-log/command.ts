@@ -6,7 +6,7 @@ import type { Io } from '../../core/cli/io.ts';
 import { openConfiguredLog, openConfiguredStore } from '../../core/cli/open-store.ts';
 import { createProgressLine, printJson } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
-import { type DataConfig, dataSections, loadConfig } from '../../core/config/config.ts';
+import { type DataConfig, loadConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { evaluate, situationAt } from '../../core/terms/check.ts';
 import { ok } from '../../core/terms/evaluation.ts';
@@ -37,7 +37,7 @@ Examples:
   $ earshot admin log status --json | jq '.receivers[].lag'    print the lag of each receiver
   $ earshot admin log    same as earshot admin log status`,
   run: async (io, { json }: { json?: true }) => {
-    const log = await openConfiguredLog(loadConfig(io, dataSections), io, io.newId());
+    const log = await openConfiguredLog(loadConfig(io, ['data']), io, io.newId());
     try {
       const [head, database, nodes] = await Promise.all([log.head(), log.database(), log.nodes()]);
       if (json) await printJson(io.stdout, toStatusJson(head, database, nodes), 'line');
@@ -164,7 +164,7 @@ Examples:
   $ EARSHOT_LOG_URL=postgres://… earshot admin log copy sqlite    move it back
   $ earshot admin log copy --yes    do not ask`,
   run: async (io: Io, flags: CopyFlags, target: 'postgres' | 'sqlite') => {
-    const config = loadConfig(io, dataSections);
+    const config = loadConfig(io, ['data']);
     requireDatabase(config.dataDir);
     const move = target === 'postgres' ? join : flags.force === true ? leaveAlone : leave;
     const { notifications, entries } = await move(io, config, flags);
@@ -182,7 +182,7 @@ Examples:
   $ earshot admin log    print the other receivers
   $ earshot admin log status --json    print them as JSON`,
   run: async (io: Io, _: object, name: string) => {
-    const log = await openConfiguredLog(loadConfig(io, dataSections), io, io.newId());
+    const log = await openConfiguredLog(loadConfig(io, ['data']), io, io.newId());
     try {
       if (await log.removeNode(name)) return void io.stderr.write(`Removed ${name}.\n`);
       throw new AppError('not_found', `There is no stopped receiver with the name ${name}.`, {

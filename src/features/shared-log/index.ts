@@ -20,4 +20,5 @@ export const sharedLog = defineFeature({
       store: () => ({}),
     }),
   ],
+  settings: () => import('./settings.ts'),
 });

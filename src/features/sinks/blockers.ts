@@ -1,4 +1,4 @@
-/** What sinks still need of the log, so that pruning keeps it. */
+/** Positions of the log that sinks still need, so that pruning keeps them. */
 import { type Database, prepared } from '../../store/engine/database.ts';
 import type { DescribeReader, PruneBlocker } from '../../store/pruning/terms.ts';
 import { type SinkItem, sinkReader } from './terms.ts';

@@ -5,7 +5,7 @@ import { jsonOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { writeJson } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
-import { dataSections, loadConfig } from '../../core/config/config.ts';
+import { loadConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { situationAt } from '../../core/terms/check.ts';
 import { toJson } from '../../core/terms/json-rows.ts';
@@ -86,6 +86,6 @@ async function notesOf(
   const unknown = await unknownSinkSubscriptions(definitions, reader, io);
   return [
     ...unknown.map(({ message, hint }) => `${message} ${hint}`),
-    await receiverNote(loadConfig(io, dataSections)),
+    await receiverNote(loadConfig(io, ['data'])),
   ].filter((note) => note !== null);
 }

@@ -13,7 +13,7 @@ import {
 } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { createProgressLine, printJson } from '../../core/cli/output.ts';
-import { dataSections, loadConfig } from '../../core/config/config.ts';
+import { loadConfig } from '../../core/config/config.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
 import { counted, countText } from '../../core/terms/formats.ts';
@@ -60,7 +60,7 @@ interface ReplayFlags {
 }
 
 async function replay(io: Io, flags: ReplayFlags): Promise<void> {
-  const config = loadConfig(io, dataSections);
+  const config = loadConfig(io, ['data']);
   const definition = await definedSink(flags.sink, io);
   readWindow(flags, io);
   await withParts(io, ['store'], async ({ store }) => {

@@ -8,13 +8,10 @@ import { openConfiguredLog } from '../../core/cli/open-store.ts';
 import { printJson, writeOut } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
 import {
-  comparisonOff,
   type DataConfig,
-  dataSections,
   loadConfig,
   loadServed,
   type ServeConfig,
-  serveSections,
 } from '../../core/config/config.ts';
 import { type ConfigProblem, problemsOf, refuseProblems } from '../../core/config/load.ts';
 import { localUrl } from '../../core/http/network-address.ts';
@@ -23,6 +20,7 @@ import * as report from '../../core/terms/report.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { watchProbes } from '../alerts/watch-probes.ts';
+import { comparisonOff } from '../coverage/settings.ts';
 import { readDeliveryState } from '../sinks/definitions.ts';
 import { needsEndpoint } from '../subscriptions/subscription-ways.ts';
 import { summaryModeOf } from '../summary/rules.ts';
@@ -88,7 +86,7 @@ async function showStatus(
   { json, check, version }: StatusFlags & { version: string },
 ): Promise<void> {
   // First, because problems of other settings are irrelevant with a wrong data directory.
-  const place = loadConfig(io, dataSections);
+  const place = loadConfig(io, ['data']);
   requireDatabase(place.dataDir);
   await withParts(io, ['reader'], async ({ reader: store }) => {
     const usable = refuseUnusable(store);
@@ -127,7 +125,7 @@ function readSettings(io: Io, hasEndpoint: boolean) {
       return undefined;
     }
   };
-  const serve = attempt(() => loadServed(io, serveSections, { hasEndpoint }));
+  const serve = attempt(() => loadServed(io, 'serve', { hasEndpoint }));
   const summary = attempt(() => loadConfig(io, ['summary']))?.summary;
   const backup = attempt(() => loadConfig(io, ['backup']))?.backup;
   const comparison = attempt(() => loadConfig(io, ['reconcile', 'index']));

@@ -1,5 +1,6 @@
 /** Evaluates the parts of the status from its facts. Pure: the same facts give the same result. */
 
+import { queueOutlook } from '../../admin/pull-queue.ts';
 import { evaluate, type Situation, worstOf } from '../../core/terms/check.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
 import { type Evaluation, evaluation, isProblem, ok } from '../../core/terms/evaluation.ts';
@@ -14,7 +15,6 @@ import {
 import type { AlertKind } from '../../core/terms/kinds.ts';
 import { dayUs, minuteUs } from '../../core/terms/time-units.ts';
 import { isDue, notComparedText, sumCoverage } from '../coverage/coverage.ts';
-import { queueOutlook } from '../pull/terms.ts';
 import { evaluateSink, sinkConfigCheck } from '../sinks/report.ts';
 import { coverageChecks, subscriptionChecks } from '../subscriptions/checks.ts';
 import type { SubscriptionState } from '../subscriptions/state.ts';

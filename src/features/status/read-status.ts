@@ -2,6 +2,7 @@
 
 import { stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { recordReader } from '../../admin/pull-queue.ts';
 import { AppError, errorCodeOf, errorText, isAppError } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import { firstOf } from '../../core/terms/streams.ts';
@@ -9,7 +10,6 @@ import { weekUs } from '../../core/terms/time-units.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { type CoverageSummary, readSubscriptionCoverage } from '../coverage/coverage.ts';
 import { currentProductFile } from '../products/index-file/product-file.ts';
-import { recordReader } from '../pull/terms.ts';
 import { readSinks, type SinkState } from '../sinks/report.ts';
 import { type DeliveryState, sinkReader } from '../sinks/terms.ts';
 import { createPushMemory } from '../subscriptions/pushes.ts';

@@ -1,5 +1,6 @@
 /** Checks of subscriptions: whether notifications arrive, whether events are missing, and how long it stays. */
 import { lifetimeOf } from '../../admin/lifetime.ts';
+import { queueOutlook } from '../../admin/pull-queue.ts';
 import { checkOf, type Problem, problem } from '../../core/terms/check.ts';
 import {
   counted,
@@ -10,7 +11,6 @@ import {
 } from '../../core/terms/formats.ts';
 import { dayUs, hourUs, minuteUs } from '../../core/terms/time-units.ts';
 import { comparisonHorizonUs, type HourCoverage, settlingUs } from '../coverage/completeness.ts';
-import { queueOutlook } from '../pull/terms.ts';
 import { coveredUs } from './pushes.ts';
 import { lostPushes as lostPushesOf, usualSilence } from './silence.ts';
 import { isRunning, type SubscriptionState } from './state.ts';

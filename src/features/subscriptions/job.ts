@@ -1,8 +1,8 @@
 /** Maintenance of the subscriptions as a background job of the receiver. */
 import type { ProbeEndpoint } from '../../admin/endpoint-probe.ts';
 import { type MaintenanceResult, noteText } from '../../admin/maintain.ts';
+import type { CompleteAccountConfig } from '../../admin/settings.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
-import type { CompleteAccountConfig } from '../../core/config/config.ts';
 import { readCredentialsFile } from '../../core/config/endpoint-credentials.ts';
 import { loadSubscriptionsFile } from '../../core/config/subscriptions-file.ts';
 import { type Job, type RoundTimes, startJob } from '../../core/host/job.ts';

@@ -2,7 +2,10 @@
 
 import type { AccountContext } from '../../admin/account-context.ts';
 import { createEndpointProbe, type ProbeEndpoint } from '../../admin/endpoint-probe.ts';
+import { openPullQueue } from '../../admin/open-queue.ts';
+import type { QueueState } from '../../admin/pull-queue.ts';
 import { createAccessTokens } from '../../admin/session.ts';
+import type { CompleteAccountConfig } from '../../admin/settings.ts';
 import {
   createSubscriptionClient,
   type EndpointCredentials,
@@ -16,7 +19,6 @@ import {
 } from '../../core/cli/io.ts';
 import { openConfiguredStore, silent } from '../../core/cli/open-store.ts';
 import { createProgressLine } from '../../core/cli/output.ts';
-import type { CompleteAccountConfig } from '../../core/config/config.ts';
 import {
   readCredentialsFile,
   writeCredentialsFile,
@@ -26,8 +28,6 @@ import { AppError } from '../../core/terms/app-error.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { Store } from '../../store/store.ts';
 import { createQueueReader, createTurns } from '../pull/intake.ts';
-import { openPullQueue } from '../pull/open-queue.ts';
-import type { QueueState } from '../pull/terms.ts';
 
 export interface OpenedAccount extends AccountContext {
   store: Store;

@@ -3,11 +3,11 @@ import { Option } from 'commander';
 import type { Registration } from '../../admin/account.ts';
 import { type ApplyOptions, applyDesired, limitsExceeded, readPlan } from '../../admin/apply.ts';
 import type { Plan } from '../../admin/differences.ts';
+import { type CompleteAccountConfig, loadAccountConfig } from '../../admin/settings.ts';
 import { defineCommand, type Parts, withParts } from '../../core/cli/command.ts';
 import { confirm, dryRunOption, jsonOption, yesOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { painter, printJson, writeOut } from '../../core/cli/output.ts';
-import { type CompleteAccountConfig, loadAccountConfig } from '../../core/config/config.ts';
 import {
   loadSubscriptionsFile,
   subscriptionsFileName,

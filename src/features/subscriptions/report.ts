@@ -1,8 +1,8 @@
 /** Reports of subscriptions, as the receiver knows them. */
 import type { HistoryEntry } from '../../admin/account.ts';
+import { queueOutlook } from '../../admin/pull-queue.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
 import * as report from '../../core/terms/report.ts';
-import { queueOutlook } from '../pull/terms.ts';
 import type { EvaluatedSubscription, OtherPath } from './state.ts';
 
 /** Changes and gaps shown of a subscription. */

@@ -49,4 +49,5 @@ export const summary = defineFeature({
       lease: 'summaries',
     }),
   ],
+  settings: () => import('./settings.ts'),
 });

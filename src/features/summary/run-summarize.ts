@@ -4,7 +4,7 @@ import { withParts } from '../../core/cli/command.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { createLogger } from '../../core/cli/logger.ts';
 import { createProgressLine, printJson, writeOut } from '../../core/cli/output.ts';
-import { dataSections, loadConfig } from '../../core/config/config.ts';
+import { loadConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import { shortDateUs } from '../../core/terms/dates.ts';
 import { counted } from '../../core/terms/formats.ts';
@@ -51,7 +51,7 @@ export interface SummarizeFlags {
 
 export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
   const tree = flags.filter === undefined ? null : readFilter(flags.filter, 'Products', io);
-  const { summary, ...place } = loadConfig(io, ['summary', ...dataSections]);
+  const { summary, ...place } = loadConfig(io, ['summary', 'data']);
   const rules = await loadSummaryRules(io.workingDir);
   const fallback = plainSummaryRule(summary.rule);
   const isByFlags = flags.each !== undefined || flags.digest !== undefined;

@@ -6,10 +6,8 @@ import {
   accountSections,
   completeAccountConfig,
   loadAccountConfig,
-  loadConfig,
-  serveSections,
-  startSections,
-} from '../../../src/core/config/config.ts';
+} from '../../../src/admin/settings.ts';
+import { loadConfig } from '../../../src/core/config/config.ts';
 import { credentialsFileName } from '../../../src/core/config/endpoint-credentials.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import {
@@ -64,7 +62,7 @@ describe('the configuration of start', () => {
 
   it('is frozen in all its parts', () => {
     const env = { ...minimalEnv, ...both, ...model, EARSHOT_PUBLIC_URL };
-    const config = loadConfig(environment(env), startSections);
+    const config = loadConfig(environment(env), ['start']);
     const partsOf = (value: unknown): unknown[] =>
       typeof value === 'object' && value !== null
         ? [value, ...Object.values(value).flatMap(partsOf)]
@@ -398,7 +396,7 @@ describe('the configuration of summaries', () => {
       EARSHOT_INFERENCE_URL: `https://me:${secret}@inference.example.org`,
       EARSHOT_TYPO: '1',
     };
-    const sections = [...serveSections, 'summary'] as const;
+    const sections = ['serve', 'summary'] as const;
     const error = refusalOf(() => loadConfig(environment(env), sections));
     expect(error.details.map((problem) => /^\w+/.exec(problem)?.[0])).toEqual([
       'EARSHOT_TYPO',

@@ -17,7 +17,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { app } from '../../../src/app.ts';
-import { loadConfig, serveSections } from '../../../src/core/config/config.ts';
+import { loadConfig } from '../../../src/core/config/config.ts';
 import {
   type CredentialPairs,
   credentialsFileName,
@@ -25,6 +25,7 @@ import {
   writeCredentialsFile,
 } from '../../../src/core/config/endpoint-credentials.ts';
 import { serve } from '../../../src/receiver/serve.ts';
+import { settings } from '../../helpers/settings.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { minimalEnv, refusalOf, wholeTextOf } from './environment.ts';
 
@@ -49,7 +50,9 @@ function modeOf(path: string): number {
 function configOf(dataDir: string, env: Record<string, string> = {}) {
   const { EARSHOT_TLS_CERT, EARSHOT_TLS_KEY } = minimalEnv;
   const all = { EARSHOT_TLS_CERT, EARSHOT_TLS_KEY, EARSHOT_DATA_DIR: dataDir, ...env };
-  return loadConfig({ env: all, readFile: (path) => readFileSync(path, 'utf8') }, serveSections);
+  return loadConfig({ settings, env: all, readFile: (path) => readFileSync(path, 'utf8') }, [
+    'serve',
+  ]);
 }
 
 describe('the credentials file', () => {
@@ -190,7 +193,7 @@ async function startReceiver(
     EARSHOT_DATA_DIR: dataDir,
     ...options.env,
   };
-  const config = loadConfig({ env, readFile: () => '' }, serveSections);
+  const config = loadConfig({ settings, env, readFile: () => '' }, ['serve']);
   options.meanwhile?.(path);
   const log: { level: string; message: string; fields: object }[] = [];
   const at = (level: string) => (fields: object, message: string) =>

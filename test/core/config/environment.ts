@@ -1,8 +1,10 @@
 /** Environments for tests of the configuration: variables and files without a process. */
+
 import { inspect } from 'node:util';
-import { loadConfig, serveSections } from '../../../src/core/config/config.ts';
+import { loadConfig } from '../../../src/core/config/config.ts';
 import type { Environment } from '../../../src/core/config/load.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
+import { settings } from '../../helpers/settings.ts';
 
 /** The minimum that `start` needs. */
 export const minimalEnv = {
@@ -21,12 +23,12 @@ export function environment(env: Env, files: Record<string, string> = {}): Envir
     if (text === undefined) throw Object.assign(new Error(`no file ${path}`), { code: 'ENOENT' });
     return text;
   };
-  return { env, readFile };
+  return { settings, env, readFile };
 }
 
 /** The configuration for `start` with some variables changed; undefined removes one. */
 export function configWith(env: Env, files = {}) {
-  return loadConfig(environment({ ...minimalEnv, ...env }, files), serveSections);
+  return loadConfig(environment({ ...minimalEnv, ...env }, files), ['serve']);
 }
 
 /** Returns the problems of an environment as an error. Fails when there are none. */

@@ -4,8 +4,7 @@
  */
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { dataSections, loadConfig, serveSections } from '../../../src/core/config/config.ts';
-import { loadSections, type Reader } from '../../../src/core/config/load.ts';
+import { loadConfig } from '../../../src/core/config/config.ts';
 import {
   configWith,
   environment,
@@ -17,10 +16,11 @@ import {
 
 const secret = 'hunter2-not-to-be-shown';
 
-const password = ({ value }: Reader) => value('EARSHOT_ENDPOINT_PASSWORD');
-const passwordFrom = (text: string) =>
-  loadSections(environment({ EARSHOT_ENDPOINT_PASSWORD_FILE: 'pw' }, { pw: text }), { password })
-    .password;
+const passwordFrom = (text: string) => {
+  const files = { EARSHOT_ENDPOINT_USERNAME: 'catalogue', EARSHOT_ENDPOINT_PASSWORD_FILE: 'pw' };
+  const { pairs } = loadConfig(environment(files, { pw: text }), ['credentials']).credentials;
+  return pairs[0]?.password;
+};
 
 describe('the environment', () => {
   it.each([
@@ -28,7 +28,7 @@ describe('the environment', () => {
     ['unrelated names', { PATH: '/bin', EARSHOTX: '1', earshot_tls: 'x' }],
   ])('may contain %s', (_title, env) => {
     const data = { dataDir: resolve('data'), diskReserveBytes: undefined, sharedLog: null };
-    expect(loadConfig(environment(env), dataSections)).toEqual(data);
+    expect(loadConfig(environment(env), ['data'])).toEqual(data);
   });
 
   it.each([
@@ -82,7 +82,7 @@ describe('the environment', () => {
   });
 
   it('is refused with one line that has the number of problems and the page to read', () => {
-    const many = refusalOf(() => loadConfig(environment({}), serveSections));
+    const many = refusalOf(() => loadConfig(environment({}), ['serve']));
     expect(many.code).toBe('configuration');
     expect(many.message).toMatch(/^2 problems .*docs\/reference\/configuration\.md/);
     expect(refusalOf(() => configWith({ EARSHOT_LISTEN: 'x' })).message).toMatch(/^One problem /);

@@ -1,8 +1,10 @@
 /** Files with a user's secrets, as the doctor checks them. */
+
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { checkSecretFiles } from '../../../src/core/config/secret-file-checks.ts';
+import { settings } from '../../helpers/settings.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 const levels = async (options: Parameters<typeof checkSecretFiles>[0]) =>
@@ -24,7 +26,7 @@ describe('files with secrets', () => {
       EARSHOT_ENDPOINT_PASSWORD_FILE: join(folder, 'password'),
       EARSHOT_TLS_KEY: join(folder, 'key'),
     };
-    expect(await levels({ env, workingDir: folder })).toEqual(['ok']);
+    expect(await levels({ settings, env, workingDir: folder })).toEqual(['ok']);
   });
 
   it.each([
@@ -36,7 +38,9 @@ describe('files with secrets', () => {
   ])('give a warning when everybody may read them: %s', async (variable, name) => {
     const folder = folderWith({ [name]: 0o644 });
     const path = join(folder, name);
-    expect(await checkSecretFiles({ env: { [variable]: path }, workingDir: folder })).toEqual([
+    expect(
+      await checkSecretFiles({ settings, env: { [variable]: path }, workingDir: folder }),
+    ).toEqual([
       {
         check: 'secret files',
         level: 'warning',
@@ -56,7 +60,7 @@ describe('files with secrets', () => {
   ])('without secrets may be read by everybody, but not changed: %s', async (variable, name) => {
     const folder = folderWith({ [name]: 0o644 });
     const path = join(folder, name);
-    const files = { env: { [variable]: path }, workingDir: folder };
+    const files = { settings, env: { [variable]: path }, workingDir: folder };
     expect(await levels(files)).toEqual(['ok']);
     chmodSync(path, 0o646);
     expect(await checkSecretFiles(files)).toMatchObject([
@@ -74,7 +78,7 @@ describe('files with secrets', () => {
     async (mode, ...expected) => {
       const workingDir = folderWith({ file: mode });
       const file = [join(workingDir, 'file')];
-      const options = { env: {}, workingDir };
+      const options = { settings, env: {}, workingDir };
       const found = [
         await checkSecretFiles({ ...options, secretFiles: file }),
         await checkSecretFiles({ ...options, databaseFiles: file }),
@@ -90,6 +94,6 @@ describe('files with secrets', () => {
       EARSHOT_TLS_CERT: join(workingDir, 'certificate'),
       EARSHOT_TLS_KEY: join(workingDir, 'missing'),
     };
-    expect(await levels({ env, workingDir })).toEqual(['ok']);
+    expect(await levels({ settings, env, workingDir })).toEqual(['ok']);
   });
 });

@@ -1,13 +1,19 @@
 /**
  * The table of variables: accepted and refused values of each, and the reference generated from it.
  */
+
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { generatedFiles } from '../../../scripts/generated-files.ts';
-import { loadConfig, serveSections } from '../../../src/core/config/config.ts';
-import { checkSections, type Reader } from '../../../src/core/config/load.ts';
-import { type VariableName, variableRows, variables } from '../../../src/core/config/variables.ts';
+import { loadConfig } from '../../../src/core/config/config.ts';
+import {
+  checkSections,
+  defineSections,
+  type Reader,
+  type Variables,
+} from '../../../src/core/config/load.ts';
+import { settings } from '../../helpers/settings.ts';
 import { type Env, environment } from './environment.ts';
 
 const outboundUrls = {
@@ -260,20 +266,26 @@ const examples = {
     good: { debug: 'debug', info: 'info', warn: 'warn', error: 'error' },
     bad: ['INFO', 'trace', '3'],
   },
-} satisfies Record<VariableName, { good: Record<string, unknown>; bad: string[] }>;
+} as Record<string, { good: Record<string, unknown>; bad: string[] }>;
 
-const names = Object.keys(variables) as VariableName[];
+const rows = Object.entries(settings.variables);
+const names = rows.map(([name]) => name);
 const good = names.flatMap((name) =>
-  Object.entries(examples[name].good).map(([text, value]) => ({ name, text, value })),
+  Object.entries(examples[name]?.good ?? {}).map(([text, value]) => ({ name, text, value })),
 );
-const bad = names.flatMap((name) => examples[name].bad.map((text) => ({ name, text })));
+const bad = names.flatMap((name) => (examples[name]?.bad ?? []).map((text) => ({ name, text })));
 
-function read(name: VariableName, env: Env) {
-  const { config, problems } = checkSections(environment(env), {
-    one: ({ value }: Reader) => value(name),
-  });
+function read(name: string, env: Env) {
+  const own = { one: ({ value }: Reader<Variables>) => value(name as keyof Variables) };
+  const sections = defineSections(settings.variables, own);
+  const place = { ...environment(env), settings: { ...settings, sections } };
+  const { config, problems } = checkSections(place, ['one']);
   return { value: config.one, problems };
 }
+
+it('every variable has accepted and refused values here', () => {
+  expect(Object.keys(examples).toSorted()).toEqual(names.toSorted());
+});
 
 describe('a variable', () => {
   it.each(good)('$name=$text is read', ({ name, text, value }) => {
@@ -307,15 +319,13 @@ describe('a variable', () => {
     expect(read(name, { [name]: '' })).toEqual(read(name, {}));
   });
 
-  it.each(variableRows)('%s has an example that is accepted', (_name, { schema, example }) => {
+  it.each(rows)('%s has an example that is accepted', (_name, { schema, example }) => {
     expect(schema.safeParse(example).success).toBe(true);
   });
 });
 
 describe('the generated reference', async () => {
-  const known = variableRows.flatMap(([name, { secret }]) =>
-    secret ? [name, `${name}_FILE`] : [name],
-  );
+  const known = rows.flatMap(([name, { secret }]) => (secret ? [name, `${name}_FILE`] : [name]));
   const files = await generatedFiles();
 
   it.each(['.env.example', 'docs/reference/configuration.md'])(
@@ -328,16 +338,16 @@ describe('the generated reference', async () => {
   );
 
   it('names every default', () => {
-    for (const [, row] of variableRows)
+    for (const [, row] of rows)
       expect(files['docs/reference/configuration.md']).toContain(row.default ?? row.example);
   });
 
   it('gives an example file that is a complete configuration once its lines are uncommented', () => {
     const lines = files['.env.example']?.match(/(?<=^# )EARSHOT_[A-Z_]+=.*$/gm) ?? [];
-    expect(lines).toHaveLength(variableRows.length);
+    expect(lines).toHaveLength(rows.length);
     const env = Object.fromEntries(
       lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
     );
-    expect(loadConfig(environment(env), serveSections)).toMatchObject({ logLevel: 'info' });
+    expect(loadConfig(environment(env), ['serve'])).toMatchObject({ logLevel: 'info' });
   });
 });

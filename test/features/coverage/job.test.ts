@@ -2,7 +2,8 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { loadConfig, reconcileSections } from '../../../src/core/config/config.ts';
+import { recordReader } from '../../../src/admin/pull-queue.ts';
+import { loadConfig } from '../../../src/core/config/config.ts';
 import { formatDateUs } from '../../../src/core/terms/dates.ts';
 import { notificationDelayUs } from '../../../src/features/coverage/completeness.ts';
 import {
@@ -10,14 +11,15 @@ import {
   type RoundOutcome,
   startReconcile,
 } from '../../../src/features/coverage/job.ts';
+import { reconcileSections } from '../../../src/features/coverage/settings.ts';
 import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { openProducts } from '../../../src/features/products/index-file/products.ts';
-import { recordReader } from '../../../src/features/pull/terms.ts';
 import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { startCatalogue } from '../../admin/listing-set-up.ts';
 import type { Answer } from '../../core/http/answering-server.ts';
 import { delivery } from '../../helpers/deliveries.ts';
 import { recordingLog } from '../../helpers/recording-log.ts';
+import { settings } from '../../helpers/settings.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
 import { hour, minute, t0 } from './set-up.ts';
 
@@ -72,7 +74,7 @@ async function openContext({
     EARSHOT_CATALOGUE_URL: catalogue.url,
     EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '60000',
   };
-  const config = loadConfig({ env, readFile: () => '' }, reconcileSections);
+  const config = loadConfig({ settings, env, readFile: () => '' }, reconcileSections);
   const stopping = new AbortController();
   onTestFinished(() => stopping.abort());
   const dated: typeof fetch = async (input, init) => {

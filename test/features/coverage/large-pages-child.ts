@@ -7,9 +7,9 @@ import type { AddressInfo } from 'node:net';
 import { threadCpuUsage } from 'node:process';
 import { createCatalogueListing } from '../../../src/admin/catalogue-listing.ts';
 import { createReadPage } from '../../../src/admin/page-readers.ts';
+import { createPullQueue } from '../../../src/admin/queue-client.ts';
 import { createOutboundClient } from '../../../src/core/http/outbound-client.ts';
 import { isAppError } from '../../../src/core/terms/app-error.ts';
-import { createPullQueue } from '../../../src/features/pull/queue-client.ts';
 
 const mebibyte = 2 ** 20;
 const date = '2025-06-01T00:00:00.000Z';

@@ -1,8 +1,9 @@
 /** A catalogue with past products on loopback, and a data directory that received pushes of some of them. */
 
 import { onTestFinished } from 'vitest';
-import { loadConfig, reconcileSections } from '../../../src/core/config/config.ts';
+import { loadConfig } from '../../../src/core/config/config.ts';
 import { createReconcileRounds } from '../../../src/features/coverage/job.ts';
+import { reconcileSections } from '../../../src/features/coverage/settings.ts';
 import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { openProducts } from '../../../src/features/products/index-file/products.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
@@ -17,6 +18,7 @@ import {
   type Words,
 } from '../../helpers/fake-io.ts';
 import { withStore as withOpenStore } from '../../helpers/filled-store.ts';
+import { settings } from '../../helpers/settings.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 export const hourUs = 3_600_000_000;
@@ -97,7 +99,7 @@ export function compareAutomatically(
     EARSHOT_CATALOGUE_URL: sandbox.catalogueUrl,
     EARSHOT_RECONCILE_REQUESTS_PER_MINUTE: '60000',
   };
-  const config = loadConfig({ env, readFile: () => '' }, reconcileSections);
+  const config = loadConfig({ settings, env, readFile: () => '' }, reconcileSections);
   const stopping = new AbortController();
   onTestFinished(() => stopping.abort());
   const { signal } = stopping;

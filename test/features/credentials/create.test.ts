@@ -1,13 +1,15 @@
 /** `earshot credentials create`: a generated pair in a file that only its owner can read. */
+
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { loadConfig, serveSections } from '../../../src/core/config/config.ts';
+import { loadConfig } from '../../../src/core/config/config.ts';
 import {
   credentialsFileName,
   readCredentialsFile,
 } from '../../../src/core/config/endpoint-credentials.ts';
 import { expectEnd, expectRefusal, runCommand } from '../../helpers/fake-io.ts';
+import { settings } from '../../helpers/settings.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 const variables = {
@@ -47,7 +49,7 @@ describe('earshot credentials create', () => {
     const { dataDir } = newDataDir();
     await createIn(dataDir);
     const env = { EARSHOT_DATA_DIR: dataDir, EARSHOT_TLS: 'off' };
-    expect(loadConfig({ env, readFile: () => '' }, serveSections)).toMatchObject({
+    expect(loadConfig({ settings, env, readFile: () => '' }, ['serve'])).toMatchObject({
       credentials: { source: 'file', pairs: readCredentialsFile(dataDir) },
     });
   });

@@ -12,6 +12,7 @@ import {
   withStore,
 } from '../../../src/features/demo/past.ts';
 import { createRandom } from '../../../src/sandbox/clock.ts';
+import { settings } from '../../helpers/settings.ts';
 import {
   compareAutomatically,
   hourUs,
@@ -37,6 +38,7 @@ async function openPast() {
   const random = createRandom(1);
   const io = {
     features: app,
+    settings,
     ...{ env, fetch, newId: randomUUID, nowUs: () => nowUs, random: () => random.next() },
     ...{ readFile: (path: string) => readFileSync(path, 'utf8') },
     signal: new AbortController().signal,

@@ -3,10 +3,10 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { openPullQueue } from '../../../src/admin/open-queue.ts';
+import type { PullQueue } from '../../../src/admin/pull-queue.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import { createTurns } from '../../../src/features/pull/intake.ts';
-import { openPullQueue } from '../../../src/features/pull/open-queue.ts';
-import type { PullQueue } from '../../../src/features/pull/terms.ts';
 import { openPullSetUp, wrapped } from './set-up.ts';
 
 describe('reading a queue', () => {

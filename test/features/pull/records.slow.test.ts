@@ -1,5 +1,6 @@
 /** Records of entries that lost theirs in the queue: what is fetched from the sandbox, and what is written. */
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { recordReader } from '../../../src/admin/pull-queue.ts';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import type { SubscriptionEvent } from '../../../src/core/terms/subscription.ts';
 import { openListing } from '../../../src/features/coverage/open-listing.ts';
@@ -11,7 +12,6 @@ import {
   type MissingRecord,
   type RecordContext,
 } from '../../../src/features/pull/records.ts';
-import { recordReader } from '../../../src/features/pull/terms.ts';
 import { collect, delivery } from '../../helpers/deliveries.ts';
 import { registration } from '../alerts/watch-context.ts';
 import { dayMs, openPullSetUp, startMs } from './set-up.ts';

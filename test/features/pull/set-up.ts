@@ -1,13 +1,13 @@
 /** A queue of the sandbox, read over HTTP into a real store. */
 import { onTestFinished } from 'vitest';
+import { openPullQueue } from '../../../src/admin/open-queue.ts';
+import type { PullQueue } from '../../../src/admin/pull-queue.ts';
 import type { Logger } from '../../../src/core/terms/ports.ts';
 import {
   createQueueReader,
   createTurns,
   type PullIntakeDeps,
 } from '../../../src/features/pull/intake.ts';
-import { openPullQueue } from '../../../src/features/pull/open-queue.ts';
-import type { PullQueue } from '../../../src/features/pull/terms.ts';
 import type { AddedSubscription } from '../../../src/sandbox/account.ts';
 import type { ServiceSettingsInput } from '../../../src/sandbox/live-settings.ts';
 import { startSandbox } from '../../../src/sandbox/sandbox.ts';

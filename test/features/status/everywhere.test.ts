@@ -16,11 +16,11 @@ import {
   toStatusJson,
 } from '../../../src/features/status/status.ts';
 import { coverageChecks, subscriptionChecks } from '../../../src/features/subscriptions/checks.ts';
+import { queueState } from '../../admin/sample-queue.ts';
 import { log, openConsole } from '../../core/api/console-context.ts';
 import { nowUs } from '../../helpers/fake-io.ts';
 import { covered } from '../alerts/watch-context.ts';
 import { readScrape } from '../metrics/metric-samples.ts';
-import { queueState } from '../pull/sample-queue.ts';
 import { activeAlert, dayUs, hourUs, minuteUs, subscription, wellFacts } from './status-facts.ts';
 
 const gib = 2 ** 30;

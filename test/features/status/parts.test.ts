@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { evaluateStatus } from '../../../src/features/status/parts.ts';
 import { isOk, type StatusFacts, type StatusPart } from '../../../src/features/status/status.ts';
+import { queueState } from '../../admin/sample-queue.ts';
 import { nowUs } from '../../helpers/fake-io.ts';
 import { covered as comparedHour } from '../alerts/watch-context.ts';
-import { queueState } from '../pull/sample-queue.ts';
 import {
   activeAlert,
   dayUs,

@@ -8,11 +8,11 @@ import {
   type StatusSources,
 } from '../../../src/features/status/read-status.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { queueState } from '../../admin/sample-queue.ts';
 import { delivery, notification } from '../../helpers/deliveries.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
 import { beginUs, covered, dayUs, registration } from '../alerts/watch-context.ts';
 import { pruneBefore } from '../pruning/prune-to.ts';
-import { queueState } from '../pull/sample-queue.ts';
 import { doneWith, productJob } from '../summary/summary-jobs.ts';
 
 const nowUs = beginUs + 10 * dayUs + hourUs / 4;

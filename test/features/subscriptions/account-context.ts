@@ -5,13 +5,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { app } from '../../../src/app.ts';
-import { loadConfig, serveSections } from '../../../src/core/config/config.ts';
+import { loadConfig } from '../../../src/core/config/config.ts';
 import { writeCredentialsFile } from '../../../src/core/config/endpoint-credentials.ts';
 import { type RunningReceiver, serve } from '../../../src/receiver/serve.ts';
 import { createCertificateAuthority } from '../../../src/sandbox/certificate-authority.ts';
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../../src/sandbox/sandbox-options.ts';
 import { type Ended, type FakeIoOptions, runCommand, type Words } from '../../helpers/fake-io.ts';
+import { settings } from '../../helpers/settings.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 export const account = { username: 'me@example.org', password: 'the-password-of-the-account' };
@@ -69,7 +70,7 @@ export async function openAccountContext(
   if (created.code !== 0) throw new Error(created.err);
   await writeCredentialsFile(dataDir, [endpointPair]);
   const { log, logger } = recordLog();
-  const config = loadConfig({ env, readFile: () => '' }, serveSections);
+  const config = loadConfig({ settings, env, readFile: () => '' }, ['serve']);
   const receiver = await serve(config, logger, {
     nowUs,
     newId: randomUUID,

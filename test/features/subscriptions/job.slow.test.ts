@@ -1,10 +1,11 @@
 /** A maintenance round reads its files each time: broken, repaired and changed ones. */
+
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { isDigestOf } from '../../../src/admin/account-context.ts';
 import type { MaintenanceResult } from '../../../src/admin/maintain.ts';
-import { loadAccountConfig } from '../../../src/core/config/config.ts';
+import { loadAccountConfig } from '../../../src/admin/settings.ts';
 import {
   credentialsFileName,
   writeCredentialsFile,
@@ -16,6 +17,7 @@ import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { registrationOf } from '../../admin/samples.ts';
 import { startCommand } from '../../helpers/fake-io.ts';
 import { recordingLog } from '../../helpers/recording-log.ts';
+import { settings } from '../../helpers/settings.ts';
 import { openStore } from '../../helpers/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { type AccountContext, endpointPair, openAccountContext } from './account-context.ts';
@@ -42,7 +44,7 @@ async function openQuietContext({ withCredentials = true } = {}) {
     EARSHOT_ACCOUNT_USERNAME: 'me',
     EARSHOT_ACCOUNT_PASSWORD: 'password',
   };
-  const config = loadAccountConfig({ env, readFile: () => '' }, { publicUrl: true });
+  const config = loadAccountConfig({ settings, env, readFile: () => '' }, { publicUrl: true });
   const asked = vi.fn(() => Promise.reject(new Error('nobody may be asked')));
   const context = { ...io, nowUs: () => 0, fetch: asked, workingDir: folder };
   const round = () => maintenanceRound(config, store, context);
@@ -100,7 +102,7 @@ describe('maintenance within a receiver', () => {
     const { env, folder, dataDir, log, receiver, run, passDays, sandbox } =
       await openAccountContext();
     expect((await run(['register', '--event', 'created', '--yes'])).code).toBe(0);
-    const config = loadAccountConfig({ env, readFile: () => '' }, { publicUrl: true });
+    const config = loadAccountConfig({ settings, env, readFile: () => '' }, { publicUrl: true });
     const next = { username: 'earshot-next', password: 'the-next-endpoint-password' };
     await writeCredentialsFile(dataDir, [endpointPair, next]);
     await vi.waitFor(() => expect(log.join()).toContain('reloaded endpoint credentials'), {
@@ -234,7 +236,7 @@ it('logs changes, failures, and new notes', async () => {
 
 function roundOf({ env, sandbox, folder, receiver }: AccountContext) {
   const readFile = (path: string) => readFileSync(path, 'utf8');
-  const config = loadAccountConfig({ env, readFile }, { publicUrl: true });
+  const config = loadAccountConfig({ settings, env, readFile }, { publicUrl: true });
   const io = {
     nowUs: () => Math.trunc(sandbox.clock.now()) * 1000,
     random: () => 0.5,

@@ -5,15 +5,10 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { needsEndpoint } from '../../../features/subscriptions/subscription-ways.ts';
 import { defaultReserveBytes } from '../../../store/engine/disk-limit.ts';
-import { checkConfig, servedSections, startSections } from '../../config/config.ts';
-import { problemLine, problemsOf } from '../../config/load.ts';
+import { checkServed } from '../../config/config.ts';
+import { problemLine, problemsOf, type Variable } from '../../config/load.ts';
 import { readConfigFile, subscriptionsFileName } from '../../config/subscriptions-file.ts';
-import {
-  type Variable,
-  type VariableName,
-  variableRows,
-  variables,
-} from '../../config/variables.ts';
+import { variables } from '../../config/variables.ts';
 import { AppError } from '../../terms/app-error.ts';
 import { sizeText } from '../../terms/formats.ts';
 import * as report from '../../terms/report.ts';
@@ -55,7 +50,9 @@ async function config(
   { json }: { json?: true },
 ): Promise<void> {
   const hasFlag = dataDirOf(command) !== undefined;
-  const settings = variableRows.map(([name, row]) => settingOf(name, row, io, hasFlag));
+  const settings = Object.entries(io.settings.variables).map(([name, row]) =>
+    settingOf(name, row, io, hasFlag),
+  );
   const problems = await problemsOfSettings(io);
   const dataDir = io.env.EARSHOT_DATA_DIR || variables.EARSHOT_DATA_DIR.default;
   const files = {
@@ -94,7 +91,7 @@ const columns: readonly report.Column<Setting>[] = [
 ];
 
 function settingOf(
-  name: VariableName,
+  name: string,
   { secret, default: fallback }: Variable,
   { env, envFileNames }: Io,
   hasDataDirFlag: boolean,
@@ -120,8 +117,7 @@ function defaultReserve({ EARSHOT_DATA_DIR: dataDir }: Io['env']): string | null
 
 /** Problems of the variables, as `start` checks them, and of earshot.config.ts. */
 async function problemsOfSettings(io: Io): Promise<string[]> {
-  const sections = servedSections(startSections, await needsEndpoint(io));
-  const { problems } = checkConfig(io, sections);
+  const problems = checkServed(io, await needsEndpoint(io));
   try {
     await readConfigFile(join(io.workingDir, subscriptionsFileName));
   } catch (error) {

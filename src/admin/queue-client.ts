@@ -1,12 +1,12 @@
 /** Client of the queues of pull subscriptions (facts, catalogue 1.3, row "Pull"). */
 import { z } from 'zod';
-import type { AccessTokens } from '../../admin/account.ts';
-import { createAuthorizedCall, named, subscriptionUrl } from '../../admin/authorized-call.ts';
-import { itemsIn, membersIn, type Span, smallValue, wholeOf } from '../../core/http/json-parts.ts';
-import type { OutboundClient } from '../../core/http/outbound-client.ts';
-import { AppError } from '../../core/terms/app-error.ts';
-import { readDateUs } from '../../core/terms/dates.ts';
-import type { Acknowledgement, PullQueue, QueueEntry } from './terms.ts';
+import { itemsIn, membersIn, type Span, smallValue, wholeOf } from '../core/http/json-parts.ts';
+import type { OutboundClient } from '../core/http/outbound-client.ts';
+import { AppError } from '../core/terms/app-error.ts';
+import { readDateUs } from '../core/terms/dates.ts';
+import type { AccessTokens } from './account.ts';
+import { createAuthorizedCall, named, subscriptionUrl } from './authorized-call.ts';
+import type { Acknowledgement, PullQueue, QueueEntry } from './pull-queue.ts';
 
 /** Twenty records with long footprints have well below 1 MB (facts, catalogue 1.1). */
 const pageBytesMax = 8 * 2 ** 20;

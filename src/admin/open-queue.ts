@@ -1,17 +1,17 @@
 /** Composes the client of the queues of pull subscriptions, with its request budget. */
 
-import type { AccessTokens, Account } from '../../admin/account.ts';
-import { catalogue } from '../../admin/authorized-call.ts';
-import { createPacedRequests } from '../../admin/listing-requests.ts';
-import { createReadPage } from '../../admin/page-readers.ts';
-import { createAccessTokens } from '../../admin/session.ts';
-import { type Io, pause } from '../../core/cli/io.ts';
-import type { AccountConfig } from '../../core/config/config.ts';
-import { createOutboundClient } from '../../core/http/outbound-client.ts';
-import { type AppError, isAppError } from '../../core/terms/app-error.ts';
-import { createAcquireLock } from '../../store/engine/locks.ts';
+import { type Io, pause } from '../core/cli/io.ts';
+import { createOutboundClient } from '../core/http/outbound-client.ts';
+import { type AppError, isAppError } from '../core/terms/app-error.ts';
+import { createAcquireLock } from '../store/engine/locks.ts';
+import type { AccessTokens, Account } from './account.ts';
+import { catalogue } from './authorized-call.ts';
+import { createPacedRequests } from './listing-requests.ts';
+import { createReadPage } from './page-readers.ts';
+import type { PullQueue } from './pull-queue.ts';
 import { createPullQueue } from './queue-client.ts';
-import type { PullQueue } from './terms.ts';
+import { createAccessTokens } from './session.ts';
+import type { AccountConfig } from './settings.ts';
 
 /** Shorter than the time in which a receiver stops. Requests are sent once: the reader retries. */
 const attemptTimeoutMs = 15_000;

@@ -1,5 +1,5 @@
 /** The state of a queue, as its reader stores it. */
-import type { QueueState } from '../../../src/features/pull/terms.ts';
+import type { QueueState } from '../../src/admin/pull-queue.ts';
 
 /** Time of the last answer, by default. */
 export const readAtUs = Date.UTC(2026, 4, 1, 12) * 1_000;

@@ -2,13 +2,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { catalogue } from '../../../src/admin/authorized-call.ts';
-import { createReadPage } from '../../../src/admin/page-readers.ts';
-import { createOutboundClient } from '../../../src/core/http/outbound-client.ts';
-import { errorText } from '../../../src/core/terms/app-error.ts';
-import { createPullQueue } from '../../../src/features/pull/queue-client.ts';
-import { errorOf, id, listedTokens, notFound } from '../../admin/catalogue-stand-in.ts';
-import { type Answer, startServer } from '../../core/http/answering-server.ts';
+import { catalogue } from '../../src/admin/authorized-call.ts';
+import { createReadPage } from '../../src/admin/page-readers.ts';
+import { createPullQueue } from '../../src/admin/queue-client.ts';
+import { createOutboundClient } from '../../src/core/http/outbound-client.ts';
+import { errorText } from '../../src/core/terms/app-error.ts';
+import { type Answer, startServer } from '../core/http/answering-server.ts';
+import { errorOf, id, listedTokens, notFound } from './catalogue-stand-in.ts';
 
 /** Starts a catalogue with these answers, and opens a client as the program does. */
 async function startQueue(answers: Answer[], attemptTimeoutMs = 5_000) {

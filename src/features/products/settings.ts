@@ -1,0 +1,25 @@
+/** Settings of the product index. */
+import { defineSections, defineVariables, type Loaded } from '../../core/config/load.ts';
+import * as values from '../../core/config/values.ts';
+
+declare module '../../core/config/config.ts' {
+  interface Config extends Loaded<typeof sections> {}
+  interface ServeConfig extends Pick<Config, 'index'> {}
+}
+
+export const variables = defineVariables({
+  EARSHOT_INDEX: {
+    schema: values.onOrOff,
+    default: 'on',
+    description:
+      '`on`: the receiver maintains the product index. Queries by filter need the index. `off`: only `earshot admin index rebuild` and `earshot query products` update the index.',
+    example: 'on',
+  },
+});
+
+export const sections = defineSections(variables, {
+  /** True if the product index is maintained. */
+  index: ({ value }) => value('EARSHOT_INDEX'),
+});
+
+export const groups = { serve: ['index'] };

@@ -1,0 +1,105 @@
+/** Settings of summaries and of the language model. */
+import { z } from 'zod';
+import type { Reader } from '../../core/config/load.ts';
+import { defineSections, defineVariables, type Loaded } from '../../core/config/load.ts';
+import * as values from '../../core/config/values.ts';
+import { variables as indexVariables } from '../products/settings.ts';
+import { summaryRuleKinds } from './terms.ts';
+
+declare module '../../core/config/config.ts' {
+  interface Config extends Loaded<typeof sections> {}
+  interface StartConfig extends Pick<Config, 'summary'> {}
+}
+
+export const variables = defineVariables({
+  EARSHOT_SUMMARY: {
+    schema: z.enum(summaryRuleKinds),
+    default: 'off',
+    description:
+      'Default of the option `summary` of each subscription in `earshot.config.ts`: `each` (one text per product), `digest` (one text per day) or `off`. Without a language model, earshot generates the texts from the product data.',
+    example: 'digest',
+  },
+  EARSHOT_INFERENCE_URL: {
+    schema: values.inferenceUrl,
+    default: 'https://api-sherlock.cloudferro.com',
+    description: 'URL of the inference service, without `/openai/v1`.',
+    example: 'https://api-sherlock.cloudferro.com',
+  },
+  EARSHOT_INFERENCE_API_KEY: {
+    schema: values.word,
+    secret: true,
+    description:
+      'API key of your project at the inference service. The key and EARSHOT_INFERENCE_MODEL together enable summaries by a language model.',
+    example: 'the-key-of-your-project',
+  },
+  EARSHOT_INFERENCE_MODEL: {
+    schema: values.modelName,
+    description:
+      'Language model, as `<vendor>/<model_name>`. The model must be available to the project of the API key.',
+    example: 'openai/gpt-oss-120b',
+  },
+  EARSHOT_SUMMARY_REQUESTS_PER_DAY: {
+    schema: values.amount,
+    default: '500',
+    description:
+      'Maximum number of requests to the inference service in any 24 hours. Additional summaries wait.',
+    example: '500',
+  },
+  EARSHOT_SUMMARY_TOKENS_PER_DAY: {
+    schema: values.amount,
+    default: '500000',
+    description: 'Maximum number of tokens, in prompts and answers, in any 24 hours.',
+    example: '500000',
+  },
+});
+
+const known = { ...variables, ...indexVariables };
+
+export const sections = defineSections(known, {
+  summary: readSummary,
+});
+
+export const groups = { start: ['summary'] };
+
+function readSummary(reader: Reader<typeof known>) {
+  const { value, report } = reader;
+  /** Rule of the subscriptions without one of their own. */
+  const rule = value('EARSHOT_SUMMARY');
+  const inference = readInference(reader);
+  const budget = {
+    requestsPerDay: value('EARSHOT_SUMMARY_REQUESTS_PER_DAY'),
+    tokensPerDay: value('EARSHOT_SUMMARY_TOKENS_PER_DAY'),
+  };
+  if (rule !== 'off' && !value('EARSHOT_INDEX')) {
+    report(
+      'EARSHOT_SUMMARY',
+      `EARSHOT_SUMMARY=${rule} needs the product index, but EARSHOT_INDEX is off.`,
+      'Set EARSHOT_INDEX=on, or EARSHOT_SUMMARY=off.',
+    );
+  }
+  return { rule, inference, budget };
+}
+
+/** Reads the language model; null when none is configured: texts are then generated from the facts alone. */
+function readInference({ value, failed, report }: Reader<typeof known>) {
+  const url = value('EARSHOT_INFERENCE_URL');
+  const apiKey = value('EARSHOT_INFERENCE_API_KEY');
+  const model = value('EARSHOT_INFERENCE_MODEL');
+  if (apiKey !== undefined && model !== undefined) return { url, apiKey, model };
+  if (failed('EARSHOT_INFERENCE_API_KEY', 'EARSHOT_INFERENCE_MODEL')) return null;
+  if (apiKey !== undefined) {
+    report(
+      'EARSHOT_INFERENCE_MODEL',
+      'EARSHOT_INFERENCE_API_KEY is set, but EARSHOT_INFERENCE_MODEL is not.',
+      'Set EARSHOT_INFERENCE_MODEL to a model that is available to the project of the key, such as openai/gpt-oss-120b.',
+    );
+  }
+  if (model !== undefined) {
+    report(
+      'EARSHOT_INFERENCE_API_KEY',
+      'EARSHOT_INFERENCE_MODEL is set, but EARSHOT_INFERENCE_API_KEY is not.',
+      'Set EARSHOT_INFERENCE_API_KEY to an API key of your project at the inference service, or EARSHOT_INFERENCE_API_KEY_FILE to the path of a file with the key.',
+    );
+  }
+  return null;
+}

@@ -5,8 +5,13 @@ import {
   credentialsFileName,
   readEndpointCredentials,
 } from '../core/config/endpoint-credentials.ts';
-import type { Environment, Reader } from '../core/config/load.ts';
-import { defineSections, defineVariables, type Loaded } from '../core/config/load.ts';
+import {
+  defineSections,
+  defineVariables,
+  type Environment,
+  type Loaded,
+  type Reader,
+} from '../core/config/load.ts';
 import * as values from '../core/config/values.ts';
 import { variables as coreVariables } from '../core/config/variables.ts';
 import { AppError } from '../core/terms/app-error.ts';

@@ -3,6 +3,7 @@
  * program knows of it. Nothing happens at import: heavy parts are functions that import them.
  */
 import type { Command } from 'commander';
+import type { JobSlot } from '../receiver/job-slot.ts';
 import type { TablesSlot } from '../store/tables.ts';
 import type { ListenerSlot } from './api/listener-slot.ts';
 import type { Io } from './cli/io.ts';
@@ -31,6 +32,13 @@ export interface Feature {
   settings?: () => Promise<SettingsSlot>;
   /** Tables in the store. */
   tables?: readonly TablesSlot[];
+  /** Background jobs of `earshot start`, in their order. */
+  jobs?: readonly JobSlot[];
+  /**
+   * Checks and loads the own part of earshot.config.ts. Rejects with `configuration` and all problems: a changed file
+   * is applied only if all parts are valid.
+   */
+  checkConfigFile?: (folder: string) => Promise<unknown>;
   /** Routes and pages of the private listener, loaded when it is opened. */
   listener?: () => Promise<ListenerSlot>;
 }

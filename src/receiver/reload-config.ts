@@ -1,17 +1,12 @@
 /** Applies changes of earshot.config.ts to a running receiver. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { pause } from '../core/cli/io.ts';
-import {
-  loadSubscriptionsFile,
-  readConfigFile,
-  subscriptionsFileName,
-} from '../core/config/subscriptions-file.ts';
+import { type Io, pause } from '../core/cli/io.ts';
+import { readConfigFile, subscriptionsFileName } from '../core/config/subscriptions-file.ts';
+import type { Feature } from '../core/feature.ts';
 import { errorFields, type Job, startJob } from '../core/host/job.ts';
 import { AppError, errorText } from '../core/terms/app-error.ts';
 import type { Logger } from '../core/terms/ports.ts';
-import { faultySinks, type LoadedSinks, loadEachSink } from '../features/sinks/definitions.ts';
-import { loadSummaryRules } from '../features/summary/rules.ts';
 
 /** Polling interval. Polling also detects changes on network drives and replaced symbolic links. */
 const pollMs = 500;
@@ -27,9 +22,9 @@ export interface ConfigWatch {
   rejected(): string | null;
   /**
    * Applies each later version that is completely valid. A rejected version is logged, and the previous one
-   * stays in effect. `apply` gets the sinks; other parts read the file themselves.
+   * stays in effect. Each job reads its own part.
    */
-  start(apply: (sinks: LoadedSinks) => Promise<void>): void;
+  start(apply: () => Promise<void>): void;
   stop(): Promise<void>;
 }
 
@@ -37,7 +32,10 @@ export interface ConfigWatch {
  * Reads the file for the first time, and logs a file that cannot be read, once for all parts of the program.
  * Later versions count as changes.
  */
-export async function watchConfig(folder: string, log: Logger): Promise<ConfigWatch> {
+export async function watchConfig(
+  { workingDir: folder, features }: Pick<Io, 'workingDir' | 'features'>,
+  log: Logger,
+): Promise<ConfigWatch> {
   const path = join(folder, subscriptionsFileName);
   let applied = markOf(path);
   let last = applied;
@@ -58,7 +56,7 @@ export async function watchConfig(folder: string, log: Logger): Promise<ConfigWa
       'rejected the configuration file; sinks, summaries and maintenance are off until it is fixed',
     );
   }
-  const reload = async (apply: (sinks: LoadedSinks) => Promise<void>, signal: AbortSignal) => {
+  const reload = async (apply: () => Promise<void>, signal: AbortSignal) => {
     const mark = markOf(path);
     // Two equal readings mean that the file is completely written.
     const isSettled = mark === last;
@@ -68,7 +66,8 @@ export async function watchConfig(folder: string, log: Logger): Promise<ConfigWa
     try {
       // Removing a file that is in effect would stop all of its sinks, so it is rejected.
       if (hasVersion && mark === '') throw removed(path);
-      await apply(await loadWhole(folder));
+      await checkWhole(folder, features);
+      await apply();
       [rejected, hasVersion] = [null, true];
       log.info({ path }, 'applied the changed configuration file');
     } catch (error) {
@@ -104,23 +103,15 @@ function removed(path: string): AppError {
   });
 }
 
-/** Loads all parts of the file. Rejects with `configuration` and all problems at once. */
-async function loadWhole(folder: string): Promise<LoadedSinks> {
+/** Checks all parts of the file. Rejects with `configuration` and the problems. */
+async function checkWhole(folder: string, features: readonly Feature[]): Promise<void> {
   const done = new AbortController();
-  const load = [
-    loadEachSink(folder),
-    loadSubscriptionsFile(folder),
-    loadSummaryRules(folder),
-  ] as const;
-  const loaded = await Promise.race([Promise.all(load), pause(loadTimeoutMs, done.signal)]).finally(
-    () => done.abort(),
+  const check = Promise.all(features.map(({ checkConfigFile }) => checkConfigFile?.(folder)));
+  const checked = await Promise.race([check, pause(loadTimeoutMs, done.signal)]).finally(() =>
+    done.abort(),
   );
-  if (loaded === undefined) {
-    throw new AppError('configuration', `The file did not load within ${loadTimeoutMs / 1_000} s.`);
-  }
-  const [sinks] = loaded;
-  if (sinks.faulty.length > 0) throw faultySinks(folder, sinks.faulty);
-  return sinks;
+  if (checked !== undefined) return;
+  throw new AppError('configuration', `The file did not load within ${loadTimeoutMs / 1_000} s.`);
 }
 
 /** Returns a mark that changes when the file is replaced or written; empty without a file. */

@@ -21,12 +21,13 @@ import {
   credentialsDigest,
   type FileSync,
 } from '../features/shared-log/shared-files.ts';
-import { type BackgroundJobs, createStatus } from '../features/status/read-status.ts';
+import { type BackgroundJobs, createStatus, shownJobs } from '../features/status/read-status.ts';
 import type { Products } from '../filter/products.ts';
 import type { Store } from '../store/store.ts';
 import { createReceiverApp } from './app.ts';
 import { createCredentialCheck, type GateOptions } from './basic-auth.ts';
 import { createReadiness, serveQueries } from './console.ts';
+import type { JobContext } from './job-slot.ts';
 import { startDeliveryMarks, startOutcomeSummary } from './marks.ts';
 
 /** Time for open requests at shutdown. */
@@ -55,7 +56,7 @@ export interface RunningReceiver {
   /** False until the first certificate is issued; the receiver cannot be reached before that. */
   hasCertificate: boolean;
   /** Sets the state of the background jobs, for the status. */
-  setBackgroundJobs(backgroundJobs: BackgroundJobs): void;
+  setBackgroundJobs(running: Pick<JobContext, 'version' | 'settings' | 'jobs'>): void;
   close(): Promise<void>;
 }
 
@@ -255,8 +256,8 @@ export function serveStatus(
     status,
     comparisonOff: () => backgroundJobs.comparisonOff,
     hasAlertChannel: () => backgroundJobs.hasAlertChannel === true,
-    setBackgroundJobs: (now) => {
-      backgroundJobs = now;
+    setBackgroundJobs: (running) => {
+      backgroundJobs = shownJobs(running);
     },
   };
 }

@@ -90,7 +90,7 @@ export async function start(
     await beforeJobs(receiver);
     const starting = untilReadable(receiver, log, io).then((isReadable) =>
       isReadable
-        ? startBackgroundJobs(receiver, { ...config, version }, { log, io, closers })
+        ? startBackgroundJobs({ receiver, settings: config, version, io, log }, closers)
         : undefined,
     );
     // If a shutdown begins during the start, the part that is being started is closed afterwards.

@@ -7,8 +7,8 @@ import { openStoreReader } from '../helpers/store.ts';
 import { openRegistered, publish, publishedIds } from './start-context.ts';
 
 // The command has no option for these intervals, and its first check is a minute after its start.
-vi.mock('../../src/receiver/storage-jobs.ts', async (load) => {
-  const real = await load<typeof import('../../src/receiver/storage-jobs.ts')>();
+vi.mock('../../src/features/backup/job.ts', async (load) => {
+  const real = await load<typeof import('../../src/features/backup/job.ts')>();
   const soon = { firstMs: 50, intervalMs: 50 };
   const startBackups: typeof real.startBackups = (parts, config, io) =>
     real.startBackups(parts, config, io, soon);

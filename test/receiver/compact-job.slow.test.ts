@@ -1,6 +1,6 @@
 /** The receiver's compaction of the log. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startCompacting } from '../../src/receiver/storage-jobs.ts';
+import { startCompacting } from '../../src/receiver/compact-job.ts';
 import { createAcquireLock } from '../../src/store/engine/locks.ts';
 import { delivery } from '../helpers/deliveries.ts';
 import { generatedBodies } from '../helpers/generated-bodies.ts';

@@ -49,4 +49,14 @@ export const alerts = defineFeature({
     }),
   ],
   settings: () => import('./settings.ts'),
+  jobs: [
+    {
+      name: 'watchdog',
+      runsOn: 'leader',
+      start: async ({ receiver, settings, jobs, log, io }) => {
+        const { serveWatchdog } = await import('./job.ts');
+        return serveWatchdog(receiver, settings, jobs, log, io);
+      },
+    },
+  ],
 });

@@ -2,12 +2,12 @@
 
 import { asCalled } from '../../core/cli/called-as.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
-import type { ServeConfig } from '../../core/config/config.ts';
+import type { StartConfig } from '../../core/config/config.ts';
 import type { Job } from '../../core/host/job.ts';
 import { createRunProgram } from '../../core/host/run-program.ts';
 import type { Logger } from '../../core/terms/ports.ts';
+import type { RunningJob } from '../../receiver/job-slot.ts';
 import type { RunningReceiver } from '../../receiver/serve.ts';
-import type { DataPlace } from '../../store/engine/disk-limit.ts';
 import type { DeliveryState } from '../sinks/terms.ts';
 import type { AlertMessage } from './message.ts';
 import { createCommandSender, createUrlSender } from './notify.ts';
@@ -16,25 +16,17 @@ import type { AlertSender, WatchDeps } from './watch-deps.ts';
 import { watchProbes } from './watch-probes.ts';
 import { startWatchdog } from './watchdog.ts';
 
-/**
- * `maintenance` and `reconcile` are true while these jobs run; alerts advise accordingly. `backupEveryHours` is the
- * interval of automatic backups; null for none.
- */
+/** Alerts advise according to the jobs that run. */
 export function serveWatchdog(
   { store }: Pick<RunningReceiver, 'store'>,
-  config: ChannelConfig &
-    Pick<ServeConfig, 'tls'> &
-    DataPlace & {
-      maintenance: boolean;
-      reconcile: boolean;
-      deliveryState: () => DeliveryState;
-      backupEveryHours: number | null;
-    },
+  config: StartConfig,
+  jobs: ReadonlyMap<string, RunningJob>,
   log: Logger,
   io: Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env' | 'onExit'>,
 ): Job {
   const { completeness, alerts, administration, sinks, backups } = store;
-  const { maintenance, reconcile, deliveryState, backupEveryHours } = config;
+  const { folder, everyHours } = config.backup;
+  const deliveryState = jobs.get('sinks')?.state as () => DeliveryState;
   return startWatchdog({
     ...{ completeness, alerts, administration, sinks, backups, deliveryState },
     notifications: store,
@@ -44,9 +36,9 @@ export function serveWatchdog(
     random: io.random,
     pause,
     log,
-    maintenance,
-    reconcile,
-    backupEveryHours,
+    maintenance: jobs.has('maintenance'),
+    reconcile: jobs.has('reconcile'),
+    backupEveryHours: folder === null ? null : everyHours,
   });
 }
 

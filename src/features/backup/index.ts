@@ -3,7 +3,7 @@ import { defineFeature } from '../../core/feature.ts';
 import { moduleFile } from '../../core/host/module-file.ts';
 import { pick } from '../../core/host/rpc.ts';
 import type { BackupReader, Backups } from '../../core/terms/ports.ts';
-import { defineTables } from '../../store/tables.ts';
+import { defineTables, tablesOf } from '../../store/tables.ts';
 
 declare module '../../store/tables.ts' {
   interface ReaderPorts {
@@ -38,4 +38,21 @@ export const backup = defineFeature({
     }),
   ],
   settings: () => import('./settings.ts'),
+  jobs: [
+    {
+      name: 'backups',
+      runsOn: 'each',
+      start: async ({ receiver: { store }, settings, version, log, io }) => {
+        const { folder } = settings.backup;
+        if (folder === null) return null;
+        const { startBackups } = await import('./job.ts');
+        const tables = tablesOf(io.features);
+        return startBackups(
+          { store, log },
+          { ...settings, ...settings.backup, folder, version, tables },
+          io,
+        );
+      },
+    },
+  ],
 });

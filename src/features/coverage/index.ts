@@ -1,4 +1,5 @@
 /** The feature `coverage`. */
+import { recordReader } from '../../admin/pull-queue.ts';
 import { defineFeature } from '../../core/feature.ts';
 import { moduleFile } from '../../core/host/module-file.ts';
 import { pick } from '../../core/host/rpc.ts';
@@ -60,4 +61,22 @@ export const coverage = defineFeature({
     }),
   ],
   settings: () => import('./settings.ts'),
+  jobs: [
+    {
+      name: 'reconcile',
+      runsOn: 'leader',
+      start: async ({ receiver: { store, products }, settings, log, io }) => {
+        const { comparisonOff } = await import('./settings.ts');
+        const reason = comparisonOff(settings);
+        if (reason === null) {
+          const { startReconcile } = await import('./job.ts');
+          return startReconcile({ store, products, log }, settings, io);
+        }
+        // Nothing fetches records, so its cursor must not prevent pruning.
+        await store.pruning.removeReader(recordReader);
+        log.info({ reason }, 'automatic comparison with the catalogue disabled');
+        return null;
+      },
+    },
+  ],
 });

@@ -11,4 +11,15 @@ export const pruning = defineFeature({
     },
   ],
   settings: () => import('./settings.ts'),
+  jobs: [
+    {
+      name: 'pruning',
+      runsOn: 'each',
+      start: async ({ receiver: { store }, settings: { keep }, log, io }) => {
+        if (keep === null) return null;
+        const { startPruning } = await import('./job.ts');
+        return startPruning({ store, log }, { keep }, io);
+      },
+    },
+  ],
 });

@@ -13,4 +13,18 @@ export const pull = defineFeature({
       store: () => ({}),
     }),
   ],
+  jobs: [
+    {
+      name: 'pull intake',
+      runsOn: 'leader',
+      start: async ({ receiver, settings, log, io }) => {
+        const { startPullIntake, warnOfUnreadQueues } = await import('./job.ts');
+        const { account } = settings;
+        if (account !== null)
+          return startPullIntake({ ...receiver, log }, { ...settings, account }, io);
+        await warnOfUnreadQueues(receiver.store, log);
+        return null;
+      },
+    },
+  ],
 });

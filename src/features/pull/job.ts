@@ -95,3 +95,12 @@ export function startPullIntake(
     },
   };
 }
+
+/** Logs the pull subscriptions whose queues nothing reads. */
+export async function warnOfUnreadQueues({ administration }: Store, log: Logger): Promise<void> {
+  const registrations = await administration.registrations();
+  const names = registrations.filter(({ type }) => type === 'pull').map(({ name }) => name);
+  if (names.length === 0) return;
+  const reason = 'Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.';
+  log.error({ subscriptions: names, reason }, 'queues are not read: no account is configured');
+}

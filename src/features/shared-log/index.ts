@@ -21,4 +21,33 @@ export const sharedLog = defineFeature({
     }),
   ],
   settings: () => import('./settings.ts'),
+  jobs: [
+    {
+      name: 'reports to other receivers',
+      runsOn: 'each',
+      start: async ({ receiver, settings, version, log, io }) => {
+        if (receiver.store.node === null) return null;
+        const { startNodeReports } = await import('./job.ts');
+        return startNodeReports(receiver, log, { ...settings, version }, io);
+      },
+    },
+    {
+      name: 'shared files',
+      runsOn: 'each',
+      start: async ({ receiver: { syncFiles }, log, io }) => {
+        if (syncFiles === null) return null;
+        const { startFileSync } = await import('./shared-files.ts');
+        return startFileSync(syncFiles, { ...io, log });
+      },
+    },
+    {
+      name: 'upkeep of the shared log',
+      runsOn: 'leader',
+      start: async ({ receiver: { store }, log, io }) => {
+        if (store.node === null) return null;
+        const { startLogUpkeep } = await import('./job.ts');
+        return startLogUpkeep({ store, node: store.node, log }, io);
+      },
+    },
+  ],
 });

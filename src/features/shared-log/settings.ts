@@ -1,7 +1,11 @@
 /** Settings of the shared log. */
 import { z } from 'zod';
-import type { Reader } from '../../core/config/load.ts';
-import { defineSections, defineVariables, type Loaded } from '../../core/config/load.ts';
+import {
+  defineSections,
+  defineVariables,
+  type Loaded,
+  type Reader,
+} from '../../core/config/load.ts';
 import { databaseUrls } from '../../core/http/network-address.ts';
 
 declare module '../../core/config/config.ts' {

@@ -68,6 +68,12 @@ export async function readDeliveryState(folder: string): Promise<DeliveryState> 
   }
 }
 
+/** Rejects with `configuration` and all problems of the sinks of the file. */
+export async function requireSinks(folder: string): Promise<void> {
+  const { faulty } = await loadEachSink(folder);
+  if (faulty.length > 0) throw faultySinks(folder, faulty);
+}
+
 /** Returns a `configuration` error that lists the problems of sinks. */
 export function faultySinks(folder: string, faulty: LoadedSinks['faulty']): AppError {
   const details = faulty.flatMap(({ problems }) => problems);

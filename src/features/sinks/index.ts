@@ -49,4 +49,17 @@ export const sinks = defineFeature({
       withoutLease: ['retrySome', 'dropSome', 'addReplay'],
     }),
   ],
+  jobs: [
+    {
+      name: 'sinks',
+      runsOn: 'each',
+      start: async ({ receiver: { store }, settings, log, io, rejected }) => {
+        const { serveSinks } = await import('./job.ts');
+        const urls = { catalogue: settings.catalogueUrl, receiver: settings.publicUrl };
+        const { deliveryState, ...job } = await serveSinks({ store, urls }, log, io);
+        return { ...job, state: () => ({ ...deliveryState(), rejected: rejected() }) };
+      },
+    },
+  ],
+  checkConfigFile: async (folder) => (await import('./definitions.ts')).requireSinks(folder),
 });

@@ -16,7 +16,7 @@ export interface ServedSinks {
   /** State of the deliveries, for the watchdog. */
   deliveryState(): DeliveryState;
   /** Starts, stops and replaces sinks to match the changed file. */
-  change(loaded: LoadedSinks): Promise<void>;
+  reload(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ export async function serveSinks(
   }
   return {
     deliveryState: () => ({ ...state, fault: state.fault ?? deliveries.fault() }),
-    change,
+    reload: async () => change(await loadEachSink(io.workingDir)),
     stop: deliveries.stop,
   };
 }

@@ -7,8 +7,10 @@ import { AppError, errorCodeOf, errorText, isAppError } from '../../core/terms/a
 import type { Logger } from '../../core/terms/ports.ts';
 import { firstOf } from '../../core/terms/streams.ts';
 import { weekUs } from '../../core/terms/time-units.ts';
+import type { JobContext } from '../../receiver/job-slot.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { type CoverageSummary, readSubscriptionCoverage } from '../coverage/coverage.ts';
+import { comparisonOff } from '../coverage/settings.ts';
 import { currentProductFile } from '../products/index-file/product-file.ts';
 import { readSinks, type SinkState } from '../sinks/report.ts';
 import { type DeliveryState, sinkReader } from '../sinks/terms.ts';
@@ -292,6 +294,23 @@ export interface BackgroundJobs {
   comparisonOff: string | null;
   /** True if alerts are sent to a URL or a command. Known only to the running receiver. */
   hasAlertChannel?: boolean;
+}
+
+/** Returns what the status shows of the background jobs of this receiver. */
+export function shownJobs({
+  version,
+  settings,
+  jobs,
+}: Pick<JobContext, 'version' | 'settings' | 'jobs'>): BackgroundJobs {
+  const { folder, everyHours } = settings.backup;
+  return {
+    version,
+    deliveryState: jobs.get('sinks')?.state as () => DeliveryState,
+    summaryMode: jobs.get('summary mode')?.state as () => Promise<SummaryRuleKind>,
+    backupEveryHours: folder === null ? null : everyHours,
+    comparisonOff: comparisonOff(settings),
+    hasAlertChannel: settings.alertUrl !== null || settings.alertCommand !== null,
+  };
 }
 
 export interface StatusSources {

@@ -26,4 +26,19 @@ export const subscriptions = defineFeature({
     },
   ],
   listener: () => import('./listener.ts'),
+  jobs: [
+    {
+      name: 'maintenance',
+      runsOn: 'leader',
+      start: async ({ receiver: { store }, settings, log, io }) => {
+        const { maintainedAccount, maintenanceRound, startMaintenance } = await import('./job.ts');
+        const account = maintainedAccount(settings, log);
+        if (account === null) return null;
+        const round = () => maintenanceRound(account, store, io);
+        return startMaintenance({ round, log, random: io.random });
+      },
+    },
+  ],
+  checkConfigFile: async (folder) =>
+    (await import('../../core/config/subscriptions-file.ts')).loadSubscriptionsFile(folder),
 });

@@ -1,8 +1,14 @@
 /** Maintenance of the subscriptions as a background job of the receiver. */
+
 import type { ProbeEndpoint } from '../../admin/endpoint-probe.ts';
 import { type MaintenanceResult, noteText } from '../../admin/maintain.ts';
-import type { CompleteAccountConfig } from '../../admin/settings.ts';
+import {
+  type AccountConfig,
+  type CompleteAccountConfig,
+  completeAccountConfig,
+} from '../../admin/settings.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
+import type { StartConfig } from '../../core/config/config.ts';
 import { readCredentialsFile } from '../../core/config/endpoint-credentials.ts';
 import { loadSubscriptionsFile } from '../../core/config/subscriptions-file.ts';
 import { type Job, type RoundTimes, startJob } from '../../core/host/job.ts';
@@ -103,4 +109,28 @@ function logResult(result: MaintenanceResult, log: Logger): void {
   if (!hasNewNotes) return;
   for (const note of notes)
     log.warn({ ...fields, note: noteText(note) }, 'maintenance found a problem');
+}
+
+/** Returns the account for maintenance; logs the reason and returns null without lasting credentials. */
+export function maintainedAccount(
+  config: AccountConfig & Pick<StartConfig, 'listen'>,
+  log: Logger,
+): CompleteAccountConfig | null {
+  // Only push subscriptions need a URL.
+  const complete = completeAccountConfig(config, { publicUrl: config.listen !== null });
+  const reason = 'missing' in complete ? complete.missing.join(' ') : shortLivedReason(complete);
+  if (!('missing' in complete) && reason === null) return complete;
+  log.info({ reason }, 'subscription maintenance disabled');
+  return null;
+}
+
+/** Returns why the configured credentials expire too soon for maintenance; null if they do not. */
+function shortLivedReason({ account }: CompleteAccountConfig): string | null {
+  if (account.kind === 'token') {
+    return 'EARSHOT_ACCESS_TOKEN expires within minutes. Set EARSHOT_ACCOUNT_USERNAME and EARSHOT_ACCOUNT_PASSWORD.';
+  }
+  if (account.totp !== undefined && /^\d{6}$/.test(account.totp)) {
+    return 'EARSHOT_ACCOUNT_TOTP is a one-time code. Set EARSHOT_ACCOUNT_TOTP to the shared secret.';
+  }
+  return null;
 }

@@ -50,4 +50,24 @@ export const summary = defineFeature({
     }),
   ],
   settings: () => import('./settings.ts'),
+  jobs: [
+    {
+      name: 'summary mode',
+      runsOn: 'each',
+      start: async ({ settings: { summary }, io }) => {
+        const { watchMode } = await import('./job.ts');
+        return watchMode(summary, io);
+      },
+    },
+    {
+      name: 'summaries',
+      runsOn: 'leader',
+      start: async ({ receiver, settings, log, io, rejected }) => {
+        const { serveSummaries } = await import('./job.ts');
+        const { summary, dataDir, index } = settings;
+        return serveSummaries(receiver, { ...summary, dataDir, index, rejected }, log, io);
+      },
+    },
+  ],
+  checkConfigFile: async (folder) => (await import('./rules.ts')).loadSummaryRules(folder),
 });

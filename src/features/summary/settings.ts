@@ -1,7 +1,11 @@
 /** Settings of summaries and of the language model. */
 import { z } from 'zod';
-import type { Reader } from '../../core/config/load.ts';
-import { defineSections, defineVariables, type Loaded } from '../../core/config/load.ts';
+import {
+  defineSections,
+  defineVariables,
+  type Loaded,
+  type Reader,
+} from '../../core/config/load.ts';
 import * as values from '../../core/config/values.ts';
 import { variables as indexVariables } from '../products/settings.ts';
 import { summaryRuleKinds } from './terms.ts';

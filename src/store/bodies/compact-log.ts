@@ -8,6 +8,9 @@ import { withThread } from '../engine/thread.ts';
 import type { CompactStep } from './compact-step.ts';
 import type { CompactOperations } from './compact-thread.ts';
 
+/** Share of the file that may stay free for the notifications of the next day, so that fewer pages move. */
+export const freeShare = 0.05;
+
 /** The totals of a run. */
 export interface Compacted extends Omit<CompactStep, 'isDone'> {
   /** Bytes by which the file became smaller. */

@@ -13,6 +13,7 @@ import { missingFinding } from '../../../src/features/subscriptions/checks.ts';
 import { type RunningReceiver, serve } from '../../../src/receiver/serve.ts';
 import { createProductGenerator } from '../../../src/sandbox/products/product-generator.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { runningJobs } from '../../helpers/running-jobs.ts';
 import { openStore } from '../../helpers/store.ts';
 import { fillOperation, seededJobs } from './seeded-operation.ts';
 
@@ -127,7 +128,7 @@ async function serveFolder(
     { debug: silent, info: silent, warn: silent, error: silent },
     { nowUs, newId: randomUUID, features: app, random: Math.random },
   );
-  receiver.setBackgroundJobs(jobs);
+  receiver.setBackgroundJobs(runningJobs(jobs));
   return receiver;
 }
 

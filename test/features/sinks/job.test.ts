@@ -3,7 +3,6 @@
 import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { loadEachSink } from '../../../src/features/sinks/definitions.ts';
 import { serveSinks } from '../../../src/features/sinks/job.ts';
 import { delivery, notification } from '../../helpers/deliveries.ts';
 import { recordingLog } from '../../helpers/recording-log.ts';
@@ -17,8 +16,7 @@ const file = (sinks: string, subscriptions = '{}') =>
 
 type Opened = Awaited<ReturnType<typeof openSqliteStore>>;
 
-function writeConfig(text: string): string {
-  const folder = temporaryDirectory();
+function writeConfig(text: string, folder = temporaryDirectory()): string {
   writeFileSync(join(folder, 'earshot.config.ts'), text);
   return folder;
 }
@@ -36,7 +34,11 @@ async function serve(
   const served = await serveSinks({ store, urls: messageUrls }, log, io);
   onTestFinished(() => served.stop());
   const lines = () => all.filter(({ level }) => level !== 'debug');
-  return { ...served, lines, store, dataDir };
+  const change = (text: string) => {
+    writeConfig(text, workingDir);
+    return served.reload();
+  };
+  return { ...served, change, lines, store, dataDir };
 }
 
 describe('the sinks of a receiver', () => {
@@ -134,7 +136,6 @@ describe('the sinks of a receiver', () => {
   });
 
   const act = "{ act: { command: ['true'], from: 'start' } }";
-  const none = { definitions: [], faulty: [] };
 
   it('are a fault with its reason when the lock file cannot be used', async () => {
     const { deliveryState } = await serve(file(act), (dataDir) =>
@@ -149,7 +150,7 @@ describe('the sinks of a receiver', () => {
       mkdirSync(join(dataDir, 'sinks.lock')),
     );
     await vi.waitFor(() => expect(deliveryState().fault).toContain('sinks.lock'));
-    await change(none);
+    await change(file('{}'));
     expect(deliveryState()).toEqual({
       names: [],
       kinds: new Map(),
@@ -157,18 +158,15 @@ describe('the sinks of a receiver', () => {
       fault: null,
     });
     rmdirSync(join(dataDir, 'sinks.lock'));
-    await change(await loadEachSink(writeConfig(file(act))));
+    await change(file(act));
     await store.accept(delivery(notification(1)));
     await expect.poll(() => store.cursor('sink:act')).toBe(1);
     expect(deliveryState().fault).toBeNull();
   });
 
   it('change when the file changes while they start', async () => {
-    const next = await loadEachSink(
-      writeConfig(file("{ next: { command: ['true'], from: 'start' } }")),
-    );
     const { change, store } = await serve(file(act));
-    await change(next);
+    await change(file("{ next: { command: ['true'], from: 'start' } }"));
     await store.accept(delivery(notification(1)));
     await expect.poll(() => store.cursor('sink:next')).toBe(1);
   });

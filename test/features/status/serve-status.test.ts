@@ -12,6 +12,7 @@ import { serveStatus } from '../../../src/receiver/serve.ts';
 import { notification } from '../../helpers/deliveries.ts';
 import { nowUs } from '../../helpers/fake-io.ts';
 import { silentLog } from '../../helpers/recording-log.ts';
+import { runningJobs } from '../../helpers/running-jobs.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { openServed } from '../../receiver/served-context.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
@@ -55,13 +56,15 @@ describe('a receiver', () => {
         queue: { bytes: 0, bytesMax: 2 ** 26 },
       },
     });
-    setBackgroundJobs({
-      version: '1.2.3',
-      deliveryState: () => ({ names: ['act'], fault: 'It is broken.' }),
-      summaryMode: async () => 'digest',
-      comparisonOff: null,
-      backupEveryHours: 24,
-    });
+    setBackgroundJobs(
+      runningJobs({
+        version: '1.2.3',
+        deliveryState: () => ({ names: ['act'], fault: 'It is broken.' }),
+        summaryMode: async () => 'digest',
+        comparisonOff: null,
+        backupEveryHours: 24,
+      }),
+    );
     pass(5_000_000);
     expect(await status()).toMatchObject({
       version: '1.2.3',

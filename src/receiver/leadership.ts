@@ -1,9 +1,9 @@
 /** Jobs that run on one receiver only: on this one, or on the leader of several receivers with a shared log. */
 
-import type { Job } from '../../core/host/job.ts';
-import { errorText } from '../../core/terms/app-error.ts';
-import type { Logger } from '../../core/terms/ports.ts';
-import type { Store } from '../../store/store.ts';
+import type { Job } from '../core/host/job.ts';
+import { errorText } from '../core/terms/app-error.ts';
+import type { Logger } from '../core/terms/ports.ts';
+import type { Store } from '../store/store.ts';
 
 export interface LeaderJobs extends Job {
   /** Applies a changed configuration file. */

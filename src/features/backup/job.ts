@@ -1,0 +1,79 @@
+/** Automatic backups of a receiver. */
+import { type Io, pause } from '../../core/cli/io.ts';
+import type { Config } from '../../core/config/config.ts';
+import { type Job, type RoundTimes, startJob } from '../../core/host/job.ts';
+import type { BackupRun, Logger } from '../../core/terms/ports.ts';
+import { hourUs, minuteMs } from '../../core/terms/time-units.ts';
+import type { DataPlace } from '../../store/engine/disk-limit.ts';
+import type { Store } from '../../store/store.ts';
+import type { TablesSlot } from '../../store/tables.ts';
+import { removeOldBackups } from './backup-folder.ts';
+import { makeBackup } from './make-backup.ts';
+
+/** Each round checks whether a backup is due. */
+const backupTimes: RoundTimes = {
+  firstMs: minuteMs,
+  intervalMs: minuteMs,
+  retryMs: 5 * minuteMs,
+  retryMsMax: 360 * minuteMs,
+};
+
+interface BackupParts {
+  store: Pick<Store, 'backups'>;
+  log: Logger;
+}
+
+type ServedBackups = Config['backup'] &
+  DataPlace & { folder: string; version: string; tables: readonly TablesSlot[] };
+
+/** Makes a backup whenever one is due. Logs and records a failure, and retries later. */
+export function startBackups(
+  parts: BackupParts,
+  config: ServedBackups,
+  { nowUs, random }: Pick<Io, 'nowUs' | 'random'>,
+  times: Partial<RoundTimes> = {},
+): Job {
+  const { log } = parts;
+  const { folder, everyHours, keep } = config;
+  log.info({ folder, everyHours, keep }, 'automatic backups enabled');
+  // Kept in memory, too: a backup that could not be recorded is not repeated at once.
+  let madeAtUs = 0;
+  return startJob(
+    {
+      every: { ...backupTimes, ...times },
+      failed: 'backup failed; retrying later',
+      fields: { folder },
+      busy: 'backup postponed: another backup is running',
+      run: async (signal) => {
+        const { made } = await parts.store.backups.lastBackups();
+        const lastUs = Math.max(madeAtUs, made?.startedAtUs ?? 0);
+        const startedAtUs = nowUs();
+        if (!isDue(lastUs, everyHours, startedAtUs)) return;
+        await backUp(parts, config, { nowUs, signal });
+        madeAtUs = startedAtUs;
+      },
+    },
+    { pause, random, log },
+  );
+}
+
+/** A backup from the future was made with a wrong clock, so the next one is due. */
+function isDue(lastUs: number, everyHours: number, nowUs: number): boolean {
+  return lastUs > nowUs || nowUs - lastUs >= everyHours * hourUs;
+}
+
+async function backUp(
+  { store, log }: BackupParts,
+  { dataDir, diskReserveBytes, tables, folder, keep, version }: ServedBackups,
+  { nowUs, signal }: { nowUs: () => number; signal: AbortSignal },
+): Promise<void> {
+  const record = (run: BackupRun) =>
+    store.backups.recordBackup(run).catch((error: unknown) => {
+      log.error({ err: error }, 'failed to record the result of a backup');
+    });
+  const place = { dataDir, diskReserveBytes };
+  const made = await makeBackup({ place, tables, folder, version, nowUs, record, signal });
+  const { path, bytes, notifications, lastPosition } = made;
+  const removed = removeOldBackups(folder, keep, path);
+  log.info({ path, bytes, notifications, lastPosition, removed }, 'made and verified a backup');
+}

@@ -2,16 +2,11 @@
 
 import { createOutboundClient, type OutboundClient } from '../core/http/outbound-client.ts';
 import { AppError, isAppError } from '../core/terms/app-error.ts';
-import type {
-  ListedEvent,
-  ListingPage,
-  ListingQuery,
-  ProductListing,
-} from '../features/coverage/tasks.ts';
 import { isBlankFilter } from '../filter/check.ts';
 import { FilterSyntaxError } from '../filter/finding.ts';
 import { parseFilter } from '../filter/parse.ts';
 import type { AccessTokens } from './account.ts';
+import type { ListedEvent, ListingPage, ListingQuery, ProductListing } from './listing.ts';
 import {
   createListingWalk,
   eventLists,

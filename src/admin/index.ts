@@ -1,9 +1,24 @@
 /** The catalogue account: registered subscriptions and the history of their changes. */
+
 import { defineFeature } from '../core/feature.ts';
 import { moduleFile } from '../core/host/module-file.ts';
 import { pick } from '../core/host/rpc.ts';
 import { defineTables } from '../store/tables.ts';
 import type { Administration, AdministrationReader } from './account.ts';
+import type { AccountUse, OpenedAccount } from './open-account.ts';
+
+declare module '../core/cli/command.ts' {
+  interface PartUses {
+    account?: AccountUse;
+  }
+}
+
+declare module '../core/cli/command.ts' {
+  interface Parts {
+    /** The catalogue account; locked unless the command only reads. */
+    account: OpenedAccount;
+  }
+}
 
 declare module '../store/tables.ts' {
   interface ReaderPorts {
@@ -31,4 +46,12 @@ export const admin = defineFeature({
     }),
   ],
   settings: () => import('./settings.ts'),
+  parts: {
+    account: async (io, { account: use = {} }) => {
+      const { needsEndpoint } = await import('./subscription-ways.ts');
+      const publicUrl = use.publicUrl ?? (await needsEndpoint(io));
+      const config = (await import('./settings.ts')).loadAccountConfig(io, { publicUrl });
+      return (await import('./open-account.ts')).openAccount(config, io, use);
+    },
+  },
 });

@@ -12,8 +12,8 @@ import { readDateUs } from '../core/terms/dates.ts';
 import { bodyBytesMax, nestingMax } from '../core/terms/limits.ts';
 import { isTooDeep } from '../core/terms/notification.ts';
 import { jsonOf } from '../core/terms/text.ts';
-import type { ListedEvent } from '../features/coverage/tasks.ts';
 import { parseFilter } from '../filter/parse.ts';
+import type { ListedEvent } from './listing.ts';
 import { compileMatch, type MatchResult } from './record-match.ts';
 
 /** A product of query results, within the bytes of its page. */

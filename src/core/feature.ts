@@ -6,6 +6,7 @@ import type { Command } from 'commander';
 import type { JobSlot } from '../receiver/job-slot.ts';
 import type { TablesSlot } from '../store/tables.ts';
 import type { ListenerSlot } from './api/listener-slot.ts';
+import type { OpenPart } from './cli/command.ts';
 import type { Io } from './cli/io.ts';
 import type { SettingsSlot } from './config/load.ts';
 
@@ -28,6 +29,8 @@ export interface Feature {
   /** Features whose `public.ts` this one imports. */
   needs?: readonly string[];
   commands?: readonly CommandSlot[];
+  /** Parts that commands may request by name. */
+  parts?: Readonly<Record<string, OpenPart>>;
   /** Variables and sections of the configuration, loaded with every command. */
   settings?: () => Promise<SettingsSlot>;
   /** Tables in the store. */

@@ -2,7 +2,6 @@
 
 import type { ConsoleOptions, Readiness, UnreadyReason } from '../core/api/app.ts';
 import type { Io } from '../core/cli/io.ts';
-import { openConfiguredStore } from '../core/cli/open-store.ts';
 import type { ServeConfig } from '../core/config/config.ts';
 import { type CredentialPairs, watchCredentialsFile } from '../core/config/endpoint-credentials.ts';
 import { createClosers } from '../core/host/closers.ts';
@@ -23,6 +22,7 @@ import {
 } from '../features/shared-log/shared-files.ts';
 import { type BackgroundJobs, createStatus, shownJobs } from '../features/status/read-status.ts';
 import type { Products } from '../filter/products.ts';
+import { openConfiguredStore } from '../store/open-configured.ts';
 import type { Store } from '../store/store.ts';
 import { createReceiverApp } from './app.ts';
 import { createCredentialCheck, type GateOptions } from './basic-auth.ts';

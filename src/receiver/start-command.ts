@@ -1,6 +1,7 @@
 /** `earshot start`: runs the receiver. */
 
 import { registeredSubscriptions } from '../admin/operations.ts';
+import { needsEndpoint } from '../admin/subscription-ways.ts';
 import { defineCommand } from '../core/cli/command.ts';
 import { type Io, pause, untilAborted } from '../core/cli/io.ts';
 import { checkConfig, loadServed, type ServeConfig } from '../core/config/config.ts';
@@ -8,7 +9,6 @@ import { checkConsolePassword } from '../core/config/console-password.ts';
 import type { Closers } from '../core/host/closers.ts';
 import { AppError, errorText, isAppError } from '../core/terms/app-error.ts';
 import type { Logger } from '../core/terms/ports.ts';
-import { needsEndpoint } from '../features/subscriptions/subscription-ways.ts';
 import type { RunningReceiver } from './serve.ts';
 import { startSystemdNotices } from './systemd.ts';
 
@@ -120,7 +120,7 @@ async function copySharedFiles(io: Io): Promise<void> {
   // Problems are reported with those of all other settings.
   if (problems.length > 0 || !sharedLog || dataDir === undefined) return;
   const [{ openConfiguredLog }, { createFileSync }] = await Promise.all([
-    import('../core/cli/open-store.ts'),
+    import('../store/open-configured.ts'),
     import('../features/shared-log/shared-files.ts'),
   ]);
   const log = await openConfiguredLog({ sharedLog }, io, io.newId());

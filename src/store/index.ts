@@ -1,7 +1,17 @@
 /** The store: notification log, quarantine, and the tables of features. */
 import { defineFeature } from '../core/feature.ts';
 import type { NotificationLog, Quarantine } from '../core/terms/ports.ts';
-import type { StoreReader } from './store.ts';
+import type { Store, StoreReader } from './store.ts';
+import { tablesOf } from './tables.ts';
+
+declare module '../core/cli/command.ts' {
+  interface Parts {
+    /** The store, read-only. */
+    reader: StoreReader;
+    /** The store, read-write. The data directory must exist. */
+    store: Store;
+  }
+}
 
 declare module '../core/api/listener-slot.ts' {
   interface ConsoleParts
@@ -14,4 +24,17 @@ declare module '../core/api/listener-slot.ts' {
   }
 }
 
-export const store = defineFeature({ name: 'store' });
+export const store = defineFeature({
+  name: 'store',
+  parts: {
+    reader: async (io) => {
+      const { dataDir } = (await import('../core/config/config.ts')).loadConfig(io, ['data']);
+      return (await import('./store.ts')).openStoreReader(dataDir, tablesOf(io.features));
+    },
+    store: async (io) => {
+      const place = (await import('../core/config/config.ts')).loadConfig(io, ['data']);
+      const { openConfiguredStore } = await import('./open-configured.ts');
+      return openConfiguredStore(place, io, { mustExist: true });
+    },
+  },
+});

@@ -6,9 +6,9 @@ import {
   type CatalogueListingOptions,
   createCatalogueListing,
 } from '../../src/admin/catalogue-listing.ts';
+import type { ListingPage, ListingQuery } from '../../src/admin/listing.ts';
 import { createReadPage } from '../../src/admin/page-readers.ts';
 import { formatDateUs } from '../../src/core/terms/dates.ts';
-import type { ListingPage, ListingQuery } from '../../src/features/coverage/tasks.ts';
 import { compileFilter } from '../../src/filter/evaluate.ts';
 import { listAnswer, nextLink, readQueryOptions, refusalBody } from '../../src/filter/odata.ts';
 import { productView } from '../../src/filter/product-view.ts';

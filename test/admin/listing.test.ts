@@ -1,9 +1,9 @@
 /** The listing: queries, filters, records, and the walk through results that change. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { ListingPage } from '../../src/admin/listing.ts';
 import { compileMatch } from '../../src/admin/record-match.ts';
 import { isAppError } from '../../src/core/terms/app-error.ts';
-import type { ListingPage } from '../../src/features/coverage/tasks.ts';
 import { parseFilter } from '../../src/filter/parse.ts';
 import type { Answer } from '../core/http/answering-server.ts';
 import {

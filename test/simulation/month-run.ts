@@ -1,7 +1,7 @@
 /** Simulates a month hour by hour, with receiver outages, pauses and replacements at seeded times. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { notificationDelayUs } from '../../src/features/coverage/completeness.ts';
+import { notificationDelayUs } from '../../src/core/terms/catalogue-events.ts';
 import { createRandom } from '../../src/sandbox/clock.ts';
 import type { MonthContext } from './month-context.ts';
 import type { SubscriptionPeriod } from './month-results.ts';

@@ -2,13 +2,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openPullQueue } from '../../src/admin/open-queue.ts';
+import { createQueueReader, createTurns, type QueueReader } from '../../src/admin/queue-reader.ts';
+import { notificationDelayUs } from '../../src/core/terms/catalogue-events.ts';
 import type { SubscriptionEvent } from '../../src/core/terms/subscription.ts';
-import { notificationDelayUs } from '../../src/features/coverage/completeness.ts';
-import {
-  createQueueReader,
-  createTurns,
-  type QueueReader,
-} from '../../src/features/pull/intake.ts';
 import { times } from '../helpers/thorough.ts';
 import { account, type MonthContext, openMonthContext } from './month-context.ts';
 import type { SubscriptionPeriod } from './month-results.ts';

@@ -1,36 +1,26 @@
 /** Runtime of the commands: opens the parts that a command declares, runs it, and closes them. */
 import { Command } from 'commander';
-import { loadAccountConfig } from '../../admin/settings.ts';
-import type { AccountUse, OpenedAccount } from '../../features/subscriptions/open-account.ts';
-import type { Products } from '../../filter/products.ts';
-import type { Store, StoreReader } from '../../store/store.ts';
-import { tablesOf } from '../../store/tables.ts';
-import { loadConfig } from '../config/config.ts';
 import { createClosers } from '../host/closers.ts';
 import type { Io } from './io.ts';
 
-/** Parts that a command can request by name. */
-export interface Parts {
-  /** The store, read-only. */
-  reader: StoreReader;
-  /** The store, read-write. The data directory must exist. */
-  store: Store;
-  /** The product index, without updating it. */
-  products: Products;
-  /** The catalogue account; locked unless the command only reads. */
-  account: OpenedAccount;
-}
+/** Parts that a command can request by name. Features declare theirs in this interface. */
+// biome-ignore lint/suspicious/noEmptyInterface: features add members.
+export interface Parts {}
+
+/** How a command uses a part. Features declare theirs in this interface. */
+// biome-ignore lint/suspicious/noEmptyInterface: features add members.
+export interface PartUses {}
 
 export interface CommandSpec<Flags, Need extends keyof Parts, Words extends unknown[]> {
   description: string;
   /** Adds arguments, flags and subcommands. Parsers may use the clock and the files of `io`. */
   flags?: (command: Command, io: Io) => Command;
   /** Help below the list of flags: explanation, fields of --json, examples; exit codes only if they are unusual. */
-  help: string;
+  help: string | ((io: Io) => string);
   /** Parts to open before the command runs, in this order, and to close after it. */
   needs?: readonly Need[];
-  /** Use of the account, for a command that needs it. */
-  account?: (flags: Flags) => AccountUse;
+  /** Use of the parts, by the flags. */
+  uses?: (flags: Flags) => PartUses;
   /** Checks the flags and arguments before anything is opened. Throws `usage`. */
   check?: (flags: Flags, io: Io, ...words: Words) => void;
   /** Runs the command. `words` are the parsed arguments. */
@@ -60,7 +50,7 @@ export function defineGroup(
   return (io) => {
     const group = new Command(name)
       .description(description)
-      .addHelpText('after', `\n${withExitCodes(help)}`);
+      .addHelpText('after', `\n${withExitCodes(typeof help === 'string' ? help : help(io))}`);
     if (usual !== undefined) group.addCommand(usual(io), { isDefault: true });
     for (const command of commands) group.addCommand(command(io));
     return group;
@@ -73,11 +63,11 @@ export function defineCommand<
   const Need extends keyof Parts = never,
   Words extends unknown[] = string[],
 >(name: string, spec: CommandSpec<Flags, Need, Words>): (io: Io) => Command {
-  const { description, help, needs = [], account, check, run } = spec;
+  const { description, help, needs = [], uses, check, run } = spec;
   return (io) => {
     const command = new Command(name)
       .description(description)
-      .addHelpText('after', `\n${withExitCodes(help)}`);
+      .addHelpText('after', `\n${withExitCodes(typeof help === 'string' ? help : help(io))}`);
     spec.flags?.(command, io);
     return command.action(async (...given: unknown[]) => {
       // Commander calls an action with the arguments, the flags and the command.
@@ -85,9 +75,12 @@ export function defineCommand<
       const flags = given.at(-2) as Flags;
       check?.(flags, io, ...words);
       const about = { command, version: versionOf(command) ?? 'unknown' };
-      await withParts(io, needs, (parts) => run({ ...io, ...parts, ...about }, flags, ...words), {
-        account: account?.(flags),
-      });
+      await withParts(
+        io,
+        needs,
+        (parts) => run({ ...io, ...parts, ...about }, flags, ...words),
+        uses?.(flags),
+      );
     });
   };
 }
@@ -110,13 +103,15 @@ export async function withParts<const Need extends keyof Parts, Result>(
   io: Io,
   needs: readonly Need[],
   use: (parts: Pick<Parts, Need>) => Promise<Result>,
-  how: { account?: AccountUse | undefined } = {},
+  uses: PartUses = {},
 ): Promise<Result> {
   const closers = createClosers();
   const parts: Partial<Parts> = {};
   try {
     for (const need of needs) {
-      const part = await openers[need](io, how.account ?? {});
+      const open = io.features.find(({ parts: own }) => own?.[need] !== undefined)?.parts?.[need];
+      if (open === undefined) throw new Error(`There is no part ${need}.`);
+      const part = await open(io, uses);
       closers.add(() => part.close(), need);
       Object.assign(parts, { [need]: part });
     }
@@ -126,31 +121,5 @@ export async function withParts<const Need extends keyof Parts, Result>(
   }
 }
 
-type Open<Part> = (io: Io, account: AccountUse) => Promise<Part & { close(): Promise<void> }>;
-
-/** Each loads its code when it is called: most commands use few of them. */
-const openers: { [Name in keyof Parts]: Open<Parts[Name]> } = {
-  reader: async (io) => {
-    const { dataDir } = loadConfig(io, ['data']);
-    return (await import('../../store/store.ts')).openStoreReader(dataDir, tablesOf(io.features));
-  },
-  store: async (io) => {
-    const place = loadConfig(io, ['data']);
-    const { openConfiguredStore } = await import('./open-store.ts');
-    return openConfiguredStore(place, io, { mustExist: true });
-  },
-  products: async (io) => {
-    const { dataDir } = loadConfig(io, ['data']);
-    return (await import('../../features/products/index-file/products.ts')).openProducts(dataDir);
-  },
-  account: async (io, use) => {
-    const { needsEndpoint } = await import('../../features/subscriptions/subscription-ways.ts');
-    const publicUrl = use.publicUrl ?? (await needsEndpoint(io));
-    const config = loadAccountConfig(io, { publicUrl });
-    return (await import('../../features/subscriptions/open-account.ts')).openAccount(
-      config,
-      io,
-      use,
-    );
-  },
-};
+/** Opens a part. Loads its code when it is called: most commands use few of them. */
+export type OpenPart = (io: Io, uses: PartUses) => Promise<object & { close(): Promise<void> }>;

@@ -64,7 +64,7 @@ export async function createProgram(
     const dataDir = dataDirOf(action);
     if (dataDir !== undefined) own.env = { ...own.env, EARSHOT_DATA_DIR: dataDir };
     else if (['status', 'doctor'].includes(action.name()))
-      await (await import('../../features/setup/folder-note.ts')).printFolderNote(own);
+      await (await import('./folder-note.ts')).printFolderNote(own);
   });
   for (const command of withChildren(program)) {
     addCommonFlags(command);

@@ -1,4 +1,4 @@
-/** Writes rows as table, JSON, NDJSON, CSV, GeoJSON, GeoParquet, STAC items or ids. */
+/** Writes rows as table, JSON, NDJSON, CSV, GeoJSON, GeoParquet, ids, or lines of another format. */
 
 import { stringify } from 'csv-stringify/sync';
 import { AppError } from '../terms/app-error.ts';
@@ -12,12 +12,6 @@ import { printTable } from './print-table.ts';
 export const outputForms = ['table', 'json', 'ndjson', 'csv'] as const;
 export type OutputForm = (typeof outputForms)[number];
 
-export const productForms = [
-  ...outputForms,
-  ...(['geojson', 'geoparquet', 'stac', 'ids'] as const),
-] as const;
-export type ProductForm = (typeof productForms)[number];
-
 /** Output of one kind of rows, by format. */
 export interface RowForms<Row> {
   table: (rows: AsyncIterable<Row>) => Promise<unknown>;
@@ -29,12 +23,10 @@ export interface RowForms<Row> {
   values: (row: Row) => Readonly<Record<string, unknown>>;
   /** A GeoJSON feature. */
   feature?: (row: Row) => unknown;
-  /** A STAC item. */
-  item?: (row: Row) => unknown;
+  /** Lines of other formats, by name. */
+  lines?: Readonly<Record<string, (row: Row) => string>>;
   /** Writes a GeoParquet file. */
   file?: (rows: AsyncIterable<Row>) => Promise<void>;
-  /** Line with the id. */
-  id?: (row: Row) => string;
 }
 
 export interface WrittenRows<Row> {
@@ -51,7 +43,7 @@ const notedRows = 10_000;
  */
 export async function writeRows<Row>(
   output: Output,
-  form: ProductForm,
+  form: string,
   rows: AsyncIterable<Row>,
   forms: RowForms<Row>,
   {
@@ -81,7 +73,7 @@ export async function writeRows<Row>(
 
 async function writeElements<Row>(
   output: Output,
-  form: Exclude<ProductForm, 'table' | 'geoparquet'>,
+  form: string,
   rows: AsyncIterable<Row>,
   forms: RowForms<Row>,
   fields = forms.fields,
@@ -92,9 +84,9 @@ async function writeElements<Row>(
     return void (await writeJson(output, rows, { ...collection, element: forms.feature }));
   }
   const lineOf = (row: Row): string => {
-    if (form === 'ids') return `${forms.id?.(row)}\n`;
     if (form === 'ndjson') return `${JSON.stringify(forms.json(row))}\n`;
-    if (form === 'stac') return `${JSON.stringify(forms.item?.(row))}\n`;
+    const line = forms.lines?.[form];
+    if (line !== undefined) return `${line(row)}\n`;
     const values = forms.values(row);
     return stringify([fields.map((field) => values[field])], csvOptions);
   };
@@ -126,7 +118,7 @@ const waitMaxMs = 100;
 /** Parses `--columns a,b,c`. Throws `usage` for a format without columns and for unknown names. */
 export function readColumns(
   text: string | undefined,
-  form: ProductForm,
+  form: string,
   valid: readonly string[],
 ): string[] | undefined {
   if (text === undefined) return undefined;

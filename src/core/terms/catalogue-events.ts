@@ -5,6 +5,12 @@
 import { millisecondOf } from './dates.ts';
 import type { SubscriptionEvent } from './subscription.ts';
 
+/**
+ * Time between an event and its notification: 46 s and 48 s where it is known. Events published within this time
+ * before the registration of a subscription are pushed after it, and expected.
+ */
+export const notificationDelayUs = 48_000_000;
+
 /** An event of a product, expected by a subscription. */
 export interface CatalogueEvent {
   /** Subscription name. */

@@ -64,7 +64,7 @@ async function renewCertificate(io: Io, { force }: { force?: true }): Promise<vo
   const { acme: settings, dataDir, listen, sharedLog } = config;
   // The ACME client is large, and `--help` does not need it.
   const { renew } = await import('./acme.ts');
-  const { openConfiguredLog } = await import('../../core/cli/open-store.ts');
+  const { openConfiguredLog } = await import('../../store/open-configured.ts');
   const { createFileSync, sharedRenewal } = await import('../shared-log/shared-files.ts');
   const log = sharedLog && (await openConfiguredLog({ sharedLog }, io, io.newId()));
   const sync = log && createFileSync(dataDir, log.files);

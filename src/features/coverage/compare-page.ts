@@ -1,4 +1,6 @@
 /** Compares a page of events with the log, and records the missing ones. */
+
+import type { ListedEvent } from '../../admin/listing.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import { coversEvent } from '../../core/terms/catalogue-events.ts';
 import { millisecondOf } from '../../core/terms/dates.ts';
@@ -6,7 +8,7 @@ import type { NotificationLog } from '../../core/terms/ports.ts';
 import type { SubscriptionEvent } from '../../core/terms/subscription.ts';
 import type { Products, PushedEvent } from '../../filter/products.ts';
 import type { Completeness, RecoveredEvent } from './completeness.ts';
-import type { EventOutcome, ListedEvent, ReconcileMode, ReconcileTask } from './tasks.ts';
+import type { EventOutcome, ReconcileMode, ReconcileTask } from './tasks.ts';
 
 /** Maximum number of events in one call of the store. */
 const recoverMax = 100;

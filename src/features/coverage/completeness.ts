@@ -16,12 +16,6 @@ import { hourUs } from '../../core/terms/time-units.ts';
  */
 export const settlingUs = hourUs / 2;
 
-/**
- * Time between an event and its notification: 46 s and 48 s where it is known. Events published within this time
- * before the registration of a subscription are pushed after it, and expected.
- */
-export const notificationDelayUs = 48_000_000;
-
 /** Age at which an hour is compared a second time, for records that appeared even later. */
 export const recheckAfterUs = 24 * hourUs;
 

@@ -1,7 +1,5 @@
 /** Automatic comparison: compares the hours that are due, every few minutes, as a background job. */
 
-import type { HistoryEntry } from '../../admin/account.ts';
-import { recordReader } from '../../admin/pull-queue.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { errorFields, type Job, type RoundTimes, startJob } from '../../core/host/job.ts';
 import { isAppError } from '../../core/terms/app-error.ts';
@@ -10,7 +8,6 @@ import type { Logger } from '../../core/terms/ports.ts';
 import { hourUs, minuteUs } from '../../core/terms/time-units.ts';
 import type { Products } from '../../filter/products.ts';
 import type { Store } from '../../store/store.ts';
-import { fetchRecords, type MissingRecord } from '../pull/records.ts';
 import { comparisonHorizonUs, recheckAfterUs, settlingUs } from './completeness.ts';
 import {
   createKindRound,
@@ -82,7 +79,17 @@ export function createReconcileRounds(
   return () => compareDue(parts, deps);
 }
 
+/** Work after the comparisons of a round, with the same listing and its budget of requests. */
+export type ComparisonStep = (
+  context: Omit<ReconcileParts, 'afterRound'> &
+    Pick<DueComparison, 'listing' | 'nowUs' | 'ownNowUs' | 'signal'> & {
+      /** True if the catalogue has answered in this round. */
+      isAnswering: boolean;
+    },
+) => Promise<void>;
+
 interface ReconcileParts {
+  afterRound?: readonly ComparisonStep[];
   store: Pick<Store, 'administration' | 'completeness' | 'lastPosition' | 'acquireLock'> &
     Pick<Store, 'find' | 'cursor' | 'moveCursor' | 'pruning'>;
   products: Products;
@@ -149,7 +156,11 @@ async function compareDue(parts: ReconcileParts, deps: DueComparison): Promise<R
     deps.lastCheck.atUs = startedAtUs - checkOverlapUs;
   }
   // The comparison of a long queue comes later; it fetches 400 records with one request.
-  if (busy.size === 0) await fetchPulledRecords(parts, deps, isAnswered);
+  if (busy.size === 0) {
+    const { listing, nowUs, ownNowUs, signal } = deps;
+    const context = { ...parts, listing, nowUs, ownNowUs, signal, isAnswering: isAnswered };
+    for (const step of parts.afterRound ?? []) await step(context);
+  }
   if (failed.size === 0) return 'all';
   return kinds.some((kind) => kind.hasProgress()) ? 'some' : 'none';
 }
@@ -282,8 +293,6 @@ function extentOf(tasks: readonly ReconcileTask[]): { hours: number; from: strin
 }
 
 /** Time for another program to complete a change of the account. */
-const lockWaitMs = 10_000;
-
 /** A queue with more entries is read first. */
 const unreadMax = 100;
 
@@ -305,68 +314,3 @@ async function unreadQueues(
   });
   return new Set(unread.map(({ subscription }) => subscription));
 }
-
-/**
- * Fetches the records that entries of queues no longer have. A failure does not affect the comparison. After the last
- * pull subscription was removed, what is left is fetched; then the cursor is removed, so that it does not prevent pruning.
- */
-async function fetchPulledRecords(
-  { store, products, log }: ReconcileParts,
-  { listing, nowUs, ownNowUs, signal }: DueComparison,
-  isAnswering: boolean,
-): Promise<void> {
-  const { administration, completeness, pruning } = store;
-  const registrations = await administration.registrations();
-  const hasEnded = registrations.every(({ type }) => type !== 'pull');
-  if (hasEnded && (await store.cursor(recordReader)) === null) return;
-  try {
-    const context = { listing, completeness, products, log: store, cursors: store, pause };
-    const report = (missing: readonly MissingRecord[]) =>
-      reportMissing(missing, { store, log }, ownNowUs());
-    const { fetched, isEnd } = await fetchRecords(
-      { ...context, nowUs, ownNowUs, isAnswering, report },
-      registrations,
-      signal,
-    );
-    if (fetched > 0) log.info({ fetched }, 'fetched the records of pulled notifications');
-    if (hasEnded && isEnd) await pruning.removeReader(recordReader);
-  } catch (error) {
-    if (signal.aborted || !isAppError(error)) throw error;
-    log.warn(errorFields(error), 'failed to fetch the records of pulled notifications');
-  }
-}
-
-/** Maximum number of ids in an entry of the history. */
-const idsMax = 20;
-
-/** Records the products in the history of their subscription: no record was fetched for their notifications. */
-async function reportMissing(
-  missing: readonly MissingRecord[],
-  { store, log }: Pick<ReconcileParts, 'store' | 'log'>,
-  atUs: number,
-): Promise<void> {
-  const release = await store.acquireLock('subscriptions', { waitMs: lockWaitMs });
-  try {
-    for (const { error, ...product } of missing) {
-      if (error === null) log.warn(product, 'a pulled product no longer exists');
-      else log.warn({ ...product, ...errorFields(error) }, 'failed to fetch a pulled product');
-    }
-    const kind = ({ subscription, error }: MissingRecord) => `${subscription} ${error === null}`;
-    const history = [...Map.groupBy(missing, kind).values()].flatMap((products): HistoryEntry[] => {
-      const [{ subscription, error } = { subscription: '', error: null }] = products;
-      const text = error === null ? goneText : failedProductsText;
-      const ids = products.map(({ productId }) => productId);
-      const more = ids.length > idsMax ? ` and ${ids.length - idsMax} more` : '';
-      const reason = `${text}: ${ids.slice(0, idsMax).join(', ')}${more}`;
-      return [
-        { atUs, subscription, subscriptionId: null, action: 'noted', actor: 'maintain', reason },
-      ];
-    });
-    await store.administration.commit({ history });
-  } finally {
-    release();
-  }
-}
-
-const goneText = 'products of entries without a record that no longer exist in the catalogue';
-const failedProductsText = 'products of entries without a record that could not be fetched';

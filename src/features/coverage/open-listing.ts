@@ -1,6 +1,7 @@
 /** Composes the client of the catalogue's query results. */
 
 import { createCatalogueListing } from '../../admin/catalogue-listing.ts';
+import type { ProductListing } from '../../admin/listing.ts';
 import type { ListingRetry } from '../../admin/listing-requests.ts';
 import { createReadPage } from '../../admin/page-readers.ts';
 import { createAccessTokens } from '../../admin/session.ts';
@@ -8,7 +9,6 @@ import { createServiceClock, createStoppableFetch, type Io, pause } from '../../
 import { AppError } from '../../core/terms/app-error.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { ReconcileConfig } from './settings.ts';
-import type { ProductListing } from './tasks.ts';
 
 export interface OpenedListing {
   listing: ProductListing;

@@ -1,5 +1,6 @@
 /** Compares the log with the catalogue hour by hour, and records missing events. */
 
+import type { ListedEvent, ListingPage, ProductListing } from '../../admin/listing.ts';
 import { hourUs } from '../../core/terms/time-units.ts';
 import {
   type CompareContext,
@@ -14,11 +15,8 @@ import { hourOf, sumCounts } from './coverage.ts';
 import {
   type EventOutcome,
   type FoundMissing,
-  type ListedEvent,
-  type ListingPage,
   noCounts,
   type OutcomeCounts,
-  type ProductListing,
   type ReconcileProgress,
   type ReconcileTask,
   type TaskReport,

@@ -1,5 +1,6 @@
 /** `earshot credentials`: creates and rotates the endpoint credentials. */
 
+import { newCredentials } from '../../admin/open-account.ts';
 import { type AccountConfig, accountSections, loadAccountConfig } from '../../admin/settings.ts';
 import { defineCommand, defineGroup, type Parts } from '../../core/cli/command.ts';
 import { positiveNumber } from '../../core/cli/flags.ts';
@@ -12,7 +13,6 @@ import {
   writeCredentialsFile,
 } from '../../core/config/endpoint-credentials.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import { newCredentials } from '../subscriptions/open-account.ts';
 
 const waitSecondsDefault = 600;
 const lockWaitMs = 10_000;
@@ -54,7 +54,7 @@ async function withSharedFiles(
 ): Promise<void> {
   if (config.sharedLog === null) return work();
   const [{ openConfiguredLog }, { createFileSync }] = await Promise.all([
-    import('../../core/cli/open-store.ts'),
+    import('../../store/open-configured.ts'),
     import('../shared-log/shared-files.ts'),
   ]);
   const log = await openConfiguredLog(config, io, io.newId());
@@ -132,7 +132,7 @@ Examples:
     }
   },
   needs: ['account'],
-  account: () => ({ needsCredentials: true }),
+  uses: () => ({ account: { needsCredentials: true } }),
   run: rotate,
 });
 

@@ -1,11 +1,11 @@
 /** Subscriptions of the demo, and their registration. */
 import { applyDesired, readPlan } from '../../admin/apply.ts';
+import { createAccountContext } from '../../admin/open-account.ts';
 import { loadAccountConfig } from '../../admin/settings.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { painter } from '../../core/cli/output.ts';
 import type { DesiredSubscription } from '../../core/terms/subscription.ts';
 import type { Store } from '../../store/store.ts';
-import { createAccountContext } from '../subscriptions/open-account.ts';
 import { planText } from '../subscriptions/plan-output.ts';
 
 /** Name of the first subscription, in the path of the endpoint. */

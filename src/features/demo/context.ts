@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { newCredentials } from '../../admin/open-account.ts';
 import { nameCalledIn } from '../../core/cli/called-as.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import type { Closers } from '../../core/host/closers.ts';
@@ -13,7 +14,6 @@ import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import type { SandboxOptions } from '../../sandbox/sandbox-options.ts';
 import type { Store } from '../../store/store.ts';
 import { ioWith, mergeEnvFile, type Settings } from '../setup/env-file.ts';
-import { newCredentials } from '../subscriptions/open-account.ts';
 import { demoSubscriptions, registerDemo } from './account.ts';
 import { simulatedPast, storePast, withStore } from './past.ts';
 import { anyPort, createDemoCertificate, demoSettings } from './settings.ts';

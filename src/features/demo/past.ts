@@ -1,20 +1,21 @@
 /** The simulated past day of the demo: its notifications are in the log, except those of one hour. */
 
 import type { Registration } from '../../admin/account.ts';
+import type { ListedEvent } from '../../admin/listing.ts';
 import { type Io, stopped } from '../../core/cli/io.ts';
-import { openConfiguredStore } from '../../core/cli/open-store.ts';
 import { loadConfig } from '../../core/config/config.ts';
+import { notificationDelayUs } from '../../core/terms/catalogue-events.ts';
 import { formatDateUs } from '../../core/terms/dates.ts';
 import type { Delivery } from '../../core/terms/ports.ts';
 import type { DesiredSubscription } from '../../core/terms/subscription.ts';
 import { hourUs } from '../../core/terms/time-units.ts';
+import { openConfiguredStore } from '../../store/open-configured.ts';
 import type { Store } from '../../store/store.ts';
 import { isExpected } from '../coverage/compare-page.ts';
-import { type HourCoverage, notificationDelayUs, settlingUs } from '../coverage/completeness.ts';
+import { type HourCoverage, settlingUs } from '../coverage/completeness.ts';
 import { hourOf } from '../coverage/coverage.ts';
 import { openListing } from '../coverage/open-listing.ts';
 import { reconcileSections } from '../coverage/settings.ts';
-import type { ListedEvent } from '../coverage/tasks.ts';
 
 const hours = 24;
 

@@ -1,6 +1,8 @@
 /** Runs the doctor's checks in order, and skips those whose prerequisites failed. Reads their settings. */
 
+import { probeTrusting } from '../../admin/open-account.ts';
 import { accountSections } from '../../admin/settings.ts';
+import { needsEndpoint } from '../../admin/subscription-ways.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { checkConfig, loadConfig, loadServed } from '../../core/config/config.ts';
 import { checkConsolePassword } from '../../core/config/console-password.ts';
@@ -14,8 +16,6 @@ import { type Check, type Finding, failedFinding, finding } from '../../core/ter
 import { counted } from '../../core/terms/formats.ts';
 import { channelSections } from '../alerts/settings.ts';
 import { loadEachSink } from '../sinks/definitions.ts';
-import { probeTrusting } from '../subscriptions/open-account.ts';
-import { needsEndpoint } from '../subscriptions/subscription-ways.ts';
 import { loadSummaryRules } from '../summary/rules.ts';
 import { areAllOff } from '../summary/terms.ts';
 

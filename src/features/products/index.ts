@@ -1,8 +1,24 @@
 /** The feature `products`. */
+
 import { defineFeature } from '../../core/feature.ts';
 import { moduleFile } from '../../core/host/module-file.ts';
 import type { Products } from '../../filter/products.ts';
 import { defineTables } from '../../store/tables.ts';
+import type { ProductFormat } from './output.ts';
+
+declare module '../../core/feature.ts' {
+  interface Feature {
+    /** Formats of `query products`. */
+    productFormats?: readonly ProductFormat[];
+  }
+}
+
+declare module '../../core/cli/command.ts' {
+  interface Parts {
+    /** The product index, without updating it. */
+    products: Products;
+  }
+}
 
 declare module '../../core/api/listener-slot.ts' {
   interface ConsoleParts {
@@ -34,4 +50,10 @@ export const products = defineFeature({
     }),
   ],
   settings: () => import('./settings.ts'),
+  parts: {
+    products: async (io) => {
+      const { dataDir } = (await import('../../core/config/config.ts')).loadConfig(io, ['data']);
+      return (await import('./index-file/products.ts')).openProducts(dataDir);
+    },
+  },
 });

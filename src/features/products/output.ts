@@ -3,12 +3,7 @@
 import type { Io, Output } from '../../core/cli/io.ts';
 import { wrapText, writeOut } from '../../core/cli/output.ts';
 import { printTable } from '../../core/cli/print-table.ts';
-import {
-  type ProductForm,
-  type RowForms,
-  type WrittenRows,
-  writeRows,
-} from '../../core/cli/row-forms.ts';
+import { type RowForms, type WrittenRows, writeRows } from '../../core/cli/row-forms.ts';
 import { createCollector } from '../../core/host/memory.ts';
 import { byteText } from '../../core/terms/formats.ts';
 import {
@@ -27,8 +22,20 @@ import { toFeature } from '../../filter/product-view.ts';
 import type { FoundProduct } from '../../filter/products.ts';
 import { openStoreReader } from '../../store/store.ts';
 import { tablesOf } from '../../store/tables.ts';
-import { toStacItem } from '../stac/item.ts';
 import { cellsOfRecord, productColumns, timeColumn } from './cells.ts';
+
+/** A format of `query products`, as lines. */
+export interface ProductFormat {
+  name: string;
+  /** True if deleted products have this format. */
+  hasDeleted: boolean;
+  /** Text for the help. */
+  help: string;
+  /** Returns the line of a product. `catalogueUrl` is the base of download URLs, `base` that of the private listener. */
+  load: () => Promise<
+    (product: ShownProduct, urls: { catalogueUrl: string; base: string }) => string
+  >;
+}
 
 /** A product, with its summary if requested. */
 export interface ShownProduct extends FoundProduct {
@@ -46,8 +53,8 @@ interface ProductOutputOptions {
   wide?: boolean;
   /** Prefix of download URLs. */
   catalogueUrl?: string;
-  /** URL of the private listener, for links of STAC items; they are relative by default. */
-  base?: string;
+  /** Lines of the formats of other features, by name. */
+  lines?: Readonly<Record<string, (product: ShownProduct) => string>>;
   /** Version of earshot, for the metadata of a file. */
   version?: string;
   /** Called from time to time with the number of written products. */
@@ -57,11 +64,11 @@ interface ProductOutputOptions {
 /** Writes products as a stream. GeoParquet needs exact footprints. */
 export function writeProducts(
   output: Output,
-  form: ProductForm,
+  form: string,
   products: AsyncIterable<ShownProduct>,
   options: ProductOutputOptions = {},
 ): Promise<WrittenRows<ShownProduct>> {
-  const { columns, texts = false, catalogueUrl = '', base = '' } = options;
+  const { columns, texts = false, catalogueUrl = '' } = options;
   const forms: RowForms<ShownProduct> = {
     table: (some) => (texts ? writeTexts(output, some) : writeTable(output, some, options)),
     json: ({ record, summary }) => (summary === undefined ? record : { ...record, summary }),
@@ -80,20 +87,17 @@ export function writeProducts(
       if (summary === undefined) return feature;
       return { ...feature, properties: { ...feature.properties, summary } };
     },
-    item: (product) => {
-      const item = toStacItem(product, { catalogueUrl, base });
-      const { summary } = product;
-      if (summary !== undefined) item.properties.description = summary.text;
-      return item;
-    },
     file: async (some) => {
       const { writeGeoParquet } = await import('./geoparquet.ts');
       const fields = columns ?? productFieldNames({ texts });
       await writeGeoParquet(output, some, { ...options, fields, catalogueUrl });
     },
-    // One line per product, also for a text with line breaks.
-    id: ({ row: { productId }, summary }) =>
-      summary === undefined ? productId : `${productId}\t${printable(summary.text)}`,
+    lines: {
+      ...options.lines,
+      // Also for a text with line breaks.
+      ids: ({ row: { productId }, summary }) =>
+        summary === undefined ? productId : `${productId}\t${printable(summary.text)}`,
+    },
   };
   // V8 alone would let the garbage of a million records grow by 100 MB.
   const collectGarbage = createCollector();

@@ -13,12 +13,7 @@ import {
 import type { Io } from '../../core/cli/io.ts';
 import { createProgressLine, printJson, writeOut } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
-import {
-  type ProductForm,
-  productForms,
-  readColumns,
-  reportNextPage,
-} from '../../core/cli/row-forms.ts';
+import { outputForms, readColumns, reportNextPage } from '../../core/cli/row-forms.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { localUrl } from '../../core/http/network-address.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
@@ -44,10 +39,16 @@ import type {
   QueryExplanation,
 } from '../../filter/products.ts';
 import { addProductFlags, compileFlags, type ProductFlags } from './flags.ts';
-import { productFieldNames, withTexts, writeProducts } from './output.ts';
+import {
+  type ProductFormat,
+  productFieldNames,
+  type ShownProduct,
+  withTexts,
+  writeProducts,
+} from './output.ts';
 import { withCurrentIndex } from './product-index.ts';
 
-interface QueryProductsFlags extends ProductFlags, OutputFlags<ProductForm> {
+interface QueryProductsFlags extends ProductFlags, OutputFlags<string> {
   orderby?: string;
   /** Time of receipt of the first notification about a product. */
   since?: number;
@@ -64,6 +65,12 @@ interface QueryProductsFlags extends ProductFlags, OutputFlags<ProductForm> {
 /** Default limit of tables; the other formats are unlimited. */
 const tableRowsDefault = 50;
 
+const ownForms = [...outputForms, 'geojson', 'geoparquet', 'ids'];
+
+/** Returns the formats that features add. */
+const formatsOf = ({ features }: Pick<Io, 'features'>): ProductFormat[] =>
+  features.flatMap(({ productFormats = [] }) => productFormats);
+
 export const queryProductsCommand = defineCommand('products', {
   description: 'Search products by their newest known state, or search deleted products.',
   flags: (command, io) => {
@@ -77,7 +84,9 @@ export const queryProductsCommand = defineCommand('products', {
         '--after <key>',
         'only rows after this row (the key is printed at the end of a page)',
       );
-    return addTableFlags(addOutputForms(command, productForms))
+    return addTableFlags(
+      addOutputForms(command, [...ownForms, ...formatsOf(io).map(({ name }) => name)]),
+    )
       .option('--summaries', 'add the summary of each product')
       .addOption(
         new Option('--count', 'print only the number of products').conflicts([
@@ -94,7 +103,9 @@ export const queryProductsCommand = defineCommand('products', {
         ).conflicts(['count', 'summaries']),
       );
   },
-  help: `A product must match all flags. 7d is the range from 7 days ago to now. In a range A..B, A and B are
+  help: (
+    io,
+  ) => `A product must match all flags. 7d is the range from 7 days ago to now. In a range A..B, A and B are
 dates, or times such as 2026-11-20T06:00Z. If B is a day, month or year, then the range includes all
 of B.
 
@@ -104,8 +115,9 @@ ContentDate/End, DeletionDate. received is the time of the first receipt.
 Output formats:
   json, ndjson  product records of the catalogue
   ids           one product id per line
-  stac          STAC items, one per line, as from /stac of the private listener
-  geojson       FeatureCollection (RFC 7946) with the columns of csv as properties
+${formatsOf(io)
+  .map(({ name, help }) => `  ${name.padEnd(13)} ${help}\n`)
+  .join('')}  geojson       FeatureCollection (RFC 7946) with the columns of csv as properties
   geoparquet    file for DuckDB, geopandas and others (GeoParquet 1.1): the columns of csv with
                 types, geometry and bbox; default order: ContentDate/Start asc
   csv           position productId productName collection platform productType processingLevel
@@ -115,8 +127,8 @@ Output formats:
 Times are ISO 8601 UTC. A download from s3Path or downloadUrl needs an access token.
 
 --summaries adds the summaries. json, ndjson and geojson have the field summary with text, model,
-facts and createdAt. csv and geoparquet have the columns summary and summaryModel. stac has the
-property description. In the format ids, each line has the id, a tab and the text.
+facts and createdAt. csv and geoparquet have the columns summary and summaryModel. In the
+format ids, each line has the id, a tab and the text.
 
 --explain counts the products that match each condition alone, and those that match all of them.
 Fields of --explain with --json: entity, filter, orderby, conditions (condition, count, isMinimum),
@@ -156,18 +168,19 @@ async function queryProducts(
       advice: 'Omit --output, or use --json.',
     });
   }
-  if (form === 'stac' && flags.deleted !== undefined) {
-    throw new AppError('usage', 'A deleted product has no STAC item.', {
+  const format = formatsOf(io).find(({ name }) => name === form);
+  if (format?.hasDeleted === false && flags.deleted !== undefined) {
+    throw new AppError('usage', `A deleted product has no form in the format ${form}.`, {
       advice: 'Use --output geojson or ndjson.',
     });
   }
   const columns = readColumns(flags.columns, form, productFieldNames({ texts }));
   const question = readQuestion(io, flags, columns);
   const place = loadConfig(io, ['data']);
-  const hasLinks = columns !== undefined || ['csv', 'geojson', 'geoparquet', 'stac'].includes(form);
+  const isLinked = format !== undefined || ['csv', 'geojson', 'geoparquet'].includes(form);
+  const hasLinks = columns !== undefined || isLinked;
   const catalogueUrl = hasLinks ? loadConfig(io, ['catalogueUrl']).catalogueUrl : '';
-  const console = form === 'stac' ? loadConfig(io, ['console']).console : null;
-  const base = console === null ? '' : (console.url ?? localUrl(console.listen));
+  const lines = await linesOf(format, io, catalogueUrl);
   await withCurrentIndex(place, io, async (products) => {
     const { stdout, stderr, signal, nowUs, version } = io;
     if (flags.explain) return explain(io, products, question, flags.json === true);
@@ -180,7 +193,7 @@ async function queryProducts(
     const onProgress = (count: number) => {
       if (!stdout.isTTY) progress.show(`${countText(count)} products`);
     };
-    const options = { columns, texts, wide, catalogueUrl, base, orderedBy: order.by };
+    const options = { columns, texts, wide, catalogueUrl, lines, orderedBy: order.by };
     const file = { version, onProgress };
     const written = writeProducts(stdout, form, shown, { ...options, ...file });
     const { count, last } = await written.finally(progress.clear);
@@ -194,6 +207,15 @@ async function queryProducts(
     const key = writeKey(products.keyOf(last.row, question), question);
     reportNextPage(io, { count, limit }, `--after ${key}`);
   });
+}
+
+/** Returns the line writer of a format of another feature. */
+async function linesOf(format: ProductFormat | undefined, io: Io, catalogueUrl: string) {
+  if (format === undefined) return {};
+  const { console } = loadConfig(io, ['console']);
+  const base = console === null ? '' : (console.url ?? localUrl(console.listen));
+  const line = await format.load();
+  return { [format.name]: (product: ShownProduct) => line(product, { catalogueUrl, base }) };
 }
 
 async function* untilAborted<Row>(
@@ -237,10 +259,10 @@ function readQuestion(
 }
 
 /** Formats that need only the columns of the index. */
-const formsOfColumns: readonly ProductForm[] = ['ids', 'csv', 'geoparquet'];
+const formsOfColumns: readonly string[] = ['ids', 'csv', 'geoparquet'];
 
 /** The row groups of a file are periods of sensing time. */
-function usualOrder(entity: Entity, form: ProductForm): Order {
+function usualOrder(entity: Entity, form: string): Order {
   if (form === 'geoparquet') return { by: 'ContentDate/Start', direction: 'asc' };
   return defaultOrderOf(entity);
 }

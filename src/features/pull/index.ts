@@ -5,6 +5,7 @@ import { defineTables } from '../../store/tables.ts';
 
 export const pull = defineFeature({
   name: 'pull',
+  needs: ['coverage'],
   tables: [
     defineTables({
       group: 'queues',
@@ -27,4 +28,5 @@ export const pull = defineFeature({
       },
     },
   ],
+  afterComparison: async () => (await import('./records-step.ts')).fetchPulledRecords,
 });

@@ -1,11 +1,11 @@
 /** Intake of the pull subscriptions as a background job of the receiver: one reader for each queue. */
 
 import { openPullQueue, type PullConfig } from '../../admin/open-queue.ts';
+import { createQueueReader, createTurns, type QueueReader } from '../../admin/queue-reader.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
 import { errorFields, type Job, startJob } from '../../core/host/job.ts';
 import type { Logger, Receipt } from '../../core/terms/ports.ts';
 import type { Store } from '../../store/store.ts';
-import { createQueueReader, createTurns, type QueueReader } from './intake.ts';
 
 /** Interval in which changed registrations are noticed, and changed states of queues are stored. */
 const followMs = 3_000;

@@ -4,12 +4,13 @@
  * product index, the sinks and the summaries read as any other.
  */
 import type { Registration } from '../../admin/account.ts';
+import type { ListedEvent, ProductListing } from '../../admin/listing.ts';
 import { recordReader } from '../../admin/pull-queue.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import type { Cursors, NotificationLog, NotificationRow } from '../../core/terms/ports.ts';
 import { type SubscriptionEvent, subscriptionEvents } from '../../core/terms/subscription.ts';
 import { type CompareContext, comparePage, isRecordable } from '../coverage/compare-page.ts';
-import type { ListedEvent, ProductListing, ReconcileTask } from '../coverage/tasks.ts';
+import type { ReconcileTask } from '../coverage/tasks.ts';
 
 /** Maximum time from a modification to its notification; 48 s where it is known (facts, catalogue 1.1). */
 const notificationDelayMaxUs = 600_000_000;

@@ -3,6 +3,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { newCredentials } from '../../admin/open-account.ts';
 import { registeredSubscriptions } from '../../admin/operations.ts';
 import { accountSections } from '../../admin/settings.ts';
 import { type Io, pause } from '../../core/cli/io.ts';
@@ -37,7 +38,6 @@ import {
   probeReceiver,
 } from '../status/running-receiver.ts';
 import { entitiesOf, readFilter } from '../subscriptions/filter-text.ts';
-import { newCredentials } from '../subscriptions/open-account.ts';
 import { register } from '../subscriptions/register-command.ts';
 import { describedTwice, type SubscriptionFlags } from '../subscriptions/register-filter.ts';
 import {

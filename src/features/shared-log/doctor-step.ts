@@ -1,11 +1,11 @@
 /** The doctor's check of the shared log: the database, its standby, its connections, and the receivers. */
 
 import type { Io } from '../../core/cli/io.ts';
-import { openConfiguredLog } from '../../core/cli/open-store.ts';
 import type { ServeConfig } from '../../core/config/config.ts';
 import { evaluate, situationAt } from '../../core/terms/check.ts';
 import { isProblem, ok } from '../../core/terms/evaluation.ts';
 import { type Finding, failedFinding, finding } from '../../core/terms/finding.ts';
+import { openConfiguredLog } from '../../store/open-configured.ts';
 import { type DoctorSettings, needsOf, type Step } from '../doctor/steps.ts';
 import { databaseCheck, receiverCheck } from '../status/machine.ts';
 import type { DatabaseState } from './terms.ts';

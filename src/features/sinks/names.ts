@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { hasSettings } from '../../core/cli/folder-note.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { unknownName } from '../../core/cli/known-names.ts';
 import type { DataConfig } from '../../core/config/config.ts';
@@ -12,7 +13,6 @@ import {
 import { AppError } from '../../core/terms/app-error.ts';
 import { createAcquireLock } from '../../store/engine/locks.ts';
 import type { CompletenessReader } from '../coverage/completeness.ts';
-import { hasSettings } from '../setup/folder-note.ts';
 import {
   faultySinks,
   type LoadedSinks,

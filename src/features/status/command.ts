@@ -1,10 +1,10 @@
 /** `earshot status`: shows the state of all parts on one screen. */
 
+import { needsEndpoint } from '../../admin/subscription-ways.ts';
 import { defineCommand, withParts } from '../../core/cli/command.ts';
 import { jsonOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { createLogger } from '../../core/cli/logger.ts';
-import { openConfiguredLog } from '../../core/cli/open-store.ts';
 import { printJson, writeOut } from '../../core/cli/output.ts';
 import { printReport } from '../../core/cli/print-report.ts';
 import {
@@ -18,11 +18,11 @@ import { localUrl } from '../../core/http/network-address.ts';
 import { AppError, isAppError } from '../../core/terms/app-error.ts';
 import * as report from '../../core/terms/report.ts';
 import { requireDatabase } from '../../store/engine/database.ts';
+import { openConfiguredLog } from '../../store/open-configured.ts';
 import type { StoreReader } from '../../store/store.ts';
 import { watchProbes } from '../alerts/watch-probes.ts';
 import { comparisonOff } from '../coverage/settings.ts';
 import { readDeliveryState } from '../sinks/definitions.ts';
-import { needsEndpoint } from '../subscriptions/subscription-ways.ts';
 import { summaryModeOf } from '../summary/rules.ts';
 import type { SharedReceivers } from './probes.ts';
 import { gatherStatus, type StatusSources } from './read-status.ts';

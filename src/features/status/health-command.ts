@@ -1,10 +1,10 @@
 /** `earshot admin health`: checks the receiver on this machine. */
 
+import { needsEndpoint } from '../../admin/subscription-ways.ts';
 import { defineCommand } from '../../core/cli/command.ts';
 import type { Io } from '../../core/cli/io.ts';
 import { loadConfig } from '../../core/config/config.ts';
 import { AppError } from '../../core/terms/app-error.ts';
-import { needsEndpoint } from '../subscriptions/subscription-ways.ts';
 import { type ProbedAddress, probeReceiver } from './running-receiver.ts';
 
 /** Returns the private listener of a receiver that only reads queues. */

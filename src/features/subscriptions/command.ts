@@ -3,6 +3,7 @@
 import type { Gap, Registration } from '../../admin/account.ts';
 import { sortAccount } from '../../admin/differences.ts';
 import { type Lifetime, lastDeliveryOf, lifetimeOf } from '../../admin/lifetime.ts';
+import type { OpenedAccount } from '../../admin/open-account.ts';
 import type { CatalogueSubscription } from '../../admin/subscription-client.ts';
 import { defineCommand, defineGroup, type Parts } from '../../core/cli/command.ts';
 import { confirm, jsonOption, limitOption, yesOption } from '../../core/cli/flags.ts';
@@ -16,7 +17,6 @@ import { momentText } from '../../core/terms/formats.ts';
 import * as report from '../../core/terms/report.ts';
 import { filterText } from '../../core/terms/subscription.ts';
 import { printable } from '../../core/terms/text.ts';
-import type { OpenedAccount } from './open-account.ts';
 import { historyTable } from './report.ts';
 
 type Context<Part extends keyof Parts> = Io & Pick<Parts, Part>;
@@ -118,7 +118,7 @@ Examples:
   $ earshot subscriptions list --json                                        print all fields
   $ earshot subscriptions list --json | jq '.[] | select(.name == null)'   unmanaged subscriptions`,
   needs: ['account'],
-  account: () => ({ readOnly: true }),
+  uses: () => ({ account: { readOnly: true } }),
   run: async (io, { json }: { json?: true }) => {
     const rows = await readRows(io.account);
     if (json) return printJson(io.stdout, rows.map(toOutput));
@@ -141,7 +141,7 @@ Examples:
   $ earshot subscriptions show default --json                           print JSON
   $ earshot subscriptions show 48d5356b-775f-4a97-bbff-9c235ff84573     show by id`,
   needs: ['account'],
-  account: () => ({ readOnly: true }),
+  uses: () => ({ account: { readOnly: true } }),
   run: show,
 });
 

@@ -2,6 +2,7 @@
 
 import type { ProbeEndpoint } from '../../admin/endpoint-probe.ts';
 import { type MaintenanceResult, noteText } from '../../admin/maintain.ts';
+import type { AccountIo } from '../../admin/open-account.ts';
 import {
   type AccountConfig,
   type CompleteAccountConfig,
@@ -16,7 +17,6 @@ import { AppError } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import { hourMs } from '../../core/terms/time-units.ts';
 import type { Store } from '../../store/store.ts';
-import type { AccountIo } from './open-account.ts';
 
 /** The first round waits until the endpoint is likely to answer. */
 const usual: RoundTimes = { firstMs: 60_000, intervalMs: 6 * hourMs, retryMs: 300_000 };
@@ -57,7 +57,7 @@ export async function maintenanceRound(
   io: AccountIo & Pick<Io, 'workingDir'>,
 ): Promise<MaintenanceResult[]> {
   const [{ createAccountContext }, { maintain }] = await Promise.all([
-    import('./open-account.ts'),
+    import('../../admin/open-account.ts'),
     import('../../admin/maintain.ts'),
   ]);
   const { dataDir, endpoint } = config;

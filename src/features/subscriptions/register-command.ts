@@ -3,7 +3,9 @@ import { Option } from 'commander';
 import type { Registration } from '../../admin/account.ts';
 import { type ApplyOptions, applyDesired, limitsExceeded, readPlan } from '../../admin/apply.ts';
 import type { Plan } from '../../admin/differences.ts';
+import type { OpenedAccount } from '../../admin/open-account.ts';
 import { type CompleteAccountConfig, loadAccountConfig } from '../../admin/settings.ts';
+import { needsEndpoint } from '../../admin/subscription-ways.ts';
 import { defineCommand, type Parts, withParts } from '../../core/cli/command.ts';
 import { confirm, dryRunOption, jsonOption, yesOption } from '../../core/cli/flags.ts';
 import type { Io } from '../../core/cli/io.ts';
@@ -21,7 +23,6 @@ import {
   requirePublicUrl,
 } from '../../core/terms/subscription.ts';
 import { printable } from '../../core/terms/text.ts';
-import type { OpenedAccount } from './open-account.ts';
 import { differenceJson, planText } from './plan-output.ts';
 import {
   addSubscriptionFlags,
@@ -31,7 +32,6 @@ import {
   type SubscriptionFlags,
   showFilter,
 } from './register-filter.ts';
-import { needsEndpoint } from './subscription-ways.ts';
 
 interface RegisterFlags extends SubscriptionFlags {
   /**

@@ -4,8 +4,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { recordReader } from '../../../src/admin/pull-queue.ts';
 import { loadConfig } from '../../../src/core/config/config.ts';
+import { notificationDelayUs } from '../../../src/core/terms/catalogue-events.ts';
 import { formatDateUs } from '../../../src/core/terms/dates.ts';
-import { notificationDelayUs } from '../../../src/features/coverage/completeness.ts';
 import {
   createReconcileRounds,
   type RoundOutcome,
@@ -14,6 +14,7 @@ import {
 import { reconcileSections } from '../../../src/features/coverage/settings.ts';
 import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { openProducts } from '../../../src/features/products/index-file/products.ts';
+import { fetchPulledRecords } from '../../../src/features/pull/records-step.ts';
 import { createAcquireLock } from '../../../src/store/engine/locks.ts';
 import { startCatalogue } from '../../admin/listing-set-up.ts';
 import type { Answer } from '../../core/http/answering-server.ts';
@@ -118,7 +119,8 @@ function registration(name: string, filter: string, atUs: number) {
 }
 
 function roundsOf({ parts, config, io }: Awaited<ReturnType<typeof openContext>>) {
-  return createReconcileRounds(parts, config, io, io.signal);
+  const afterRound = [fetchPulledRecords];
+  return createReconcileRounds({ ...parts, afterRound }, config, io, io.signal);
 }
 
 /** A redirect, which is not retried. */

@@ -1,10 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Registration } from '../../../src/admin/account.ts';
-import {
-  type Completeness,
-  type HourCoverage,
-  notificationDelayUs,
-} from '../../../src/features/coverage/completeness.ts';
+import { notificationDelayUs } from '../../../src/core/terms/catalogue-events.ts';
+import type { Completeness, HourCoverage } from '../../../src/features/coverage/completeness.ts';
 import { atUs, hour, missing, push, pushed, subscription } from '../../store/catalogue-events.ts';
 import { openLocalStore } from '../../store/local-store.ts';
 

@@ -1,5 +1,6 @@
 /** A catalogue in memory, and a real store and index for the comparison. */
 import { onTestFinished } from 'vitest';
+import type { ListedEvent, ProductListing } from '../../../src/admin/listing.ts';
 import { formatDateUs } from '../../../src/core/terms/dates.ts';
 import type { NotificationRow } from '../../../src/core/terms/ports.ts';
 import type { SubscriptionEvent } from '../../../src/core/terms/subscription.ts';
@@ -9,12 +10,7 @@ import {
   type ReconcileOptions,
   reconcile,
 } from '../../../src/features/coverage/reconcile.ts';
-import type {
-  ListedEvent,
-  ProductListing,
-  ReconcileTask,
-  TaskReport,
-} from '../../../src/features/coverage/tasks.ts';
+import type { ReconcileTask, TaskReport } from '../../../src/features/coverage/tasks.ts';
 import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
 import { openProducts } from '../../../src/features/products/index-file/products.ts';
 import type { Store } from '../../../src/store/store.ts';

@@ -3,7 +3,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ProductForm } from '../../../src/core/cli/row-forms.ts';
 import { writeProducts } from '../../../src/features/products/output.ts';
 import type { FoundProduct } from '../../../src/filter/products.ts';
 import { expectRefusal, printed, printedJson } from '../../helpers/fake-io.ts';
@@ -122,7 +121,7 @@ describe('the products for programs', () => {
       expect.objectContaining({ rel: 'root', href: 'https://example.org/ear/stac' }),
     );
     const deleted = context.earshot('query products --deleted --output stac');
-    await expectRefusal(deleted, /A deleted product has no STAC item\./);
+    await expectRefusal(deleted, /A deleted product has no form in the format stac\./);
   });
 
   it('are split at the antimeridian as geojson (RFC 7946, 3.1.9)', async ({ context: own }) => {
@@ -137,7 +136,7 @@ describe('the products for programs', () => {
     }
   });
 
-  it.each<[ProductForm, string]>([
+  it.each([
     ['json', '[]\n'],
     ['ndjson', ''],
     ['csv', `${fields.join(',')}\n`],
@@ -154,7 +153,7 @@ describe('the products for programs', () => {
     expect(await written).toBe(expected);
   });
 
-  it.each<ProductForm>(['ndjson', 'stac', 'geoparquet'])(
+  it.each(['ndjson', 'stac', 'geoparquet'])(
     'as %s report the number of written products',
     async (form) => {
       const stream = new PassThrough().resume();

@@ -387,7 +387,7 @@ describe('usage errors', () => {
     ['--limit 0', /whole number, 1 or more/],
     [
       '--output xml',
-      /Allowed choices are table, json, ndjson, csv, geojson, geoparquet, stac, ids/,
+      /Allowed choices are table, json, ndjson, csv, geojson, geoparquet, ids, stac/,
     ],
     ['--count --limit 3', /cannot be used with/],
     ['--count --output csv', /cannot be used with/],

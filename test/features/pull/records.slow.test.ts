@@ -12,9 +12,9 @@ import {
   type MissingRecord,
   type RecordContext,
 } from '../../../src/features/pull/records.ts';
+import { dayMs, openPullSetUp, startMs } from '../../admin/queue-set-up.ts';
 import { collect, delivery } from '../../helpers/deliveries.ts';
 import { registration } from '../alerts/watch-context.ts';
-import { dayMs, openPullSetUp, startMs } from './set-up.ts';
 
 const signal = new AbortController().signal;
 const hourUs = 3_600_000_000;

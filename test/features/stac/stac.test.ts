@@ -1,4 +1,5 @@
 /** The STAC API over real sockets. */
+
 import { existsSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -7,6 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { AppError } from '../../../src/core/terms/app-error.ts';
 import { writeProducts } from '../../../src/features/products/output.ts';
 import { collectionId, collectionOfView } from '../../../src/features/stac/collections.ts';
+import { stac } from '../../../src/features/stac/index.ts';
 import { searchParameters, tokenOf } from '../../../src/features/stac/search.ts';
 import { productView } from '../../../src/filter/product-view.ts';
 import {
@@ -83,7 +85,9 @@ describe('a STAC client', () => {
       const stdout = new PassThrough();
       const found = products.find({ entity: 'Products', filter: null });
       const lines = text(stdout);
-      await writeProducts(stdout, 'stac', found, { catalogueUrl: 'https://catalogue.test', base });
+      const urls = { catalogueUrl: 'https://catalogue.test', base };
+      const line = await stac.productFormats[0].load();
+      await writeProducts(stdout, 'stac', found, { lines: { stac: (one) => line(one, urls) } });
       stdout.end();
       return (await lines)
         .trimEnd()

@@ -2,8 +2,8 @@
 import { AppError } from '../../../core/terms/app-error.ts';
 import { createReaderConnection, type Database, inodeOf } from '../../../store/engine/database.ts';
 import { serveThread } from '../../../store/engine/serve-thread.ts';
-import { measureDelays, measureTimeliness } from '../../timeliness/operations.ts';
 import { summarizeCollections } from './product-collections.ts';
+import { measureDelays, measureTimeliness } from './product-delays.ts';
 import { countFacets, eventPage } from './product-events.ts';
 import {
   currentProductFile,

@@ -1,10 +1,10 @@
 /** Reports to status and doctor that a folder is not set up. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Io } from '../../core/cli/io.ts';
-import { painter } from '../../core/cli/output.ts';
-import { checkConfig } from '../../core/config/config.ts';
-import { subscriptionsFileName } from '../../core/config/subscriptions-file.ts';
+import { checkConfig } from '../config/config.ts';
+import { subscriptionsFileName } from '../config/subscriptions-file.ts';
+import type { Io } from './io.ts';
+import { painter } from './output.ts';
 
 /** Returns true if the working folder has settings of its own, or data. */
 export function hasSettings({ workingDir, env }: Pick<Io, 'workingDir' | 'env'>): boolean {
@@ -25,7 +25,7 @@ async function folderNote(io: Io): Promise<string | null> {
     return 'This folder is not set up. To set up a receiver: `earshot setup`. To try earshot without an account: `earshot demo`.';
   }
   const { dataDir = '' } = checkConfig(io, ['dataDir']).config;
-  const { setupFileName } = await import('./answers.ts');
+  const { setupFileName } = await import('../../features/setup/answers.ts');
   const isUnfinished = existsSync(join(dataDir, setupFileName));
   return isUnfinished ? 'Setup is not finished. To continue: `earshot setup`.' : null;
 }

@@ -1,13 +1,9 @@
 /** Delays from sensing to receipt are reported as percentiles by subscription. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { formatDateUs } from '../../../src/core/terms/dates.ts';
-import { catchUpIndex } from '../../../src/features/products/index-file/index-maintenance.ts';
-import {
-  openProductContext,
-  type ProductContext,
-  type TestEvent,
-} from '../products/index-file/product-context.ts';
+import { formatDateUs } from '../../../../src/core/terms/dates.ts';
+import { catchUpIndex } from '../../../../src/features/products/index-file/index-maintenance.ts';
+import { openProductContext, type ProductContext, type TestEvent } from './product-context.ts';
 
 const startUs = Date.UTC(2026, 0, 1) * 1000;
 const atUs = (second: number) => startUs + second * 1_000_000;

@@ -3,11 +3,11 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { openPullQueue } from '../../../src/admin/open-queue.ts';
-import type { PullQueue } from '../../../src/admin/pull-queue.ts';
-import { AppError } from '../../../src/core/terms/app-error.ts';
-import { createTurns } from '../../../src/features/pull/intake.ts';
-import { openPullSetUp, wrapped } from './set-up.ts';
+import { openPullQueue } from '../../src/admin/open-queue.ts';
+import type { PullQueue } from '../../src/admin/pull-queue.ts';
+import { createTurns } from '../../src/admin/queue-reader.ts';
+import { AppError } from '../../src/core/terms/app-error.ts';
+import { openPullSetUp, wrapped } from './queue-set-up.ts';
 
 describe('reading a queue', () => {
   it('stores every entry once, in order, with the source pull and its exact bytes', async () => {

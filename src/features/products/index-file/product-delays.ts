@@ -1,6 +1,6 @@
 /** Measures the delays of products and of their notifications. */
 
-import type { NotificationQuery } from '../../core/terms/ports.ts';
+import type { NotificationQuery } from '../../../core/terms/ports.ts';
 import {
   type DelayPercentiles,
   delayStages,
@@ -9,11 +9,11 @@ import {
   type SubscriptionDelays,
   type Timeliness,
   totalDelays,
-} from '../../filter/products.ts';
-import type { Database } from '../../store/engine/database.ts';
-import { narrowByTime } from '../../store/log/queries.ts';
-import { hourOf } from '../coverage/coverage.ts';
-import type { LongQuery } from '../products/index-file/product-queries.ts';
+} from '../../../filter/products.ts';
+import type { Database } from '../../../store/engine/database.ts';
+import { narrowByTime } from '../../../store/log/queries.ts';
+import { hourOf } from '../../coverage/coverage.ts';
+import type { LongQuery } from './product-queries.ts';
 
 /** Rows between two pauses, about 20 ms, so that other queries can run. */
 const rowsPerTurn = 10_000;

@@ -1,33 +1,27 @@
 /** Opens the store and the catalogue account for commands that read or change subscriptions. */
 
-import type { AccountContext } from '../../admin/account-context.ts';
-import { createEndpointProbe, type ProbeEndpoint } from '../../admin/endpoint-probe.ts';
-import { openPullQueue } from '../../admin/open-queue.ts';
-import type { QueueState } from '../../admin/pull-queue.ts';
-import { createAccessTokens } from '../../admin/session.ts';
-import type { CompleteAccountConfig } from '../../admin/settings.ts';
-import {
-  createSubscriptionClient,
-  type EndpointCredentials,
-} from '../../admin/subscription-client.ts';
 import {
   createServiceClock,
   createStoppableFetch,
   type Io,
   pause,
   stopped,
-} from '../../core/cli/io.ts';
-import { openConfiguredStore, silent } from '../../core/cli/open-store.ts';
-import { createProgressLine } from '../../core/cli/output.ts';
-import {
-  readCredentialsFile,
-  writeCredentialsFile,
-} from '../../core/config/endpoint-credentials.ts';
-import { waitForLock } from '../../core/host/closers.ts';
-import { AppError } from '../../core/terms/app-error.ts';
-import { createAcquireLock } from '../../store/engine/locks.ts';
-import type { Store } from '../../store/store.ts';
-import { createQueueReader, createTurns } from '../pull/intake.ts';
+} from '../core/cli/io.ts';
+import { createProgressLine } from '../core/cli/output.ts';
+import { readCredentialsFile, writeCredentialsFile } from '../core/config/endpoint-credentials.ts';
+import { waitForLock } from '../core/host/closers.ts';
+import { AppError } from '../core/terms/app-error.ts';
+import { createAcquireLock } from '../store/engine/locks.ts';
+import { openConfiguredStore, silent } from '../store/open-configured.ts';
+import type { Store } from '../store/store.ts';
+import type { AccountContext } from './account-context.ts';
+import { createEndpointProbe, type ProbeEndpoint } from './endpoint-probe.ts';
+import { openPullQueue } from './open-queue.ts';
+import type { QueueState } from './pull-queue.ts';
+import { createQueueReader, createTurns } from './queue-reader.ts';
+import { createAccessTokens } from './session.ts';
+import type { CompleteAccountConfig } from './settings.ts';
+import { createSubscriptionClient, type EndpointCredentials } from './subscription-client.ts';
 
 export interface OpenedAccount extends AccountContext {
   store: Store;
@@ -131,7 +125,7 @@ export async function openAccount(
     await lock();
     // Read while holding the lock: a rotation may have ended during the wait.
     if (store.node !== null) {
-      const { createFileSync } = await import('../shared-log/shared-files.ts');
+      const { createFileSync } = await import('../features/shared-log/shared-files.ts');
       await createFileSync(config.dataDir, store.node.log.files)();
     }
     const { endpoint } = config;
@@ -182,7 +176,7 @@ async function createCredentials(
   const created = newCredentials(io);
   await writeCredentialsFile(dataDir, [created]);
   if (node !== null) {
-    const { shareCredentials } = await import('../shared-log/shared-files.ts');
+    const { shareCredentials } = await import('../features/shared-log/shared-files.ts');
     await shareCredentials(dataDir, node.log, [created], io.signal);
   }
   io.stderr.write('Endpoint credentials created in the data directory.\n');

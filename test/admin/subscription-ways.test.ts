@@ -2,13 +2,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { SubscriptionType } from '../../../src/core/terms/subscription.ts';
-import { needsEndpoint } from '../../../src/features/subscriptions/subscription-ways.ts';
-import { databaseFileName } from '../../../src/store/engine/database.ts';
-import { environment } from '../../core/config/environment.ts';
-import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
-import { openSqliteStore } from '../../store/sqlite-store.ts';
-import { registration } from '../alerts/watch-context.ts';
+import { needsEndpoint } from '../../src/admin/subscription-ways.ts';
+import type { SubscriptionType } from '../../src/core/terms/subscription.ts';
+import { databaseFileName } from '../../src/store/engine/database.ts';
+import { environment } from '../core/config/environment.ts';
+import { registration } from '../features/alerts/watch-context.ts';
+import { temporaryDirectory } from '../helpers/temporary-directory.ts';
+import { openSqliteStore } from '../store/sqlite-store.ts';
 
 interface Ways {
   /** Types of the registered subscriptions; no database by default. */

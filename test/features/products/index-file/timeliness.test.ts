@@ -1,9 +1,9 @@
 /** The delays of each stage by hour of receipt, and by collection. */
 import { describe, expect, it } from 'vitest';
-import { formatDateUs } from '../../../src/core/terms/dates.ts';
-import { hourUs } from '../../../src/core/terms/time-units.ts';
-import { type DelayStage, delayStages } from '../../../src/filter/products.ts';
-import { openProductContext, type TestEvent } from '../products/index-file/product-context.ts';
+import { formatDateUs } from '../../../../src/core/terms/dates.ts';
+import { hourUs } from '../../../../src/core/terms/time-units.ts';
+import { type DelayStage, delayStages } from '../../../../src/filter/products.ts';
+import { openProductContext, type TestEvent } from './product-context.ts';
 
 const startUs = Date.UTC(2026, 0, 1) * 1000;
 const atUs = (second: number) => startUs + second * 1_000_000;

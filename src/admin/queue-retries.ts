@@ -1,5 +1,5 @@
 /** Repeated requests to the queues of pull subscriptions. */
-import { AppError, isAppError } from '../../core/terms/app-error.ts';
+import { AppError, isAppError } from '../core/terms/app-error.ts';
 
 /** Delay after a failure, doubled by each further one. A longer `Retry-After` wins, up to its own maximum. */
 const retryMs = { min: 2_000, max: 60_000, requestedMax: 3_600_000 };

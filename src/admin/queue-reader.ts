@@ -3,7 +3,12 @@
  * crash at any point repeats at most one page, whose entries are known by their AckIds.
  */
 
-import { createPageSize } from '../../admin/page-size.ts';
+import { errorFields, jittered } from '../core/host/job.ts';
+import type { AcquireLock, Release } from '../core/host/lock.ts';
+import { AppError, errorText, isAppError } from '../core/terms/app-error.ts';
+import type { Intake, Logger, Receipt } from '../core/terms/ports.ts';
+import { hourUs } from '../core/terms/time-units.ts';
+import { createPageSize } from './page-size.ts';
 import {
   type Acknowledgement,
   type PullQueue,
@@ -12,13 +17,8 @@ import {
   type QueueState,
   queueLengthMaxDefault,
   readEntriesMax,
-} from '../../admin/pull-queue.ts';
-import { errorFields, jittered } from '../../core/host/job.ts';
-import type { AcquireLock, Release } from '../../core/host/lock.ts';
-import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
-import type { Intake, Logger, Receipt } from '../../core/terms/ports.ts';
-import { hourUs } from '../../core/terms/time-units.ts';
-import { retried, retryDelayMs } from './retries.ts';
+} from './pull-queue.ts';
+import { retried, retryDelayMs } from './queue-retries.ts';
 
 export interface PullIntakeDeps {
   queue: PullQueue;

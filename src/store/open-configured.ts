@@ -1,14 +1,14 @@
 /** Opens the store of the settings: with a log of its own, or as a node of a shared log. */
 
-import type { SharedLog } from '../../features/shared-log/terms.ts';
-import { requireDatabase } from '../../store/engine/database.ts';
-import type { DataPlace } from '../../store/engine/disk-limit.ts';
-import { openStore, type Store } from '../../store/store.ts';
-import { tablesOf } from '../../store/tables.ts';
-import type { Config } from '../config/config.ts';
-import { AppError } from '../terms/app-error.ts';
-import type { CommitFacts, Logger } from '../terms/ports.ts';
-import type { Io } from './io.ts';
+import type { Io } from '../core/cli/io.ts';
+import type { Config } from '../core/config/config.ts';
+import { AppError } from '../core/terms/app-error.ts';
+import type { CommitFacts, Logger } from '../core/terms/ports.ts';
+import type { SharedLog } from '../features/shared-log/terms.ts';
+import { requireDatabase } from './engine/database.ts';
+import type { DataPlace } from './engine/disk-limit.ts';
+import { openStore, type Store } from './store.ts';
+import { tablesOf } from './tables.ts';
 
 export interface StoreConfig extends DataPlace {
   sharedLog: Config['sharedLog'];
@@ -33,8 +33,8 @@ export async function openConfiguredStore(
   if (sharedLog === null) return openStore({ ...place, ...use, tables, nowUs });
   if (use.mustExist === true) requireDatabase(place.dataDir);
   const [{ openNodeStore }, { openSharedLog }] = await Promise.all([
-    import('../../features/shared-log/node-store.ts'),
-    import('../../features/shared-log/postgres-log.ts'),
+    import('../features/shared-log/node-store.ts'),
+    import('../features/shared-log/postgres-log.ts'),
   ]);
   const { urls, needsStandby } = sharedLog;
   const openLog = (nodeId: string) =>
@@ -53,7 +53,7 @@ export async function openConfiguredLog(
       advice: 'Set EARSHOT_LOG_URL to a PostgreSQL database. See docs/several-receivers.md.',
     });
   }
-  const { openSharedLog } = await import('../../features/shared-log/postgres-log.ts');
+  const { openSharedLog } = await import('../features/shared-log/postgres-log.ts');
   return openSharedLog({ ...sharedLog, nodeId, newId, random, log: silent });
 }
 

@@ -1,12 +1,12 @@
 /** Ways in which notifications reach this receiver. */
 
-import { registeredSubscriptions } from '../../admin/operations.ts';
-import type { Io } from '../../core/cli/io.ts';
-import { checkConfig } from '../../core/config/config.ts';
-import type { Environment } from '../../core/config/load.ts';
-import { loadSubscriptionsFile } from '../../core/config/subscriptions-file.ts';
-import { AppError } from '../../core/terms/app-error.ts';
-import type { SubscriptionType } from '../../core/terms/subscription.ts';
+import type { Io } from '../core/cli/io.ts';
+import { checkConfig } from '../core/config/config.ts';
+import type { Environment } from '../core/config/load.ts';
+import { loadSubscriptionsFile } from '../core/config/subscriptions-file.ts';
+import { AppError } from '../core/terms/app-error.ts';
+import type { SubscriptionType } from '../core/terms/subscription.ts';
+import { registeredSubscriptions } from './operations.ts';
 
 /**
  * Returns false if the receiver needs no public listener: EARSHOT_PUBLIC_URL is not set, and no subscription is push, in

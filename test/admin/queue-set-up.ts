@@ -1,18 +1,18 @@
 /** A queue of the sandbox, read over HTTP into a real store. */
 import { onTestFinished } from 'vitest';
-import { openPullQueue } from '../../../src/admin/open-queue.ts';
-import type { PullQueue } from '../../../src/admin/pull-queue.ts';
-import type { Logger } from '../../../src/core/terms/ports.ts';
+import { openPullQueue } from '../../src/admin/open-queue.ts';
+import type { PullQueue } from '../../src/admin/pull-queue.ts';
 import {
   createQueueReader,
   createTurns,
   type PullIntakeDeps,
-} from '../../../src/features/pull/intake.ts';
-import type { AddedSubscription } from '../../../src/sandbox/account.ts';
-import type { ServiceSettingsInput } from '../../../src/sandbox/live-settings.ts';
-import { startSandbox } from '../../../src/sandbox/sandbox.ts';
-import { collect } from '../../helpers/deliveries.ts';
-import { openSqliteStore } from '../../store/sqlite-store.ts';
+} from '../../src/admin/queue-reader.ts';
+import type { Logger } from '../../src/core/terms/ports.ts';
+import type { AddedSubscription } from '../../src/sandbox/account.ts';
+import type { ServiceSettingsInput } from '../../src/sandbox/live-settings.ts';
+import { startSandbox } from '../../src/sandbox/sandbox.ts';
+import { collect } from '../helpers/deliveries.ts';
+import { openSqliteStore } from '../store/sqlite-store.ts';
 
 export const startMs = Date.UTC(2026, 4, 1, 12);
 export const dayMs = 86_400_000;

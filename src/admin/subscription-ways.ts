@@ -3,7 +3,7 @@
 import type { Io } from '../core/cli/io.ts';
 import { checkConfig } from '../core/config/config.ts';
 import type { Environment } from '../core/config/load.ts';
-import { loadSubscriptionsFile } from '../core/config/subscriptions-file.ts';
+import { type ConfigPlace, loadSubscriptionsFile } from '../core/config/subscriptions-file.ts';
 import { AppError } from '../core/terms/app-error.ts';
 import type { SubscriptionType } from '../core/terms/subscription.ts';
 import { registeredSubscriptions } from './operations.ts';
@@ -29,9 +29,9 @@ export async function needsEndpoint(io: Environment & Pick<Io, 'workingDir'>): P
 const sections = ['publicUrl', 'dataDir', 'account'] as const;
 
 /** Returns none for an invalid file: its problems are reported where it is used. */
-async function typesInFile({ workingDir }: Pick<Io, 'workingDir'>): Promise<SubscriptionType[]> {
+async function typesInFile(place: ConfigPlace): Promise<SubscriptionType[]> {
   try {
-    return ((await loadSubscriptionsFile(workingDir)) ?? []).map(({ type }) => type);
+    return ((await loadSubscriptionsFile(place)) ?? []).map(({ type }) => type);
   } catch (error) {
     if (error instanceof AppError) return [];
     throw error;

@@ -2,6 +2,7 @@
  * The contract of features: a feature is one folder, and this object in its `index.ts` is all that the rest of the
  * program knows of it. Nothing happens at import: heavy parts are functions that import them.
  */
+
 import type { Command } from 'commander';
 import type { JobSlot } from '../receiver/job-slot.ts';
 import type { TablesSlot } from '../store/tables.ts';
@@ -9,6 +10,7 @@ import type { ListenerSlot } from './api/listener-slot.ts';
 import type { OpenPart } from './cli/command.ts';
 import type { Io } from './cli/io.ts';
 import type { SettingsSlot } from './config/load.ts';
+import type { ConfigPlace } from './config/subscriptions-file.ts';
 
 /** Groups of the command overview, in its order. */
 export const commandGroups = ['run', 'look', 'subscribe', 'repair', 'data', 'try'] as const;
@@ -41,7 +43,7 @@ export interface Feature {
    * Checks and loads the own part of earshot.config.ts. Rejects with `configuration` and all problems: a changed file
    * is applied only if all parts are valid.
    */
-  checkConfigFile?: (folder: string) => Promise<unknown>;
+  checkConfigFile?: (place: ConfigPlace) => Promise<unknown>;
   /** Routes and pages of the private listener, loaded when it is opened. */
   listener?: () => Promise<ListenerSlot>;
 }

@@ -1,9 +1,14 @@
 /** Applies changes of earshot.config.ts to a running receiver. */
+
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Io, pause } from '../core/cli/io.ts';
-import { readConfigFile, subscriptionsFileName } from '../core/config/subscriptions-file.ts';
-import type { Feature } from '../core/feature.ts';
+import {
+  type ConfigPlace,
+  readConfigFile,
+  subscriptionsFileName,
+} from '../core/config/subscriptions-file.ts';
+
 import { errorFields, type Job, startJob } from '../core/host/job.ts';
 import { AppError, errorText } from '../core/terms/app-error.ts';
 import type { Logger } from '../core/terms/ports.ts';
@@ -33,10 +38,10 @@ export interface ConfigWatch {
  * Later versions count as changes.
  */
 export async function watchConfig(
-  { workingDir: folder, features }: Pick<Io, 'workingDir' | 'features'>,
+  place: ConfigPlace & Pick<Io, 'features'>,
   log: Logger,
 ): Promise<ConfigWatch> {
-  const path = join(folder, subscriptionsFileName);
+  const path = join(place.workingDir, subscriptionsFileName);
   let applied = markOf(path);
   let last = applied;
   let rejected: string | null = null;
@@ -48,7 +53,7 @@ export async function watchConfig(
   };
   let hasVersion = true;
   try {
-    await readConfigFile(path);
+    await readConfigFile(place);
   } catch (error) {
     hasVersion = false;
     reject(
@@ -66,7 +71,7 @@ export async function watchConfig(
     try {
       // Removing a file that is in effect would stop all of its sinks, so it is rejected.
       if (hasVersion && mark === '') throw removed(path);
-      await checkWhole(folder, features);
+      await checkWhole(place);
       await apply();
       [rejected, hasVersion] = [null, true];
       log.info({ path }, 'applied the changed configuration file');
@@ -104,9 +109,9 @@ function removed(path: string): AppError {
 }
 
 /** Checks all parts of the file. Rejects with `configuration` and the problems. */
-async function checkWhole(folder: string, features: readonly Feature[]): Promise<void> {
+async function checkWhole(place: ConfigPlace & Pick<Io, 'features'>): Promise<void> {
   const done = new AbortController();
-  const check = Promise.all(features.map(({ checkConfigFile }) => checkConfigFile?.(folder)));
+  const check = Promise.all(place.features.map(({ checkConfigFile }) => checkConfigFile?.(place)));
   const checked = await Promise.race([check, pause(loadTimeoutMs, done.signal)]).finally(() =>
     done.abort(),
   );

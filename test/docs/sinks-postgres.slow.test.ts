@@ -1,10 +1,12 @@
 /** docs/sinks.md: PostgreSQL accepts its statements, and earshot its settings. */
+
 import { describe, expect, it } from 'vitest';
 import { loadEachSink } from '../../src/features/sinks/definitions.ts';
 import type { SinkDocument } from '../../src/features/sinks/document.ts';
 import { query, useServer } from '../features/shared-log/shared-log-context.ts';
 import { createSpatialDatabase, hasPostgis } from '../features/sinks/postgres-database.ts';
 import { openSinkContext } from '../features/sinks/sink-context.ts';
+import { settings } from '../helpers/settings.ts';
 import { blocks } from './console-sessions.ts';
 import { createPageFolder, page } from './sink-page-context.ts';
 
@@ -22,7 +24,7 @@ describe.skipIf(!hasPostgis)('docs/sinks.md, PostgreSQL (needs postgresql-postgi
     const Attributes = [{ Name: 'cloudCover', Value: 7.5, ValueType: 'Double' }];
     const value = { ...shown.value, Footprint, Attributes, ModificationDate: shown.receivedAt };
     await accept({ ProductId: shown.productId, value });
-    const [gis] = (await loadEachSink(folder.folder)).definitions;
+    const [gis] = (await loadEachSink({ workingDir: folder.folder, settings })).definitions;
     if (gis?.target.kind !== 'postgres') throw new Error('docs/sinks.md has no PostgreSQL sink.');
     start(gis);
     await expect.poll(() => isDone('gis')).toBe(true);
@@ -45,7 +47,7 @@ describe.skipIf(!hasPostgis)('docs/sinks.md, PostgreSQL (needs postgresql-postgi
     await query(url, scenes);
     const mapping = blocks(page, 'ts').find((text) => text.includes("products: 'scenes'")) ?? '';
     folder.writeText(`export default { sinks: { own: { from: 'start', ${mapping} } } };`);
-    const { definitions, faulty } = await loadEachSink(folder.folder);
+    const { definitions, faulty } = await loadEachSink({ workingDir: folder.folder, settings });
     expect(faulty).toEqual([]);
     start(...definitions);
     await expect.poll(() => isDone('own')).toBe(true);

@@ -1,4 +1,5 @@
 /** docs/sinks.md: its document equals what is delivered, and its programs accept it. */
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -17,6 +18,7 @@ import { startBroker } from '../features/sinks/simulated-broker.ts';
 import { openSinkContext } from '../features/sinks/sink-context.ts';
 import { definition, messageUrls } from '../features/sinks/sink-definition.ts';
 import { freePort } from '../helpers/free-ports.ts';
+import { settings } from '../helpers/settings.ts';
 import { blocks } from './console-sessions.ts';
 import { createPageFolder, listening, page, secret } from './sink-page-context.ts';
 
@@ -43,7 +45,9 @@ async function openPageContext() {
 /** Loads a sink of the page's file; it starts with the whole log. */
 async function loaded(folder: ReturnType<typeof createPageFolder>, name: string) {
   folder.writeConfig();
-  const found = (await loadEachSink(folder.folder)).definitions.find((one) => one.name === name);
+  const found = (await loadEachSink({ workingDir: folder.folder, settings })).definitions.find(
+    (one) => one.name === name,
+  );
   if (found === undefined) throw new Error(`docs/sinks.md has no sink ${name}.`);
   return { ...found, startAt: 'start' as const };
 }

@@ -1,10 +1,12 @@
 /** The published package, installed into empty folders: the command, the library, and the example app. */
+
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { noSettings } from '../../src/core/config/load.ts';
 import { notification } from '../helpers/deliveries.ts';
 import { createClient, createReceiverContext, credentials } from '../helpers/spawned-receiver.ts';
 import { temporaryDirectory } from '../helpers/temporary-directory.ts';
@@ -132,9 +134,9 @@ describe('the installed command', { timeout: 60_000 }, () => {
     const text = `import { defineConfig } from 'earshot';
       export default defineConfig({ subscriptions: { alps: { events: ['created'] as const } } });\n`;
     writeFileSync(join(folder, 'earshot.config.ts'), text.replace(' as const', ''));
-    const module = own('dist/config/subscriptions-file.js');
+    const module = own('dist/core/config/subscriptions-file.js');
     const script = `import { loadSubscriptionsFile } from ${JSON.stringify(module)};
-      console.log(JSON.stringify(await loadSubscriptionsFile(${JSON.stringify(folder)})));`;
+      console.log(JSON.stringify(await loadSubscriptionsFile(${JSON.stringify({ workingDir: folder, settings: noSettings })})));`;
     const args = ['--input-type=module', '--eval', script];
     const [found] = JSON.parse(await runWith(folder, process.execPath, args));
     expect(found).toMatchObject({ name: 'alps', events: ['created'] });

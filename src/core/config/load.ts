@@ -1,7 +1,9 @@
 /** Reads the environment with the table of variables, and collects all problems before reporting them. */
+
 import type { z } from 'zod';
 import { AppError, withAdvice } from '../terms/app-error.ts';
 import { editDistance } from '../terms/text.ts';
+import type { FileKey } from './subscriptions-file.ts';
 
 /** A variable. The schema parses its text; `default` is a text too. */
 export interface Variable {
@@ -85,6 +87,10 @@ export type SettingsGroup = 'data' | 'serve' | 'start';
 export interface SettingsSlot {
   variables: Variables;
   sections: Sections;
+  /** Keys of `earshot.config.ts`. */
+  fileKeys?: Readonly<Record<string, FileKey>>;
+  /** Keys of each subscription in `earshot.config.ts`. */
+  subscriptionKeys?: Readonly<Record<string, FileKey>>;
   groups?: Readonly<Partial<Record<SettingsGroup, readonly string[]>>>;
 }
 
@@ -92,6 +98,8 @@ export interface SettingsSlot {
 export interface Settings {
   variables: Variables;
   sections: Sections;
+  fileKeys: Readonly<Record<string, FileKey>>;
+  subscriptionKeys: Readonly<Record<string, FileKey>>;
   groups: Readonly<Record<SettingsGroup, readonly string[]>>;
 }
 
@@ -99,6 +107,8 @@ export interface Settings {
 export const noSettings: Settings = {
   variables: {},
   sections: {},
+  fileKeys: {},
+  subscriptionKeys: {},
   groups: { data: [], serve: [], start: [] },
 };
 
@@ -108,6 +118,8 @@ export function joinSettings(slots: readonly SettingsSlot[]): Settings {
   return {
     variables: Object.assign({}, ...slots.map(({ variables }) => variables)),
     sections: Object.assign({}, ...slots.map(({ sections }) => sections)),
+    fileKeys: Object.assign({}, ...slots.map(({ fileKeys }) => fileKeys)),
+    subscriptionKeys: Object.assign({}, ...slots.map((one) => one.subscriptionKeys)),
     groups: { data: group('data'), serve: group('serve'), start: group('start') },
   };
 }

@@ -6,15 +6,6 @@ import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
-import { type SinkInput, sinkFields, sinkSchema } from '../../features/sinks/sink-settings.ts';
-import { clientIdOf } from '../../features/sinks/targets/mqtt.ts';
-import { sinkNamePattern } from '../../features/sinks/terms.ts';
-import {
-  digestWindows,
-  plainSummaryRule,
-  type SummaryRule,
-  summaryRuleKinds,
-} from '../../features/summary/terms.ts';
 import { AppError, errorText } from '../terms/app-error.ts';
 import {
   type DesiredSubscription,
@@ -25,152 +16,79 @@ import {
   subscriptionTypes,
 } from '../terms/subscription.ts';
 import { nearestName } from '../terms/text.ts';
+import type { Settings } from './load.ts';
 import { filterSchema } from './values.ts';
 
 export const subscriptionsFileName = 'earshot.config.ts';
 
-/** Returns the message for a value that is not an object; other issues have their own. */
-function inText(advice: string) {
-  return ({ code }: { code?: string }) => (code === 'invalid_type' ? advice : undefined);
-}
-
-const eachSchema = z.strictObject(
-  {
-    /** Filter of products; by default every product. */
-    filter: filterSchema.default(''),
-  },
-  { error: inText("use 'each', or { each: { filter: … } }") },
-);
-
-const digestSchema = z.strictObject(
-  {
-    /** `day` by default. */
-    window: z.enum(digestWindows).default('day'),
-    /** Filter of products; by default every product. */
-    filter: filterSchema.default(''),
-  },
-  { error: inText("use 'digest', or { digest: { window: … } }") },
-);
-
-const ruleSchemas = {
-  kind: z.enum(summaryRuleKinds).transform(plainSummaryRule),
-  each: z.strictObject({
-    /** A text per product. */
-    each: eachSchema.transform((rule): SummaryRule => ({ ...plainSummaryRule('each'), ...rule })),
-  }),
-  digest: z.strictObject({
-    /** A text per period in UTC: an hour, a day, or a week starting on Monday. */
-    digest: digestSchema.transform((rule): SummaryRule => ({ kind: 'digest', ...rule })),
-  }),
+/** Fields of a subscription: type, events, filter and status. Features add others. */
+const subscriptionFields = {
+  /**
+   * `push` (default): the catalogue sends notifications to the receiver, which needs a public host. `pull`: the
+   * receiver reads them from a queue in the catalogue.
+   */
+  type: z.enum(subscriptionTypes).default('push'),
+  /** Events to be received; by default `['created']`. */
+  events: z
+    .array(z.enum(subscriptionEvents), "must be a list, such as ['created', 'deleted']")
+    .min(1, 'add an event, or omit this field')
+    .default(['created']),
+  /**
+   * A `$filter` expression as for a product query, as text or built with `and`, `collection`, …; by default every
+   * product.
+   */
+  filter: filterSchema.default(''),
+  status: z.enum(requestedStatuses).default('running'),
 };
 
-type SummaryInput = { [Form in keyof typeof ruleSchemas]: z.input<(typeof ruleSchemas)[Form]> };
+const subscriptionAdvice = `must be an object, such as { filter: "Collection/Name eq 'SENTINEL-2'" }`;
 
-/**
- * Parses a rule in any of its forms. The form is chosen first, so that problems are reported with their path. Filters
- * are parsed later.
- */
-const summaryRuleSchema = z
-  .custom<SummaryInput[keyof SummaryInput]>()
-  .transform((value, context) => {
-    const form = formOf(value);
-    if (form === null) {
-      context.addIssue(formAdvice(value));
-      return z.NEVER;
-    }
-    const result = ruleSchemas[form].safeParse(value);
-    if (result.success) return ruleOf(result.data);
-    // These already have a message; the path of the rule is prepended to theirs.
-    for (const issue of result.error.issues) {
-      context.issues.push({ ...issue, input: value } as z.core.$ZodRawIssue);
-    }
-    return z.NEVER;
-  });
-
-const forms = `${summaryRuleKinds.join(', ')}, { each: { filter: … } } or { digest: { window: … } }`;
-
-/** Includes the field when a single one should have selected the form. */
-function formAdvice(value: unknown): string {
-  const [field, ...more] = typeof value === 'object' && value !== null ? Object.keys(value) : [];
-  if (field === undefined || more.length > 0) return `use ${forms}`;
-  const nearest = nearestName(field, summaryRuleFields(['summary']));
-  const hint = nearest === null ? '' : ` Did you mean ${nearest}?`;
-  return `${JSON.stringify(field)} is not a known field.${hint} Use ${forms}`;
-}
-
-/** A subscription: type, events, filter, status and summary rule. */
-const subscriptionSchema = z.strictObject(
-  {
-    /**
-     * `push` (default): the catalogue sends notifications to the receiver, which needs a public host. `pull`: the
-     * receiver reads them from a queue in the catalogue.
-     */
-    type: z.enum(subscriptionTypes).default('push'),
-    /** Events to be received; by default `['created']`. */
-    events: z
-      .array(z.enum(subscriptionEvents), "must be a list, such as ['created', 'deleted']")
-      .min(1, 'add an event, or omit this field')
-      .default(['created']),
-    /**
-     * A `$filter` expression as for a product query, as text or built with `and`, `collection`, …; by default every
-     * product.
-     */
-    filter: filterSchema.default(''),
-    status: z.enum(requestedStatuses).default('running'),
-    /**
-     * Summaries by a language model: for `each` product, a `digest` of a window, or `off`. The default is
-     * EARSHOT_SUMMARY.
-     */
-    summary: summaryRuleSchema.optional(),
-  },
-  `must be an object, such as { filter: "Collection/Name eq 'SENTINEL-2'" }`,
-);
-
-const nameRule = 'use lower-case letters, digits and dashes; at most 63 characters';
+/** Message for a name that is not valid. */
+export const fileNameRule = 'use lower-case letters, digits and dashes; at most 63 characters';
 
 const noSubscriptions = 'missing. Write subscriptions: { <name>: { filter: … } }.';
 
-/** Two clients with one id disconnect each other (MQTT 5, 3.1.4). */
-function refuseSharedClients(
-  sinks: Readonly<Record<string, SinkInput>>,
-  context: z.RefinementCtx,
-): void {
-  const clients = new Map<string, string>();
-  for (const [name, { mqtt }] of Object.entries(sinks)) {
-    if (mqtt === undefined) continue;
-    const client = `${mqtt.url} ${clientIdOf(mqtt, name)}`;
-    const other = clients.get(client);
-    if (other === undefined) clients.set(client, name);
-    else {
-      const message = `has the same client id as the sink ${other}; set another one`;
-      context.addIssue({ code: 'custom', path: [name, 'mqtt', 'clientId'], message });
-    }
-  }
+/** A key that a feature adds to the file, or to each subscription. */
+export interface FileKey {
+  schema: z.ZodType;
+  /** Returns the known fields at a path in the value. */
+  fieldsAt: (path: readonly PropertyKey[]) => readonly string[];
 }
 
-const configSchema = z
-  .strictObject({
-    /** Optional when the file has sinks. */
-    subscriptions: z
-      .record(z.string().regex(subscriptionNamePattern, nameRule), subscriptionSchema)
-      .optional(),
-    /** Targets that notifications are delivered to, by name. */
-    sinks: z
-      .record(
-        z.string().regex(sinkNamePattern, nameRule),
-        sinkSchema,
-        "must be an object with a name for each sink, such as { archive: { command: ['node', 'act.js'] } }",
-      )
-      .superRefine(refuseSharedClients)
-      .optional(),
-  })
-  .refine(({ subscriptions, sinks }) => subscriptions !== undefined || sinks !== undefined, {
-    path: ['subscriptions'],
-    message: noSubscriptions,
-  });
+/** A subscription of the file. Features declare their keys in these interfaces. */
+export interface FileSubscription extends z.output<z.ZodObject<typeof subscriptionFields>> {}
+export interface SubscriptionInput extends z.input<z.ZodObject<typeof subscriptionFields>> {}
+
+/** The file as read. */
+export interface ConfigFile {
+  subscriptions?: Readonly<Record<string, FileSubscription>> | undefined;
+}
 
 /** Default export of `earshot.config.ts`. */
-export type EarshotConfig = z.input<typeof configSchema>;
+export interface EarshotConfig {
+  /** Optional when the file has other keys. */
+  subscriptions?: Readonly<Record<string, SubscriptionInput>> | undefined;
+}
+
+function configSchemaOf({ fileKeys, subscriptionKeys }: Settings) {
+  const schemas = (keys: Readonly<Record<string, FileKey>>) =>
+    Object.fromEntries(Object.entries(keys).map(([key, { schema }]) => [key, schema.optional()]));
+  const subscription = z.strictObject(
+    { ...subscriptionFields, ...schemas(subscriptionKeys) },
+    subscriptionAdvice,
+  );
+  return z
+    .strictObject({
+      subscriptions: z
+        .record(z.string().regex(subscriptionNamePattern, fileNameRule), subscription)
+        .optional(),
+      ...schemas(fileKeys),
+    })
+    .refine((file) => Object.values(file).some((value) => value !== undefined), {
+      path: ['subscriptions'],
+      message: noSubscriptions,
+    });
+}
 
 /** Returns its argument; adds types to `earshot.config.ts`. */
 export function defineConfig(config: EarshotConfig): EarshotConfig {
@@ -181,8 +99,10 @@ export function defineConfig(config: EarshotConfig): EarshotConfig {
  * Loads the subscriptions of `earshot.config.ts` in the folder, sorted by name; null without such a file or
  * subscriptions in it. A changed file is reloaded. Rejects with `configuration`, with all problems.
  */
-export async function loadSubscriptionsFile(folder: string): Promise<DesiredSubscription[] | null> {
-  const config = await readConfigFile(join(folder, subscriptionsFileName));
+export async function loadSubscriptionsFile(
+  place: ConfigPlace,
+): Promise<DesiredSubscription[] | null> {
+  const config = await readConfigFile(place);
   if (config?.subscriptions === undefined) return null;
   return Object.entries(config.subscriptions)
     .map(([name, { type, events, filter, status }]) => {
@@ -191,12 +111,23 @@ export async function loadSubscriptionsFile(folder: string): Promise<DesiredSubs
     .toSorted((a, b) => a.name.localeCompare(b.name));
 }
 
+/** Folder of the file, and what features add to it. */
+export interface ConfigPlace {
+  workingDir: string;
+  settings: Settings;
+}
+
 /** Loads the file; null without one. Rejects with `configuration`, with all problems. */
-export async function readConfigFile(path: string): Promise<z.output<typeof configSchema> | null> {
+export async function readConfigFile({
+  workingDir,
+  settings,
+}: ConfigPlace): Promise<ConfigFile | null> {
+  const path = join(workingDir, subscriptionsFileName);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
-  const result = configSchema.safeParse(await defaultExportOf(path));
-  if (result.success) return result.data;
-  const details = result.error.issues.map(describe);
+  const result = configSchemaOf(settings).safeParse(await defaultExportOf(path));
+  // The keys of features were parsed by the schemas that define their types.
+  if (result.success) return result.data as ConfigFile;
+  const details = result.error.issues.map((issue) => describe(issue, settings));
   throw new AppError('configuration', faultsOf(path), { details });
 }
 
@@ -231,7 +162,7 @@ function reasonOf(cause: unknown): string {
   return line === undefined ? reason : `line ${line}: ${reason}`;
 }
 
-function describe(issue: z.core.$ZodIssue): string {
+function describe(issue: z.core.$ZodIssue, settings: Settings): string {
   const where = issue.path.length === 0 ? 'the default export' : issue.path.join('.');
   // The reason for an invalid name is one level deeper.
   const [inner] = issue.code === 'invalid_key' ? issue.issues : [];
@@ -241,13 +172,16 @@ function describe(issue: z.core.$ZodIssue): string {
   if (where === 'subscriptions' && issue.code === 'invalid_type') {
     return `subscriptions: ${noSubscriptions}`;
   }
-  if (issue.code === 'unrecognized_keys') return `${where}: ${unknownFields(issue)}`;
+  if (issue.code === 'unrecognized_keys') return `${where}: ${unknownFields(issue, settings)}`;
   if (issue.code === 'invalid_value') return `${where}: use one of ${issue.values.join(', ')}.`;
   return `${where}: ${(inner ?? issue).message.replace(/\.$/, '')}.`;
 }
 
-function unknownFields({ keys, path }: z.core.$ZodIssueUnrecognizedKeys): string {
-  const known = fieldsAt(path);
+function unknownFields(
+  { keys, path }: z.core.$ZodIssueUnrecognizedKeys,
+  settings: Settings,
+): string {
+  const known = fieldsAt(path, settings);
   const messages = keys.map((key) => {
     const nearest = nearestName(key, known);
     const hint = nearest === null ? '' : ` Did you mean ${nearest}?`;
@@ -256,30 +190,16 @@ function unknownFields({ keys, path }: z.core.$ZodIssueUnrecognizedKeys): string
   return `${messages.join(' ')} Known fields: ${known.join(', ')}.`;
 }
 
-function fieldsAt([part, name, ...deeper]: readonly PropertyKey[]): readonly string[] {
-  if (name === undefined) return Object.keys(configSchema.shape);
-  if (part === 'sinks') return sinkFields(deeper);
-  if (deeper.length === 0) return Object.keys(subscriptionSchema.shape);
-  return summaryRuleFields(deeper);
-}
-
-/** Returns the known fields at a path in a rule that starts with `summary`. */
-function summaryRuleFields([, form, ...deeper]: readonly PropertyKey[]): readonly string[] {
-  if (deeper.length > 0) return [];
-  if (form === undefined) return ['each', 'digest'];
-  return Object.keys((form === 'each' ? eachSchema : digestSchema).shape);
-}
-
-function formOf(value: unknown): keyof typeof ruleSchemas | null {
-  if (typeof value === 'string') return 'kind';
-  if (typeof value !== 'object' || value === null) return null;
-  const [form, ...more] = (['each', 'digest'] as const).filter((one) => one in value);
-  return form === undefined || more.length > 0 ? null : form;
-}
-
-function ruleOf(read: z.output<(typeof ruleSchemas)[keyof typeof ruleSchemas]>): SummaryRule {
-  if ('each' in read) return read.each;
-  return 'digest' in read ? read.digest : read;
+function fieldsAt(
+  [part, name, ...deeper]: readonly PropertyKey[],
+  { fileKeys, subscriptionKeys }: Settings,
+): readonly string[] {
+  if (name === undefined) return ['subscriptions', ...Object.keys(fileKeys)];
+  if (part !== 'subscriptions') return fileKeys[String(part)]?.fieldsAt(deeper) ?? [];
+  const [key, ...inner] = deeper;
+  if (key === undefined)
+    return [...Object.keys(subscriptionFields), ...Object.keys(subscriptionKeys)];
+  return subscriptionKeys[String(key)]?.fieldsAt(inner) ?? [];
 }
 
 /** Module that the file imports as 'earshot': the sources in a checkout, otherwise the build. */

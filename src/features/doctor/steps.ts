@@ -8,6 +8,7 @@ import { checkConfig, loadConfig, loadServed } from '../../core/config/config.ts
 import { checkConsolePassword } from '../../core/config/console-password.ts';
 import { problemsOf } from '../../core/config/load.ts';
 import {
+  type ConfigPlace,
   loadSubscriptionsFile,
   subscriptionsFileName,
 } from '../../core/config/subscriptions-file.ts';
@@ -74,8 +75,8 @@ export async function readDoctorSettings(
       return undefined;
     }
   };
-  const inFolder = <Value>(read: (folder: string) => Promise<Value>) =>
-    attempt(() => read(io.workingDir), fixInFile);
+  const inFolder = <Value>(read: (place: ConfigPlace) => Promise<Value>) =>
+    attempt(() => read(io), fixInFile);
   // False if all subscriptions are pull.
   const hasEndpoint = isEndpointNeeded ?? (await needsEndpoint(io));
   // Their problems are reported by the other sections.

@@ -78,7 +78,7 @@ export async function runSetup(
   { version, command }: { version: string; command: Command },
 ): Promise<void> {
   const { texts } = flags;
-  const file = await loadSubscriptionsFile(io.workingDir);
+  const file = await loadSubscriptionsFile(io);
   const isStated = isChosen(texts) || (texts.event ?? texts.subscription) !== undefined;
   if (file !== null && isStated)
     throw describedTwice(texts.subscription ?? defaultSubscriptionName);
@@ -271,7 +271,7 @@ async function registerNow(
   dataDir: string,
 ): Promise<void> {
   const { pull, ...described } = subscription;
-  const isInFile = (await loadSubscriptionsFile(io.workingDir)) !== null;
+  const isInFile = (await loadSubscriptionsFile(io)) !== null;
   await register(io, {
     ...{ ...described, ...(pull && !isInFile && { pull }) },
     ...{ yes: true, asksAgain: !flags.yes, isShown: subscription.filter !== undefined },

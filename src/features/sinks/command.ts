@@ -55,8 +55,7 @@ Examples:
 async function listSinks(io: Io, { json }: { json?: true }): Promise<void> {
   const noFile = noFileNote(io);
   // In another folder than the receiver's, it is not known which sinks are configured.
-  const delivery =
-    noFile === null ? await readDeliveryState(io.workingDir) : { names: null, fault: null };
+  const delivery = noFile === null ? await readDeliveryState(io) : { names: null, fault: null };
   await withParts(io, ['reader'], async ({ reader }) => {
     const alerts = await reader.alerts.alerts({ all: false, limit: 1_000 });
     const nowUs = io.nowUs();
@@ -79,7 +78,7 @@ async function notesOf(
   io: Io,
   reader: Parameters<typeof unknownSinkSubscriptions>[1],
 ): Promise<string[]> {
-  const { definitions } = await loadEachSink(io.workingDir).catch((error: unknown) => {
+  const { definitions } = await loadEachSink(io).catch((error: unknown) => {
     if (error instanceof AppError) return { definitions: [] };
     throw error;
   });

@@ -1,6 +1,7 @@
 /** Sinks of `earshot.config.ts`, with the secrets and certificates of their files. */
 import { join } from 'node:path';
 import {
+  type ConfigPlace,
   faultsOf,
   readConfigFile,
   subscriptionsFileName,
@@ -25,8 +26,9 @@ export interface LoadedSinks {
  * Loads the valid and the faulty sinks of the file in the folder; none without a file. Paths in it are relative to
  * the folder. Rejects with `configuration` when the file as a whole cannot be read.
  */
-export async function loadEachSink(folder: string): Promise<LoadedSinks> {
-  const sinks = (await readConfigFile(join(folder, subscriptionsFileName)))?.sinks ?? {};
+export async function loadEachSink(place: ConfigPlace): Promise<LoadedSinks> {
+  const { workingDir: folder } = place;
+  const sinks = (await readConfigFile(place))?.sinks ?? {};
   const definitions: SinkDefinition[] = [];
   const faulty: { name: string; problems: readonly string[] }[] = [];
   for (const name of Object.keys(sinks).toSorted((a, b) => a.localeCompare(b))) {
@@ -58,9 +60,9 @@ export function deliveryStateOf({ definitions, faulty }: LoadedSinks): DeliveryS
 }
 
 /** Reads the state of the delivery from the file in the folder. An invalid file is `rejected`. */
-export async function readDeliveryState(folder: string): Promise<DeliveryState> {
+export async function readDeliveryState(place: ConfigPlace): Promise<DeliveryState> {
   try {
-    return deliveryStateOf(await loadEachSink(folder));
+    return deliveryStateOf(await loadEachSink(place));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const rejected = [errorText(error), ...error.details].join(' ');
@@ -69,9 +71,9 @@ export async function readDeliveryState(folder: string): Promise<DeliveryState> 
 }
 
 /** Rejects with `configuration` and all problems of the sinks of the file. */
-export async function requireSinks(folder: string): Promise<void> {
-  const { faulty } = await loadEachSink(folder);
-  if (faulty.length > 0) throw faultySinks(folder, faulty);
+export async function requireSinks(place: ConfigPlace): Promise<void> {
+  const { faulty } = await loadEachSink(place);
+  if (faulty.length > 0) throw faultySinks(place.workingDir, faulty);
 }
 
 /** Returns a `configuration` error that lists the problems of sinks. */

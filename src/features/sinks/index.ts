@@ -61,5 +61,6 @@ export const sinks = defineFeature({
       },
     },
   ],
-  checkConfigFile: async (folder) => (await import('./definitions.ts')).requireSinks(folder),
+  checkConfigFile: async (place) => (await import('./definitions.ts')).requireSinks(place),
+  settings: () => import('./settings.ts'),
 });

@@ -1,6 +1,7 @@
 /** The sinks of a receiver: started from earshot.config.ts, and updated when it changes. */
 
 import { type Io, pause } from '../../core/cli/io.ts';
+import type { ConfigPlace } from '../../core/config/subscriptions-file.ts';
 import type { Release } from '../../core/host/lock.ts';
 import { AppError, errorText, isAppError } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
@@ -23,7 +24,7 @@ export interface ServedSinks {
 /** Wait before another attempt to start while the store is unavailable. */
 const retryMs = 10_000;
 
-type SinksIo = Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env' | 'workingDir'>;
+type SinksIo = Pick<Io, 'nowUs' | 'random' | 'fetch' | 'env' | 'workingDir' | 'settings'>;
 
 /** Faults of sinks are logged, and all faults are reported to the watchdog; intake continues. */
 export async function serveSinks(
@@ -43,7 +44,7 @@ export async function serveSinks(
     await deliveries.change(definitions);
   };
   try {
-    await change(await loadEachSink(io.workingDir));
+    await change(await loadEachSink(io));
   } catch (error) {
     // Not logged here: the file watcher logs it once for all readers of the file.
     if (!(error instanceof AppError)) throw error;
@@ -51,7 +52,7 @@ export async function serveSinks(
   }
   return {
     deliveryState: () => ({ ...state, fault: state.fault ?? deliveries.fault() }),
-    reload: async () => change(await loadEachSink(io.workingDir)),
+    reload: async () => change(await loadEachSink(io)),
     stop: deliveries.stop,
   };
 }
@@ -60,7 +61,7 @@ export async function serveSinks(
 async function warnOfSubscriptions(
   { store }: Pick<RunningReceiver, 'store'>,
   definitions: readonly SinkDefinition[],
-  { log, io }: { log: Logger; io: Pick<Io, 'workingDir'> },
+  { log, io }: { log: Logger; io: ConfigPlace },
 ): Promise<void> {
   try {
     for (const { message, hint } of await unknownSinkSubscriptions(definitions, store, io)) {

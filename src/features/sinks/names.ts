@@ -7,6 +7,7 @@ import type { Io } from '../../core/cli/io.ts';
 import { unknownName } from '../../core/cli/known-names.ts';
 import type { DataConfig } from '../../core/config/config.ts';
 import {
+  type ConfigPlace,
   loadSubscriptionsFile,
   subscriptionsFileName,
 } from '../../core/config/subscriptions-file.ts';
@@ -23,7 +24,7 @@ import {
 import type { SinkDefinition } from './registry.ts';
 import type { SinkReader } from './terms.ts';
 
-type Folder = Pick<Io, 'workingDir' | 'env'>;
+type Folder = Pick<Io, 'workingDir' | 'env' | 'settings'>;
 
 /** Note that the folder has no configuration file; null if it has one. */
 export function noFileNote({ workingDir }: Folder): string | null {
@@ -48,7 +49,7 @@ function unknownSink(name: string, known: readonly string[], folder: Folder): Ap
 
 /** Loads a sink of the file. Rejects with `configuration` for an invalid file or sink, `usage` for an unknown sink. */
 export async function definedSink(name: string, folder: Folder): Promise<SinkDefinition> {
-  const { definitions, faulty } = await loadEachSink(folder.workingDir);
+  const { definitions, faulty } = await loadEachSink(folder);
   const definition = definitions.find((one) => one.name === name);
   if (definition !== undefined) return definition;
   const faults = faulty.filter((one) => one.name === name);
@@ -70,7 +71,7 @@ export async function requireSink(
 ): Promise<void> {
   const inStore = (await counts()).map(({ sink }) => sink);
   if (inStore.includes(name)) return;
-  const inFile = namesOf(await loadEachSink(folder.workingDir));
+  const inFile = namesOf(await loadEachSink(folder));
   if (!inFile.includes(name)) throw unknownSink(name, [...inFile, ...inStore], folder);
 }
 
@@ -81,10 +82,10 @@ export async function requireSink(
 export async function unknownSinkSubscriptions(
   definitions: readonly SinkDefinition[],
   { completeness }: { completeness: Pick<CompletenessReader, 'definitions'> },
-  { workingDir }: Pick<Io, 'workingDir'>,
+  place: ConfigPlace,
 ): Promise<UnknownSubscription[]> {
   if (definitions.every(({ subscriptions }) => subscriptions.length === 0)) return [];
-  const inFile = (await loadSubscriptionsFile(workingDir)) ?? [];
+  const inFile = (await loadSubscriptionsFile(place)) ?? [];
   const registered = await completeness.definitions();
   return unknownSubscriptions(definitions, [
     ...inFile.map(({ name }) => name),

@@ -140,7 +140,7 @@ async function sourcesOf(
 ): Promise<StatusSources> {
   const { serve, summary, backup, comparison, store, version, ...place } = settings;
   const { dataDir } = place;
-  const deliveryState = await readDeliveryState(io.workingDir);
+  const deliveryState = await readDeliveryState(io);
   // Without the certificate's settings, only the disk can be checked.
   const tls = serve?.tls ?? { kind: 'off' };
   // No write probe: status changes nothing, and the receiver reports if it can write.
@@ -159,7 +159,7 @@ async function sourcesOf(
     backgroundJobs: () => ({
       version,
       deliveryState: () => deliveryState,
-      summaryMode: () => (summary === undefined ? unset() : summaryModeOf(summary, io.workingDir)),
+      summaryMode: () => (summary === undefined ? unset() : summaryModeOf(summary, io)),
       backupEveryHours: (backup?.folder ?? null) === null ? null : (backup?.everyHours ?? null),
       comparisonOff: comparison === undefined ? unreadable : comparisonOff(comparison),
     }),

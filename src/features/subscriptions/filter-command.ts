@@ -154,7 +154,7 @@ async function ofSubscription(
   io: FilterIo,
 ): Promise<FilterArgument> {
   const { dataDir } = checkConfig(io, ['dataDir']).config;
-  const configured = (await loadSubscriptionsFile(io.workingDir)) ?? [];
+  const configured = (await loadSubscriptionsFile(io)) ?? [];
   const isNamed = (one: { name: string }) => one.name === name;
   const isConfigured = configured.some(isNamed);
   const registered = isConfigured || dataDir === undefined ? [] : readRegistrations(dataDir);

@@ -39,6 +39,6 @@ export const subscriptions = defineFeature({
       },
     },
   ],
-  checkConfigFile: async (folder) =>
-    (await import('../../core/config/subscriptions-file.ts')).loadSubscriptionsFile(folder),
+  checkConfigFile: async (place) =>
+    (await import('../../core/config/subscriptions-file.ts')).loadSubscriptionsFile(place),
 });

@@ -8,10 +8,10 @@ import {
   type CompleteAccountConfig,
   completeAccountConfig,
 } from '../../admin/settings.ts';
-import { type Io, pause } from '../../core/cli/io.ts';
+import { pause } from '../../core/cli/io.ts';
 import type { StartConfig } from '../../core/config/config.ts';
 import { readCredentialsFile } from '../../core/config/endpoint-credentials.ts';
-import { loadSubscriptionsFile } from '../../core/config/subscriptions-file.ts';
+import { type ConfigPlace, loadSubscriptionsFile } from '../../core/config/subscriptions-file.ts';
 import { type Job, type RoundTimes, startJob } from '../../core/host/job.ts';
 import { AppError } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
@@ -54,14 +54,14 @@ export function startMaintenance(options: {
 export async function maintenanceRound(
   config: CompleteAccountConfig,
   store: Pick<Store, 'accept' | 'administration' | 'acquireLock'>,
-  io: AccountIo & Pick<Io, 'workingDir'>,
+  io: AccountIo & ConfigPlace,
 ): Promise<MaintenanceResult[]> {
   const [{ createAccountContext }, { maintain }] = await Promise.all([
     import('../../admin/open-account.ts'),
     import('../../admin/maintain.ts'),
   ]);
   const { dataDir, endpoint } = config;
-  const inFile = await loadSubscriptionsFile(io.workingDir);
+  const inFile = await loadSubscriptionsFile(io);
   const release = await store.acquireLock('subscriptions', { waitMs: 0 });
   try {
     // Read while holding the lock: a rotation may have just ended.

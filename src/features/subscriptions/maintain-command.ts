@@ -36,7 +36,7 @@ Examples:
   $ earshot maintain --json           print JSON
   $ earshot maintain --skip-probe     do not check the endpoint first`,
   run: async (io: Io, { json, skipProbe = false }: MaintainFlags) => {
-    const inFile = await loadSubscriptionsFile(io.workingDir);
+    const inFile = await loadSubscriptionsFile(io);
     const { maintain } = await import('../../admin/maintain.ts');
     const results = await withParts(
       io,

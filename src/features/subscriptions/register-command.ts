@@ -100,7 +100,7 @@ Examples:
 
 /** Opens the account after flags, file and configuration have been checked. */
 export async function register(io: Io, flags: RegisterFlags): Promise<void> {
-  const file = await loadSubscriptionsFile(io.workingDir);
+  const file = await loadSubscriptionsFile(io);
   const filter = filterOfFlags(flags, io);
   const { event, status, subscription, pull, push } = flags;
   const isStated = [event, filter, status, subscription, pull, push].some(

@@ -69,5 +69,5 @@ export const summary = defineFeature({
       },
     },
   ],
-  checkConfigFile: async (folder) => (await import('./rules.ts')).loadSummaryRules(folder),
+  checkConfigFile: async (place) => (await import('./rules.ts')).loadSummaryRules(place),
 });

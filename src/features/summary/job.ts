@@ -3,6 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Io } from '../../core/cli/io.ts';
 import type { Config } from '../../core/config/config.ts';
+import type { ConfigPlace } from '../../core/config/subscriptions-file.ts';
 import { AppError, errorText } from '../../core/terms/app-error.ts';
 import type { Logger } from '../../core/terms/ports.ts';
 import type { RunningJob } from '../../receiver/job-slot.ts';
@@ -36,7 +37,7 @@ export async function serveSummaries(
   let worker: SummaryWorker | undefined;
   const load = async () => {
     try {
-      const read = await loadSummaryRules(io.workingDir);
+      const read = await loadSummaryRules(io);
       if (isDeepStrictEqual(read, rules)) return;
       for (const { where, finding } of ruleFilterFindings(read)) {
         const { message: reason, hint } = finding;
@@ -90,10 +91,10 @@ async function workerFor(
 /** Keeps the mode of all rules as they were last read, for the status. */
 export function watchMode(
   summary: Config['summary'],
-  { workingDir }: Pick<Io, 'workingDir'>,
+  place: ConfigPlace,
 ): RunningJob & { state: () => Promise<SummaryRuleKind> } {
   const read = () => {
-    const mode = summaryModeOf(summary, workingDir);
+    const mode = summaryModeOf(summary, place);
     // Problems of the rules are logged elsewhere; the status reports them, too.
     mode.catch(() => undefined);
     return mode;

@@ -1,6 +1,7 @@
 /** Summary rules of `earshot.config.ts`. Not in `subscriptions-file.ts`, because they load the filter language. */
 import { join } from 'node:path';
 import {
+  type ConfigPlace,
   faultsOf,
   readConfigFile,
   subscriptionsFileName,
@@ -13,14 +14,16 @@ import type { SummaryRule, SummaryRuleKind } from './terms.ts';
  * Loads the rules of the subscriptions that define one, by subscription name; none without a file. Rejects with
  * `configuration`, with all problems, including those of filters, which only earshot evaluates.
  */
-export async function loadSummaryRules(folder: string): Promise<ReadonlyMap<string, SummaryRule>> {
-  const path = join(folder, subscriptionsFileName);
+export async function loadSummaryRules(
+  place: ConfigPlace,
+): Promise<ReadonlyMap<string, SummaryRule>> {
   const rules = new Map<string, SummaryRule>();
-  const subscriptions = (await readConfigFile(path))?.subscriptions ?? {};
+  const subscriptions = (await readConfigFile(place))?.subscriptions ?? {};
   for (const [name, { summary }] of Object.entries(subscriptions)) {
     if (summary !== undefined) rules.set(name, summary);
   }
   const details = filterErrors(ruleFilterFindings(rules));
+  const path = join(place.workingDir, subscriptionsFileName);
   if (details.length > 0) throw new AppError('configuration', faultsOf(path), { details });
   return rules;
 }
@@ -42,9 +45,9 @@ export function ruleFilterFindings(
  */
 export async function summaryModeOf(
   { rule }: { rule: SummaryRuleKind },
-  workingDir: string,
+  place: ConfigPlace,
 ): Promise<SummaryRuleKind> {
-  const rules = await loadSummaryRules(workingDir);
+  const rules = await loadSummaryRules(place);
   const kinds = [rule, ...[...rules.values()].map(({ kind }) => kind)];
   const mode = (['each', 'digest'] as const).find((kind) => kinds.includes(kind));
   return mode ?? 'off';

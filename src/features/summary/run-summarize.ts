@@ -52,7 +52,7 @@ export interface SummarizeFlags {
 export async function summarize(io: Io, flags: SummarizeFlags): Promise<void> {
   const tree = flags.filter === undefined ? null : readFilter(flags.filter, 'Products', io);
   const { summary, ...place } = loadConfig(io, ['summary', 'data']);
-  const rules = await loadSummaryRules(io.workingDir);
+  const rules = await loadSummaryRules(io);
   const fallback = plainSummaryRule(summary.rule);
   const isByFlags = flags.each !== undefined || flags.digest !== undefined;
   await withCurrentIndex(place, io, (products) =>

@@ -1,4 +1,5 @@
 /** Settings of summaries and of the language model. */
+
 import { z } from 'zod';
 import {
   defineSections,
@@ -8,6 +9,7 @@ import {
 } from '../../core/config/load.ts';
 import * as values from '../../core/config/values.ts';
 import { variables as indexVariables } from '../products/settings.ts';
+import { summaryKey } from './rule-schema.ts';
 import { summaryRuleKinds } from './terms.ts';
 
 declare module '../../core/config/config.ts' {
@@ -62,6 +64,8 @@ const known = { ...variables, ...indexVariables };
 export const sections = defineSections(known, {
   summary: readSummary,
 });
+
+export const subscriptionKeys = { summary: summaryKey };
 
 export const groups = { start: ['summary'] };
 

@@ -1,10 +1,12 @@
 /**
  * `earshot.config.ts` in any folder: the import of 'earshot', and its treatment as an ES module.
  */
+
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
+import { noSettings } from '../../../src/core/config/load.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 
 const module = join(import.meta.dirname, '../../../src/core/config/subscriptions-file.ts');
@@ -17,7 +19,7 @@ function load(files: Record<string, string>, more = '') {
     writeFileSync(join(folder, path), text);
   }
   const program = `import { loadSubscriptionsFile } from ${JSON.stringify(module)};
-    const loaded = await loadSubscriptionsFile(${JSON.stringify(folder)});
+    const loaded = await loadSubscriptionsFile(${JSON.stringify({ workingDir: folder, settings: noSettings })});
     console.log(JSON.stringify(loaded.map(({ filter }) => filter)));
     ${more}`;
   const args = ['--input-type=module', '--eval', program];

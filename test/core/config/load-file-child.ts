@@ -14,6 +14,7 @@ import {
 import type { SinkDefinition } from '../../../src/features/sinks/registry.ts';
 import { loadSummaryRules } from '../../../src/features/summary/rules.ts';
 import type { SummaryRule } from '../../../src/features/summary/terms.ts';
+import { settings } from '../../helpers/settings.ts';
 
 export type Refusal = Pick<AppError, 'name' | 'code' | 'message' | 'details'>;
 
@@ -28,10 +29,13 @@ export interface LoadedFile {
 }
 
 process.on('message', async (folder: string) => {
-  const each = await loadEachSink(folder).catch(refusalOf);
+  const each = await loadEachSink({ workingDir: folder, settings }).catch(refusalOf);
   const loaded: LoadedFile = {
-    subscriptions: await loadSubscriptionsFile(folder).catch(refusalOf),
-    rules: await loadSummaryRules(folder).then(Object.fromEntries, refusalOf),
+    subscriptions: await loadSubscriptionsFile({ workingDir: folder, settings }).catch(refusalOf),
+    rules: await loadSummaryRules({ workingDir: folder, settings }).then(
+      Object.fromEntries,
+      refusalOf,
+    ),
     sinks: allOf(folder, each),
     each,
   };

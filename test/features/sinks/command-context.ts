@@ -1,4 +1,5 @@
 /** A data directory and an `earshot.config.ts` with sinks, and the commands run on both. */
+
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,6 +10,7 @@ import { loadEachSink } from '../../../src/features/sinks/definitions.ts';
 import { startSinks } from '../../../src/features/sinks/run-sinks.ts';
 import { type FakeIoOptions, nowUs, silentLog, type Words } from '../../helpers/fake-io.ts';
 import { createContext, delivery, hourUs, withStore } from '../../helpers/filled-store.ts';
+import { settings } from '../../helpers/settings.ts';
 import { openStore } from '../../helpers/store.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { messageUrls } from './sink-definition.ts';
@@ -51,7 +53,7 @@ export function createSinkCommandContext(sinks: string) {
           run: createRunProgram({ env: { PATH: '/usr/bin:/bin' } }),
           urls: messageUrls,
         },
-        (await loadEachSink(workingDir)).definitions,
+        (await loadEachSink({ workingDir, settings })).definitions,
       );
       const end = async () => {
         await running.stop();

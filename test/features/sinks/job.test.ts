@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { serveSinks } from '../../../src/features/sinks/job.ts';
 import { delivery, notification } from '../../helpers/deliveries.ts';
 import { recordingLog } from '../../helpers/recording-log.ts';
+import { settings } from '../../helpers/settings.ts';
 import { temporaryDirectory } from '../../helpers/temporary-directory.ts';
 import { openSqliteStore } from '../../store/sqlite-store.ts';
 import { registration } from '../alerts/watch-context.ts';
@@ -30,7 +31,7 @@ async function serve(
   await prepare(dataDir, store);
   const workingDir = config === null ? temporaryDirectory() : writeConfig(config);
   const { log, lines: all } = recordingLog();
-  const io = { nowUs: () => 0, random: () => 0.5, fetch, env: {}, workingDir };
+  const io = { nowUs: () => 0, random: () => 0.5, fetch, env: {}, workingDir, settings };
   const served = await serveSinks({ store, urls: messageUrls }, log, io);
   onTestFinished(() => served.stop());
   const lines = () => all.filter(({ level }) => level !== 'debug');

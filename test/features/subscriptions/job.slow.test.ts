@@ -46,7 +46,7 @@ async function openQuietContext({ withCredentials = true } = {}) {
   };
   const config = loadAccountConfig({ settings, env, readFile: () => '' }, { publicUrl: true });
   const asked = vi.fn(() => Promise.reject(new Error('nobody may be asked')));
-  const context = { ...io, nowUs: () => 0, fetch: asked, workingDir: folder };
+  const context = { ...io, settings, nowUs: () => 0, fetch: asked, workingDir: folder };
   const round = () => maintenanceRound(config, store, context);
   return { folder, dataDir, store, asked, round, acquireLock: createAcquireLock(dataDir) };
 }
@@ -113,7 +113,7 @@ describe('maintenance within a receiver', () => {
     const { log: recorded, lines } = recordingLog();
     const nowUs = () => Math.trunc(sandbox.clock.now()) * 1000;
     const readFile = (path: string) => readFileSync(path, 'utf8');
-    const context = { ...io, nowUs, fetch, workingDir: folder, readFile };
+    const context = { ...io, settings, nowUs, fetch, workingDir: folder, readFile };
     const loop = startMaintenance({
       round: () => maintenanceRound(config, receiver.store, context),
       log: recorded,
@@ -245,6 +245,7 @@ function roundOf({ env, sandbox, folder, receiver }: AccountContext) {
     newSecret: () => 'a-secret',
     fetch,
     readFile,
+    settings,
     workingDir: folder,
   };
   return () => maintenanceRound(config, receiver.store, io);

@@ -119,7 +119,7 @@ function defaultReserve({ EARSHOT_DATA_DIR: dataDir }: Io['env']): string | null
 async function problemsOfSettings(io: Io): Promise<string[]> {
   const problems = checkServed(io, await needsEndpoint(io));
   try {
-    await readConfigFile(join(io.workingDir, subscriptionsFileName));
+    await readConfigFile(io);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     problems.push(...problemsOf(error));

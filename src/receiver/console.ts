@@ -20,6 +20,7 @@ import { startIndexing } from '../features/products/index-file/index-maintenance
 import { openProducts } from '../features/products/index-file/products.ts';
 import type { Products } from '../filter/products.ts';
 import type { Store } from '../store/store.ts';
+import { type ReaderPorts, tablesOf } from '../store/tables.ts';
 import { createCredentialCheck, createGate } from './basic-auth.ts';
 import { createDeviceCookies } from './device-cookies.ts';
 
@@ -99,14 +100,16 @@ interface ServedQueries {
   close(): Promise<void>;
 }
 
-type QueryParts = Omit<ConsoleParts, keyof ReturnType<typeof portsOf> | 'products'> & {
-  store: Store;
-};
+type QueryParts = Omit<
+  ConsoleParts,
+  keyof ReaderPorts | 'notifications' | 'quarantine' | 'products'
+> & { store: Store };
 
 /** Returns the ports of the store that the private listener reads. */
-function portsOf(store: Store) {
-  const { summaries, completeness, alerts, sinks, administration } = store;
-  const ports = { summaries, completeness, alerts, sinks, administration };
+function portsOf(store: Store, features: ConsoleIo['features']) {
+  const groups = tablesOf(features).map(({ group }) => [group, Reflect.get(store, group)]);
+  // Each group is a port of the store.
+  const ports = Object.fromEntries(groups) as ReaderPorts;
   return { ...ports, notifications: store, quarantine: store };
 }
 
@@ -127,7 +130,12 @@ export async function serveQueries(
   const closing = new AbortController();
   const opened =
     console &&
-    (await openConsole(console, { ...parts, ...portsOf(store), products }, io, closing.signal));
+    (await openConsole(
+      console,
+      { ...parts, ...portsOf(store, io.features), products },
+      io,
+      closing.signal,
+    ));
   if (opened === null) return { products, consoleUrl: null, close: closers.closeAll };
   closers.add(() => {
     closing.abort();

@@ -2,7 +2,7 @@
 import { defineFeature } from '../core/feature.ts';
 import type { NotificationLog, Quarantine } from '../core/terms/ports.ts';
 import type { Store, StoreReader } from './store.ts';
-import { tablesOf } from './tables.ts';
+import { type ReaderPorts, tablesOf } from './tables.ts';
 
 declare module '../core/cli/command.ts' {
   interface Parts {
@@ -14,11 +14,7 @@ declare module '../core/cli/command.ts' {
 }
 
 declare module '../core/api/listener-slot.ts' {
-  interface ConsoleParts
-    extends Pick<
-      StoreReader,
-      'administration' | 'alerts' | 'completeness' | 'sinks' | 'summaries'
-    > {
+  interface ConsoleParts extends ReaderPorts {
     notifications: NotificationLog;
     quarantine: Pick<Quarantine, 'quarantined' | 'quarantinedCount' | 'quarantineEntry'>;
   }

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'vitest';
 import { app } from '../../src/app.ts';
 import { run } from '../../src/core/cli/run.ts';
+import type { Feature } from '../../src/core/feature.ts';
 import { AppError } from '../../src/core/terms/app-error.ts';
 import { settings } from './settings.ts';
 
@@ -32,6 +33,8 @@ export interface FakeIoOptions {
   workingDir?: string;
   nowUs?: () => number;
   fetch?: typeof fetch;
+  /** Features of the program; by default its own. */
+  features?: readonly Feature[];
 }
 
 /** Output of a finished command, and its exit code. */
@@ -89,7 +92,7 @@ export function startCommand(argv: Words, options: FakeIoOptions = {}): Running 
     localAddresses: () => ['127.0.0.1', '::1'],
     pid: process.pid,
     workingDir: options.workingDir ?? import.meta.dirname,
-    features: app,
+    features: options.features ?? app,
     settings,
     ask: async (question: string) => {
       if (options.answers === undefined) return null;

@@ -31,7 +31,7 @@ export type Value<Row extends Variable> =
 
 /** Environment variables, and access to the files of `…_FILE` variables. */
 export interface Environment {
-  /** All variables and sections. */
+  /** Variables and sections of the features. */
   settings: Settings;
   env: Readonly<Record<string, string | undefined>>;
   readFile: (path: string) => string;

@@ -23,6 +23,7 @@ declare module '../../core/api/listener-slot.ts' {
 
 export const alerts = defineFeature({
   name: 'alerts',
+  needs: ['subscriptions', 'coverage', 'status'],
   commands: [
     {
       name: 'alerts',

@@ -33,6 +33,7 @@ declare module '../../core/api/listener-slot.ts' {
 
 export const coverage = defineFeature({
   name: 'coverage',
+  needs: ['products'],
   commands: [
     {
       name: 'coverage',

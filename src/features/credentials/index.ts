@@ -3,6 +3,7 @@ import { defineFeature } from '../../core/feature.ts';
 
 export const credentials = defineFeature({
   name: 'credentials',
+  needs: ['subscriptions'],
   commands: [
     {
       name: 'credentials',

@@ -3,6 +3,7 @@ import { defineFeature } from '../../core/feature.ts';
 
 export const demo = defineFeature({
   name: 'demo',
+  needs: ['coverage', 'subscriptions', 'products', 'notifications', 'setup'],
   commands: [
     {
       name: 'demo',

@@ -3,6 +3,7 @@ import { defineFeature } from '../../core/feature.ts';
 
 export const doctor = defineFeature({
   name: 'doctor',
+  needs: ['subscriptions', 'status'],
   commands: [
     {
       name: 'doctor',

@@ -12,5 +12,6 @@ declare module '../../core/api/listener-slot.ts' {
 
 export const live = defineFeature({
   name: 'live',
+  needs: ['products'],
   listener: () => import('./listener.ts'),
 });

@@ -10,5 +10,6 @@ declare module '../../core/api/listener-slot.ts' {
 
 export const metrics = defineFeature({
   name: 'metrics',
+  needs: ['status', 'subscriptions'],
   listener: () => import('./listener.ts'),
 });

@@ -3,6 +3,7 @@ import { defineFeature } from '../../core/feature.ts';
 
 export const notifications = defineFeature({
   name: 'notifications',
+  needs: ['products'],
   commands: [
     {
       name: 'query',

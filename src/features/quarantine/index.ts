@@ -3,6 +3,7 @@ import { defineFeature } from '../../core/feature.ts';
 
 export const quarantine = defineFeature({
   name: 'quarantine',
+  needs: ['subscriptions'],
   commands: [
     {
       name: 'quarantine',

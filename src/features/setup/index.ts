@@ -3,6 +3,7 @@ import { defineFeature } from '../../core/feature.ts';
 
 export const setup = defineFeature({
   name: 'setup',
+  needs: ['subscriptions', 'products', 'doctor', 'status'],
   commands: [
     {
       name: 'setup',

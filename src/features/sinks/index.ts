@@ -17,6 +17,7 @@ declare module '../../store/tables.ts' {
 
 export const sinks = defineFeature({
   name: 'sinks',
+  needs: ['coverage'],
   commands: [
     {
       name: 'sinks',

@@ -10,6 +10,7 @@ declare module '../../core/api/listener-slot.ts' {
 
 export const status = defineFeature({
   name: 'status',
+  needs: ['subscriptions', 'coverage', 'products'],
   commands: [
     {
       name: 'status',

@@ -3,6 +3,7 @@ import { defineFeature } from '../../core/feature.ts';
 
 export const subscriptions = defineFeature({
   name: 'subscriptions',
+  needs: ['coverage', 'products'],
   commands: [
     {
       name: 'register',

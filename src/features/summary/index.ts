@@ -17,6 +17,7 @@ declare module '../../store/tables.ts' {
 
 export const summary = defineFeature({
   name: 'summary',
+  needs: ['products'],
   commands: [
     {
       name: 'summarize',

@@ -70,6 +70,7 @@ export async function openConsole(options: Partial<ConsoleOptions> & { host?: st
     summaries,
     completeness: createMemoryCompleteness(),
     ...createMemoryOperations(),
+    backups: { lastBackups: async () => ({ made: null, failed: null }) },
     catalogueUrl: 'https://catalogue.test',
     status: async () => sampleStatus(),
     comparisonOff: () => null,
